@@ -1,0 +1,23 @@
+//! JSON as it has to be read and written for hashes to agree.
+//!
+//! One strict [`reader`] serves all kinds. Each canonical profile has a file of its own, because the formats differ in
+//! key order, number text and escapes:
+//!
+//! | profile | used by | keys | numbers | strings |
+//! |---|---|---|---|---|
+//! | [`rfc8785`] | `model_io`, `contract` | UTF-16 order | IEEE doubles as ECMAScript prints them | raw UTF-8 |
+//! | [`c14n_v1`] | `trace` | code point order | exact integers, floats as Python prints them | raw UTF-8 |
+//! | [`replaykit`] | `rpk` | code point order | as `c14n_v1`, floats rounded to 12 digits | normalised, ASCII |
+//!
+//! Bytes in, bytes out: nothing here knows what the documents mean.
+
+pub mod c14n_v1;
+mod number;
+pub mod pointer;
+pub mod reader;
+pub mod replaykit;
+pub mod rfc8785;
+mod value;
+
+pub use number::Number;
+pub use value::{Object, Value};

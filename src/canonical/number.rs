@@ -1,0 +1,115 @@
+use std::borrow::Cow;
+
+/// A JSON number as its literal, so that integers of any size survive.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Number<'a> {
+    literal: Cow<'a, str>,
+}
+
+impl<'a> Number<'a> {
+    /// The caller vouches that `literal` is a JSON number.
+    pub(crate) fn from_literal(literal: impl Into<Cow<'a, str>>) -> Self {
+        Self { literal: literal.into() }
+    }
+
+    /// Whether the literal has neither fraction nor exponent.
+    #[must_use]
+    pub fn is_integer(&self) -> bool {
+        !self.literal.contains(['.', 'e', 'E'])
+    }
+
+    /// The nearest double; infinite if the literal is beyond their range.
+    #[must_use]
+    pub fn as_f64(&self) -> f64 {
+        self.literal.parse().unwrap_or(f64::NAN)
+    }
+
+    /// The value, if it is an integer literal that fits.
+    #[must_use]
+    pub fn as_i64(&self) -> Option<i64> {
+        self.literal.parse().ok()
+    }
+
+    /// The number as Python's `json.dumps` prints it. Integers are exact, and `-0` is `0`; anything else is a double,
+    /// which `adjust` may change first. Infinite doubles have no such text.
+    pub(super) fn python_text(&self, adjust: impl Fn(f64) -> f64) -> Option<Cow<'_, str>> {
+        if !self.is_integer() {
+            let double = adjust(self.as_f64());
+            return double.is_finite().then(|| Cow::Owned(python_repr(double)));
+        }
+        Some(Cow::Borrowed(if self.literal == "-0" { "0" } else { &self.literal }))
+    }
+}
+
+/// The text of a finite double as Python prints it: the shortest digits that read back as the same double, positional
+/// for exponents from -4 up to 15, otherwise scientific with at least two exponent digits.
+fn python_repr(double: f64) -> String {
+    // Rust prints the same shortest digits, always as `[-]d[.ddd]e[-]x`.
+    let scientific = format!("{double:e}");
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    if !(-4..16).contains(&exponent) {
+        let sign = if exponent < 0 { '-' } else { '+' };
+        return format!("{mantissa}e{sign}{:02}", exponent.abs());
+    }
+    let positional = format!("{double}");
+    if positional.contains('.') { positional } else { positional + ".0" }
+}
+
+/// `double` rounded to 12 significant decimal digits: its exact value, ties to even, the sign of zero kept.
+pub(super) fn round_to_12_digits(double: f64) -> f64 {
+    format!("{double:.11e}").parse().unwrap_or(double)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(literal: &str) -> Option<String> {
+        Number::from_literal(literal).python_text(|double| double).map(Cow::into_owned)
+    }
+
+    #[test]
+    fn integers_are_exact() {
+        for literal in ["0", "-1", "18446744073709551616", "-123456789012345678901234567890"] {
+            assert_eq!(text(literal).as_deref(), Some(literal));
+        }
+        assert_eq!(text("-0").as_deref(), Some("0"));
+    }
+
+    #[test]
+    fn floats_are_printed_as_python_prints_them() {
+        for (literal, expected) in [
+            ("1.0", "1.0"),
+            ("1E2", "100.0"),
+            ("-0.0", "-0.0"),
+            ("1e16", "1e+16"),
+            ("1e15", "1000000000000000.0"),
+            ("9999999999999998.0", "9999999999999998.0"),
+            ("1e-5", "1e-05"),
+            ("0.0001", "0.0001"),
+            ("0.00012345", "0.00012345"),
+            ("5e-324", "5e-324"),
+            ("1e100", "1e+100"),
+            ("1.5e300", "1.5e+300"),
+            ("0.30000000000000004", "0.30000000000000004"),
+        ] {
+            assert_eq!(text(literal).as_deref(), Some(expected));
+        }
+        assert_eq!(text("1e999"), None);
+    }
+
+    #[test]
+    fn rounding_is_of_the_exact_value_with_ties_to_even() {
+        for (double, rounded) in [
+            (100_000_000_000.5, 100_000_000_000.0),
+            (100_000_000_001.5, 100_000_000_002.0),
+            (0.1 + 0.2, 0.3),
+            (1.234_567_890_125, 1.234_567_890_12),
+            (5e-324, 5e-324),
+        ] {
+            assert!(round_to_12_digits(double).total_cmp(&rounded).is_eq(), "{double}");
+        }
+        assert!(round_to_12_digits(-0.0).is_sign_negative());
+    }
+}

@@ -1,0 +1,33 @@
+//! JSON Pointers (RFC 6901).
+
+use std::fmt::Write;
+
+/// Appends `/` and `token`, escaped, to `pointer`.
+pub fn push(pointer: &mut String, token: &str) {
+    pointer.push('/');
+    for character in token.chars() {
+        match character {
+            '~' => pointer.push_str("~0"),
+            '/' => pointer.push_str("~1"),
+            other => pointer.push(other),
+        }
+    }
+}
+
+/// Appends `/` and the array index `index` to `pointer`.
+pub fn push_index(pointer: &mut String, index: usize) {
+    // Writing to a string cannot fail.
+    let _ = write!(pointer, "/{index}");
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn tokens_are_escaped() {
+        let mut pointer = String::new();
+        super::push(&mut pointer, "a/b~c");
+        super::push_index(&mut pointer, 7);
+        super::push(&mut pointer, "");
+        assert_eq!(pointer, "/a~1b~0c/7/");
+    }
+}

@@ -1,0 +1,600 @@
+//! The strict JSON reader that serves all kinds.
+//!
+//! An archive must not accept a text that two programs could read differently. So this reads RFC 8259 and nothing
+//! beyond it, and refuses what that leaves open: bytes that are not UTF-8, a byte order mark, duplicate keys (compared
+//! after unescaping), unpaired surrogate escapes, numbers that overflow, and texts beyond its [`Limits`]. Numbers stay
+//! literals, because integers of any size take part in hashes. No JSON crate offers these together, above all exact
+//! literals that cannot be confused with an object; a property test holds this reader to `serde_json` where both
+//! should agree.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use super::{Number, Object, Value};
+
+/// How large a document may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of the document. Default: 256 MiB.
+    pub bytes: u64,
+    /// Levels of arrays and objects within each other. Default: 128.
+    pub depth: usize,
+    /// Values in one JSON text, keys not counted. Bounds the memory that a small text can claim. Default: 10,000,000.
+    pub values: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { bytes: 256 << 20, depth: 128, values: 10_000_000 }
+    }
+}
+
+/// The most digits that one number may have.
+pub const MAX_NUMBER_DIGITS: usize = 4_300;
+
+/// What is wrong with a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Defect {
+    /// Not UTF-8, or a byte order mark.
+    Encoding,
+    /// Not well-formed JSON.
+    Syntax,
+    /// An object has two members of the same name.
+    DuplicateKey,
+    /// Nested deeper than [`Limits::depth`].
+    TooDeep,
+    /// More than [`Limits::bytes`] or [`Limits::values`].
+    TooLarge,
+    /// A number without canonical form: `NaN`, infinite, or too many digits.
+    Number,
+    /// An escape such as `\ud83d` without its other half.
+    Surrogate,
+}
+
+/// Why a text was refused, and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line} column {column}: {message}")]
+pub struct ReadError {
+    /// The sort of defect.
+    pub defect: Defect,
+    /// The line, from 1; lines end with a line feed.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+    /// What is wrong there, without the place.
+    pub message: String,
+}
+
+impl ReadError {
+    pub(crate) fn at(text: &[u8], offset: usize, defect: Defect, message: impl Into<String>) -> Self {
+        let before = text.get(..offset).unwrap_or(text);
+        let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |position| position + 1);
+        Self {
+            defect,
+            line: before.iter().filter(|byte| **byte == b'\n').count() + 1,
+            column: String::from_utf8_lossy(before.get(line_start..).unwrap_or_default()).chars().count() + 1,
+            message: message.into(),
+        }
+    }
+}
+
+/// Reads `bytes` as one JSON text.
+///
+/// # Errors
+/// The first defect, with its line and column.
+pub fn read<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Value<'a>, ReadError> {
+    Reader::new(utf8(bytes, limits)?, limits, false).document()
+}
+
+/// Like [`read`], but numbers that overflow to infinity are kept: `model_io` tolerates them outside its core.
+///
+/// # Errors
+/// The first defect, with its line and column.
+pub fn read_keeping_overflow<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Value<'a>, ReadError> {
+    Reader::new(utf8(bytes, limits)?, limits, true).document()
+}
+
+/// The names of the root object's members as far as the text can be read; nothing if the root is something else. A
+/// byte order mark is passed over. Made for telling kinds apart, also of damaged documents.
+#[must_use]
+pub fn member_names(text: &str) -> Vec<Cow<'_, str>> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut names = Vec::new();
+    let limits = Limits::default();
+    let mut reader = Reader::new(text, &limits, true);
+    // An error ends the list of names, which is all that is asked for.
+    let _ = reader.names_into(&mut names);
+    names
+}
+
+/// Checks the size, the encoding and the absence of a byte order mark.
+///
+/// # Errors
+/// [`Defect::TooLarge`] or [`Defect::Encoding`].
+pub fn utf8<'a>(bytes: &'a [u8], limits: &Limits) -> Result<&'a str, ReadError> {
+    if bytes.len() as u64 > limits.bytes {
+        let message = format!("the document has {} bytes, more than the limit of {}", bytes.len(), limits.bytes);
+        return Err(ReadError::at(bytes, 0, Defect::TooLarge, message));
+    }
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let offset = error.valid_up_to();
+        let byte = bytes.get(offset).copied().unwrap_or_default();
+        ReadError::at(bytes, offset, Defect::Encoding, format!("byte 0x{byte:02x} is not valid UTF-8 here"))
+    })?;
+    if text.starts_with('\u{feff}') {
+        return Err(ReadError::at(bytes, 0, Defect::Encoding, "the text begins with a byte order mark; remove it"));
+    }
+    Ok(text)
+}
+
+/// Objects with more members than this look for duplicate names in a set.
+const FEW_MEMBERS: usize = 16;
+
+struct Reader<'a, 'l> {
+    text: &'a str,
+    offset: usize,
+    depth: usize,
+    values: usize,
+    limits: &'l Limits,
+    keep_overflow: bool,
+}
+
+type Outcome<T> = Result<T, ReadError>;
+
+impl<'a, 'l> Reader<'a, 'l> {
+    fn new(text: &'a str, limits: &'l Limits, keep_overflow: bool) -> Self {
+        Self { text, offset: 0, depth: 0, values: 0, limits, keep_overflow }
+    }
+
+    fn document(mut self) -> Outcome<Value<'a>> {
+        self.skip_whitespace();
+        let value = self.value()?;
+        self.skip_whitespace();
+        match self.peek() {
+            None => Ok(value),
+            Some(_) => Err(self.defect(Defect::Syntax, "the document ends before this; remove what follows")),
+        }
+    }
+
+    fn names_into(&mut self, names: &mut Vec<Cow<'a, str>>) -> Outcome<()> {
+        self.skip_whitespace();
+        if self.peek() != Some(b'{') {
+            return Ok(());
+        }
+        self.offset += 1;
+        self.skip_whitespace();
+        while self.peek() == Some(b'"') {
+            names.push(self.string()?);
+            self.colon()?;
+            self.value()?;
+            self.skip_whitespace();
+            if self.peek() != Some(b',') {
+                break;
+            }
+            self.offset += 1;
+            self.skip_whitespace();
+        }
+        Ok(())
+    }
+
+    fn value(&mut self) -> Outcome<Value<'a>> {
+        self.values += 1;
+        if self.values > self.limits.values {
+            let message = format!("the document has more than {} values, the limit", self.limits.values);
+            return Err(self.defect(Defect::TooLarge, message));
+        }
+        match self.peek() {
+            Some(b'{') => self.nested(Self::object),
+            Some(b'[') => self.nested(Self::array),
+            Some(b'"') => Ok(Value::String(self.string()?)),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            Some(b't') => self.literal("true", Value::Bool(true)),
+            Some(b'f') => self.literal("false", Value::Bool(false)),
+            Some(b'n') => self.literal("null", Value::Null),
+            _ => Err(self.no_value()),
+        }
+    }
+
+    fn nested(&mut self, read: fn(&mut Self) -> Outcome<Value<'a>>) -> Outcome<Value<'a>> {
+        if self.depth == self.limits.depth {
+            let message = format!("nested deeper than {} levels, the limit", self.limits.depth);
+            return Err(self.defect(Defect::TooDeep, message));
+        }
+        self.depth += 1;
+        self.offset += 1;
+        let value = read(self)?;
+        self.depth -= 1;
+        Ok(value)
+    }
+
+    fn array(&mut self) -> Outcome<Value<'a>> {
+        let mut elements = Vec::new();
+        self.skip_whitespace();
+        if self.take(b']') {
+            return Ok(Value::Array(elements));
+        }
+        loop {
+            self.skip_whitespace();
+            elements.push(self.value()?);
+            self.skip_whitespace();
+            if self.take(b']') {
+                return Ok(Value::Array(elements));
+            }
+            if !self.take(b',') {
+                return Err(self.unexpected("\",\" or \"]\""));
+            }
+        }
+    }
+
+    fn object(&mut self) -> Outcome<Value<'a>> {
+        let mut members: Vec<(Cow<'a, str>, Value<'a>)> = Vec::new();
+        let mut seen: HashSet<Cow<'a, str>> = HashSet::new();
+        self.skip_whitespace();
+        if self.take(b'}') {
+            return Ok(Value::Object(Object::default()));
+        }
+        loop {
+            self.skip_whitespace();
+            let start = self.offset;
+            if self.peek() != Some(b'"') {
+                return Err(self.unexpected("a member name in double quotes"));
+            }
+            let key = self.string()?;
+            if members.len() == FEW_MEMBERS {
+                seen.extend(members.iter().map(|(key, _)| key.clone()));
+            }
+            let known = if members.len() < FEW_MEMBERS {
+                members.iter().any(|(other, _)| *other == key)
+            } else {
+                !seen.insert(key.clone())
+            };
+            if known {
+                self.offset = start;
+                return Err(self.defect(
+                    Defect::DuplicateKey,
+                    format!("the object already has a member named {}", excerpt(&key)),
+                ));
+            }
+            self.colon()?;
+            members.push((key, self.value()?));
+            self.skip_whitespace();
+            if self.take(b'}') {
+                return Ok(Value::Object(Object::from_members(members)));
+            }
+            if !self.take(b',') {
+                return Err(self.unexpected("\",\" or \"}\""));
+            }
+        }
+    }
+
+    fn colon(&mut self) -> Outcome<()> {
+        self.skip_whitespace();
+        if !self.take(b':') {
+            return Err(self.unexpected("\":\""));
+        }
+        self.skip_whitespace();
+        Ok(())
+    }
+
+    /// Reads a string; the next byte is its opening quote.
+    fn string(&mut self) -> Outcome<Cow<'a, str>> {
+        let opening = self.offset;
+        self.offset += 1;
+        let mut start = self.offset;
+        let mut unescaped = String::new();
+        loop {
+            let rest = self.text.as_bytes().get(self.offset..).unwrap_or_default();
+            let Some(plain) = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)) else {
+                self.offset = opening;
+                return Err(self.defect(Defect::Syntax, "this string has no closing quote"));
+            };
+            self.offset += plain;
+            let piece = self.text.get(start..self.offset).unwrap_or_default();
+            match self.peek() {
+                Some(b'"') => {
+                    self.offset += 1;
+                    if unescaped.is_empty() {
+                        return Ok(Cow::Borrowed(piece));
+                    }
+                    unescaped.push_str(piece);
+                    return Ok(Cow::Owned(unescaped));
+                }
+                Some(b'\\') => {
+                    unescaped.push_str(piece);
+                    unescaped.push(self.escape()?);
+                    start = self.offset;
+                }
+                byte => {
+                    let message = format!(
+                        "control character U+{:04X} must be escaped in a string",
+                        byte.unwrap_or_default()
+                    );
+                    return Err(self.defect(Defect::Syntax, message));
+                }
+            }
+        }
+    }
+
+    /// Reads an escape; the next byte is its backslash.
+    fn escape(&mut self) -> Outcome<char> {
+        let start = self.offset;
+        self.offset += 1;
+        let character = match self.peek() {
+            Some(b'"') => '"',
+            Some(b'\\') => '\\',
+            Some(b'/') => '/',
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(b'n') => '\n',
+            Some(b'r') => '\r',
+            Some(b't') => '\t',
+            Some(b'u') => return self.unicode_escape(start),
+            _ => return Err(self.unexpected("one of \" \\ / b f n r t u after the backslash")),
+        };
+        self.offset += 1;
+        Ok(character)
+    }
+
+    fn unicode_escape(&mut self, start: usize) -> Outcome<char> {
+        self.offset += 1;
+        let unit = self.four_hex_digits()?;
+        let code = match unit {
+            0xd800..0xdc00 if self.rest().starts_with("\\u") => {
+                self.offset += 2;
+                let low = self.four_hex_digits()?;
+                // A low half below 0xDC00 leaves a number that is no character, and so does a surplus.
+                let offset = low.checked_sub(0xdc00).filter(|offset| *offset < 0x400);
+                offset.map(|offset| 0x10000 + ((unit - 0xd800) << 10) + offset)
+            }
+            _ => Some(unit),
+        };
+        code.and_then(char::from_u32).ok_or_else(|| {
+            self.offset = start;
+            self.defect(Defect::Surrogate, format!("\\u{unit:04x} is an unpaired surrogate, not a character"))
+        })
+    }
+
+    fn four_hex_digits(&mut self) -> Outcome<u32> {
+        let digits = self.text.as_bytes().get(self.offset..self.offset + 4).unwrap_or_default();
+        if digits.len() < 4 || !digits.iter().all(u8::is_ascii_hexdigit) {
+            return Err(self.defect(Defect::Syntax, "\\u must be followed by four hex digits"));
+        }
+        let unit = digits.iter().fold(0, |unit, digit| unit << 4 | char::from(*digit).to_digit(16).unwrap_or(0));
+        self.offset += 4;
+        Ok(unit)
+    }
+
+    fn number(&mut self) -> Outcome<Value<'a>> {
+        let start = self.offset;
+        if self.take(b'-') && !matches!(self.peek(), Some(b'0'..=b'9')) {
+            if self.rest().starts_with("Infinity") {
+                self.offset = start;
+                return Err(self.no_value());
+            }
+            return Err(self.unexpected("a digit"));
+        }
+        if self.take(b'0') {
+            if matches!(self.peek(), Some(b'0'..=b'9')) {
+                return Err(self.defect(Defect::Syntax, "a number must not begin with a superfluous 0"));
+            }
+        } else {
+            self.digits()?;
+        }
+        if self.take(b'.') {
+            self.digits()?;
+        }
+        if matches!(self.peek(), Some(b'e' | b'E')) {
+            self.offset += 1;
+            if matches!(self.peek(), Some(b'+' | b'-')) {
+                self.offset += 1;
+            }
+            self.digits()?;
+        }
+        let literal = self.text.get(start..self.offset).unwrap_or_default();
+        let refused = if literal.bytes().filter(u8::is_ascii_digit).count() > MAX_NUMBER_DIGITS {
+            Some(format!("a number of more than {MAX_NUMBER_DIGITS} digits"))
+        } else {
+            let number = Number::from_literal(literal);
+            let overflows = !self.keep_overflow && !number.is_integer() && number.as_f64().is_infinite();
+            overflows.then(|| format!("{} overflows to infinity", excerpt(literal)))
+        };
+        if let Some(message) = refused {
+            self.offset = start;
+            return Err(self.defect(Defect::Number, message));
+        }
+        Ok(Value::Number(Number::from_literal(literal)))
+    }
+
+    fn digits(&mut self) -> Outcome<()> {
+        let start = self.offset;
+        while matches!(self.peek(), Some(b'0'..=b'9')) {
+            self.offset += 1;
+        }
+        if self.offset == start { Err(self.unexpected("a digit")) } else { Ok(()) }
+    }
+
+    fn literal(&mut self, literal: &str, value: Value<'a>) -> Outcome<Value<'a>> {
+        if self.rest().starts_with(literal) {
+            self.offset += literal.len();
+            return Ok(value);
+        }
+        Err(self.no_value())
+    }
+
+    fn no_value(&self) -> ReadError {
+        let spelling = ["NaN", "Infinity", "-Infinity"].into_iter().find(|word| self.rest().starts_with(word));
+        match spelling {
+            Some(word) => self.defect(Defect::Number, format!("{word} is not a JSON number")),
+            None => self.unexpected("a value"),
+        }
+    }
+
+    fn skip_whitespace(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.offset += 1;
+        }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.offset).copied()
+    }
+
+    fn take(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        self.offset += usize::from(found);
+        found
+    }
+
+    fn rest(&self) -> &'a str {
+        self.text.get(self.offset..).unwrap_or_default()
+    }
+
+    fn unexpected(&self, expected: &str) -> ReadError {
+        let found = match self.rest().chars().next() {
+            Some(character) => format!("{character:?}"),
+            None => "the end of the text".to_owned(),
+        };
+        self.defect(Defect::Syntax, format!("expected {expected}, found {found}"))
+    }
+
+    fn defect(&self, defect: Defect, message: impl Into<String>) -> ReadError {
+        ReadError::at(self.text.as_bytes(), self.offset, defect, message)
+    }
+}
+
+/// `text` quoted for a message, shortened if it is long.
+pub(crate) fn excerpt(text: &str) -> String {
+    const LONGEST: usize = 60;
+    let mut shown: String = text.chars().take(LONGEST).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    format!("{shown:?}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn refused(text: &[u8]) -> String {
+        let error = read(text, &Limits::default()).unwrap_err();
+        format!("{:?}: {error}", error.defect)
+    }
+
+    #[test]
+    fn defects_are_named_with_their_place() {
+        let cases: [(&[u8], &str); 22] = [
+            (b"", "Syntax: line 1 column 1: expected a value, found the end of the text"),
+            (b"{\n  \"a\": 1,\n  \"\\u0061\": 2}", "DuplicateKey: line 3 column 3: the object already has a member named \"a\""),
+            (b"[1,]", "Syntax: line 1 column 4: expected a value, found ']'"),
+            (b"{\"a\" 1}", "Syntax: line 1 column 6: expected \":\", found '1'"),
+            (b"{,}", "Syntax: line 1 column 2: expected a member name in double quotes, found ','"),
+            (b"[1] x", "Syntax: line 1 column 5: the document ends before this; remove what follows"),
+            (b"\"abc", "Syntax: line 1 column 1: this string has no closing quote"),
+            ("\"é\n\"".as_bytes(), "Syntax: line 1 column 3: control character U+000A must be escaped in a string"),
+            (b"\"\\x\"", "Syntax: line 1 column 3: expected one of \" \\ / b f n r t u after the backslash, found 'x'"),
+            (b"\"\\u12g4\"", "Syntax: line 1 column 4: \\u must be followed by four hex digits"),
+            (b"\"\\ud83d\"", "Surrogate: line 1 column 2: \\ud83d is an unpaired surrogate, not a character"),
+            (b"\"\\ud83d\\u0041\"", "Surrogate: line 1 column 2: \\ud83d is an unpaired surrogate, not a character"),
+            (b"\"\\ude00\"", "Surrogate: line 1 column 2: \\ude00 is an unpaired surrogate, not a character"),
+            (b"[NaN]", "Number: line 1 column 2: NaN is not a JSON number"),
+            (b"[-Infinity]", "Number: line 1 column 2: -Infinity is not a JSON number"),
+            (b"1e400", "Number: line 1 column 1: \"1e400\" overflows to infinity"),
+            (b"01", "Syntax: line 1 column 2: a number must not begin with a superfluous 0"),
+            (b"1.", "Syntax: line 1 column 3: expected a digit, found the end of the text"),
+            (b"-", "Syntax: line 1 column 2: expected a digit, found the end of the text"),
+            (b"truth", "Syntax: line 1 column 1: expected a value, found 't'"),
+            (b"[\"\xff\"]", "Encoding: line 1 column 3: byte 0xff is not valid UTF-8 here"),
+            (b"\xef\xbb\xbf{}", "Encoding: line 1 column 1: the text begins with a byte order mark; remove it"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(refused(text), expected);
+        }
+    }
+
+    #[test]
+    fn limits_hold_on_both_sides() {
+        let nested = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
+        assert!(read(nested(128).as_bytes(), &Limits::default()).is_ok());
+        assert!(refused(nested(129).as_bytes()).starts_with("TooDeep: line 1 column 129:"));
+        let digits = |count: usize| "1".repeat(count);
+        assert!(read(digits(4_300).as_bytes(), &Limits::default()).is_ok());
+        assert!(refused(digits(4_301).as_bytes()).starts_with("Number"));
+        let limits = Limits { bytes: 7, values: 3, ..Limits::default() };
+        assert!(read(b"[1,2]  ", &limits).is_ok());
+        assert_eq!(read(b"[1,2]   ", &limits).unwrap_err().defect, Defect::TooLarge);
+        assert_eq!(read(b"[1,2,3]", &limits).unwrap_err().defect, Defect::TooLarge);
+    }
+
+    #[test]
+    fn duplicates_are_found_in_large_objects_too() {
+        let members: Vec<String> = (0..40).map(|index| format!("\"k{index}\":0")).collect();
+        assert!(read(format!("{{{}}}", members.join(",")).as_bytes(), &Limits::default()).is_ok());
+        for repeated in [0, 15, 16, 17, 39] {
+            let text = format!("{{{},\"k{repeated}\":0}}", members.join(","));
+            assert!(refused(text.as_bytes()).starts_with("DuplicateKey"), "{repeated}");
+        }
+    }
+
+    #[test]
+    fn an_object_is_never_taken_for_a_number() {
+        let text = br#"{"$serde_json::private::Number":"1"}"#;
+        assert!(read(text, &Limits::default()).unwrap().as_object().is_some());
+    }
+
+    #[test]
+    fn names_are_read_up_to_the_damage() {
+        assert_eq!(member_names(r#" {"a":1,"b\u0063":[2],"d":"#), ["a", "bc", "d"]);
+        assert_eq!(member_names("\u{feff}{\"a\":{\"b\":1}"), ["a"]);
+        assert!(member_names("[{\"a\":1}]").is_empty());
+    }
+
+    /// What `serde_json` makes of the same value.
+    fn as_serde(value: &Value<'_>) -> serde_json::Value {
+        match value {
+            Value::Null => serde_json::Value::Null,
+            Value::Bool(truth) => (*truth).into(),
+            Value::Number(number) => number.as_f64().into(),
+            Value::String(text) => text.as_ref().into(),
+            Value::Array(elements) => elements.iter().map(as_serde).collect(),
+            Value::Object(object) => object.iter().map(|(key, value)| (key, as_serde(value))).collect(),
+        }
+    }
+
+    fn with_doubles(value: serde_json::Value) -> serde_json::Value {
+        match value {
+            serde_json::Value::Number(number) => number.as_f64().into(),
+            serde_json::Value::Array(elements) => elements.into_iter().map(with_doubles).collect(),
+            serde_json::Value::Object(object) => {
+                object.into_iter().map(|(key, value)| (key, with_doubles(value))).collect()
+            }
+            other => other,
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+        /// On texts made of JSON's own pieces the two readers agree, except where this one is stricter on purpose.
+        #[test]
+        fn agrees_with_serde_json(pieces in prop::collection::vec(prop::sample::select(vec![
+            "{", "}", "[", "]", ",", ":", "\"a\"", "\"b\"", "\"\\n\\u00e9\"", "\"\\ud83d\\ude00\"", "\"\\ud83d\"", "\"", "\\",
+            "0", "-", "1", "12.5", "e3", "E-2", ".", "true", "false", "null", "nul", " ", "\n", "\t", "é", "\u{1}", "NaN",
+        ]), 0..12)) {
+            let text = pieces.concat();
+            let theirs = serde_json::from_str::<serde_json::Value>(&text);
+            match read(text.as_bytes(), &Limits::default()) {
+                Ok(value) => prop_assert_eq!(as_serde(&value), with_doubles(theirs.unwrap())),
+                Err(error) if error.defect == Defect::DuplicateKey => prop_assert!(theirs.is_ok()),
+                Err(_) => prop_assert!(theirs.is_err(), "{text}"),
+            }
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic(bytes: Vec<u8>) {
+            let _ = read(&bytes, &Limits::default());
+            let _ = member_names(&String::from_utf8_lossy(&bytes));
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! The profile of rpk documents: values are normalised, then written as Python's `json.dumps` writes them in ASCII.
+//!
+//! Normalisation depends on the name of the member that directly holds a value: line ends in all strings, paths and
+//! timestamps in members of certain names, the order of a few lists. See `docs/formats.md`, "Canonical profiles".
+
+mod path;
+mod timestamp;
+
+use std::borrow::Cow;
+
+use super::number::round_to_12_digits;
+use super::{Object, Value, pointer};
+
+/// Members that [`Volatile::Dropped`] leaves out, by their lower-cased names, at any depth.
+pub const VOLATILE_NAMES: [&str; 10] = [
+    "duration_ms",
+    "latency_ms",
+    "wall_time_ms",
+    "request_id",
+    "trace_id",
+    "span_id",
+    "captured_at",
+    "captured_ns",
+    "thread_id",
+    "pid",
+];
+
+const PATH_NAMES: [&str; 8] =
+    ["path", "file", "filepath", "file_path", "cwd", "dir", "directory", "working_directory"];
+const PATH_ENDINGS: [&str; 2] = ["_path", "_dir"];
+const TIMESTAMP_NAMES: [&str; 6] =
+    ["timestamp", "created_at", "updated_at", "started_at", "ended_at", "captured_at"];
+const UNORDERED_NAMES: [&str; 3] = ["tags", "labels", "capabilities"];
+
+/// What happens to members that differ between identical runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Volatile {
+    /// They take part: checksums and signatures.
+    Kept,
+    /// They are left out: step hashes.
+    Dropped,
+}
+
+/// Why a value has no canonical form.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Uncanonical {
+    /// A number overflows to infinity. The reader refuses such documents before.
+    #[error("{pointer}: a number overflows to infinity")]
+    Number {
+        /// Where, from the value that was to be written.
+        pointer: String,
+    },
+    /// A timestamp leaves the years 1 to 9999 when it is converted to UTC.
+    #[error("{pointer}: in UTC the timestamp {text:?} leaves the years 1 to 9999")]
+    Timestamp {
+        /// Where, from the value that was to be written.
+        pointer: String,
+        /// The timestamp as written.
+        text: String,
+    },
+}
+
+impl Uncanonical {
+    fn below(mut self, place: impl FnOnce(&mut String)) -> Self {
+        let (Self::Number { pointer } | Self::Timestamp { pointer, .. }) = &mut self;
+        let mut outer = String::new();
+        place(&mut outer);
+        pointer.insert_str(0, &outer);
+        self
+    }
+}
+
+/// The canonical bytes of an object that has just these `members`.
+///
+/// # Errors
+/// [`Uncanonical`], with the place inside the object.
+pub fn object(members: &[(&str, &Value<'_>)], volatile: Volatile) -> Result<Vec<u8>, Uncanonical> {
+    let mut writer = Writer { volatile, out: Vec::new() };
+    let mut members = members.to_vec();
+    members.sort_unstable_by_key(|(key, _)| *key);
+    writer.members(&members)?;
+    Ok(writer.out)
+}
+
+struct Writer {
+    volatile: Volatile,
+    out: Vec<u8>,
+}
+
+impl Writer {
+    /// Writes `value`, which the member `key` holds; elements of lists are held by no member.
+    fn value(&mut self, value: &Value<'_>, key: Option<&str>) -> Result<(), Uncanonical> {
+        match value {
+            Value::Null => self.out.extend_from_slice(b"null"),
+            Value::Bool(true) => self.out.extend_from_slice(b"true"),
+            Value::Bool(false) => self.out.extend_from_slice(b"false"),
+            Value::Number(number) => {
+                let text = number
+                    .python_text(round_to_12_digits)
+                    .ok_or_else(|| Uncanonical::Number { pointer: String::new() })?;
+                self.out.extend_from_slice(text.as_bytes());
+            }
+            Value::String(text) => {
+                let text = normalised(text, key)?;
+                self.string(&text);
+            }
+            Value::Array(elements) => self.array(elements, key)?,
+            Value::Object(object) => self.object(object)?,
+        }
+        Ok(())
+    }
+
+    fn array(&mut self, elements: &[Value<'_>], key: Option<&str>) -> Result<(), Uncanonical> {
+        let unordered = key.is_some_and(|key| UNORDERED_NAMES.contains(&key.to_lowercase().as_str()));
+        let mut texts = Vec::new();
+        self.out.push(b'[');
+        for (index, element) in elements.iter().enumerate() {
+            if index > 0 && !unordered {
+                self.out.push(b',');
+            }
+            let start = self.out.len();
+            self.value(element, None).map_err(|error| error.below(|at| pointer::push_index(at, index)))?;
+            if unordered {
+                texts.push(self.out.split_off(start));
+            }
+        }
+        texts.sort_unstable();
+        self.out.extend(texts.join(&b','));
+        self.out.push(b']');
+        Ok(())
+    }
+
+    fn object(&mut self, object: &Object<'_>) -> Result<(), Uncanonical> {
+        self.members(&object.by_code_point())
+    }
+
+    fn members(&mut self, sorted: &[(&str, &Value<'_>)]) -> Result<(), Uncanonical> {
+        self.out.push(b'{');
+        let mut separate = false;
+        for (key, value) in sorted {
+            if self.volatile == Volatile::Dropped && is_volatile(key) {
+                continue;
+            }
+            if separate {
+                self.out.push(b',');
+            }
+            separate = true;
+            self.string(key);
+            self.out.push(b':');
+            self.value(value, Some(key)).map_err(|error| error.below(|at| pointer::push(at, key)))?;
+        }
+        self.out.push(b'}');
+        Ok(())
+    }
+
+    fn string(&mut self, text: &str) {
+        self.out.push(b'"');
+        for character in text.chars() {
+            match character {
+                '"' => self.out.extend_from_slice(b"\\\""),
+                '\\' => self.out.extend_from_slice(b"\\\\"),
+                '\n' => self.out.extend_from_slice(b"\\n"),
+                '\r' => self.out.extend_from_slice(b"\\r"),
+                '\t' => self.out.extend_from_slice(b"\\t"),
+                '\u{c}' => self.out.extend_from_slice(b"\\f"),
+                '\u{8}' => self.out.extend_from_slice(b"\\b"),
+                ' '..='~' => self.out.push(character as u8),
+                other => {
+                    for unit in other.encode_utf16(&mut [0; 2]) {
+                        self.out.extend_from_slice(format!("\\u{unit:04x}").as_bytes());
+                    }
+                }
+            }
+        }
+        self.out.push(b'"');
+    }
+}
+
+fn is_volatile(key: &str) -> bool {
+    VOLATILE_NAMES.contains(&key.to_lowercase().as_str())
+}
+
+fn normalised<'t>(text: &'t str, key: Option<&str>) -> Result<Cow<'t, str>, Uncanonical> {
+    let text = if text.contains('\r') {
+        Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n"))
+    } else {
+        Cow::Borrowed(text)
+    };
+    let Some(key) = key.map(str::to_lowercase) else { return Ok(text) };
+    if PATH_NAMES.contains(&key.as_str()) || PATH_ENDINGS.iter().any(|ending| key.ends_with(ending)) {
+        Ok(Cow::Owned(path::normalise(&text)))
+    } else if TIMESTAMP_NAMES.contains(&key.as_str()) {
+        let normalised = timestamp::normalise(&text);
+        let out_of_range = |_| Uncanonical::Timestamp { pointer: String::new(), text: text.into_owned() };
+        normalised.map(Cow::Owned).map_err(out_of_range)
+    } else {
+        Ok(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::reader::{self, Limits};
+    use super::*;
+    use crate::digest::Digest;
+
+    fn canonical(text: &str, volatile: Volatile) -> Result<String, Uncanonical> {
+        let value = reader::read(text.as_bytes(), &Limits::default()).unwrap();
+        let members: Vec<_> = value.as_object().unwrap().iter().collect();
+        object(&members, volatile).map(|bytes| String::from_utf8(bytes).unwrap())
+    }
+
+    #[test]
+    fn exact_bytes_and_hash() {
+        let text = r#"{"\uE000": "a\r\nb\rc\u007f", "\ud83d\ude00": 0.1234567890125, "Cwd": "C:\\x\\..\\y\\",
+            "file_dir": ["C:\\x"], "tags": [2, 10, [3, 1], "b"], "latency_ms": 1, "in": {"PID": 2, "captured_at":
+            "2026-01-01T01:00:00+01:00"}, "n": [1, 1.0, -0, 36893488147419103232]}"#;
+        let kept = canonical(text, Volatile::Kept).unwrap();
+        let expected = concat!(
+            r#"{"Cwd":"/c/y/","file_dir":["C:\\x"],"in":{"PID":2,"captured_at":"2026-01-01T00:00:00.000000Z"},"#,
+            r#""latency_ms":1,"n":[1,1.0,0,36893488147419103232],"tags":["b",10,2,[3,1]],"#,
+            r#""\ue000":"a\nb\nc\u007f","\ud83d\ude00":0.123456789012}"#
+        );
+        assert_eq!(kept, expected);
+        assert_eq!(
+            Digest::of(kept.as_bytes()).to_string(),
+            "sha256:54e974222113044e58b71661eb29a69d4061a148a17c203097a41e3dceef0b81"
+        );
+        let dropped = canonical(text, Volatile::Dropped).unwrap();
+        assert!(dropped.contains(r#""in":{},"n""#) && !dropped.contains("latency"), "{dropped}");
+    }
+
+    #[test]
+    fn a_timestamp_out_of_range_is_placed() {
+        let error = canonical(r#"{"a": [{"x/y": {"timestamp": "0001-01-01T00:00:00+01:00"}}]}"#, Volatile::Kept);
+        let expected = Uncanonical::Timestamp {
+            pointer: "/a/0/x~1y/timestamp".to_owned(),
+            text: "0001-01-01T00:00:00+01:00".to_owned(),
+        };
+        assert_eq!(error, Err(expected));
+    }
+}

@@ -1,0 +1,69 @@
+//! How paths of any system become one POSIX form.
+
+/// `text` with forward slashes, a drive letter as first component, and no superfluous components. A trailing slash
+/// stays.
+pub(super) fn normalise(text: &str) -> String {
+    let mut text = with_drive_as_component(text.replace('\\', "/"));
+    while text.contains("//") {
+        text = text.replace("//", "/");
+    }
+    let absolute = text.starts_with('/');
+    let mut components: Vec<&str> = Vec::new();
+    for component in text.split('/') {
+        match component {
+            "" | "." => {}
+            ".." if components.last().is_some_and(|last| *last != "..") => {
+                components.pop();
+            }
+            ".." if absolute => {}
+            other => components.push(other),
+        }
+    }
+    let mut path = components.join("/");
+    if absolute {
+        path.insert(0, '/');
+    } else if path.is_empty() {
+        path.push('.');
+    }
+    if text.ends_with('/') && path != "/" {
+        path.push('/');
+    }
+    path
+}
+
+/// `C:/rest` becomes `/c/rest` when the rest is one line; a line feed at its end is lost with it.
+fn with_drive_as_component(text: String) -> String {
+    let Some((drive, rest)) = text.split_once(":/") else { return text };
+    let rest = rest.strip_suffix('\n').unwrap_or(rest);
+    match drive.as_bytes() {
+        [letter] if letter.is_ascii_alphabetic() && !rest.contains('\n') => {
+            format!("/{}/{rest}", drive.to_ascii_lowercase())
+        }
+        _ => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn paths_of_all_systems() {
+        for (text, expected) in [
+            ("", "."),
+            ("./", "./"),
+            ("x/../", "./"),
+            ("/..", "/"),
+            ("../../a/..", "../.."),
+            ("C:\\", "/c/"),
+            ("C:", "C:"),
+            ("C:foo", "C:foo"),
+            ("D:/a/b\n", "/d/a/b"),
+            ("D:/a\nb", "D:/a\nb"),
+            ("\\\\srv\\x", "/srv/x"),
+            ("a//b/./c/", "a/b/c/"),
+            ("/", "/"),
+            ("é:/x", "é:/x"),
+        ] {
+            assert_eq!(super::normalise(text), expected, "{text:?}");
+        }
+    }
+}

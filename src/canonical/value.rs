@@ -1,0 +1,130 @@
+use std::borrow::Cow;
+
+use super::Number;
+
+/// A JSON value as it was written: members in the order of the text, numbers as their literals.
+///
+/// Strings borrow from the text where they contain no escapes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value<'a> {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Bool(bool),
+    /// A number, as its literal.
+    Number(Number<'a>),
+    /// A string, unescaped.
+    String(Cow<'a, str>),
+    /// An array.
+    Array(Vec<Value<'a>>),
+    /// An object.
+    Object(Object<'a>),
+}
+
+impl<'a> Value<'a> {
+    /// The text, if this is a string.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Self::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The text, if this is a string that is not empty.
+    #[must_use]
+    pub fn as_filled_str(&self) -> Option<&str> {
+        self.as_str().filter(|text| !text.is_empty())
+    }
+
+    /// The elements, if this is an array.
+    #[must_use]
+    pub fn as_array(&self) -> Option<&[Value<'a>]> {
+        match self {
+            Self::Array(elements) => Some(elements),
+            _ => None,
+        }
+    }
+
+    /// The members, if this is an object.
+    #[must_use]
+    pub fn as_object(&self) -> Option<&Object<'a>> {
+        match self {
+            Self::Object(object) => Some(object),
+            _ => None,
+        }
+    }
+
+    /// The number, if this is one.
+    #[must_use]
+    pub fn as_number(&self) -> Option<&Number<'a>> {
+        match self {
+            Self::Number(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// The member `name`, if this is an object that has it.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Value<'a>> {
+        self.as_object()?.get(name)
+    }
+
+    /// Whether this is `null`.
+    #[must_use]
+    pub fn is_null(&self) -> bool {
+        matches!(self, Self::Null)
+    }
+
+    /// What sort of value this is, as messages name it.
+    #[must_use]
+    pub fn sort(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "a boolean",
+            Self::Number(_) => "a number",
+            Self::String(text) if text.is_empty() => "an empty string",
+            Self::String(_) => "a string",
+            Self::Array(_) => "an array",
+            Self::Object(_) => "an object",
+        }
+    }
+}
+
+/// The members of a JSON object in the order of the text. No two have the same name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Object<'a> {
+    members: Vec<(Cow<'a, str>, Value<'a>)>,
+}
+
+impl<'a> Object<'a> {
+    /// The caller vouches that no name occurs twice.
+    pub(crate) fn from_members(members: Vec<(Cow<'a, str>, Value<'a>)>) -> Self {
+        Self { members }
+    }
+
+    /// The member `name`.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Value<'a>> {
+        self.iter().find(|(key, _)| *key == name).map(|(_, value)| value)
+    }
+
+    /// Whether there is a member `name`; `null` counts.
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
+    /// All members in the order of the text.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Value<'a>)> {
+        self.members.iter().map(|(key, value)| (key.as_ref(), value))
+    }
+
+    /// All members in the order of their names' code points, which is the order of their UTF-8 bytes.
+    #[must_use]
+    pub(super) fn by_code_point(&self) -> Vec<(&str, &Value<'a>)> {
+        let mut members: Vec<_> = self.iter().collect();
+        members.sort_unstable_by_key(|(key, _)| *key);
+        members
+    }
+}

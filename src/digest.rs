@@ -1,0 +1,412 @@
+//! SHA-256 digests: the one place where hashes are computed, read and printed.
+//!
+//! A [`Digest`] is 32 bytes with one way in from text and one way out. Digests that mean different things have
+//! different types ([`CoreHash`], [`CaptureHash`], [`BlobHash`]), so that one cannot stand in for another.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::str::FromStr;
+
+use hmac::{KeyInit, Mac};
+#[expect(clippy::disallowed_types, reason = "this is the one place")]
+use sha2::{Digest as _, Sha256};
+
+/// What precedes the hex digits in the long form.
+pub const PREFIX: &str = "sha256:";
+
+/// The SHA-256 of some bytes.
+///
+/// `Display` gives the long form, `sha256:<64 lowercase hex>`; with a precision (`{digest:.12}`) that many bare hex
+/// digits. `FromStr` takes both forms, in either case.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// The digest of `bytes`.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        let mut hasher = Hasher::new();
+        hasher.update(bytes);
+        hasher.finish()
+    }
+
+    /// A digest from its 32 bytes.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The 32 bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// The first eight bytes as a number, for indexes. A key is never proof: compare the digest as well.
+    #[must_use]
+    pub const fn key(&self) -> i64 {
+        let [a, b, c, d, e, f, g, h, ..] = self.0;
+        i64::from_be_bytes([a, b, c, d, e, f, g, h])
+    }
+
+    /// Reads exactly `sha256:` and 64 lowercase hex digits: the form in which documents state digests.
+    #[must_use]
+    pub fn stated(text: &str) -> Option<Self> {
+        Self::stated_bare(text.strip_prefix(PREFIX)?)
+    }
+
+    /// Reads exactly 64 lowercase hex digits: the form in which trace records state digests.
+    #[must_use]
+    pub fn stated_bare(text: &str) -> Option<Self> {
+        if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            return None;
+        }
+        decode_hex(text).map(Self)
+    }
+
+    /// The 64 lowercase hex digits without the prefix.
+    #[must_use]
+    pub fn hex(&self) -> String {
+        format!("{self:.64}")
+    }
+}
+
+fn decode_hex(text: &str) -> Option<[u8; 32]> {
+    let mut bytes = [0; 32];
+    if text.len() != 64 {
+        return None;
+    }
+    for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+        let &[high, low] = pair else { return None };
+        *byte = hex_value(high)? << 4 | hex_value(low)?;
+    }
+    Some(bytes)
+}
+
+fn hex_value(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = match f.precision() {
+            Some(digits) => digits.min(64),
+            None => {
+                f.write_str(PREFIX)?;
+                64
+            }
+        };
+        let mut text = String::with_capacity(64);
+        for byte in self.0 {
+            for nibble in [byte >> 4, byte & 15] {
+                text.extend(char::from_digit(u32::from(nibble), 16));
+            }
+        }
+        f.write_str(text.get(..digits).unwrap_or(&text))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Why a text is not a digest or a digest prefix.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ParseDigestError {
+    /// Something else than a hex digit follows the optional `sha256:`.
+    #[error("{0:?} is not a hash: after an optional \"sha256:\" only the hex digits 0-9 and a-f may follow")]
+    NotHex(String),
+    /// Only hex digits, but not as many as needed.
+    #[error("{text:?} has {digits} hex digits; {wanted}")]
+    Length {
+        /// The text as given.
+        text: String,
+        /// How many hex digits it has.
+        digits: usize,
+        /// What is accepted, in words.
+        wanted: &'static str,
+    },
+}
+
+impl FromStr for Digest {
+    type Err = ParseDigestError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let hex = hex_digits(text)?;
+        decode_hex(hex).map(Self).ok_or_else(|| ParseDigestError::Length {
+            text: text.to_owned(),
+            digits: hex.len(),
+            wanted: "a whole hash has 64",
+        })
+    }
+}
+
+fn hex_digits(text: &str) -> Result<&str, ParseDigestError> {
+    let hex = text.strip_prefix(PREFIX).unwrap_or(text);
+    if hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        Ok(hex)
+    } else {
+        Err(ParseDigestError::NotHex(text.to_owned()))
+    }
+}
+
+impl serde::Serialize for Digest {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Digest {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+macro_rules! digest_of {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub Digest);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(&self.0, f)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(&self.0, f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = ParseDigestError;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                text.parse().map(Self)
+            }
+        }
+    };
+}
+
+digest_of! {
+    /// The identity of an artifact: the digest of the canonical form of what does not vary between identical
+    /// recordings.
+    CoreHash
+}
+digest_of! {
+    /// The identity of one exact byte form of an artifact. For an artifact of one file, the digest of that file.
+    CaptureHash
+}
+digest_of! {
+    /// The digest of stored bytes.
+    BlobHash
+}
+
+/// The first hex digits of a digest, at least [`DigestPrefix::MIN_DIGITS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DigestPrefix {
+    low: Digest,
+    high: Digest,
+    digits: usize,
+}
+
+impl DigestPrefix {
+    /// Shorter prefixes are refused: in a vault of any size they would name several artifacts.
+    pub const MIN_DIGITS: usize = 6;
+
+    /// The smallest and the largest digest that begin with this prefix.
+    #[must_use]
+    pub fn range(&self) -> (Digest, Digest) {
+        (self.low, self.high)
+    }
+
+    /// Whether `digest` begins with this prefix.
+    #[must_use]
+    pub fn matches(&self, digest: &Digest) -> bool {
+        (self.low..=self.high).contains(digest)
+    }
+}
+
+impl From<Digest> for DigestPrefix {
+    fn from(digest: Digest) -> Self {
+        Self { low: digest, high: digest, digits: 64 }
+    }
+}
+
+impl FromStr for DigestPrefix {
+    type Err = ParseDigestError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let hex = hex_digits(text)?;
+        let bound = |fill: char| {
+            let filled: String = hex.chars().chain(std::iter::repeat_n(fill, 64_usize.saturating_sub(hex.len()))).collect();
+            decode_hex(&filled).map(Digest)
+        };
+        match (bound('0'), bound('f')) {
+            (Some(low), Some(high)) if hex.len() >= Self::MIN_DIGITS => Ok(Self { low, high, digits: hex.len() }),
+            _ => Err(ParseDigestError::Length {
+                text: text.to_owned(),
+                digits: hex.len(),
+                wanted: "a hash is given by at least 6 of them and at most 64",
+            }),
+        }
+    }
+}
+
+impl fmt::Display for DigestPrefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = self.digits;
+        write!(f, "{:.digits$}", self.low)
+    }
+}
+
+/// What a prefix stands for among things that have digests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PrefixResolution<T> {
+    /// Nothing begins with it.
+    None,
+    /// Exactly one thing does.
+    One(T),
+    /// These do, in the order of their digests.
+    Ambiguous(Vec<T>),
+}
+
+impl<T> FromIterator<T> for PrefixResolution<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(candidates: I) -> Self {
+        let mut candidates: Vec<T> = candidates.into_iter().collect();
+        match (candidates.pop(), candidates.is_empty()) {
+            (None, _) => Self::None,
+            (Some(only), true) => Self::One(only),
+            (Some(last), false) => {
+                candidates.push(last);
+                Self::Ambiguous(candidates)
+            }
+        }
+    }
+}
+
+/// Computes a digest of bytes that arrive in pieces.
+#[expect(clippy::disallowed_types, reason = "this is the one place")]
+pub struct Hasher(Sha256);
+
+#[expect(clippy::disallowed_types, reason = "this is the one place")]
+impl Hasher {
+    /// A hasher that has seen nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(Sha256::new())
+    }
+
+    /// Takes in `bytes`.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The digest of all that was taken in.
+    #[must_use]
+    pub fn finish(self) -> Digest {
+        Digest(self.0.finalize().into())
+    }
+}
+
+impl Default for Hasher {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Write for Hasher {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Whether `code` is the HMAC-SHA-256 of `message` under `key`. The comparison takes the same time wherever the codes
+/// differ.
+#[must_use]
+#[expect(clippy::disallowed_types, reason = "this is the one place")]
+pub fn hmac_matches(key: &[u8], message: &[u8], code: &Digest) -> bool {
+    hmac::Hmac::<Sha256>::new_from_slice(key).is_ok_and(|mut mac| {
+        mac.update(message);
+        mac.verify_slice(code.as_bytes()).is_ok()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const EMPTY: &str = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+    #[test]
+    fn text_forms() {
+        let digest = Digest::of(b"");
+        assert_eq!(digest.to_string(), EMPTY);
+        assert_eq!(format!("{digest:.12}"), "e3b0c44298fc");
+        assert_eq!(digest.hex(), EMPTY[7..]);
+        assert_eq!(EMPTY[7..].to_uppercase().parse(), Ok(digest));
+        assert_eq!(Digest::stated(EMPTY), Some(digest));
+        assert_eq!(Digest::stated(&EMPTY[7..]), None);
+        assert_eq!(Digest::stated_bare(&EMPTY[7..].to_uppercase()), None);
+    }
+
+    #[test]
+    fn refused_texts() {
+        for text in ["", "sha256:", "e3b0c4429", &EMPTY[..70], "md5:0011", "é"] {
+            assert!(text.parse::<Digest>().is_err(), "{text}");
+            assert_eq!(Digest::stated(text), None, "{text}");
+        }
+        let message = "sha256:12345".parse::<DigestPrefix>().unwrap_err().to_string();
+        assert_eq!(message, "\"sha256:12345\" has 5 hex digits; a hash is given by at least 6 of them and at most 64");
+    }
+
+    #[test]
+    fn hmac_of_rfc_4231_case_2() {
+        let code = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843".parse().unwrap();
+        assert!(hmac_matches(b"Jefe", b"what do ya want for nothing?", &code));
+        assert!(!hmac_matches(b"jefe", b"what do ya want for nothing?", &code));
+    }
+
+    proptest! {
+        #[test]
+        fn text_round_trip(bytes: [u8; 32]) {
+            let digest = Digest::from_bytes(bytes);
+            prop_assert_eq!(digest.to_string().parse(), Ok(digest));
+            prop_assert_eq!(digest.hex().parse(), Ok(digest));
+        }
+
+        #[test]
+        fn a_prefix_resolves_to_exactly_what_begins_with_it(digests: Vec<[u8; 2]>, length in 6_usize..=64, pick: prop::sample::Index) {
+            // Two varying bytes in front make shared prefixes likely.
+            let mut digests: Vec<Digest> = digests.into_iter().map(|[a, b]| {
+                let mut bytes = [7; 32];
+                (bytes[0], bytes[2]) = (a & 3, b);
+                Digest::from_bytes(bytes)
+            }).collect();
+            digests.sort_unstable();
+            digests.dedup();
+            prop_assume!(!digests.is_empty());
+            let text = &pick.get(&digests).hex()[..length];
+            let prefix: DigestPrefix = text.parse().unwrap();
+            prop_assert_eq!(prefix.to_string(), text);
+            let expected: Vec<Digest> = digests.iter().copied().filter(|digest| digest.hex().starts_with(text)).collect();
+            let found: PrefixResolution<Digest> = digests.iter().copied().filter(|digest| prefix.matches(digest)).collect();
+            match found {
+                PrefixResolution::None => prop_assert!(expected.is_empty()),
+                PrefixResolution::One(digest) => prop_assert_eq!(vec![digest], expected),
+                PrefixResolution::Ambiguous(all) => prop_assert_eq!(all, expected),
+            }
+        }
+    }
+}

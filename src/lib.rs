@@ -1,0 +1,2 @@
+pub mod canonical;
+pub mod digest;
