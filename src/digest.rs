@@ -84,7 +84,9 @@ fn decode_hex(text: &str) -> Option<[u8; 32]> {
 }
 
 fn hex_value(digit: u8) -> Option<u8> {
-    char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
+    char::from(digit)
+        .to_digit(16)
+        .and_then(|value| u8::try_from(value).ok())
 }
 
 impl fmt::Display for Digest {
@@ -160,7 +162,9 @@ impl serde::Serialize for Digest {
 
 impl<'de> serde::Deserialize<'de> for Digest {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(serde::de::Error::custom)
     }
 }
 
@@ -234,7 +238,11 @@ impl DigestPrefix {
 
 impl From<Digest> for DigestPrefix {
     fn from(digest: Digest) -> Self {
-        Self { low: digest, high: digest, digits: 64 }
+        Self {
+            low: digest,
+            high: digest,
+            digits: 64,
+        }
     }
 }
 
@@ -244,11 +252,18 @@ impl FromStr for DigestPrefix {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let hex = hex_digits(text)?;
         let bound = |fill: char| {
-            let filled: String = hex.chars().chain(std::iter::repeat_n(fill, 64_usize.saturating_sub(hex.len()))).collect();
+            let filled: String = hex
+                .chars()
+                .chain(std::iter::repeat_n(fill, 64_usize.saturating_sub(hex.len())))
+                .collect();
             decode_hex(&filled).map(Digest)
         };
         match (bound('0'), bound('f')) {
-            (Some(low), Some(high)) if hex.len() >= Self::MIN_DIGITS => Ok(Self { low, high, digits: hex.len() }),
+            (Some(low), Some(high)) if hex.len() >= Self::MIN_DIGITS => Ok(Self {
+                low,
+                high,
+                digits: hex.len(),
+            }),
             _ => Err(ParseDigestError::Length {
                 text: text.to_owned(),
                 digits: hex.len(),
@@ -368,12 +383,17 @@ mod tests {
             assert_eq!(Digest::stated(text), None, "{text}");
         }
         let message = "sha256:12345".parse::<DigestPrefix>().unwrap_err().to_string();
-        assert_eq!(message, "\"sha256:12345\" has 5 hex digits; a hash is given by at least 6 of them and at most 64");
+        assert_eq!(
+            message,
+            "\"sha256:12345\" has 5 hex digits; a hash is given by at least 6 of them and at most 64"
+        );
     }
 
     #[test]
     fn hmac_of_rfc_4231_case_2() {
-        let code = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843".parse().unwrap();
+        let code = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
+            .parse()
+            .unwrap();
         assert!(hmac_matches(b"Jefe", b"what do ya want for nothing?", &code));
         assert!(!hmac_matches(b"jefe", b"what do ya want for nothing?", &code));
     }

@@ -25,11 +25,25 @@ pub const VOLATILE_NAMES: [&str; 10] = [
     "pid",
 ];
 
-const PATH_NAMES: [&str; 8] =
-    ["path", "file", "filepath", "file_path", "cwd", "dir", "directory", "working_directory"];
+const PATH_NAMES: [&str; 8] = [
+    "path",
+    "file",
+    "filepath",
+    "file_path",
+    "cwd",
+    "dir",
+    "directory",
+    "working_directory",
+];
 const PATH_ENDINGS: [&str; 2] = ["_path", "_dir"];
-const TIMESTAMP_NAMES: [&str; 6] =
-    ["timestamp", "created_at", "updated_at", "started_at", "ended_at", "captured_at"];
+const TIMESTAMP_NAMES: [&str; 6] = [
+    "timestamp",
+    "created_at",
+    "updated_at",
+    "started_at",
+    "ended_at",
+    "captured_at",
+];
 const UNORDERED_NAMES: [&str; 3] = ["tags", "labels", "capabilities"];
 
 /// What happens to members that differ between identical runs.
@@ -75,7 +89,10 @@ impl Uncanonical {
 /// # Errors
 /// [`Uncanonical`], with the place inside the object.
 pub fn object(members: &[(&str, &Value<'_>)], volatile: Volatile) -> Result<Vec<u8>, Uncanonical> {
-    let mut writer = Writer { volatile, out: Vec::new() };
+    let mut writer = Writer {
+        volatile,
+        out: Vec::new(),
+    };
     let mut members = members.to_vec();
     members.sort_unstable_by_key(|(key, _)| *key);
     writer.members(&members)?;
@@ -97,7 +114,9 @@ impl Writer {
             Value::Number(number) => {
                 let text = number
                     .python_text(round_to_12_digits)
-                    .ok_or_else(|| Uncanonical::Number { pointer: String::new() })?;
+                    .ok_or_else(|| Uncanonical::Number {
+                        pointer: String::new(),
+                    })?;
                 self.out.extend_from_slice(text.as_bytes());
             }
             Value::String(text) => {
@@ -119,7 +138,8 @@ impl Writer {
                 self.out.push(b',');
             }
             let start = self.out.len();
-            self.value(element, None).map_err(|error| error.below(|at| pointer::push_index(at, index)))?;
+            self.value(element, None)
+                .map_err(|error| error.below(|at| pointer::push_index(at, index)))?;
             if unordered {
                 texts.push(self.out.split_off(start));
             }
@@ -147,7 +167,8 @@ impl Writer {
             separate = true;
             self.string(key);
             self.out.push(b':');
-            self.value(value, Some(key)).map_err(|error| error.below(|at| pointer::push(at, key)))?;
+            self.value(value, Some(key))
+                .map_err(|error| error.below(|at| pointer::push(at, key)))?;
         }
         self.out.push(b'}');
         Ok(())
@@ -176,6 +197,12 @@ impl Writer {
     }
 }
 
+/// `text` without surrounding white space, as Python's `str.strip` sees it.
+#[must_use]
+pub fn strip(text: &str) -> &str {
+    text.trim_matches(|c: char| c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c))
+}
+
 fn is_volatile(key: &str) -> bool {
     VOLATILE_NAMES.contains(&key.to_lowercase().as_str())
 }
@@ -186,12 +213,17 @@ fn normalised<'t>(text: &'t str, key: Option<&str>) -> Result<Cow<'t, str>, Unca
     } else {
         Cow::Borrowed(text)
     };
-    let Some(key) = key.map(str::to_lowercase) else { return Ok(text) };
+    let Some(key) = key.map(str::to_lowercase) else {
+        return Ok(text);
+    };
     if PATH_NAMES.contains(&key.as_str()) || PATH_ENDINGS.iter().any(|ending| key.ends_with(ending)) {
         Ok(Cow::Owned(path::normalise(&text)))
     } else if TIMESTAMP_NAMES.contains(&key.as_str()) {
         let normalised = timestamp::normalise(&text);
-        let out_of_range = |_| Uncanonical::Timestamp { pointer: String::new(), text: text.into_owned() };
+        let out_of_range = |_| Uncanonical::Timestamp {
+            pointer: String::new(),
+            text: text.into_owned(),
+        };
         normalised.map(Cow::Owned).map_err(out_of_range)
     } else {
         Ok(text)
@@ -227,12 +259,18 @@ mod tests {
             "sha256:54e974222113044e58b71661eb29a69d4061a148a17c203097a41e3dceef0b81"
         );
         let dropped = canonical(text, Volatile::Dropped).unwrap();
-        assert!(dropped.contains(r#""in":{},"n""#) && !dropped.contains("latency"), "{dropped}");
+        assert!(
+            dropped.contains(r#""in":{},"n""#) && !dropped.contains("latency"),
+            "{dropped}"
+        );
     }
 
     #[test]
     fn a_timestamp_out_of_range_is_placed() {
-        let error = canonical(r#"{"a": [{"x/y": {"timestamp": "0001-01-01T00:00:00+01:00"}}]}"#, Volatile::Kept);
+        let error = canonical(
+            r#"{"a": [{"x/y": {"timestamp": "0001-01-01T00:00:00+01:00"}}]}"#,
+            Volatile::Kept,
+        );
         let expected = Uncanonical::Timestamp {
             pointer: "/a/0/x~1y/timestamp".to_owned(),
             text: "0001-01-01T00:00:00+01:00".to_owned(),

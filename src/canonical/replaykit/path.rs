@@ -33,7 +33,9 @@ pub(super) fn normalise(text: &str) -> String {
 
 /// `C:/rest` becomes `/c/rest` when the rest is one line; a line feed at its end is lost with it.
 fn with_drive_as_component(text: String) -> String {
-    let Some((drive, rest)) = text.split_once(":/") else { return text };
+    let Some((drive, rest)) = text.split_once(":/") else {
+        return text;
+    };
     let rest = rest.strip_suffix('\n').unwrap_or(rest);
     match drive.as_bytes() {
         [letter] if letter.is_ascii_alphabetic() && !rest.contains('\n') => {

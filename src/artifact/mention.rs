@@ -1,0 +1,189 @@
+use std::fmt;
+
+use crate::canonical::{Value, pointer};
+use crate::digest::Digest;
+
+/// A typed edge from an artifact that mentions a handle to the artifact that the handle identifies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Relation {
+    /// The name, such as `derived-from`.
+    pub name: &'static str,
+    /// Whether the mention promises that the other artifact exists somewhere, so that a missing one is worth showing.
+    pub dangles: bool,
+}
+
+/// In which capacity an artifact mentions a digest. Kinds declare their roles as constants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Role {
+    /// The name, such as `state_after`.
+    pub name: &'static str,
+    /// What is asked for when roles do not matter in detail, such as `state`.
+    pub group: &'static str,
+    /// What the place counts, such as `step`; empty where it is a JSON Pointer.
+    pub unit: &'static str,
+    /// How the artifact relates to the one that the digest identifies, if it does.
+    pub relation: Option<Relation>,
+}
+
+/// The role of digests that a document states without the format giving them a meaning.
+pub const REFERENCE: Role = Role {
+    name: "reference",
+    group: "reference",
+    unit: "",
+    relation: Some(Relation {
+        name: "references",
+        dangles: true,
+    }),
+};
+
+/// Where in an artifact something stands.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Place {
+    /// The number of the interaction, step or record, from 0.
+    Index(u32),
+    /// A JSON Pointer; in JSON Lines, `line 7` and a pointer into it.
+    Pointer(String),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Index(index) => write!(f, "{index}"),
+            Self::Pointer(pointer) => f.write_str(pointer),
+        }
+    }
+}
+
+/// A digest that an artifact states or implies, with its role and place.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mention {
+    /// In which capacity.
+    pub role: Role,
+    /// Where.
+    pub place: Place,
+    /// The digest.
+    pub digest: Digest,
+}
+
+impl Mention {
+    /// A mention at the interaction, step or record `index`. No document within the limits has more than `u32` counts.
+    #[must_use]
+    pub fn at(role: Role, index: usize, digest: Digest) -> Self {
+        Self {
+            role,
+            place: Place::Index(u32::try_from(index).unwrap_or(u32::MAX)),
+            digest,
+        }
+    }
+}
+
+/// Adds a [`REFERENCE`] for every string and member name in `value` that is `sha256:` and 64 lowercase hex digits, and
+/// nothing else. `prefix` goes before the pointers. Places that match one of `indexed`, in which `*` stands for any one
+/// token, are passed over: the kind has indexed them under a role of their own.
+pub fn collect_references(value: &Value<'_>, prefix: &str, indexed: &[&str], mentions: &mut Vec<Mention>) {
+    let mut collector = Collector {
+        prefix,
+        indexed,
+        tokens: Vec::new(),
+        mentions,
+    };
+    collector.visit(value);
+}
+
+#[derive(Clone, Copy)]
+enum Token<'v> {
+    Name(&'v str),
+    Index(usize),
+}
+
+struct Collector<'v, 'c> {
+    prefix: &'c str,
+    indexed: &'c [&'c str],
+    tokens: Vec<Token<'v>>,
+    mentions: &'c mut Vec<Mention>,
+}
+
+impl<'v> Collector<'v, '_> {
+    fn visit(&mut self, value: &'v Value<'_>) {
+        match value {
+            Value::String(text) => self.text(text),
+            Value::Array(elements) => {
+                for (index, element) in elements.iter().enumerate() {
+                    self.tokens.push(Token::Index(index));
+                    self.visit(element);
+                    self.tokens.pop();
+                }
+            }
+            Value::Object(object) => {
+                for (name, member) in object.iter() {
+                    self.tokens.push(Token::Name(name));
+                    self.text(name);
+                    self.visit(member);
+                    self.tokens.pop();
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        let Some(digest) = Digest::stated(text) else {
+            return;
+        };
+        let mut at = String::new();
+        for token in &self.tokens {
+            match token {
+                Token::Name(name) => pointer::push(&mut at, name),
+                Token::Index(index) => pointer::push_index(&mut at, *index),
+            }
+        }
+        if !self.indexed.iter().any(|pattern| matches(pattern, &at)) {
+            let place = Place::Pointer(format!("{}{at}", self.prefix));
+            self.mentions.push(Mention {
+                role: REFERENCE,
+                place,
+                digest,
+            });
+        }
+    }
+}
+
+fn matches(pattern: &str, pointer: &str) -> bool {
+    let (mut wanted, mut found) = (pattern.split('/'), pointer.split('/'));
+    loop {
+        match (wanted.next(), found.next()) {
+            (None, None) => return true,
+            (Some("*"), Some(_)) => {}
+            (Some(one), Some(other)) if one == other => {}
+            _ => return false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::canonical::reader::{self, Limits};
+
+    #[test]
+    fn references_are_whole_strings_and_names_outside_indexed_places() {
+        let digest = Digest::of(b"x");
+        let text = format!(
+            r#"{{"steps": [{{"hash": "{digest}", "note": "{digest}"}}], "{digest}": 1,
+                "a/b": " {digest}", "bare": "{}", "c~": ["{digest}"]}}"#,
+            digest.hex()
+        );
+        let value = reader::read(text.as_bytes(), &Limits::default()).unwrap();
+        let mut mentions = Vec::new();
+        collect_references(&value, "line 2 ", &["/steps/*/hash"], &mut mentions);
+        let places: Vec<String> = mentions.iter().map(|mention| mention.place.to_string()).collect();
+        assert_eq!(
+            places,
+            [
+                "line 2 /steps/0/note".to_owned(),
+                format!("line 2 /{digest}"),
+                "line 2 /c~0/0".to_owned()
+            ]
+        );
+    }
+}

@@ -1,0 +1,14 @@
+//! The kinds of artifacts. This is the only list of them: a new kind is a folder and a line here.
+
+pub mod model_io;
+
+use crate::artifact::Kind;
+
+/// Every kind, in the order in which they are asked whether they recognise a document.
+pub static ALL: [Kind; 1] = [Kind::of::<model_io::ModelIo>()];
+
+/// The kind named `name`.
+#[must_use]
+pub fn named(name: &str) -> Option<Kind> {
+    ALL.into_iter().find(|kind| kind.name() == name)
+}

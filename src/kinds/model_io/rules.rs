@@ -1,0 +1,423 @@
+use std::collections::HashSet;
+
+use super::View;
+use crate::canonical::{Number, Value, rfc8785};
+use crate::digest::Digest;
+use crate::verify::{Finder, Rule, RuleInfo, Severity};
+
+/// The most interactions in a session.
+const MAX_INTERACTIONS: usize = 10_000;
+/// The most UTF-8 bytes in one response.
+const MAX_RESPONSE_BYTES: usize = 1_000_000;
+/// The most UTF-8 bytes in all responses of a session.
+const MAX_SESSION_BYTES: usize = 100_000_000;
+
+const fn info(id: &'static str, summary: &'static str, why: &'static str) -> RuleInfo {
+    RuleInfo {
+        id,
+        severity: Severity::Error,
+        summary,
+        why,
+    }
+}
+
+/// Applied to the root. If one of these is broken, the rest is not looked at.
+pub(super) static SHAPE: [Rule<fn(&Value<'_>, &mut Finder<'_>)>; 2] = [
+    Rule {
+        info: info(
+            "MI1",
+            "model_io_schema_version is digits.digits.digits.",
+            "The version says which rules a session claims to follow. It is three groups of ASCII digits; pre-release \
+             and build parts are not used.",
+        ),
+        check: schema_version,
+    },
+    Rule {
+        info: info(
+            "SCHEMA",
+            "The session and its interactions have the required members.",
+            "Without model_io_schema_version, adapter_id, model_id, mode and a list of interactions there is no \
+             session to check. A null interaction is refused as well.",
+        ),
+        check: required_members,
+    },
+];
+
+/// Applied to sessions of the right shape, all of them.
+pub(super) static CONTENT: [Rule<fn(&View<'_>, &mut Finder<'_>)>; 11] = [
+    Rule {
+        info: info(
+            "MI2",
+            "adapter_id and model_id are strings that are not empty.",
+            "They tell which adapter recorded which model, and are part of the identity of the recording.",
+        ),
+        check: ids,
+    },
+    Rule {
+        info: info(
+            "MI3",
+            "mode is record or replay.",
+            "record: made from live calls. replay: meant for deterministic replay. No other value has a meaning.",
+        ),
+        check: mode,
+    },
+    Rule {
+        info: info(
+            "MI4",
+            "A session has at most 10,000 interactions.",
+            "The limit keeps hostile sessions from exhausting their readers. Split longer recordings.",
+        ),
+        check: interaction_count,
+    },
+    Rule {
+        info: info(
+            "MI5",
+            "Interaction n has i = n.",
+            "Indices begin at 0 and have no gaps, so that a missing or moved interaction shows.",
+        ),
+        check: indices,
+    },
+    Rule {
+        info: info(
+            "MI6",
+            "prompt_hash is sha256: and 64 lowercase hex digits.",
+            "The prompt itself is not recorded; its SHA-256 is how a replay finds the answer.",
+        ),
+        check: prompt_hashes,
+    },
+    Rule {
+        info: info(
+            "MI7",
+            "response_hash is the SHA-256 of response_content.",
+            "This is what proves that a response was not changed after it was recorded. The hash is over the UTF-8 \
+             bytes of the unescaped text, without anything added.",
+        ),
+        check: response_hashes,
+    },
+    Rule {
+        info: info(
+            "MI8",
+            "No two interactions share prompt_hash and i.",
+            "The same prompt may be asked again, but at another index.",
+        ),
+        check: unique_pairs,
+    },
+    Rule {
+        info: info(
+            "MI9",
+            "Interactions are sorted by i, ascending.",
+            "The order of the list is the order of the conversation, and is part of the hash.",
+        ),
+        check: ascending,
+    },
+    Rule {
+        info: info(
+            "MI10",
+            "Violations are sorted by rule id, path and message.",
+            "Two verifications of one document print the same report. runvault sorts every report, so this cannot be \
+             broken by a document.",
+        ),
+        check: |_, _| {},
+    },
+    Rule {
+        info: info(
+            "MI11",
+            "A response has at most 1,000,000 bytes, a session at most 100,000,000.",
+            "Bytes are counted in UTF-8 after unescaping; the limits themselves are allowed.",
+        ),
+        check: response_sizes,
+    },
+    Rule {
+        info: info(
+            "MI12",
+            "Timestamps and metrics take no part in the hash.",
+            "Two recordings that differ only in them are one artifact. runvault hashes exactly the members of \
+             ModelIOCore, so this cannot be broken by a document.",
+        ),
+        check: |_, _| {},
+    },
+];
+
+pub(super) fn all() -> Vec<RuleInfo> {
+    let [version, schema] = SHAPE.each_ref().map(|rule| rule.info);
+    [version]
+        .into_iter()
+        .chain(CONTENT.iter().map(|rule| rule.info))
+        .chain([schema])
+        .collect()
+}
+
+fn schema_version(root: &Value<'_>, found: &mut Finder<'_>) {
+    if root.as_object().is_none() {
+        return;
+    }
+    let version = root.get("model_io_schema_version");
+    let parts = version.and_then(Value::as_str).unwrap_or_default().split('.');
+    let numeric = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    if parts.clone().count() != 3 || !parts.clone().all(numeric) {
+        let message = match version {
+            None => "missing; it must be like \"1.0.0\"".to_owned(),
+            Some(Value::String(text)) => format!("{text:?} is not like \"1.0.0\": digits.digits.digits"),
+            Some(other) => format!("is {}, not a string like \"1.0.0\"", other.sort()),
+        };
+        found.add("$.model_io_schema_version", message);
+    }
+}
+
+fn required_members(root: &Value<'_>, found: &mut Finder<'_>) {
+    let Some(object) = root.as_object() else {
+        found.add("$", format!("a session is an object, this is {}", root.sort()));
+        return;
+    };
+    for name in [
+        "model_io_schema_version",
+        "adapter_id",
+        "model_id",
+        "mode",
+        "interactions",
+    ] {
+        if !object.contains(name) {
+            found.add(
+                format!("$.{name}"),
+                format!("the required member {name} is missing"),
+            );
+        }
+    }
+    match object.get("interactions") {
+        None => {}
+        Some(Value::Array(interactions)) => {
+            for (index, _) in interactions
+                .iter()
+                .enumerate()
+                .filter(|(_, value)| value.is_null())
+            {
+                found.add(
+                    format!("$.interactions[{index}]"),
+                    "an interaction is an object, this is null",
+                );
+            }
+        }
+        Some(other) => found.add("$.interactions", format!("must be an array, is {}", other.sort())),
+    }
+}
+
+fn ids(session: &View<'_>, found: &mut Finder<'_>) {
+    for (name, value) in [("adapter_id", session.adapter_id), ("model_id", session.model_id)] {
+        if value.as_filled_str().is_none() {
+            found.add(
+                format!("$.{name}"),
+                format!("must be a string that is not empty, is {}", value.sort()),
+            );
+        }
+    }
+}
+
+fn mode(session: &View<'_>, found: &mut Finder<'_>) {
+    match session.mode {
+        Value::String(mode) if mode == "record" || mode == "replay" => {}
+        Value::String(mode) => found.add("$.mode", format!("{mode:?} is neither \"record\" nor \"replay\"")),
+        other => found.add(
+            "$.mode",
+            format!("must be \"record\" or \"replay\", is {}", other.sort()),
+        ),
+    }
+}
+
+fn interaction_count(session: &View<'_>, found: &mut Finder<'_>) {
+    let count = session.interactions.len();
+    if count > MAX_INTERACTIONS {
+        found.add(
+            "$.interactions",
+            format!("{count} interactions, at most {MAX_INTERACTIONS} are allowed"),
+        );
+    }
+}
+
+fn index_of(interaction: &Value<'_>) -> Option<f64> {
+    interaction
+        .get("i")
+        .and_then(Value::as_number)
+        .map(Number::as_f64)
+}
+
+/// Whether an interaction says that it is at `position`. Comparing doubles is exact here: they are small integers.
+#[expect(
+    clippy::float_cmp,
+    clippy::cast_precision_loss,
+    reason = "indices are compared as the format's numbers"
+)]
+fn is_at(interaction: &Value<'_>, position: usize) -> bool {
+    index_of(interaction) == Some(position as f64)
+}
+
+fn indices(session: &View<'_>, found: &mut Finder<'_>) {
+    for (position, interaction) in session.interactions.iter().enumerate() {
+        if !is_at(interaction, position) {
+            let message = match interaction.get("i") {
+                None => format!("missing; it must be {position}"),
+                Some(Value::Number(_)) => format!("is not {position}, the position of the interaction"),
+                Some(other) => format!("must be the number {position}, is {}", other.sort()),
+            };
+            found.add(format!("$.interactions[{position}].i"), message);
+        }
+    }
+}
+
+fn prompt_hashes(session: &View<'_>, found: &mut Finder<'_>) {
+    for (position, interaction) in session.interactions.iter().enumerate() {
+        let hash = interaction.get("prompt_hash");
+        if stated(hash).is_none() {
+            found.add(
+                format!("$.interactions[{position}].prompt_hash"),
+                not_a_hash(hash),
+            );
+        }
+    }
+}
+
+fn stated(value: Option<&Value<'_>>) -> Option<Digest> {
+    value.and_then(Value::as_str).and_then(Digest::stated)
+}
+
+fn not_a_hash(value: Option<&Value<'_>>) -> String {
+    let wanted = "must be sha256: and 64 lowercase hex digits";
+    match value {
+        None => format!("missing; it {wanted}"),
+        Some(Value::String(_)) => wanted.to_owned(),
+        Some(other) => format!("{wanted}, is {}", other.sort()),
+    }
+}
+
+fn response_hashes(session: &View<'_>, found: &mut Finder<'_>) {
+    for (position, interaction) in session.interactions.iter().enumerate() {
+        let hash = interaction.get("response_hash");
+        let Some(stated) = stated(hash) else {
+            found.add(
+                format!("$.interactions[{position}].response_hash"),
+                not_a_hash(hash),
+            );
+            continue;
+        };
+        match interaction.get("response_content") {
+            Some(Value::String(content)) => {
+                let actual = Digest::of(content.as_bytes());
+                if stated != actual {
+                    let message = format!("is not the hash of response_content, which is {actual}");
+                    found.add(format!("$.interactions[{position}].response_hash"), message);
+                }
+            }
+            other => {
+                let sort = other.map_or("missing", Value::sort);
+                let message = format!("must be a string, is {sort}");
+                found.add(format!("$.interactions[{position}].response_content"), message);
+            }
+        }
+    }
+}
+
+fn unique_pairs(session: &View<'_>, found: &mut Finder<'_>) {
+    // With every index in its place no two pairs can be equal, whatever the prompts are.
+    if session
+        .interactions
+        .iter()
+        .enumerate()
+        .all(|(position, interaction)| is_at(interaction, position))
+    {
+        return;
+    }
+    let mut seen = HashSet::new();
+    for (position, interaction) in session.interactions.iter().enumerate() {
+        let pair = format!(
+            "{}|{}",
+            coerced(interaction.get("prompt_hash")),
+            coerced(interaction.get("i"))
+        );
+        if !seen.insert(pair) {
+            found.add(
+                format!("$.interactions[{position}]"),
+                "an earlier interaction has the same prompt_hash and i",
+            );
+        }
+    }
+}
+
+/// `value` as ECMAScript turns it into text, which is how the specification's tools compare pairs: bad values take part.
+fn coerced(value: Option<&Value<'_>>) -> String {
+    match value {
+        None => "undefined".to_owned(),
+        Some(Value::Null) => "null".to_owned(),
+        Some(Value::Bool(truth)) => truth.to_string(),
+        Some(Value::String(text)) => text.to_string(),
+        Some(Value::Object(_)) => "[object Object]".to_owned(),
+        Some(Value::Number(number)) => match number.as_f64() {
+            double if double.is_infinite() => format!("{}Infinity", if double < 0.0 { "-" } else { "" }),
+            double => String::from_utf8(rfc8785::to_vec(&double).unwrap_or_default()).unwrap_or_default(),
+        },
+        Some(Value::Array(elements)) => {
+            let texts = elements.iter().map(|element| match element {
+                Value::Null => String::new(),
+                other => coerced(Some(other)),
+            });
+            texts.collect::<Vec<_>>().join(",")
+        }
+    }
+}
+
+fn ascending(session: &View<'_>, found: &mut Finder<'_>) {
+    for (position, pair) in session.interactions.windows(2).enumerate() {
+        let [previous, current] = pair else { continue };
+        if let (Some(previous), Some(current)) = (index_of(previous), index_of(current))
+            && previous >= current
+        {
+            let position = position + 1;
+            found.add(
+                format!("$.interactions[{position}]"),
+                "i is not greater than that of the interaction before",
+            );
+        }
+    }
+}
+
+fn response_sizes(session: &View<'_>, found: &mut Finder<'_>) {
+    let mut total = 0;
+    for (position, interaction) in session.interactions.iter().enumerate() {
+        let bytes = interaction
+            .get("response_content")
+            .and_then(Value::as_str)
+            .map_or(0, str::len);
+        total += bytes;
+        if bytes > MAX_RESPONSE_BYTES {
+            found.add(
+                format!("$.interactions[{position}].response_content"),
+                format!("{bytes} bytes, at most {MAX_RESPONSE_BYTES} are allowed"),
+            );
+        }
+    }
+    if total > MAX_SESSION_BYTES {
+        let message = format!("responses of {total} bytes in all, at most {MAX_SESSION_BYTES} are allowed");
+        found.add("$.interactions", message);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::canonical::reader::{Limits, read_keeping_overflow};
+
+    #[test]
+    fn values_are_coerced_as_ecmascript_does() {
+        for (text, expected) in [
+            ("null", "null"),
+            ("true", "true"),
+            ("1e21", "1e+21"),
+            ("-1e400", "-Infinity"),
+            ("-0", "0"),
+            ("[0]", "0"),
+            ("[null, [1, \"a\"], {}]", ",1,a,[object Object]"),
+        ] {
+            let value = read_keeping_overflow(text.as_bytes(), &Limits::default()).unwrap();
+            assert_eq!(coerced(Some(&value)), expected);
+        }
+        assert_eq!(coerced(None), "undefined");
+    }
+}

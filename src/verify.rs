@@ -1,0 +1,231 @@
+//! What a rule is, and what verification finds.
+//!
+//! Findings are data: an `Err` elsewhere means that something could not be looked at, never that a rule was broken.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Whether a broken rule keeps an artifact out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// The artifact is refused.
+    Error,
+    /// The artifact is stored, and the violation with it.
+    Warning,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+        })
+    }
+}
+
+/// A rule as people read about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct RuleInfo {
+    /// The id, such as `MI7`.
+    pub id: &'static str,
+    /// What breaking it means for the artifact.
+    pub severity: Severity,
+    /// One line: what must hold.
+    pub summary: &'static str,
+    /// A paragraph: why it must hold, and what to do.
+    pub why: &'static str,
+}
+
+/// A row of a kind's rule table: the rule and the check that enforces it.
+pub struct Rule<Check> {
+    /// What people read.
+    pub info: RuleInfo,
+    /// What the program does.
+    pub check: Check,
+}
+
+/// Applies every rule of `rules`; `run` calls its check on the subject.
+pub fn apply<Check>(
+    rules: &[Rule<Check>],
+    findings: &mut Findings,
+    mut run: impl FnMut(&Check, &mut Finder<'_>),
+) {
+    for rule in rules {
+        run(&rule.check, &mut findings.of(rule.info));
+    }
+}
+
+/// A broken rule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Violation {
+    /// The id of the rule.
+    pub rule_id: Cow<'static, str>,
+    /// Where in the document, as the format's own tools write places.
+    pub path: String,
+    /// What is wrong there.
+    pub message: String,
+    /// Whether it keeps the artifact out.
+    pub severity: Severity,
+}
+
+impl Violation {
+    /// A violation of `rule` at `path`.
+    pub fn new(rule: RuleInfo, path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            rule_id: rule.id.into(),
+            path: path.into(),
+            message: message.into(),
+            severity: rule.severity,
+        }
+    }
+
+    /// The order of reports: rule id, path, message, each by UTF-16 code units, as the specifications' tools sort.
+    fn report_order(&self, other: &Self) -> Ordering {
+        utf16_order(&self.rule_id, &other.rule_id)
+            .then_with(|| utf16_order(&self.path, &other.path))
+            .then_with(|| utf16_order(&self.message, &other.message))
+    }
+}
+
+fn utf16_order(one: &str, other: &str) -> Ordering {
+    one.encode_utf16().cmp(other.encode_utf16())
+}
+
+/// All violations of one artifact, sorted by rule id, path and message.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    violations: Vec<Violation>,
+    omitted: usize,
+}
+
+impl Report {
+    /// Reports list at most this many violations and count the rest: a hostile document must not fill the memory with
+    /// complaints about it.
+    pub const MAX_VIOLATIONS: usize = 100_000;
+
+    /// The violations, sorted.
+    #[must_use]
+    pub fn violations(&self) -> &[Violation] {
+        &self.violations
+    }
+
+    /// How many more there are than are listed.
+    #[must_use]
+    pub fn omitted(&self) -> usize {
+        self.omitted
+    }
+
+    /// Whether no violation is an error.
+    #[must_use]
+    pub fn is_acceptable(&self) -> bool {
+        self.violations
+            .iter()
+            .all(|violation| violation.severity == Severity::Warning)
+    }
+}
+
+impl From<Violation> for Report {
+    fn from(violation: Violation) -> Self {
+        Self {
+            violations: vec![violation],
+            omitted: 0,
+        }
+    }
+}
+
+/// Collects violations while rules are applied.
+#[derive(Debug, Default)]
+pub struct Findings(Report);
+
+impl Findings {
+    /// What `rule` finds goes here.
+    pub fn of(&mut self, rule: RuleInfo) -> Finder<'_> {
+        Finder {
+            report: &mut self.0,
+            rule,
+        }
+    }
+
+    /// Whether an error was found so far.
+    #[must_use]
+    pub fn has_errors(&self) -> bool {
+        !self.0.is_acceptable()
+    }
+
+    /// The sorted report of all that was found.
+    #[must_use]
+    pub fn into_report(mut self) -> Report {
+        self.0.violations.sort_by(Violation::report_order);
+        self.0
+    }
+}
+
+/// Where one rule reports what it finds.
+pub struct Finder<'f> {
+    report: &'f mut Report,
+    rule: RuleInfo,
+}
+
+impl Finder<'_> {
+    /// Reports a violation of the rule.
+    pub fn add(&mut self, path: impl Into<String>, message: impl Into<String>) {
+        if self.report.violations.len() < Report::MAX_VIOLATIONS {
+            self.report
+                .violations
+                .push(Violation::new(self.rule, path, message));
+        } else {
+            self.report.omitted += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULE: RuleInfo = RuleInfo {
+        id: "R1",
+        severity: Severity::Error,
+        summary: "",
+        why: "",
+    };
+
+    #[test]
+    fn reports_are_sorted_as_utf16_text() {
+        let mut findings = Findings::default();
+        for (rule, path) in [
+            ("R2", "a"),
+            ("R10", "\u{e000}"),
+            ("R10", "😀"),
+            ("R10", "[2]"),
+            ("R10", "[10]"),
+        ] {
+            findings.of(RuleInfo { id: rule, ..RULE }).add(path, "");
+        }
+        let report = findings.into_report();
+        let paths: Vec<&str> = report
+            .violations()
+            .iter()
+            .map(|violation| violation.path.as_str())
+            .collect();
+        assert_eq!(paths, ["[10]", "[2]", "😀", "\u{e000}", "a"]);
+        assert!(!report.is_acceptable());
+    }
+
+    #[test]
+    fn surplus_violations_are_counted() {
+        let mut findings = Findings::default();
+        for _ in 0..Report::MAX_VIOLATIONS + 3 {
+            findings.of(RULE).add("", "");
+        }
+        let report = findings.into_report();
+        assert_eq!(
+            (report.violations().len(), report.omitted()),
+            (Report::MAX_VIOLATIONS, 3)
+        );
+    }
+}
