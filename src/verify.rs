@@ -100,6 +100,7 @@ fn utf16_order(one: &str, other: &str) -> Ordering {
 pub struct Report {
     violations: Vec<Violation>,
     omitted: usize,
+    errors: usize,
 }
 
 impl Report {
@@ -130,10 +131,9 @@ impl Report {
 
 impl From<Violation> for Report {
     fn from(violation: Violation) -> Self {
-        Self {
-            violations: vec![violation],
-            omitted: 0,
-        }
+        let mut findings = Findings::default();
+        findings.push(violation);
+        findings.into_report()
     }
 }
 
@@ -144,9 +144,15 @@ pub struct Findings(Report);
 impl Findings {
     /// What `rule` finds goes here.
     pub fn of(&mut self, rule: RuleInfo) -> Finder<'_> {
-        Finder {
-            report: &mut self.0,
-            rule,
+        Finder { findings: self, rule }
+    }
+
+    fn push(&mut self, violation: Violation) {
+        self.0.errors += usize::from(violation.severity == Severity::Error);
+        if self.0.violations.len() < Report::MAX_VIOLATIONS {
+            self.0.violations.push(violation);
+        } else {
+            self.0.omitted += 1;
         }
     }
 
@@ -166,20 +172,23 @@ impl Findings {
 
 /// Where one rule reports what it finds.
 pub struct Finder<'f> {
-    report: &'f mut Report,
+    findings: &'f mut Findings,
     rule: RuleInfo,
 }
 
 impl Finder<'_> {
     /// Reports a violation of the rule.
     pub fn add(&mut self, path: impl Into<String>, message: impl Into<String>) {
-        if self.report.violations.len() < Report::MAX_VIOLATIONS {
-            self.report
-                .violations
-                .push(Violation::new(self.rule, path, message));
-        } else {
-            self.report.omitted += 1;
-        }
+        self.findings.push(Violation::new(self.rule, path, message));
+    }
+
+    /// Reports a violation that does not keep the artifact out, whatever the rule's severity.
+    pub fn warn(&mut self, path: impl Into<String>, message: impl Into<String>) {
+        let warning = RuleInfo {
+            severity: Severity::Warning,
+            ..self.rule
+        };
+        self.findings.push(Violation::new(warning, path, message));
     }
 }
 

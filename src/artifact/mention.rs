@@ -1,6 +1,7 @@
 use std::fmt;
 
-use crate::canonical::{Value, pointer};
+use crate::canonical::Value;
+use crate::canonical::pointer::{self, Token};
 use crate::digest::Digest;
 
 /// A typed edge from an artifact that mentions a handle to the artifact that the handle identifies.
@@ -90,12 +91,6 @@ pub fn collect_references(value: &Value<'_>, prefix: &str, indexed: &[&str], men
     collector.visit(value);
 }
 
-#[derive(Clone, Copy)]
-enum Token<'v> {
-    Name(&'v str),
-    Index(usize),
-}
-
 struct Collector<'v, 'c> {
     prefix: &'c str,
     indexed: &'c [&'c str],
@@ -130,13 +125,7 @@ impl<'v> Collector<'v, '_> {
         let Some(digest) = Digest::stated(text) else {
             return;
         };
-        let mut at = String::new();
-        for token in &self.tokens {
-            match token {
-                Token::Name(name) => pointer::push(&mut at, name),
-                Token::Index(index) => pointer::push_index(&mut at, *index),
-            }
-        }
+        let at = pointer::of(&self.tokens);
         if !self.indexed.iter().any(|pattern| matches(pattern, &at)) {
             let place = Place::Pointer(format!("{}{at}", self.prefix));
             self.mentions.push(Mention {

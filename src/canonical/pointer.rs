@@ -2,6 +2,28 @@
 
 use std::fmt::Write;
 
+/// A step from a value into one that it holds.
+#[derive(Clone, Copy, Debug)]
+pub enum Token<'v> {
+    /// The member of an object.
+    Name(&'v str),
+    /// The element of an array.
+    Index(usize),
+}
+
+/// The pointer made of `tokens`.
+#[must_use]
+pub fn of(tokens: &[Token<'_>]) -> String {
+    let mut pointer = String::new();
+    for token in tokens {
+        match token {
+            Token::Name(name) => push(&mut pointer, name),
+            Token::Index(index) => push_index(&mut pointer, *index),
+        }
+    }
+    pointer
+}
+
 /// Appends `/` and `token`, escaped, to `pointer`.
 pub fn push(pointer: &mut String, token: &str) {
     pointer.push('/');

@@ -1,11 +1,17 @@
 //! The kinds of artifacts. This is the only list of them: a new kind is a folder and a line here.
 
 pub mod model_io;
+pub mod rpk;
+pub mod trace;
 
 use crate::artifact::Kind;
 
 /// Every kind, in the order in which they are asked whether they recognise a document.
-pub static ALL: [Kind; 1] = [Kind::of::<model_io::ModelIo>()];
+pub static ALL: [Kind; 3] = [
+    Kind::of::<model_io::ModelIo>(),
+    Kind::of::<rpk::Rpk>(),
+    Kind::of::<trace::Trace>(),
+];
 
 /// The kind named `name`.
 #[must_use]

@@ -8,8 +8,9 @@ mod timestamp;
 
 use std::borrow::Cow;
 
+use super::Value;
 use super::number::round_to_12_digits;
-use super::{Object, Value, pointer};
+use super::pointer::{self, Token};
 
 /// Members that [`Volatile::Dropped`] leaves out, by their lower-cased names, at any depth.
 pub const VOLATILE_NAMES: [&str; 10] = [
@@ -57,79 +58,74 @@ pub enum Volatile {
 
 /// Why a value has no canonical form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Uncanonical {
-    /// A number overflows to infinity. The reader refuses such documents before.
-    #[error("{pointer}: a number overflows to infinity")]
-    Number {
-        /// Where, from the value that was to be written.
-        pointer: String,
-    },
-    /// A timestamp leaves the years 1 to 9999 when it is converted to UTC.
-    #[error("{pointer}: in UTC the timestamp {text:?} leaves the years 1 to 9999")]
-    Timestamp {
-        /// Where, from the value that was to be written.
-        pointer: String,
-        /// The timestamp as written.
-        text: String,
-    },
+#[error("{pointer}: {defect}")]
+pub struct Uncanonical {
+    /// Where, as a JSON Pointer from the value that was to be written.
+    pub pointer: String,
+    /// What is wrong there.
+    pub defect: Defect,
 }
 
-impl Uncanonical {
-    fn below(mut self, place: impl FnOnce(&mut String)) -> Self {
-        let (Self::Number { pointer } | Self::Timestamp { pointer, .. }) = &mut self;
-        let mut outer = String::new();
-        place(&mut outer);
-        pointer.insert_str(0, &outer);
-        self
-    }
+/// What keeps a value from having a canonical form.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Defect {
+    /// A number overflows to infinity. The reader refuses such documents before.
+    #[error("a number overflows to infinity")]
+    Number,
+    /// A timestamp leaves the years 1 to 9999 when it is converted to UTC.
+    #[error("in UTC the timestamp {0:?} leaves the years 1 to 9999")]
+    Timestamp(String),
 }
 
 /// The canonical bytes of an object that has just these `members`.
 ///
 /// # Errors
-/// [`Uncanonical`], with the place inside the object.
-pub fn object(members: &[(&str, &Value<'_>)], volatile: Volatile) -> Result<Vec<u8>, Uncanonical> {
+/// Everything that has no canonical form, in the order of the canonical text.
+pub fn object(members: &[(&str, &Value<'_>)], volatile: Volatile) -> Result<Vec<u8>, Vec<Uncanonical>> {
     let mut writer = Writer {
         volatile,
         out: Vec::new(),
+        place: Vec::new(),
+        defects: Vec::new(),
     };
     let mut members = members.to_vec();
     members.sort_unstable_by_key(|(key, _)| *key);
-    writer.members(&members)?;
-    Ok(writer.out)
+    writer.members(&members);
+    if writer.defects.is_empty() {
+        Ok(writer.out)
+    } else {
+        Err(writer.defects)
+    }
 }
 
-struct Writer {
+struct Writer<'v> {
     volatile: Volatile,
     out: Vec<u8>,
+    place: Vec<Token<'v>>,
+    defects: Vec<Uncanonical>,
 }
 
-impl Writer {
+impl<'v> Writer<'v> {
     /// Writes `value`, which the member `key` holds; elements of lists are held by no member.
-    fn value(&mut self, value: &Value<'_>, key: Option<&str>) -> Result<(), Uncanonical> {
+    fn value(&mut self, value: &'v Value<'_>, key: Option<&str>) {
         match value {
             Value::Null => self.out.extend_from_slice(b"null"),
             Value::Bool(true) => self.out.extend_from_slice(b"true"),
             Value::Bool(false) => self.out.extend_from_slice(b"false"),
-            Value::Number(number) => {
-                let text = number
-                    .python_text(round_to_12_digits)
-                    .ok_or_else(|| Uncanonical::Number {
-                        pointer: String::new(),
-                    })?;
-                self.out.extend_from_slice(text.as_bytes());
-            }
-            Value::String(text) => {
-                let text = normalised(text, key)?;
-                self.string(&text);
-            }
-            Value::Array(elements) => self.array(elements, key)?,
-            Value::Object(object) => self.object(object)?,
+            Value::Number(number) => match number.python_text(round_to_12_digits) {
+                Some(text) => self.out.extend_from_slice(text.as_bytes()),
+                None => self.defect(Defect::Number),
+            },
+            Value::String(text) => match normalised(text, key) {
+                Ok(text) => self.string(&text),
+                Err(defect) => self.defect(defect),
+            },
+            Value::Array(elements) => self.array(elements, key),
+            Value::Object(object) => self.members(&object.by_code_point()),
         }
-        Ok(())
     }
 
-    fn array(&mut self, elements: &[Value<'_>], key: Option<&str>) -> Result<(), Uncanonical> {
+    fn array(&mut self, elements: &'v [Value<'_>], key: Option<&str>) {
         let unordered = key.is_some_and(|key| UNORDERED_NAMES.contains(&key.to_lowercase().as_str()));
         let mut texts = Vec::new();
         self.out.push(b'[');
@@ -138,8 +134,9 @@ impl Writer {
                 self.out.push(b',');
             }
             let start = self.out.len();
-            self.value(element, None)
-                .map_err(|error| error.below(|at| pointer::push_index(at, index)))?;
+            self.place.push(Token::Index(index));
+            self.value(element, None);
+            self.place.pop();
             if unordered {
                 texts.push(self.out.split_off(start));
             }
@@ -147,14 +144,9 @@ impl Writer {
         texts.sort_unstable();
         self.out.extend(texts.join(&b','));
         self.out.push(b']');
-        Ok(())
     }
 
-    fn object(&mut self, object: &Object<'_>) -> Result<(), Uncanonical> {
-        self.members(&object.by_code_point())
-    }
-
-    fn members(&mut self, sorted: &[(&str, &Value<'_>)]) -> Result<(), Uncanonical> {
+    fn members(&mut self, sorted: &[(&'v str, &'v Value<'_>)]) {
         self.out.push(b'{');
         let mut separate = false;
         for (key, value) in sorted {
@@ -167,11 +159,11 @@ impl Writer {
             separate = true;
             self.string(key);
             self.out.push(b':');
-            self.value(value, Some(key))
-                .map_err(|error| error.below(|at| pointer::push(at, key)))?;
+            self.place.push(Token::Name(key));
+            self.value(value, Some(key));
+            self.place.pop();
         }
         self.out.push(b'}');
-        Ok(())
     }
 
     fn string(&mut self, text: &str) {
@@ -195,6 +187,13 @@ impl Writer {
         }
         self.out.push(b'"');
     }
+
+    fn defect(&mut self, defect: Defect) {
+        self.defects.push(Uncanonical {
+            pointer: pointer::of(&self.place),
+            defect,
+        });
+    }
 }
 
 /// `text` without surrounding white space, as Python's `str.strip` sees it.
@@ -207,7 +206,7 @@ fn is_volatile(key: &str) -> bool {
     VOLATILE_NAMES.contains(&key.to_lowercase().as_str())
 }
 
-fn normalised<'t>(text: &'t str, key: Option<&str>) -> Result<Cow<'t, str>, Uncanonical> {
+fn normalised<'t>(text: &'t str, key: Option<&str>) -> Result<Cow<'t, str>, Defect> {
     let text = if text.contains('\r') {
         Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n"))
     } else {
@@ -219,12 +218,10 @@ fn normalised<'t>(text: &'t str, key: Option<&str>) -> Result<Cow<'t, str>, Unca
     if PATH_NAMES.contains(&key.as_str()) || PATH_ENDINGS.iter().any(|ending| key.ends_with(ending)) {
         Ok(Cow::Owned(path::normalise(&text)))
     } else if TIMESTAMP_NAMES.contains(&key.as_str()) {
-        let normalised = timestamp::normalise(&text);
-        let out_of_range = |_| Uncanonical::Timestamp {
-            pointer: String::new(),
-            text: text.into_owned(),
-        };
-        normalised.map(Cow::Owned).map_err(out_of_range)
+        match timestamp::normalise(&text) {
+            Ok(utc) => Ok(Cow::Owned(utc)),
+            Err(timestamp::OutOfRange) => Err(Defect::Timestamp(text.into_owned())),
+        }
     } else {
         Ok(text)
     }
@@ -236,7 +233,7 @@ mod tests {
     use super::*;
     use crate::digest::Digest;
 
-    fn canonical(text: &str, volatile: Volatile) -> Result<String, Uncanonical> {
+    fn canonical(text: &str, volatile: Volatile) -> Result<String, Vec<Uncanonical>> {
         let value = reader::read(text.as_bytes(), &Limits::default()).unwrap();
         let members: Vec<_> = value.as_object().unwrap().iter().collect();
         object(&members, volatile).map(|bytes| String::from_utf8(bytes).unwrap())
@@ -266,15 +263,17 @@ mod tests {
     }
 
     #[test]
-    fn a_timestamp_out_of_range_is_placed() {
-        let error = canonical(
-            r#"{"a": [{"x/y": {"timestamp": "0001-01-01T00:00:00+01:00"}}]}"#,
-            Volatile::Kept,
+    fn timestamps_out_of_range_are_all_placed() {
+        let text = r#"{"a": [{"x/y": {"timestamp": "0001-01-01T00:00:00+01:00"}}],
+            "ended_at": "9999-12-31T23:00:00-01:00"}"#;
+        let defects = canonical(text, Volatile::Kept).unwrap_err();
+        let found: Vec<String> = defects.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            found,
+            [
+                "/a/0/x~1y/timestamp: in UTC the timestamp \"0001-01-01T00:00:00+01:00\" leaves the years 1 to 9999",
+                "/ended_at: in UTC the timestamp \"9999-12-31T23:00:00-01:00\" leaves the years 1 to 9999",
+            ]
         );
-        let expected = Uncanonical::Timestamp {
-            pointer: "/a/0/x~1y/timestamp".to_owned(),
-            text: "0001-01-01T00:00:00+01:00".to_owned(),
-        };
-        assert_eq!(error, Err(expected));
     }
 }

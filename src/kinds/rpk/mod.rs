@@ -1,0 +1,228 @@
+//! `rpk`: ReplayKit run packs and their `.bundle` exports. Rules: the format specification, version 1;
+//! `docs/formats.md`, "rpk".
+
+mod rules;
+mod shape;
+mod texts;
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use crate::artifact::{
+    AdmitOptions, Artifact, Attribute, Draft, Mention, NameHandle, Relation, Role, collect_references,
+    document, unreadable,
+};
+use crate::canonical::Value;
+use crate::canonical::reader::{self, Limits};
+use crate::canonical::replaykit::{self, Uncanonical, Volatile};
+use crate::digest::{CoreHash, Digest};
+use crate::verify::{Findings, RuleInfo, apply};
+
+pub use texts::{PROMPT_PLACES, Places, RESPONSE_PLACES};
+
+const STEP: Role = Role {
+    name: "step",
+    group: "step",
+    unit: "step",
+    relation: None,
+};
+const PROMPT: Role = Role {
+    name: "prompt",
+    group: "prompt",
+    unit: "step",
+    relation: None,
+};
+const RESPONSE: Role = Role {
+    name: "response",
+    group: "response",
+    unit: "step",
+    relation: None,
+};
+const DERIVED_FROM: Relation = Relation {
+    name: "derived-from",
+    dangles: true,
+};
+
+/// Where digests stand that are indexed as the core hash and as step hashes.
+const INDEXED: [&str; 2] = ["/checksum", "/payload/run/steps/*/hash"];
+
+/// The kind `rpk`.
+pub struct Rpk;
+
+impl Artifact for Rpk {
+    const NAME: &'static str = "rpk";
+    const PLURAL: &'static str = "runs";
+    const MEMBER: &'static str = "run.rpk";
+    const FILE_NAMES: &'static [&'static str] = &["*.rpk", "*.bundle"];
+
+    fn rules() -> Vec<RuleInfo> {
+        rules::RULES.iter().map(|rule| rule.info).collect()
+    }
+
+    fn recognises(_: &str, names: &[Cow<'_, str>]) -> bool {
+        let has = |name: &str| names.iter().any(|other| other == name);
+        let envelope = ["version", "metadata", "payload", "checksum"];
+        envelope.into_iter().filter(|name| has(name)).count() >= 2 && (has("payload") || has("checksum"))
+    }
+
+    fn examine(bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
+        let root = match reader::read(bytes, &options.limits) {
+            Ok(root) => root,
+            Err(error) => {
+                document::report(&error, findings);
+                return None;
+            }
+        };
+        let envelope = Envelope::of(&root, options);
+        apply(&rules::RULES, findings, |check, found| check(&envelope, found));
+        if findings.has_errors() {
+            return None;
+        }
+        let checksum = envelope.checksum?.ok()?;
+        Some(describe(&root, CoreHash(checksum)))
+    }
+
+    fn write_core(document: &[u8], limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
+        let root = reader::read(document, limits).map_err(unreadable)?;
+        let text = core_text(&root)
+            .and_then(Result::ok)
+            .ok_or(io::ErrorKind::InvalidData)?;
+        out.write_all(&text)
+    }
+}
+
+/// The document with what several rules need of it.
+struct Envelope<'v> {
+    root: &'v Value<'v>,
+    options: &'v AdmitOptions,
+    /// The digest of the canonical core, or what keeps it from being canonical; nothing if there is no core.
+    checksum: Option<Result<Digest, Vec<Uncanonical>>>,
+}
+
+impl<'v> Envelope<'v> {
+    fn of(root: &'v Value<'v>, options: &'v AdmitOptions) -> Self {
+        let checksum = core_text(root).map(|text| text.map(|text| Digest::of(&text)));
+        Self {
+            root,
+            options,
+            checksum,
+        }
+    }
+}
+
+/// The canonical text whose digest is the checksum; nothing if one of its members is missing.
+fn core_text(root: &Value<'_>) -> Option<Result<Vec<u8>, Vec<Uncanonical>>> {
+    canonical_members(root, &["version", "metadata", "payload"], Volatile::Kept)
+}
+
+/// The canonical text of the object that has just the members `names` of `value`; nothing if one is missing.
+fn canonical_members(
+    value: &Value<'_>,
+    names: &[&'static str],
+    volatile: Volatile,
+) -> Option<Result<Vec<u8>, Vec<Uncanonical>>> {
+    let members: Option<Vec<_>> = names.iter().map(|name| Some((*name, value.get(name)?))).collect();
+    Some(replaykit::object(&members?, volatile))
+}
+
+/// The value at the end of `names`.
+fn at<'v>(value: &'v Value<'v>, names: &[&str]) -> Option<&'v Value<'v>> {
+    names.iter().try_fold(value, |value, name| value.get(name))
+}
+
+fn steps<'v>(root: &'v Value<'v>) -> &'v [Value<'v>] {
+    at(root, &["payload", "run", "steps"])
+        .and_then(Value::as_array)
+        .unwrap_or_default()
+}
+
+fn describe(root: &Value<'_>, core: CoreHash) -> Draft {
+    let mut draft = Draft::new(core);
+    let steps = steps(root);
+    for (index, step) in steps.iter().enumerate() {
+        let hash = step.get("hash").and_then(Value::as_str).and_then(Digest::stated);
+        draft
+            .mentions
+            .extend(hash.map(|hash| Mention::at(STEP, index, hash)));
+        for (role, places) in [(PROMPT, &PROMPT_PLACES), (RESPONSE, &RESPONSE_PLACES)] {
+            let digests = texts::carried(step, places)
+                .into_iter()
+                .map(|text| Digest::of(text.as_bytes()));
+            draft
+                .mentions
+                .extend(digests.map(|digest| Mention::at(role, index, digest)));
+        }
+    }
+    collect_references(root, "", &INDEXED, &mut draft.mentions);
+    name(root, steps, &mut draft);
+    draft.attribute("steps", steps.len().to_string());
+    draft
+}
+
+/// Attributes and the names of runs.
+fn name(root: &Value<'_>, steps: &[Value<'_>], draft: &mut Draft) {
+    let text = |names: &[&str]| at(root, names).and_then(Value::as_filled_str).map(str::to_owned);
+    for run_id in [text(&["payload", "run", "id"]), text(&["metadata", "run_id"])]
+        .into_iter()
+        .flatten()
+    {
+        draft.identified_by.push(NameHandle::new("run", &run_id));
+        draft.attribute("run_id", run_id);
+    }
+    for source in [
+        text(&["metadata", "source_run_id"]),
+        text(&["payload", "run", "source_run_id"]),
+    ]
+    .into_iter()
+    .flatten()
+    {
+        draft
+            .refers_to
+            .push((DERIVED_FROM, NameHandle::new("run", &source)));
+        draft.attribute("source_run_id", source);
+    }
+    for member in ["provider", "agent", "source", "capture_mode"] {
+        if let Some(value) = text(&["payload", "run", member]) {
+            draft.attribute(member, value);
+        }
+    }
+    for step in steps {
+        let step_type = step.get("type").and_then(Value::as_str).unwrap_or_default();
+        draft.attribute("step_type", step_type);
+        for (attribute, places) in STEP_ATTRIBUTES {
+            if *attribute == "tool" && !step_type.starts_with("tool.") {
+                continue;
+            }
+            let values = places
+                .iter()
+                .filter_map(|names| at(step, names).and_then(Value::as_filled_str));
+            draft.attributes.extend(values.map(|value| Attribute {
+                name: attribute,
+                value: value.to_owned(),
+            }));
+        }
+    }
+}
+
+/// Where steps carry what is worth querying. Tools are looked for in `tool.request` and `tool.response` only.
+const STEP_ATTRIBUTES: &[(&str, &[&[&str]])] = &[
+    ("provider", &[&["metadata", "provider"], &["input", "provider"]]),
+    ("agent", &[&["metadata", "agent"]]),
+    (
+        "model_id",
+        &[
+            &["input", "model"],
+            &["metadata", "model"],
+            &["input", "payload", "model"],
+        ],
+    ),
+    (
+        "tool",
+        &[
+            &["input", "tool"],
+            &["metadata", "tool"],
+            &["input", "tool_name"],
+            &["input", "name"],
+        ],
+    ),
+];

@@ -1,0 +1,192 @@
+use super::{Envelope, canonical_members, shape, steps};
+use crate::canonical::replaykit::{Defect, Volatile, strip};
+use crate::canonical::{Object, Value};
+use crate::digest::{Digest, hmac_matches};
+use crate::verify::{Finder, Rule, RuleInfo, Severity};
+
+const ALGORITHM: &str = "hmac-sha256";
+
+const fn info(id: &'static str, summary: &'static str, why: &'static str) -> RuleInfo {
+    RuleInfo {
+        id,
+        severity: Severity::Error,
+        summary,
+        why,
+    }
+}
+
+/// All of them are applied to every document; each looks at what is there.
+pub(super) static RULES: [Rule<fn(&Envelope<'_>, &mut Finder<'_>)>; 6] = [
+    Rule {
+        info: info(
+            "RPK1",
+            "Envelope, run and steps have the required shape.",
+            "The published schema of version 1: version, metadata, payload.run and checksum; a run with its id, \
+             timestamp, environment, versions and steps; steps of a known type. Unknown members are allowed.",
+        ),
+        check: shape::check,
+    },
+    Rule {
+        info: info(
+            "RPK2",
+            "version is 1 and a minor version.",
+            "Readers of version 1 understand every 1.x. Another major version may mean something else by the same \
+             members, so it is refused rather than misread.",
+        ),
+        check: version,
+    },
+    Rule {
+        info: info(
+            "RPK3",
+            "checksum is that of version, metadata and payload.",
+            "The checksum is the run's identity and proves that nothing was changed since it was recorded. It is \
+             the SHA-256 of the canonical text of these three members.",
+        ),
+        check: checksum,
+    },
+    Rule {
+        info: info(
+            "RPK4",
+            "Every step's hash is that of its content.",
+            "A step hash covers type, input, output and metadata without volatile members. ReplayKit itself does not \
+             compare it when reading; runvault does, because steps are found by it.",
+        ),
+        check: step_hashes,
+    },
+    Rule {
+        info: info(
+            "RPK5",
+            "The signature is valid, and present where it is required.",
+            "Looked at when a signing key is given. The signature is an HMAC-SHA-256 over version, metadata, payload \
+             and checksum. Unsigned files are accepted unless --require-signature says otherwise.",
+        ),
+        check: signature,
+    },
+    Rule {
+        info: info(
+            "RPK6",
+            "Timestamps stay within the years 1 to 9999 in UTC.",
+            "Timestamps are hashed in UTC. One that leaves these years when it is converted has no canonical form.",
+        ),
+        check: timestamps,
+    },
+];
+
+/// Whether the version is understood. The text around white space counts, and so does a number that prints like one.
+pub(super) fn has_supported_version(root: &Object<'_>) -> bool {
+    match root.get("version") {
+        Some(Value::String(text)) => strip(text).split_once('.').is_some_and(|(major, minor)| {
+            let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+            digits(major) && digits(minor) && major.trim_start_matches('0') == "1"
+        }),
+        Some(Value::Number(number)) => !number.is_integer() && (1.0..2.0).contains(&number.as_f64()),
+        _ => false,
+    }
+}
+
+fn version(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
+    let Value::Object(root) = envelope.root else {
+        return;
+    };
+    if !has_supported_version(root) {
+        let message = match root.get("version") {
+            None => "missing; it must be like \"1.0\"".to_owned(),
+            Some(Value::String(text)) => {
+                format!("{text:?} is not supported; it must be 1 and a minor version, like \"1.0\"")
+            }
+            Some(other) => format!("must be a string like \"1.0\", is {}", other.sort()),
+        };
+        found.add("/version", message);
+    }
+}
+
+fn stated(value: Option<&Value<'_>>) -> Option<Digest> {
+    value.and_then(Value::as_str).and_then(Digest::stated)
+}
+
+fn checksum(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
+    let Some(stated) = stated(envelope.root.get("checksum")) else {
+        return;
+    };
+    if let Some(Ok(actual)) = envelope.checksum
+        && stated != actual
+    {
+        found.add(
+            "/checksum",
+            format!("is not the checksum of the content, which is {actual}"),
+        );
+    }
+}
+
+fn step_hashes(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
+    for (index, step) in steps(envelope.root).iter().enumerate() {
+        let Some(stated) = stated(step.get("hash")) else {
+            continue;
+        };
+        let text = canonical_members(step, &["type", "input", "output", "metadata"], Volatile::Dropped);
+        let Some(Ok(text)) = text else { continue };
+        let actual = Digest::of(&text);
+        if stated != actual {
+            let step_type = step.get("type").and_then(Value::as_str).unwrap_or_default();
+            found.add(
+                format!("/payload/run/steps/{index}/hash"),
+                format!("step {index} ({step_type}): the stored hash {stated} is not the hash of its content {actual}"),
+            );
+        }
+    }
+}
+
+/// The code in a signature's value.
+pub(super) fn signature_code(value: &str) -> Option<Digest> {
+    value
+        .strip_prefix(ALGORITHM)?
+        .strip_prefix(':')
+        .and_then(Digest::stated_bare)
+}
+
+fn signature(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
+    let Some(signature) = envelope.root.get("signature") else {
+        if envelope.options.require_signature {
+            found.add(
+                "/signature",
+                "the run pack is not signed, and a signature is required",
+            );
+        }
+        return;
+    };
+    let Some(key) = &envelope.options.signing_key else {
+        return;
+    };
+    let text = |name: &str| signature.get(name).and_then(Value::as_str);
+    let (Some(algorithm), Some(value)) = (text("algorithm"), text("value")) else {
+        return;
+    };
+    if strip(algorithm) != ALGORITHM {
+        found.add(
+            "/signature/algorithm",
+            format!("{algorithm:?} is not supported; only {ALGORITHM} is"),
+        );
+        return;
+    }
+    let signed = ["version", "metadata", "payload", "checksum"];
+    let Some(Ok(message)) = canonical_members(envelope.root, &signed, Volatile::Kept) else {
+        return;
+    };
+    if signature_code(strip(value)).is_none_or(|code| !hmac_matches(key.as_bytes(), &message, &code)) {
+        found.add(
+            "/signature/value",
+            "is not the signature of this content under the given key",
+        );
+    }
+}
+
+fn timestamps(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
+    let Some(Err(defects)) = &envelope.checksum else {
+        return;
+    };
+    for defect in defects {
+        if matches!(defect.defect, Defect::Timestamp(_)) {
+            found.add(&defect.pointer, defect.defect.to_string());
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! TR1: from bytes to lines, and from lines to values.
+
+use crate::artifact::document;
+use crate::canonical::Value;
+use crate::canonical::reader::{self, Limits, ReadError};
+use crate::verify::{Findings, RuleInfo, Severity};
+
+/// The rule for the file as a whole.
+pub(super) const LINE_FORMAT: RuleInfo = RuleInfo {
+    id: "TR1",
+    severity: Severity::Error,
+    summary: "Lines end with a line feed only, each holds one record, none is blank.",
+    why: "Tools that append to traces and compare them rely on one record per line. A carriage return anywhere, a \
+          blank line or an empty file is refused. A last line without a line feed is accepted with a warning: it is \
+          complete if its hash is right, but the writer may have been interrupted.",
+};
+
+/// The lines of a trace, without their line feeds.
+pub(super) struct Lines<'a> {
+    text: &'a str,
+}
+
+/// One line of a trace.
+pub(super) struct Line<'a> {
+    /// From 1.
+    number: usize,
+    text: &'a str,
+}
+
+impl<'a> Lines<'a> {
+    /// Nothing if the bytes are no text at all.
+    pub(super) fn of(bytes: &'a [u8], limits: &Limits, findings: &mut Findings) -> Option<Self> {
+        let text = match reader::utf8(bytes, limits) {
+            Ok(text) => text,
+            Err(error) => {
+                document::report(&error, findings);
+                return None;
+            }
+        };
+        let lines = Self {
+            text: text.strip_suffix('\n').unwrap_or(text),
+        };
+        lines.check(text, findings);
+        Some(lines)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = Line<'a>> {
+        self.text.split('\n').enumerate().map(|(index, text)| Line {
+            number: index + 1,
+            text,
+        })
+    }
+
+    fn check(&self, text: &str, findings: &mut Findings) {
+        let mut found = findings.of(LINE_FORMAT);
+        if text.is_empty() {
+            found.add("line 1", "the trace is empty; it must have at least a header");
+            return;
+        }
+        for line in self.iter() {
+            let path = format!("line {}", line.number);
+            if line.is_blank() {
+                found.add(path, "the line is blank; remove it");
+            } else if line.text.contains('\r') {
+                found.add(
+                    path,
+                    "the line has a carriage return; lines end with a line feed only",
+                );
+            }
+        }
+        if !text.ends_with('\n') {
+            let last = self.iter().count();
+            found.warn(
+                format!("line {last}"),
+                "the last line has no line feed; the writer may have been interrupted",
+            );
+        }
+    }
+}
+
+impl<'a> Line<'a> {
+    fn is_blank(&self) -> bool {
+        self.text.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\r'))
+    }
+
+    /// The record on this line. A line that is no record is reported; a blank one was reported before.
+    pub(super) fn value(&self, limits: &Limits, findings: &mut Findings) -> Option<Value<'a>> {
+        if self.is_blank() {
+            return None;
+        }
+        let error = match reader::read(self.text.as_bytes(), limits) {
+            Ok(value) if value.as_object().is_some() => return Some(value),
+            Ok(value) => ReadError {
+                defect: reader::Defect::Syntax,
+                line: 1,
+                column: 1,
+                message: format!("a record is an object, this is {}", value.sort()),
+            },
+            Err(error) => error,
+        };
+        document::report(
+            &ReadError {
+                line: self.number,
+                ..error
+            },
+            findings,
+        );
+        None
+    }
+}

@@ -1,0 +1,173 @@
+//! `trace`: hash-chained trace logs in JSON Lines. Rules: the trace format specification; `docs/formats.md`, "trace".
+//!
+//! Records are checked one at a time, so memory does not grow with the values in a trace.
+
+mod control;
+mod lines;
+mod record;
+mod rules;
+mod step_result;
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use crate::artifact::{
+    AdmitOptions, Artifact, Draft, Mention, NameHandle, Relation, Role, collect_references, unreadable,
+};
+use crate::canonical::reader::{self, Limits};
+use crate::canonical::{Value, c14n_v1};
+use crate::digest::{CoreHash, Digest};
+use crate::verify::{Findings, RuleInfo, apply};
+
+use lines::Lines;
+use record::{Chain, Record};
+
+const RECORD: Role = Role {
+    name: "record",
+    group: "record",
+    unit: "record",
+    // A trace extends the one whose last record is one of its own. Most records are the last one of no trace.
+    relation: Some(Relation {
+        name: "extends",
+        dangles: false,
+    }),
+};
+
+const fn role(name: &'static str, group: &'static str) -> Role {
+    Role {
+        name,
+        group,
+        unit: "record",
+        relation: None,
+    }
+}
+
+/// Members of records and results that may be digests, with the roles they are indexed under.
+const HEADER_ROLES: [(&str, Role); 2] = [
+    ("initial_state_hash", role("initial_state", "state")),
+    ("problem_spec_hash", role("problem_spec", "problem_spec")),
+];
+const STEP_ROLES: [(&str, Role); 2] = [
+    ("state_before_hash", role("state_before", "state")),
+    ("state_after_hash", role("state_after", "state")),
+];
+const CONTROL_ROLES: [(&str, Role); 1] = [("state_hash", role("state", "state"))];
+const RESULT_ROLES: [(&str, Role); 2] = [
+    ("input_hash", role("input", "input")),
+    ("output_hash", role("output", "output")),
+];
+
+/// Where digests stand that are indexed under these roles when they are written with the prefix `sha256:`.
+const INDEXED: [&str; 7] = [
+    "/initial_state_hash",
+    "/problem_spec_hash",
+    "/state_before_hash",
+    "/state_after_hash",
+    "/state_hash",
+    "/result/input_hash",
+    "/result/output_hash",
+];
+
+const RECORDS_RUN: Relation = Relation {
+    name: "records-run",
+    dangles: true,
+};
+
+/// The kind `trace`.
+pub struct Trace;
+
+impl Artifact for Trace {
+    const NAME: &'static str = "trace";
+    const PLURAL: &'static str = "traces";
+    const MEMBER: &'static str = "trace.ndjson";
+    const FILE_NAMES: &'static [&'static str] = &[];
+
+    fn rules() -> Vec<RuleInfo> {
+        [lines::LINE_FORMAT]
+            .into_iter()
+            .chain(rules::RULES.iter().map(|rule| rule.info))
+            .collect()
+    }
+
+    fn recognises(_: &str, names: &[Cow<'_, str>]) -> bool {
+        let has = |name: &str| names.iter().any(|other| other == name);
+        let of_record = ["prev_hash", "trace_id", "state_before_hash", "state_hash"];
+        has("record_hash")
+            || has("type") && of_record.into_iter().any(has)
+            || has("canonicalization") && has("hash_algorithm")
+    }
+
+    fn examine(bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
+        let lines = Lines::of(bytes, &options.limits, findings)?;
+        let mut chain = Chain::default();
+        let mut draft = Draft::new(CoreHash(Digest::of(b"")));
+        let mut records = 0;
+        for (position, line) in lines.iter().enumerate() {
+            records = position + 1;
+            let Some(value) = line.value(&options.limits, findings) else {
+                chain.break_off();
+                continue;
+            };
+            let record = Record::of(position, &value, &chain);
+            apply(&rules::RULES, findings, |check, found| check(&record, found));
+            draft.core = CoreHash(record.hash);
+            describe(&record, &mut draft);
+            chain.follow(&value);
+        }
+        draft.attribute("records", records.to_string());
+        (!findings.has_errors()).then_some(draft)
+    }
+
+    fn write_core(document: &[u8], limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
+        let lines = document.strip_suffix(b"\n").unwrap_or(document);
+        let last = lines.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+        let value = reader::read(last, limits).map_err(unreadable)?;
+        let record = value.as_object().ok_or(io::ErrorKind::InvalidData)?;
+        let text = c14n_v1::object_without(record, "record_hash").map_err(io::Error::other)?;
+        out.write_all(&text)
+    }
+}
+
+fn describe(record: &Record<'_>, draft: &mut Draft) {
+    let value = record.value;
+    draft
+        .mentions
+        .push(Mention::at(RECORD, record.position, record.hash));
+    mention(value, &HEADER_ROLES, record.position, draft);
+    mention(value, &STEP_ROLES, record.position, draft);
+    mention(value, &CONTROL_ROLES, record.position, draft);
+    if let Some(result) = value.get("result") {
+        mention(result, &RESULT_ROLES, record.position, draft);
+        if let Some(step) = result.get("step").and_then(Value::as_filled_str) {
+            draft.attribute("step", step);
+        }
+    }
+    for name in ["trace_id", "engine_version"] {
+        if let Some(text) = value
+            .get(name)
+            .and_then(Value::as_filled_str)
+            .filter(|_| record.position == 0)
+        {
+            draft.attribute(name, text);
+            if name == "trace_id" {
+                draft.refers_to.push((RECORDS_RUN, NameHandle::new("run", text)));
+            }
+        }
+    }
+    let prefix = format!("line {} ", record.position + 1);
+    collect_references(value, &prefix, &INDEXED, &mut draft.mentions);
+}
+
+fn mention(value: &Value<'_>, roles: &[(&str, Role)], position: usize, draft: &mut Draft) {
+    for (name, role) in roles {
+        let digest = value.get(name).and_then(Value::as_str).and_then(digest_of);
+        draft
+            .mentions
+            .extend(digest.map(|digest| Mention::at(*role, position, digest)));
+    }
+}
+
+/// The digest in a member that need not hold one. Traces write bare hex digits; the prefix is understood as well.
+fn digest_of(text: &str) -> Option<Digest> {
+    Digest::stated_bare(text).or_else(|| Digest::stated(text))
+}

@@ -1,0 +1,96 @@
+//! A record, and what the records before it demand of it.
+
+use crate::canonical::{Value, c14n_v1};
+use crate::digest::Digest;
+
+/// What a record must follow. Everything is unknown after a line that is no record.
+#[derive(Default)]
+pub(super) struct Chain {
+    /// The record hash that the previous record states.
+    previous_hash: Option<String>,
+    /// The state hash after the previous record.
+    state: Option<String>,
+}
+
+impl Chain {
+    /// A line was no record.
+    pub(super) fn break_off(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Goes on from `record`.
+    pub(super) fn follow(&mut self, record: &Value<'_>) {
+        let text = |name: &str| record.get(name).and_then(Value::as_filled_str).map(str::to_owned);
+        self.previous_hash = text("record_hash");
+        match record.get("type").and_then(Value::as_str) {
+            Some("header") => self.state = text("initial_state_hash"),
+            Some("step") => self.state = text("state_after_hash"),
+            // Control records only state the state again.
+            _ => {}
+        }
+    }
+}
+
+/// One record in its place.
+pub(super) struct Record<'v> {
+    /// The number of the line, from 0.
+    pub(super) position: usize,
+    /// An object.
+    pub(super) value: &'v Value<'v>,
+    /// The hash of the record without its `record_hash`.
+    pub(super) hash: Digest,
+    chain: &'v Chain,
+}
+
+impl<'v> Record<'v> {
+    pub(super) fn of(position: usize, value: &'v Value<'v>, chain: &'v Chain) -> Self {
+        let text = value
+            .as_object()
+            .and_then(|object| c14n_v1::object_without(object, "record_hash").ok());
+        Self {
+            position,
+            value,
+            hash: Digest::of(&text.unwrap_or_default()),
+            chain,
+        }
+    }
+
+    /// The path of the member at `pointer`.
+    pub(super) fn path(&self, pointer: &str) -> String {
+        format!("line {} {pointer}", self.position + 1)
+    }
+
+    pub(super) fn record_type(&self) -> Option<&'v str> {
+        self.value.get("type").and_then(Value::as_str)
+    }
+
+    pub(super) fn text(&self, name: &str) -> Option<&'v str> {
+        self.value.get(name).and_then(Value::as_str)
+    }
+
+    /// The hash that the record before states.
+    pub(super) fn previous_hash(&self) -> Option<&'v str> {
+        self.chain.previous_hash.as_deref()
+    }
+
+    /// The state hash after the record before.
+    pub(super) fn state(&self) -> Option<&'v str> {
+        self.chain.state.as_deref()
+    }
+}
+
+/// Whether `text` is digits.digits.digits.
+pub(super) fn is_version(text: &str) -> bool {
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    text.split('.').count() == 3 && text.split('.').all(digits)
+}
+
+/// Whether `text` has the form `YYYY-MM-DDTHH:MM:SSZ`. The calendar is not consulted, as in the format.
+pub(super) fn is_timestamp(text: &str) -> bool {
+    const FORM: &str = "0000-00-00T00:00:00Z";
+    text.len() == FORM.len()
+        && text.bytes().zip(FORM.bytes()).all(|(byte, form)| match form {
+            b'0' => byte.is_ascii_digit(),
+            other => byte == other,
+        })
+}

@@ -1,0 +1,276 @@
+use super::record::{Record, is_timestamp, is_version};
+use super::{control, step_result};
+use crate::canonical::Value;
+use crate::canonical::reader::excerpt;
+use crate::verify::{Finder, Rule, RuleInfo, Severity};
+
+const fn info(id: &'static str, summary: &'static str, why: &'static str) -> RuleInfo {
+    RuleInfo {
+        id,
+        severity: Severity::Error,
+        summary,
+        why,
+    }
+}
+
+/// Applied to every record. TR1 is about the file and stands in `lines.rs`.
+pub(super) static RULES: [Rule<fn(&Record<'_>, &mut Finder<'_>)>; 8] = [
+    Rule {
+        info: info(
+            "TR2",
+            "The first record is a header, all others are steps or controls, with their required members.",
+            "Members that must be there are there, and strings are not empty. The header names sha256 and \
+             json-c14n-v1, the only hash and canonical form there is. Unknown members are allowed; record hashes cover \
+             them.",
+        ),
+        check: shape,
+    },
+    Rule {
+        info: info(
+            "TR3",
+            "index is the number of the line, from 0.",
+            "A gap shows that a record was removed, a repetition that one was inserted. The header may omit it.",
+        ),
+        check: index,
+    },
+    Rule {
+        info: info(
+            "TR4",
+            "record_hash is the hash of the record.",
+            "It is the SHA-256, in bare lowercase hex digits, of the canonical record without record_hash. A record \
+             with another hash was changed after it was written.",
+        ),
+        check: record_hash,
+    },
+    Rule {
+        info: info(
+            "TR5",
+            "prev_hash is the record_hash of the record before.",
+            "This chains the records: none can be changed, moved or removed without changing all that follow.",
+        ),
+        check: prev_hash,
+    },
+    Rule {
+        info: info(
+            "TR6",
+            "A step begins in the state in which the record before ended.",
+            "state_before_hash of the first step is the header's initial_state_hash, of every other step the \
+             state_after_hash before it; a control states the current state.",
+        ),
+        check: state,
+    },
+    Rule {
+        info: info(
+            "TR7",
+            "A step's result keeps the StepResult contract.",
+            "success has an output and no errors, failed has errors and no output, skipped has neither; versions and \
+             timestamps have their form; a step does not finish before it started.",
+        ),
+        check: step_result::check,
+    },
+    Rule {
+        info: info(
+            "TR8",
+            "A control record states a known action and a usable stop condition.",
+            "control_type is loop; action is repeat, stop or max_iterations_reached; loop_iteration counts from 1; the \
+             stop condition compares a path with a string, an integer or a boolean.",
+        ),
+        check: control::check,
+    },
+    Rule {
+        info: RuleInfo {
+            id: "TR9",
+            severity: Severity::Warning,
+            summary: "An output_hash that is a digest is the hash of the output.",
+            why: "The format leaves output_hash to the writer, so this is a warning. In the traces of the original \
+                  engine it always holds; where it does not, the output may have been edited.",
+        },
+        check: step_result::output_hash,
+    },
+];
+
+const HEADER: [&str; 8] = [
+    "version",
+    "engine_version",
+    "trace_id",
+    "created_at",
+    "hash_algorithm",
+    "canonicalization",
+    "problem_spec_hash",
+    "initial_state_hash",
+];
+const STEP: [&str; 3] = ["state_before_hash", "state_after_hash", "prev_hash"];
+const CONTROL: [&str; 6] = [
+    "control_type",
+    "action",
+    "start_step",
+    "end_step",
+    "state_hash",
+    "prev_hash",
+];
+
+fn shape(record: &Record<'_>, found: &mut Finder<'_>) {
+    let record_type = record.record_type();
+    match (record.position, record_type) {
+        (0, Some("header")) | (1.., Some("step" | "control")) => {}
+        (0, _) => found.add(record.path("/type"), "the first record must be a header"),
+        (_, Some("header")) => found.add(record.path("/type"), "only the first record is a header"),
+        (_, Some(other)) => found.add(
+            record.path("/type"),
+            format!("{} is neither step nor control", excerpt(other)),
+        ),
+        (_, None) => found.add(record.path("/type"), "must be the string step or control"),
+    }
+    filled_string(record, "record_hash", found);
+    match record_type {
+        Some("header") => header(record, found),
+        Some("step") => {
+            STEP.into_iter()
+                .for_each(|name| filled_string(record, name, found));
+            integer(record, "step_index", found);
+            object(record, "result", found);
+        }
+        Some("control") => {
+            CONTROL
+                .into_iter()
+                .for_each(|name| filled_string(record, name, found));
+            integer(record, "loop_iteration", found);
+            object(record, "stop_condition", found);
+        }
+        _ => {}
+    }
+}
+
+fn header(record: &Record<'_>, found: &mut Finder<'_>) {
+    HEADER
+        .into_iter()
+        .for_each(|name| filled_string(record, name, found));
+    let mut expect = |name: &str, holds: fn(&str) -> bool, wanted: &str| {
+        if let Some(text) = record.text(name).filter(|text| !text.is_empty() && !holds(text)) {
+            found.add(
+                record.path(&format!("/{name}")),
+                format!("{} is not {wanted}", excerpt(text)),
+            );
+        }
+    };
+    expect("engine_version", is_version, "digits.digits.digits");
+    expect("created_at", is_timestamp, "of the form YYYY-MM-DDTHH:MM:SSZ");
+    expect(
+        "hash_algorithm",
+        |text| text == "sha256",
+        "sha256, the only one supported",
+    );
+    expect(
+        "canonicalization",
+        |text| text == "json-c14n-v1",
+        "json-c14n-v1, the only one supported",
+    );
+}
+
+fn filled_string(record: &Record<'_>, name: &str, found: &mut Finder<'_>) {
+    let value = record.value.get(name);
+    if value.and_then(Value::as_filled_str).is_none() {
+        missing_or(record, name, value, "a string that is not empty", found);
+    }
+}
+
+fn integer(record: &Record<'_>, name: &str, found: &mut Finder<'_>) {
+    let value = record.value.get(name);
+    if value
+        .and_then(Value::as_number)
+        .is_none_or(|number| !number.is_integer())
+    {
+        missing_or(record, name, value, "an integer", found);
+    }
+}
+
+fn object(record: &Record<'_>, name: &str, found: &mut Finder<'_>) {
+    let value = record.value.get(name);
+    if value.and_then(Value::as_object).is_none() {
+        missing_or(record, name, value, "an object", found);
+    }
+}
+
+fn missing_or(
+    record: &Record<'_>,
+    name: &str,
+    value: Option<&Value<'_>>,
+    wanted: &str,
+    found: &mut Finder<'_>,
+) {
+    let message = match value {
+        None => format!("the required member {name} is missing"),
+        Some(value) => format!("must be {wanted}, is {}", value.sort()),
+    };
+    found.add(record.path(&format!("/{name}")), message);
+}
+
+fn index(record: &Record<'_>, found: &mut Finder<'_>) {
+    let index = record.value.get("index");
+    let is_header = record.record_type() == Some("header");
+    if is_header && (index.is_none() || record.position > 0) {
+        return;
+    }
+    let number = index.and_then(Value::as_number);
+    if number.and_then(|number| usize::try_from(number.as_i64()?).ok()) != Some(record.position) {
+        let position = record.position;
+        let message = match (index, number) {
+            (None, _) => format!("missing; it must be {position}"),
+            (Some(_), Some(_)) => format!("is not {position}, the number of the line from 0"),
+            (Some(other), None) => format!("must be the number {position}, is {}", other.sort()),
+        };
+        found.add(record.path("/index"), message);
+    }
+}
+
+fn record_hash(record: &Record<'_>, found: &mut Finder<'_>) {
+    let Some(stated) = record.value.get("record_hash").and_then(Value::as_filled_str) else {
+        return;
+    };
+    let actual = record.hash.hex();
+    if stated != actual {
+        found.add(
+            record.path("/record_hash"),
+            format!("is not the hash of the record, which is {actual}"),
+        );
+    }
+}
+
+fn prev_hash(record: &Record<'_>, found: &mut Finder<'_>) {
+    if record.record_type() == Some("header") {
+        return;
+    }
+    follows(
+        record,
+        "prev_hash",
+        record.previous_hash(),
+        "the record_hash of the record before",
+        found,
+    );
+}
+
+fn state(record: &Record<'_>, found: &mut Finder<'_>) {
+    let name = match record.record_type() {
+        Some("step") => "state_before_hash",
+        Some("control") => "state_hash",
+        _ => return,
+    };
+    follows(
+        record,
+        name,
+        record.state(),
+        "the state in which the record before ended",
+        found,
+    );
+}
+
+fn follows(record: &Record<'_>, name: &str, expected: Option<&str>, meaning: &str, found: &mut Finder<'_>) {
+    if let (Some(stated), Some(expected)) = (record.text(name).filter(|text| !text.is_empty()), expected)
+        && stated != expected
+    {
+        found.add(
+            record.path(&format!("/{name}")),
+            format!("is not {meaning}, {}", excerpt(expected)),
+        );
+    }
+}
