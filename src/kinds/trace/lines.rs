@@ -23,7 +23,7 @@ pub(super) struct Lines<'a> {
 /// One line of a trace.
 pub(super) struct Line<'a> {
     /// From 1.
-    number: usize,
+    pub(super) number: usize,
     text: &'a str,
 }
 
@@ -44,7 +44,12 @@ impl<'a> Lines<'a> {
         Some(lines)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = Line<'a>> {
+    /// The lines that may be records. Blank ones were reported; they do not take part in the numbering of records.
+    pub(super) fn filled(&self) -> impl Iterator<Item = Line<'a>> {
+        self.iter().filter(|line| !line.is_blank())
+    }
+
+    fn iter(&self) -> impl Iterator<Item = Line<'a>> {
         self.text.split('\n').enumerate().map(|(index, text)| Line {
             number: index + 1,
             text,
@@ -83,11 +88,8 @@ impl<'a> Line<'a> {
         self.text.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\r'))
     }
 
-    /// The record on this line. A line that is no record is reported; a blank one was reported before.
+    /// The record on this line. A line that is no record is reported.
     pub(super) fn value(&self, limits: &Limits, findings: &mut Findings) -> Option<Value<'a>> {
-        if self.is_blank() {
-            return None;
-        }
         let error = match reader::read(self.text.as_bytes(), limits) {
             Ok(value) if value.as_object().is_some() => return Some(value),
             Ok(value) => ReadError {

@@ -102,13 +102,13 @@ impl Artifact for Trace {
         let mut chain = Chain::default();
         let mut draft = Draft::new(CoreHash(Digest::of(b"")));
         let mut records = 0;
-        for (position, line) in lines.iter().enumerate() {
+        for (position, line) in lines.filled().enumerate() {
             records = position + 1;
             let Some(value) = line.value(&options.limits, findings) else {
                 chain.break_off();
                 continue;
             };
-            let record = Record::of(position, &value, &chain);
+            let record = Record::of(line.number, position, &value, &chain);
             apply(&rules::RULES, findings, |check, found| check(&record, found));
             draft.core = CoreHash(record.hash);
             describe(&record, &mut draft);
@@ -154,7 +154,7 @@ fn describe(record: &Record<'_>, draft: &mut Draft) {
             }
         }
     }
-    let prefix = format!("line {} ", record.position + 1);
+    let prefix = format!("line {} ", record.line);
     collect_references(value, &prefix, &INDEXED, &mut draft.mentions);
 }
 

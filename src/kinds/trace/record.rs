@@ -3,9 +3,11 @@
 use crate::canonical::{Value, c14n_v1};
 use crate::digest::Digest;
 
-/// What a record must follow. Everything is unknown after a line that is no record.
+/// What a record must follow. Hashes are unknown after a line that is no record, until the next one states them.
 #[derive(Default)]
 pub(super) struct Chain {
+    /// A line was no record, so nobody knows how many records it stands for.
+    broken: bool,
     /// The record hash that the previous record states.
     previous_hash: Option<String>,
     /// The state hash after the previous record.
@@ -15,7 +17,10 @@ pub(super) struct Chain {
 impl Chain {
     /// A line was no record.
     pub(super) fn break_off(&mut self) {
-        *self = Self::default();
+        *self = Self {
+            broken: true,
+            ..Self::default()
+        };
     }
 
     /// Goes on from `record`.
@@ -33,7 +38,9 @@ impl Chain {
 
 /// One record in its place.
 pub(super) struct Record<'v> {
-    /// The number of the line, from 0.
+    /// The number of the line, from 1.
+    pub(super) line: usize,
+    /// The number of the record, from 0.
     pub(super) position: usize,
     /// An object.
     pub(super) value: &'v Value<'v>,
@@ -43,11 +50,12 @@ pub(super) struct Record<'v> {
 }
 
 impl<'v> Record<'v> {
-    pub(super) fn of(position: usize, value: &'v Value<'v>, chain: &'v Chain) -> Self {
+    pub(super) fn of(line: usize, position: usize, value: &'v Value<'v>, chain: &'v Chain) -> Self {
         let text = value
             .as_object()
             .and_then(|object| c14n_v1::object_without(object, "record_hash").ok());
         Self {
+            line,
             position,
             value,
             hash: Digest::of(&text.unwrap_or_default()),
@@ -57,7 +65,7 @@ impl<'v> Record<'v> {
 
     /// The path of the member at `pointer`.
     pub(super) fn path(&self, pointer: &str) -> String {
-        format!("line {} {pointer}", self.position + 1)
+        format!("line {} {pointer}", self.line)
     }
 
     pub(super) fn record_type(&self) -> Option<&'v str> {
@@ -66,6 +74,11 @@ impl<'v> Record<'v> {
 
     pub(super) fn text(&self, name: &str) -> Option<&'v str> {
         self.value.get(name).and_then(Value::as_str)
+    }
+
+    /// Whether every line before is one record, so that the position is the index.
+    pub(super) fn position_is_known(&self) -> bool {
+        !self.chain.broken
     }
 
     /// The hash that the record before states.

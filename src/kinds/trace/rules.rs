@@ -28,7 +28,7 @@ pub(super) static RULES: [Rule<fn(&Record<'_>, &mut Finder<'_>)>; 8] = [
     Rule {
         info: info(
             "TR3",
-            "index is the number of the line, from 0.",
+            "index is the number of the record, from 0.",
             "A gap shows that a record was removed, a repetition that one was inserted. The header may omit it.",
         ),
         check: index,
@@ -208,7 +208,7 @@ fn missing_or(
 fn index(record: &Record<'_>, found: &mut Finder<'_>) {
     let index = record.value.get("index");
     let is_header = record.record_type() == Some("header");
-    if is_header && (index.is_none() || record.position > 0) {
+    if is_header && (index.is_none() || record.position > 0) || !record.position_is_known() {
         return;
     }
     let number = index.and_then(Value::as_number);
@@ -216,7 +216,7 @@ fn index(record: &Record<'_>, found: &mut Finder<'_>) {
         let position = record.position;
         let message = match (index, number) {
             (None, _) => format!("missing; it must be {position}"),
-            (Some(_), Some(_)) => format!("is not {position}, the number of the line from 0"),
+            (Some(_), Some(_)) => format!("is not {position}, the number of the record from 0"),
             (Some(other), None) => format!("must be the number {position}, is {}", other.sort()),
         };
         found.add(record.path("/index"), message);

@@ -1,0 +1,210 @@
+//! The corpus: verdicts, core hashes and violations as the formats' original implementations have them.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use runvault::artifact::{AdmitOptions, Admitted, SigningKey};
+use runvault::kinds;
+use runvault::verify::{Report, Severity};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Verdict {
+    Accept,
+    Reject,
+}
+
+#[derive(Deserialize)]
+struct Finding {
+    rule_id: String,
+    #[serde(default)]
+    path: String,
+}
+
+#[derive(Deserialize)]
+struct Case {
+    case: String,
+    kind: String,
+    verdict: Verdict,
+    core_hash: Option<String>,
+    #[serde(default)]
+    violations: Vec<Finding>,
+    class: Option<String>,
+    #[serde(default)]
+    also: Vec<String>,
+    #[serde(default)]
+    warnings: Vec<Finding>,
+    signing_key: Option<String>,
+    same_as: Option<String>,
+    differs_from: Option<String>,
+    #[serde(default)]
+    upstream_throws: bool,
+}
+
+pub(crate) fn corpus() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus")
+}
+
+fn cases() -> Vec<Case> {
+    let text = std::fs::read_to_string(corpus().join("expected.jsonl")).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// The rules that a class of the corpus stands for, by the table in `docs/formats.md`.
+fn rules_of_class(kind: &str, class: &str) -> &'static [&'static str] {
+    match (kind, class) {
+        (_, "utf8") => &["DOC1"],
+        (_, "parse") => &["DOC1", "DOC2"],
+        (_, "line_format") => &["TR1", "DOC1"],
+        (_, "duplicate_key") => &["DOC3"],
+        (_, "number") => &["DOC6"],
+        (_, "unicode") => &["DOC7"],
+        ("trace", "schema") => &["TR2"],
+        ("rpk", "schema") => &["RPK1"],
+        (_, "schema") => &["SCHEMA"],
+        (_, "version") => &["RPK2"],
+        (_, "checksum") => &["RPK3"],
+        (_, "step_hash") => &["RPK4"],
+        (_, "signature") => &["RPK5"],
+        (_, "timestamp") => &["RPK6"],
+        (_, "index") => &["TR3"],
+        (_, "record_hash") => &["TR4"],
+        (_, "chain") => &["TR5"],
+        (_, "state") => &["TR6"],
+        (_, "step_result") => &["TR7"],
+        (_, "control") => &["TR8"],
+        _ => panic!("unknown class {class}"),
+    }
+}
+
+fn admit(case: &Case) -> Result<Admitted, Report> {
+    let options = AdmitOptions {
+        signing_key: case
+            .signing_key
+            .as_deref()
+            .map(|key| SigningKey::new(key).unwrap()),
+        ..AdmitOptions::default()
+    };
+    let document = std::fs::read(corpus().join(&case.case)).unwrap();
+    kinds::named(&case.kind).unwrap().admit(document, &options)
+}
+
+fn found(report: &Report, severity: Severity) -> Vec<(String, String)> {
+    let of_severity = report
+        .violations()
+        .iter()
+        .filter(|violation| violation.severity == severity);
+    of_severity
+        .map(|violation| (violation.rule_id.to_string(), violation.path.clone()))
+        .collect()
+}
+
+fn check_rejected(case: &Case, report: &Report) {
+    let errors = found(report, Severity::Error);
+    assert!(!errors.is_empty(), "{}", case.case);
+    let expected: Vec<_> = case
+        .violations
+        .iter()
+        .map(|v| (v.rule_id.clone(), v.path.clone()))
+        .collect();
+    if expected == [("PARSE".to_owned(), String::new())] {
+        assert!(
+            errors.iter().all(|(rule, _)| rule.starts_with("DOC")),
+            "{}: {errors:?}",
+            case.case
+        );
+    } else if !expected.is_empty() {
+        assert_eq!(errors, expected, "{}: {report:?}", case.case);
+    } else {
+        // The class names one broken rule; nothing may be reported beyond it and those listed in `also`. A document
+        // of the wrong shape breaks others as well, such as the hashes of what is missing.
+        let classes = case.class.iter().chain(&case.also);
+        let allowed: Vec<&str> = classes
+            .flat_map(|class| rules_of_class(&case.kind, class))
+            .copied()
+            .collect();
+        let named = rules_of_class(&case.kind, case.class.as_deref().unwrap());
+        assert!(
+            errors.iter().any(|(rule, _)| named.contains(&rule.as_str())),
+            "{}: {report:?}",
+            case.case
+        );
+        let wrong_shape = case.class.as_deref() == Some("schema");
+        let expected = |rule: &str| wrong_shape || allowed.contains(&rule);
+        assert!(
+            errors.iter().all(|(rule, _)| expected(rule)),
+            "{}: {report:?}",
+            case.case
+        );
+    }
+    if case.upstream_throws {
+        assert_eq!(
+            errors,
+            [("SCHEMA".to_owned(), "$.interactions[0]".to_owned())],
+            "{}",
+            case.case
+        );
+    }
+}
+
+#[test]
+fn verdicts_hashes_and_violations() {
+    let mut cores: HashMap<String, String> = HashMap::new();
+    let cases: Vec<Case> = cases()
+        .into_iter()
+        .filter(|case| kinds::named(&case.kind).is_some())
+        .collect();
+    assert!(cases.len() > 150, "the corpus is not there");
+    for case in &cases {
+        match (&case.verdict, admit(case)) {
+            (Verdict::Accept, Ok(admitted)) => {
+                assert_eq!(Some(admitted.core().to_string()), case.core_hash, "{}", case.case);
+                let warnings = found(admitted.report(), Severity::Warning);
+                for expected in &case.warnings {
+                    let expected = (expected.rule_id.clone(), expected.path.clone());
+                    assert!(warnings.contains(&expected), "{}: {warnings:?}", case.case);
+                }
+                let of_traces = |(rule, _): &&(String, String)| rule == "TR9";
+                let others = warnings.len() - warnings.iter().filter(of_traces).count();
+                assert_eq!(others, case.warnings.len(), "{}: {warnings:?}", case.case);
+                let mut core = Vec::new();
+                let document = admitted.members()[0].bytes();
+                admitted
+                    .kind()
+                    .write_core(document, &Default::default(), &mut core)
+                    .unwrap();
+                assert_eq!(
+                    runvault::digest::Digest::of(&core),
+                    admitted.core().0,
+                    "{}",
+                    case.case
+                );
+                cores.insert(case.case.clone(), admitted.core().to_string());
+            }
+            (Verdict::Reject, Err(report)) => check_rejected(case, &report),
+            (Verdict::Accept, Err(report)) => panic!("{} was refused: {report:?}", case.case),
+            (Verdict::Reject, Ok(_)) => panic!("{} was accepted", case.case),
+        }
+    }
+    for case in &cases {
+        if let Some(other) = &case.same_as {
+            assert_eq!(
+                cores.get(&case.case),
+                cores.get(other),
+                "{} and {other}",
+                case.case
+            );
+        }
+        if let Some(other) = &case.differs_from {
+            assert_ne!(
+                cores.get(&case.case),
+                cores.get(other),
+                "{} and {other}",
+                case.case
+            );
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! Everything that needs more than one module, in one binary.
+
+mod conformance;
