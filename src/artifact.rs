@@ -377,6 +377,12 @@ impl Admitted {
     }
 }
 
+impl AsRef<Admitted> for Admitted {
+    fn as_ref(&self) -> &Admitted {
+        self
+    }
+}
+
 /// Turns the failure to read a document again into an I/O error, for [`Artifact::write_core`].
 pub(crate) fn unreadable(error: ReadError) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)

@@ -1,5 +1,45 @@
+//! runvault: an embedded, content-addressed archive for what AI agent runs leave behind.
+//!
+//! A [`Vault`] is one SQLite file. Recorded model sessions, run packs, traces and contracts are verified before they go
+//! in, are found by what they mention, and come out byte for byte.
+//!
+//! # Map
+//!
+//! | module | knows | must not know |
+//! |---|---|---|
+//! | [`digest`] | SHA-256, HMAC, hex, prefixes | anything else of ours |
+//! | [`canonical`] | JSON: one strict reader, three canonical profiles | what documents mean |
+//! | [`verify`] | rules, violations, reports | anything else of ours |
+//! | [`artifact`] | what all kinds have in common; makes [`Admitted`](artifact::Admitted) | any kind |
+//! | [`kinds`] | the formats, one folder each | each other, SQL, the terminal |
+//! | [`store`] | SQLite: blobs, artifacts, index, journal | formats |
+//! | [`query`] | finding, short hashes, links | SQL, formats |
+//! | [`source`] | files, directories, recognising kinds | SQL |
+//! | [`ingest`] | the flow of adding and verifying many documents | formats, SQL |
+//! | [`Vault`] | all of the above, for users | the terminal |
+//!
+//! # What always holds
+//!
+//! 1. Nothing unverified is stored: the store takes only [`Admitted`](artifact::Admitted) values.
+//! 2. An artifact goes in with everything that belongs to it, or not at all.
+//! 3. What goes in comes out byte for byte, and is hashed again on every read.
+//! 4. Adding the same thing twice changes nothing.
+//! 5. What was reported as added survives a crash.
+//! 6. Kinds know no SQL, the store knows no formats, the library knows no terminal.
+//! 7. Every hash is computed in [`digest`], every canonical form in [`canonical`].
+//! 8. Untrusted input is bounded in size, depth and memory.
+//! 9. The same vault and the same question give the same answer.
+
 pub mod artifact;
 pub mod canonical;
 pub mod digest;
+pub mod ingest;
 pub mod kinds;
+mod pipeline;
+pub mod query;
+pub mod source;
+pub mod store;
+mod vault;
 pub mod verify;
+
+pub use vault::{AddError, Description, Located, LookupError, Vault};

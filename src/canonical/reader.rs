@@ -200,15 +200,41 @@ impl<'a, 'l> Reader<'a, 'l> {
         while self.peek() == Some(b'"') {
             names.push(self.string()?);
             self.colon()?;
-            self.value()?;
-            self.skip_whitespace();
-            if self.peek() != Some(b',') {
+            self.skip_member();
+            if !self.take(b',') {
                 break;
             }
-            self.offset += 1;
             self.skip_whitespace();
         }
         Ok(())
+    }
+
+    /// Moves to the comma or bracket that ends the member's value, by matching brackets and quotes only.
+    fn skip_member(&mut self) {
+        let mut depth = 0_usize;
+        while let Some(byte) = self.peek() {
+            match byte {
+                b'"' => self.skip_string(),
+                b'{' | b'[' => depth += 1,
+                b',' if depth == 0 => return,
+                b'}' | b']' if depth == 0 => return,
+                b'}' | b']' => depth -= 1,
+                _ => {}
+            }
+            self.offset += 1;
+        }
+    }
+
+    /// Moves from an opening quote to the closing one.
+    fn skip_string(&mut self) {
+        let rest = self.text.as_bytes().get(self.offset + 1..).unwrap_or_default();
+        let mut escaped = false;
+        let closing = rest.iter().position(|byte| {
+            let closes = *byte == b'"' && !escaped;
+            escaped = *byte == b'\\' && !escaped;
+            closes
+        });
+        self.offset += 1 + closing.unwrap_or(rest.len());
     }
 
     fn value(&mut self) -> Outcome<Value<'a>> {

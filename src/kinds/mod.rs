@@ -18,3 +18,9 @@ pub static ALL: [Kind; 3] = [
 pub fn named(name: &str) -> Option<Kind> {
     ALL.into_iter().find(|kind| kind.name() == name)
 }
+
+/// The names of all kinds, as messages list them.
+#[must_use]
+pub fn names() -> String {
+    ALL.map(Kind::name).join(", ")
+}

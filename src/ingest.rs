@@ -1,0 +1,350 @@
+//! The flow of `add` and `verify`: find, examine, store, tell.
+
+use std::collections::HashSet;
+
+use chrono::{DateTime, Utc};
+
+use crate::artifact::{Admitted, Kind};
+use crate::digest::{CaptureHash, CoreHash};
+use crate::pipeline::{self, Event};
+use crate::source::{self, ExamineOptions, Inputs, SourceError, Verdict};
+use crate::store::{Prepared, Put, PutOutcome, Result, Snapshot, Store};
+use crate::verify::Report;
+
+/// A batch is stored when it has so many artifacts or bytes. A commit costs about as much as some hundred artifacts.
+const BATCH_ARTIFACTS: usize = 1_000;
+const BATCH_BYTES: u64 = 16 << 20;
+
+/// What became of a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is a new artifact, and is in the vault now.
+    Added,
+    /// It is a new byte form of an artifact that was there, and is in the vault now.
+    NewCapture,
+    /// It was there already.
+    Present,
+    /// It is an artifact; nothing was to be stored.
+    Verified,
+    /// It breaks rules, and nothing of it was stored.
+    Rejected,
+    /// It is no artifact.
+    Skipped,
+}
+
+/// A document and what became of it.
+#[derive(Debug)]
+pub struct Examined {
+    /// The name of the document.
+    pub path: String,
+    /// Its kind, as far as that can be told.
+    pub kind: Option<Kind>,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// Which artifact it is.
+    pub core: Option<CoreHash>,
+    /// Its size in bytes; 0 if it was not admitted.
+    pub size: u64,
+    /// Its violations, warnings included.
+    pub report: Report,
+}
+
+/// Is told what happens.
+pub trait Monitor {
+    /// A document was dealt with. If it is to be stored, it is on the disk now. Calls come in the order of the inputs.
+    fn examined(&mut self, examined: &Examined);
+
+    /// Something could not be read.
+    fn unreadable(&mut self, error: &SourceError);
+}
+
+/// How many documents came to what.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// New artifacts.
+    pub added: u64,
+    /// New byte forms of artifacts that were there.
+    pub new_captures: u64,
+    /// Those that were there already.
+    pub present: u64,
+    /// Those that are artifacts, when nothing was to be stored.
+    pub verified: u64,
+    /// Those that break rules.
+    pub rejected: u64,
+    /// Those that are no artifacts.
+    pub skipped: u64,
+    /// Those that could not be read.
+    pub unreadable: u64,
+    /// Bytes of the artifacts.
+    pub bytes: u64,
+}
+
+impl Summary {
+    fn count(&mut self, examined: &Examined) {
+        self.bytes += examined.size;
+        *match examined.outcome {
+            Outcome::Added => &mut self.added,
+            Outcome::NewCapture => &mut self.new_captures,
+            Outcome::Present => &mut self.present,
+            Outcome::Verified => &mut self.verified,
+            Outcome::Rejected => &mut self.rejected,
+            Outcome::Skipped => &mut self.skipped,
+        } += 1;
+    }
+}
+
+/// Examines everything in `inputs` and stores what is admitted.
+///
+/// # Errors
+/// What the store says. Everything that the monitor was told of before is in the vault.
+pub fn add(
+    store: &Store,
+    inputs: Inputs,
+    options: &ExamineOptions,
+    monitor: &mut dyn Monitor,
+) -> Result<Summary> {
+    let mut teller = Teller {
+        monitor,
+        summary: Summary::default(),
+    };
+    let mut batch = Batch {
+        store,
+        at: Utc::now(),
+        waiting: Vec::new(),
+        artifacts: 0,
+        bytes: 0,
+    };
+    let outcome = each(inputs, options, Prepared::new, |event| match event {
+        Event::Result(item) => batch.push(item, &mut teller),
+        Event::Idle => batch.store(&mut teller),
+    });
+    outcome.and_then(|()| batch.store(&mut teller))?;
+    Ok(teller.summary)
+}
+
+/// Examines everything in `inputs` and stores nothing.
+pub fn verify(inputs: Inputs, options: &ExamineOptions, monitor: &mut dyn Monitor) -> Summary {
+    let mut teller = Teller {
+        monitor,
+        summary: Summary::default(),
+    };
+    let outcome: std::result::Result<(), std::convert::Infallible> = each(
+        inputs,
+        options,
+        |admitted| admitted,
+        |event| {
+            if let Event::Result(item) = event {
+                teller.tell(item, |_| Outcome::Verified);
+            }
+            Ok(())
+        },
+    );
+    match outcome {
+        Ok(()) => teller.summary,
+    }
+}
+
+/// Examines everything in `inputs`, stores nothing, and tells what [`add`] would do to the vault seen in `snapshot`, or
+/// to a new one.
+///
+/// # Errors
+/// What the store says.
+pub fn rehearse(
+    snapshot: Option<&Snapshot<'_>>,
+    inputs: Inputs,
+    options: &ExamineOptions,
+    monitor: &mut dyn Monitor,
+) -> Result<Summary> {
+    let mut teller = Teller {
+        monitor,
+        summary: Summary::default(),
+    };
+    let mut seen = Seen {
+        snapshot,
+        cores: HashSet::new(),
+        captures: HashSet::new(),
+    };
+    each(
+        inputs,
+        options,
+        |admitted| admitted,
+        |event| {
+            let Event::Result(item) = event else { return Ok(()) };
+            let mut outcome = Ok(Outcome::Verified);
+            if let Ok(Examination {
+                verdict: Finding::Admitted(admitted),
+                ..
+            }) = &item
+            {
+                outcome = seen.outcome(admitted);
+            }
+            let outcome = outcome?;
+            teller.tell(item, |_| outcome);
+            Ok(())
+        },
+    )?;
+    Ok(teller.summary)
+}
+
+/// A document that was examined, with what its admission was made into.
+struct Examination<A> {
+    path: String,
+    verdict: Finding<A>,
+}
+
+enum Finding<A> {
+    Admitted(A),
+    Rejected { kind: Option<Kind>, report: Report },
+    NoArtifact,
+}
+
+type Item<A> = std::result::Result<Examination<A>, SourceError>;
+
+fn each<A: Send, E>(
+    inputs: Inputs,
+    options: &ExamineOptions,
+    make: impl Fn(Admitted) -> A + Sync,
+    consume: impl FnMut(Event<Item<A>>) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
+    let work = |item: std::result::Result<source::Item, SourceError>| {
+        let item = item?;
+        let path = item.name();
+        let verdict = match source::examine(item, options)? {
+            Verdict::Admitted(admitted) => Finding::Admitted(make(admitted)),
+            Verdict::Rejected { kind, report } => Finding::Rejected { kind, report },
+            Verdict::NoArtifact => Finding::NoArtifact,
+        };
+        Ok(Examination { path, verdict })
+    };
+    let weigh =
+        |item: &std::result::Result<source::Item, SourceError>| item.as_ref().map_or(0, source::Item::size);
+    pipeline::in_order(inputs, weigh, work, consume)
+}
+
+/// Counts, and passes on to the monitor.
+struct Teller<'m> {
+    monitor: &'m mut dyn Monitor,
+    summary: Summary,
+}
+
+impl Teller<'_> {
+    fn tell<A: AsRef<Admitted>>(&mut self, item: Item<A>, outcome: impl FnOnce(&Admitted) -> Outcome) {
+        match item {
+            Err(error) => {
+                self.summary.unreadable += 1;
+                self.monitor.unreadable(&error);
+            }
+            Ok(Examination { path, verdict }) => {
+                let examined = match verdict {
+                    Finding::Admitted(admitted) => {
+                        let admitted = admitted.as_ref();
+                        Examined {
+                            path,
+                            kind: Some(admitted.kind()),
+                            outcome: outcome(admitted),
+                            core: Some(admitted.core()),
+                            size: admitted.size(),
+                            report: admitted.report().clone(),
+                        }
+                    }
+                    Finding::Rejected { kind, report } => Examined {
+                        path,
+                        kind,
+                        outcome: Outcome::Rejected,
+                        core: None,
+                        size: 0,
+                        report,
+                    },
+                    Finding::NoArtifact => Examined {
+                        path,
+                        kind: None,
+                        outcome: Outcome::Skipped,
+                        core: None,
+                        size: 0,
+                        report: Report::default(),
+                    },
+                };
+                self.summary.count(&examined);
+                self.monitor.examined(&examined);
+            }
+        }
+    }
+}
+
+/// Documents that wait to be stored together, with those between them that are not to be stored, so that the monitor
+/// hears of all of them in order and of none too early.
+struct Batch<'s> {
+    store: &'s Store,
+    /// One time for all of one `add`, so that the order within it leaves no trace.
+    at: DateTime<Utc>,
+    waiting: Vec<Item<Prepared>>,
+    artifacts: usize,
+    bytes: u64,
+}
+
+impl Batch<'_> {
+    fn push(&mut self, item: Item<Prepared>, teller: &mut Teller<'_>) -> Result<()> {
+        if let Ok(Examination {
+            verdict: Finding::Admitted(prepared),
+            ..
+        }) = &item
+        {
+            self.artifacts += 1;
+            self.bytes += prepared.admitted().size();
+        }
+        self.waiting.push(item);
+        if self.artifacts >= BATCH_ARTIFACTS || self.bytes >= BATCH_BYTES {
+            self.store(teller)?;
+        }
+        Ok(())
+    }
+
+    fn store(&mut self, teller: &mut Teller<'_>) -> Result<()> {
+        let prepared = self.waiting.iter().filter_map(|item| match item {
+            Ok(Examination {
+                verdict: Finding::Admitted(prepared),
+                ..
+            }) => Some(prepared),
+            _ => None,
+        });
+        let mut stored = self.store.put(prepared, self.at)?.into_iter();
+        (self.artifacts, self.bytes) = (0, 0);
+        for item in self.waiting.drain(..) {
+            teller.tell(item, |_| stored.next().map_or(Outcome::Present, Outcome::from));
+        }
+        Ok(())
+    }
+}
+
+impl From<Put> for Outcome {
+    fn from(put: Put) -> Self {
+        match put.outcome {
+            PutOutcome::Added => Self::Added,
+            PutOutcome::NewCapture => Self::NewCapture,
+            PutOutcome::Present => Self::Present,
+        }
+    }
+}
+
+/// What the vault has, and would have by now.
+struct Seen<'s> {
+    snapshot: Option<&'s Snapshot<'s>>,
+    cores: HashSet<CoreHash>,
+    captures: HashSet<CaptureHash>,
+}
+
+impl Seen<'_> {
+    fn outcome(&mut self, admitted: &Admitted) -> Result<Outcome> {
+        let (core, capture) = (admitted.core(), admitted.capture());
+        let (mut has_core, mut has_capture) = (!self.cores.insert(core), !self.captures.insert(capture));
+        if let Some(snapshot) = self.snapshot {
+            has_core |= snapshot.artifact(core)?.is_some();
+            has_capture |= snapshot.capture(capture)?.is_some();
+        }
+        Ok(match (has_core, has_capture) {
+            (_, true) => Outcome::Present,
+            (true, false) => Outcome::NewCapture,
+            (false, false) => Outcome::Added,
+        })
+    }
+}

@@ -1,0 +1,182 @@
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+
+use crate::artifact::Place;
+use crate::digest::Digest;
+use crate::store::{ArtifactId, ArtifactRow, Result, Snapshot};
+
+/// Which artifacts to find. All conditions must hold.
+#[derive(Clone, Debug, Default)]
+pub struct Query {
+    /// The name of the kind; any if not given.
+    pub kind: Option<String>,
+    /// What must match.
+    pub filters: Vec<Filter>,
+    /// Added at this time or later.
+    pub since: Option<DateTime<Utc>>,
+    /// Added before this time.
+    pub until: Option<DateTime<Utc>>,
+    /// The order of the answer.
+    pub sort: Sort,
+    /// How many at most; all if not given.
+    pub limit: Option<usize>,
+}
+
+/// One thing that an artifact must match.
+#[derive(Clone, Debug)]
+pub enum Filter {
+    /// It mentions this digest.
+    Mention {
+        /// In a role of this group, such as `prompt`; in any if not given.
+        group: Option<&'static str>,
+        /// The digest.
+        digest: Digest,
+    },
+    /// It has this attribute.
+    Attribute {
+        /// The name.
+        name: String,
+        /// The value.
+        value: String,
+    },
+}
+
+/// The order of an answer. Ties are in the order of core hashes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sort {
+    /// Newest first.
+    #[default]
+    Added,
+    /// By core hash.
+    Core,
+    /// By kind.
+    Kind,
+}
+
+/// An artifact that matches.
+#[derive(Clone, Debug)]
+pub struct Hit {
+    /// The artifact.
+    pub artifact: ArtifactRow,
+    /// Where it matches, in the order of the filters.
+    pub matches: Vec<Match>,
+}
+
+/// Where an artifact matches a filter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Match {
+    /// It mentions the digest there.
+    Mention {
+        /// In this role.
+        role: String,
+        /// What the place counts; empty where it is a pointer.
+        unit: String,
+        /// The place.
+        place: Place,
+        /// The digest.
+        digest: Digest,
+    },
+    /// It has the attribute.
+    Attribute {
+        /// The name.
+        name: String,
+        /// The value.
+        value: String,
+    },
+}
+
+/// The artifacts that match `query`.
+///
+/// # Errors
+/// What the database says.
+pub fn find(snapshot: &Snapshot<'_>, query: &Query) -> Result<Vec<Hit>> {
+    let mut hits = match matching(snapshot, &query.filters)? {
+        Some(matches) => {
+            let hit = |(id, matches)| {
+                Ok(Hit {
+                    artifact: snapshot.artifact_by_id(id)?,
+                    matches,
+                })
+            };
+            matches.into_iter().map(hit).collect::<Result<Vec<_>>>()?
+        }
+        None => {
+            let artifacts = snapshot.artifacts(query.kind.as_deref())?.into_iter();
+            artifacts
+                .map(|artifact| Hit {
+                    artifact,
+                    matches: Vec::new(),
+                })
+                .collect()
+        }
+    };
+    hits.retain(|hit| {
+        query.kind.as_ref().is_none_or(|kind| *kind == hit.artifact.kind)
+            && query.since.is_none_or(|since| hit.artifact.added_at >= since)
+            && query.until.is_none_or(|until| hit.artifact.added_at < until)
+    });
+    hits.sort_by_cached_key(|hit| hit.artifact.core);
+    match query.sort {
+        Sort::Added => hits.sort_by_key(|hit| Reverse(hit.artifact.added_at)),
+        Sort::Core => {}
+        Sort::Kind => hits.sort_by(|one, other| one.artifact.kind.cmp(&other.artifact.kind)),
+    }
+    hits.truncate(query.limit.unwrap_or(usize::MAX));
+    Ok(hits)
+}
+
+/// The artifacts that match all filters, and where; nothing if there are no filters.
+fn matching(snapshot: &Snapshot<'_>, filters: &[Filter]) -> Result<Option<BTreeMap<ArtifactId, Vec<Match>>>> {
+    let mut all: Option<BTreeMap<ArtifactId, Vec<Match>>> = None;
+    for filter in filters {
+        let mut found: BTreeMap<ArtifactId, Vec<Match>> = BTreeMap::new();
+        for (artifact, place) in matches_of(snapshot, filter)? {
+            found.entry(artifact).or_default().push(place);
+        }
+        all = Some(match all {
+            None => found,
+            Some(before) => both(before, found),
+        });
+    }
+    Ok(all)
+}
+
+fn both(
+    before: BTreeMap<ArtifactId, Vec<Match>>,
+    mut found: BTreeMap<ArtifactId, Vec<Match>>,
+) -> BTreeMap<ArtifactId, Vec<Match>> {
+    let join = |(artifact, mut matches): (ArtifactId, Vec<Match>)| {
+        matches.append(&mut found.remove(&artifact)?);
+        Some((artifact, matches))
+    };
+    before.into_iter().filter_map(join).collect()
+}
+
+fn matches_of(snapshot: &Snapshot<'_>, filter: &Filter) -> Result<Vec<(ArtifactId, Match)>> {
+    match filter {
+        Filter::Mention { group, digest } => {
+            let mentions = snapshot.mentioning(*digest, *group)?.into_iter();
+            Ok(mentions
+                .map(|row| {
+                    let place = Match::Mention {
+                        role: row.role,
+                        unit: row.unit,
+                        place: row.place,
+                        digest: row.digest,
+                    };
+                    (row.artifact, place)
+                })
+                .collect())
+        }
+        Filter::Attribute { name, value } => {
+            let place = || Match::Attribute {
+                name: name.clone(),
+                value: value.clone(),
+            };
+            let artifacts = snapshot.with_attribute(name, value)?.into_iter();
+            Ok(artifacts.map(|artifact| (artifact, place())).collect())
+        }
+    }
+}

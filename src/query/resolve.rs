@@ -1,0 +1,44 @@
+use crate::digest::{CaptureHash, CoreHash, Digest, DigestPrefix, PrefixResolution};
+use crate::store::{Result, Snapshot};
+
+/// What a hash stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HashTarget {
+    /// An artifact, by its core hash.
+    Artifact(CoreHash),
+    /// One byte form of an artifact.
+    Capture(CaptureHash),
+}
+
+impl HashTarget {
+    /// The hash.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        match self {
+            Self::Artifact(core) => core.0,
+            Self::Capture(capture) => capture.0,
+        }
+    }
+}
+
+/// As many candidates are worth listing when a prefix is ambiguous.
+const MAX_CANDIDATES: u32 = 20;
+
+/// What `prefix` stands for among the core hashes and capture hashes in the vault. Of an ambiguous one, the first 20
+/// candidates of each sort are given.
+///
+/// # Errors
+/// What the database says.
+pub fn resolve(snapshot: &Snapshot<'_>, prefix: &DigestPrefix) -> Result<PrefixResolution<HashTarget>> {
+    let artifacts = snapshot
+        .artifacts_beginning(prefix, MAX_CANDIDATES)?
+        .into_iter()
+        .map(HashTarget::Artifact);
+    let captures = snapshot
+        .captures_beginning(prefix, MAX_CANDIDATES)?
+        .into_iter()
+        .map(HashTarget::Capture);
+    let mut candidates: Vec<HashTarget> = artifacts.chain(captures).collect();
+    candidates.sort_unstable_by_key(HashTarget::digest);
+    Ok(candidates.into_iter().collect())
+}

@@ -1,0 +1,133 @@
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rusqlite::ErrorCode;
+
+use crate::digest::{BlobHash, CaptureHash, CoreHash};
+
+/// Why the store could not do what it was asked to.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// There is no vault.
+    #[error("there is no vault at {}; \"runvault add\" creates one", path.display())]
+    Missing {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// The file is something else.
+    #[error("{} is not a vault: {reason}", path.display())]
+    NotAVault {
+        /// The file.
+        path: PathBuf,
+        /// What it is instead.
+        reason: String,
+    },
+    /// The vault was written by a newer program.
+    #[error(
+        "{} has schema version {found}, and this runvault understands versions up to {supported}; \
+         use a newer runvault",
+        path.display()
+    )]
+    Newer {
+        /// The vault.
+        path: PathBuf,
+        /// Its schema version.
+        found: i64,
+        /// The newest version that this program understands.
+        supported: i64,
+    },
+    /// There is no space left where the vault is.
+    #[error("no space left for {}; nothing of this step was stored, make room and repeat it", path.display())]
+    Full {
+        /// The vault.
+        path: PathBuf,
+    },
+    /// Another process writes and does not finish.
+    #[error("{} is being written by another process that has not finished for a minute; try again", path.display())]
+    Busy {
+        /// The vault.
+        path: PathBuf,
+    },
+    /// Stored bytes are not what they were.
+    #[error(
+        "the bytes stored for {core} (capture {capture}) are damaged: {defect}; \
+         add the original file again to another vault, or restore this one from a backup"
+    )]
+    Damaged {
+        /// The artifact.
+        core: CoreHash,
+        /// The capture.
+        capture: CaptureHash,
+        /// What is wrong.
+        defect: PayloadDefect,
+    },
+    /// What the database says.
+    #[error("{}: {source}", path.display())]
+    Database {
+        /// The vault.
+        path: PathBuf,
+        /// The cause.
+        source: rusqlite::Error,
+    },
+    /// No connection could be had.
+    #[error("{}: {message}", path.display())]
+    Pool {
+        /// The vault.
+        path: PathBuf,
+        /// The cause.
+        message: String,
+    },
+    /// What the file system says.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+}
+
+/// What is wrong with stored bytes.
+#[derive(Debug, thiserror::Error)]
+pub enum PayloadDefect {
+    /// They have another hash.
+    #[error("blob {blob} now has the hash {actual}")]
+    Hash {
+        /// The hash they should have.
+        blob: BlobHash,
+        /// The hash they have.
+        actual: BlobHash,
+    },
+    /// They cannot be decompressed.
+    #[error("blob {blob} cannot be decompressed: {message}")]
+    Compression {
+        /// The hash they should have.
+        blob: BlobHash,
+        /// The cause.
+        message: String,
+    },
+    /// They are gone.
+    #[error("blob {blob} has no stored bytes")]
+    Missing {
+        /// The hash they should have.
+        blob: BlobHash,
+    },
+    /// The capture has no members.
+    #[error("the capture has no members")]
+    NoMembers,
+}
+
+impl StoreError {
+    pub(super) fn of(path: &Path, source: rusqlite::Error) -> Self {
+        let path = path.to_owned();
+        match source.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => Self::Full { path },
+            Some(ErrorCode::DatabaseBusy) => Self::Busy { path },
+            Some(ErrorCode::NotADatabase) => Self::NotAVault {
+                path,
+                reason: "it is not an SQLite database".to_owned(),
+            },
+            _ => Self::Database { path, source },
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! One SQLite file: blobs, artifacts, what they are found by, and the journal.
+//!
+//! The store takes only [`Admitted`](crate::artifact::Admitted) artifacts and knows no formats. It is the only user of
+//! the database crates. What goes in with one call of [`Store::put`] goes in as a whole or not at all, and is on the
+//! disk when the call returns; what comes out is hashed again.
+
+mod error;
+mod journal;
+mod payload;
+mod pool;
+mod read;
+mod rows;
+mod schema;
+mod write;
+
+use std::path::{Path, PathBuf};
+
+use chrono::{DateTime, Utc};
+
+pub use error::{PayloadDefect, StoreError};
+pub use payload::Prepared;
+pub use read::Snapshot;
+pub use rows::{
+    ArtifactId, ArtifactRow, CaptureRow, DigestEdge, MentionRow, NameEdge, RoleCount, StoredMember,
+};
+pub use write::{Put, PutOutcome};
+
+use pool::Pool;
+
+/// What every function of the store returns.
+pub type Result<T> = std::result::Result<T, StoreError>;
+
+/// A vault's file.
+///
+/// Many processes and threads may use one vault at once. Writers wait for each other; readers wait for nobody.
+pub struct Store {
+    path: PathBuf,
+    pool: Pool,
+}
+
+impl Store {
+    /// Opens the vault at `path`. A vault of an older program is brought up to date, after a copy of it is kept.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] if there is none, [`StoreError::NotAVault`], [`StoreError::Newer`], or what the system
+    /// says.
+    pub fn open(path: &Path) -> Result<Self> {
+        if !path.try_exists().map_err(|source| StoreError::Io {
+            path: path.to_owned(),
+            source,
+        })? {
+            return Err(StoreError::Missing {
+                path: path.to_owned(),
+            });
+        }
+        Self::prepare(path)
+    }
+
+    /// Opens the vault at `path`, and creates it if there is none, readable by its owner only.
+    ///
+    /// # Errors
+    /// As for [`Store::open`], but for [`StoreError::Missing`].
+    pub fn open_or_create(path: &Path) -> Result<Self> {
+        pool::create_file(path)?;
+        Self::prepare(path)
+    }
+
+    fn prepare(path: &Path) -> Result<Self> {
+        schema::bring_up_to_date(path)?;
+        Ok(Self {
+            path: path.to_owned(),
+            pool: pool::open(path)?,
+        })
+    }
+
+    /// Where the vault is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Stores `batch` in one transaction. When this returns, all of it is on the disk; if it fails, none of it is in
+    /// the vault. The outcomes are in the order of the batch.
+    ///
+    /// # Errors
+    /// What the system says: a full disk, another writer that does not finish, a damaged file.
+    pub fn put<'p>(
+        &self,
+        batch: impl IntoIterator<Item = &'p Prepared>,
+        at: DateTime<Utc>,
+    ) -> Result<Vec<Put>> {
+        let mut connection = self.connection()?;
+        write::put(&mut connection, batch, at).map_err(|error| StoreError::of(&self.path, error))
+    }
+
+    /// The vault as it is now. It does not change while it is held, whatever others write.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn snapshot(&self) -> Result<Snapshot<'_>> {
+        Snapshot::begin(self.connection()?, &self.path)
+    }
+
+    fn connection(&self) -> Result<pool::Connection> {
+        self.pool.get().map_err(|error| StoreError::Pool {
+            path: self.path.clone(),
+            message: error.to_string(),
+        })
+    }
+}

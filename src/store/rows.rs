@@ -1,0 +1,145 @@
+//! What reads give back.
+
+use chrono::{DateTime, Utc};
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
+
+use crate::artifact::Place;
+use crate::digest::{CaptureHash, CoreHash, Digest};
+use crate::verify::Violation;
+
+/// An artifact within its vault. Numbers grow in the order of arrival and mean nothing in another vault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ArtifactId(pub(super) i64);
+
+/// An artifact in the vault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArtifactRow {
+    /// Its number.
+    pub id: ArtifactId,
+    /// Its core hash.
+    pub core: CoreHash,
+    /// The name of its kind.
+    pub kind: String,
+    /// When its first capture was added.
+    pub added_at: DateTime<Utc>,
+}
+
+/// A capture in the vault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaptureRow {
+    /// Its hash.
+    pub capture: CaptureHash,
+    /// Its artifact.
+    pub artifact: ArtifactId,
+    /// Its size in bytes.
+    pub size: u64,
+    /// When it was added.
+    pub added_at: DateTime<Utc>,
+    /// What was reported when it was admitted.
+    pub warnings: Vec<Violation>,
+}
+
+/// A member of a capture, read and verified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredMember {
+    /// Its name.
+    pub name: String,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// A mention in the vault.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MentionRow {
+    /// The artifact that mentions.
+    pub artifact: ArtifactId,
+    /// In which role.
+    pub role: String,
+    /// What the place counts; empty where it is a pointer.
+    pub unit: String,
+    /// Where.
+    pub place: Place,
+    /// Which digest.
+    pub digest: Digest,
+}
+
+/// A mention that relates its artifact to the one that the digest identifies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DigestEdge {
+    /// The mention.
+    pub mention: MentionRow,
+    /// How the mentioning artifact relates to the other.
+    pub relation: String,
+    /// How the other relates to the mentioning one, if that has a name of its own.
+    pub inverse: Option<String>,
+    /// The artifact that the digest identifies, if it is in the vault.
+    pub target: Option<ArtifactId>,
+}
+
+/// A name by which one artifact refers to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameEdge {
+    /// The artifact that refers.
+    pub artifact: ArtifactId,
+    /// How it relates to the other.
+    pub relation: String,
+    /// The name, as `namespace:name`.
+    pub handle: String,
+    /// An artifact that has the name, if one is in the vault.
+    pub target: Option<ArtifactId>,
+}
+
+/// How often an artifact mentions digests in one role.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoleCount {
+    /// The role.
+    pub role: String,
+    /// The number of mentions.
+    pub count: u64,
+}
+
+impl FromSql for ArtifactId {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        i64::column_result(value).map(Self)
+    }
+}
+
+impl FromSql for Place {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        match value {
+            ValueRef::Integer(index) => u32::try_from(index)
+                .map(Self::Index)
+                .map_err(|_| FromSqlError::OutOfRange(index)),
+            other => String::column_result(other).map(Self::Pointer),
+        }
+    }
+}
+
+impl FromSql for Digest {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        <[u8; 32]>::column_result(value).map(Self::from_bytes)
+    }
+}
+
+impl FromSql for CoreHash {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Digest::column_result(value).map(Self)
+    }
+}
+
+impl FromSql for CaptureHash {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Digest::column_result(value).map(Self)
+    }
+}
+
+/// A time as the vault keeps it: milliseconds since 1970 in UTC.
+pub(super) struct Milliseconds(pub(super) DateTime<Utc>);
+
+impl FromSql for Milliseconds {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        let milliseconds = i64::column_result(value)?;
+        let time = DateTime::from_timestamp_millis(milliseconds);
+        time.map(Self).ok_or(FromSqlError::OutOfRange(milliseconds))
+    }
+}

@@ -1,0 +1,198 @@
+//! Schema versions: creating vaults, refusing newer ones, bringing older ones up to date.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use r2d2::ManageConnection;
+use rusqlite::{Connection, ErrorCode, TransactionBehavior};
+use rusqlite_migration::{M, Migrations};
+
+use super::pool::{self, PATIENCE};
+use super::{Result, StoreError};
+
+/// Written into the header of every vault by the first migration: "runv".
+const APPLICATION_ID: i64 = 0x7275_6e76;
+
+/// Measured to give the smallest and nearly the fastest vaults for documents of a few kilobytes.
+const PAGE_SIZE: u32 = 16_384;
+
+const STEPS: &[M<'static>] = &[M::up(include_str!("../../migrations/0001_vault.sql"))];
+
+/// Makes the file at `path` a vault of the current schema, if it is empty or a vault of an older one.
+pub(super) fn bring_up_to_date(path: &Path) -> Result<()> {
+    let mut connection = pool::manager(path)
+        .connect()
+        .map_err(|source| StoreError::of(path, source))?;
+    apply(&mut connection, path, STEPS)
+}
+
+fn apply(connection: &mut Connection, path: &Path, steps: &[M<'_>]) -> Result<()> {
+    let latest = i64::try_from(steps.len()).unwrap_or(i64::MAX);
+    let state = State::of(connection).map_err(|source| StoreError::of(path, source))?;
+    match state {
+        State::Vault { version } if version == latest => return Ok(()),
+        State::Vault { version } if version > latest => {
+            return Err(StoreError::Newer {
+                path: path.to_owned(),
+                found: version,
+                supported: latest,
+            });
+        }
+        State::Vault { version } => keep_copy(connection, path, version)?,
+        State::Empty => begin(connection).map_err(|source| StoreError::of(path, source))?,
+        State::Foreign => {
+            let reason = "it is a database of another program".to_owned();
+            return Err(StoreError::NotAVault {
+                path: path.to_owned(),
+                reason,
+            });
+        }
+    }
+    connection.set_transaction_behavior(TransactionBehavior::Immediate);
+    match Migrations::new(steps.to_vec()).to_latest(connection) {
+        Ok(()) => Ok(()),
+        // Another process may have done the same meanwhile.
+        Err(_) if matches!(State::of(connection), Ok(State::Vault { version }) if version == latest) => {
+            Ok(())
+        }
+        Err(rusqlite_migration::Error::RusqliteError { err, .. }) => Err(StoreError::of(path, err)),
+        Err(error) => Err(StoreError::Pool {
+            path: path.to_owned(),
+            message: error.to_string(),
+        }),
+    }
+}
+
+enum State {
+    Empty,
+    Vault { version: i64 },
+    Foreign,
+}
+
+impl State {
+    fn of(connection: &Connection) -> rusqlite::Result<Self> {
+        let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+        let version = number("PRAGMA user_version")?;
+        Ok(match number("PRAGMA application_id")? {
+            APPLICATION_ID => Self::Vault { version },
+            0 if version == 0 && number("SELECT count(*) FROM sqlite_schema")? == 0 => Self::Empty,
+            _ => Self::Foreign,
+        })
+    }
+}
+
+/// Settings of the file itself, which cannot be changed later.
+fn begin(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(&format!("PRAGMA page_size = {PAGE_SIZE}"))?;
+    // When two processes do this at once, SQLite refuses one of them without waiting.
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0)) {
+            Err(error)
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+                    && Instant::now() < deadline =>
+            {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            outcome => return outcome.map(drop),
+        }
+    }
+}
+
+/// Where the copy of a vault is kept before its schema changes from `version`.
+fn copy_path(path: &Path, version: i64) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".schema-{version}"));
+    name.into()
+}
+
+fn keep_copy(connection: &Connection, path: &Path, version: i64) -> Result<()> {
+    let copy = copy_path(path, version);
+    if copy.exists() {
+        return Ok(());
+    }
+    let failed = |source| StoreError::Io {
+        path: copy.clone(),
+        source,
+    };
+    // Under another name until it is complete: a crash must not leave half a copy behind that looks like one.
+    let unfinished = copy.with_extension("unfinished");
+    match std::fs::remove_file(&unfinished) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
+        _ => pool::create_file(&unfinished)?,
+    }
+    let name = unfinished
+        .to_str()
+        .ok_or_else(|| failed(ErrorKind::InvalidFilename.into()))?;
+    connection
+        .execute("VACUUM INTO ?1", [name])
+        .map_err(|source| StoreError::of(&copy, source))?;
+    std::fs::File::open(&unfinished)
+        .and_then(|file| file.sync_all())
+        .map_err(failed)?;
+    std::fs::rename(&unfinished, &copy).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fresh(directory: &tempfile::TempDir) -> (PathBuf, Connection) {
+        let path = directory.path().join("v.vault");
+        pool::create_file(&path).unwrap();
+        let connection = pool::manager(&path).connect().unwrap();
+        (path, connection)
+    }
+
+    #[test]
+    fn steps_are_valid() {
+        Migrations::new(STEPS.to_vec()).validate().unwrap();
+    }
+
+    #[test]
+    fn an_older_vault_is_migrated_after_a_copy_was_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, mut connection) = fresh(&directory);
+        apply(&mut connection, &path, STEPS).unwrap();
+        connection
+            .execute("INSERT INTO kind (name) VALUES ('old')", [])
+            .unwrap();
+        let steps = [STEPS, &[M::up("CREATE TABLE next (x)")]].concat();
+        apply(&mut connection, &path, &steps).unwrap();
+        assert_eq!(
+            connection.query_row("SELECT count(*) FROM next", [], |row| row.get::<_, i64>(0)),
+            Ok(0)
+        );
+        let copy = pool::manager(&copy_path(&path, 1)).connect().unwrap();
+        assert_eq!(
+            copy.query_row("SELECT name FROM kind", [], |row| row.get(0)),
+            Ok("old".to_owned())
+        );
+        assert!(copy.execute("SELECT count(*) FROM next", []).is_err());
+    }
+
+    #[test]
+    fn a_newer_vault_is_refused_naming_both_versions() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, mut connection) = fresh(&directory);
+        let steps = [STEPS, &[M::up("CREATE TABLE next (x)")]].concat();
+        apply(&mut connection, &path, &steps).unwrap();
+        let message = apply(&mut connection, &path, STEPS).unwrap_err().to_string();
+        assert!(
+            message.contains("schema version 2") && message.contains("up to 1"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn other_databases_are_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, mut connection) = fresh(&directory);
+        connection.execute_batch("CREATE TABLE theirs (x)").unwrap();
+        assert!(matches!(
+            apply(&mut connection, &path, STEPS),
+            Err(StoreError::NotAVault { .. })
+        ));
+    }
+}

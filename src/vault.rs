@@ -1,0 +1,342 @@
+//! A vault as its users see it: kinds, store and queries behind one handle.
+
+use std::path::Path;
+
+use chrono::Utc;
+
+use crate::artifact::Kind;
+use crate::canonical::reader::Limits;
+use crate::digest::{CaptureHash, CoreHash, DigestPrefix, PrefixResolution};
+use crate::ingest::{self, Monitor, Summary};
+use crate::kinds::{self, model_io};
+use crate::query::{self, HashTarget, Hit, Link, Query};
+use crate::source::{self, ExamineOptions, Inputs, Item, SourceError, Verdict};
+use crate::store::{ArtifactRow, CaptureRow, Prepared, Put, RoleCount, Snapshot, Store, StoreError};
+use crate::verify::{Report, Violation};
+
+/// One archive.
+///
+/// ```
+/// use runvault::Vault;
+/// use runvault::source::ExamineOptions;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let directory = tempfile::tempdir()?;
+/// let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
+/// let document = std::fs::read("examples/session.json")?;
+/// let stored = vault.add_document(document.clone(), &ExamineOptions::default())?;
+/// let located = vault.locate(&stored.core.0.into())?;
+/// assert_eq!(vault.read(&located)?, document);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Vault {
+    store: Store,
+}
+
+/// An artifact that was looked for, and the byte form of it that was meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Located {
+    /// The artifact.
+    pub artifact: ArtifactRow,
+    /// The capture that the hash stands for, or the first one.
+    pub capture: CaptureRow,
+}
+
+/// All that a vault knows of an artifact.
+#[derive(Clone, Debug)]
+pub struct Description {
+    /// The artifact.
+    pub artifact: ArtifactRow,
+    /// Its attributes, sorted by name and value.
+    pub attributes: Vec<(String, String)>,
+    /// How many digests it mentions, by role.
+    pub mentions: Vec<RoleCount>,
+    /// Its captures in the order in which they were added.
+    pub captures: Vec<CaptureRow>,
+    /// Its links.
+    pub links: Vec<Link>,
+}
+
+/// Why something could not be looked up.
+#[derive(Debug, thiserror::Error)]
+pub enum LookupError {
+    /// Nothing in the vault begins with the prefix.
+    #[error("nothing in the vault has a hash that begins with {0}")]
+    NotFound(DigestPrefix),
+    /// Several things do.
+    #[error("{prefix} is ambiguous: {} hashes begin with it; give more digits", candidates.len())]
+    Ambiguous {
+        /// The prefix.
+        prefix: DigestPrefix,
+        /// What begins with it, by hash.
+        candidates: Vec<HashTarget>,
+    },
+    /// The capture is one of another artifact.
+    #[error("{capture} is not a capture of {core}")]
+    NotItsCapture {
+        /// The artifact.
+        core: CoreHash,
+        /// The capture.
+        capture: CaptureHash,
+    },
+    /// The artifact is of another kind than asked for.
+    #[error("{core} is not a {wanted}, it is a {found}")]
+    OtherKind {
+        /// The artifact.
+        core: CoreHash,
+        /// The kind asked for.
+        wanted: &'static str,
+        /// Its kind.
+        found: String,
+    },
+    /// The stored document cannot be understood by this program, though its bytes are intact.
+    #[error("the document of {core} cannot be read by this runvault: {message}")]
+    Unreadable {
+        /// The artifact.
+        core: CoreHash,
+        /// The cause.
+        message: String,
+    },
+    /// What the store says.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Why a document was not added.
+#[derive(Debug, thiserror::Error)]
+pub enum AddError {
+    /// It breaks rules.
+    #[error("the document was rejected: {}", first_of(.0))]
+    Rejected(Report),
+    /// What the store says.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+fn first_of(report: &Report) -> String {
+    let Some(Violation {
+        rule_id,
+        path,
+        message,
+        ..
+    }) = report.violations().first()
+    else {
+        return String::new();
+    };
+    format!(
+        "{path}: {message} (rule {rule_id}); {} violations in all",
+        report.violations().len() + report.omitted()
+    )
+}
+
+impl Vault {
+    /// Opens the vault at `path`.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] if there is none; otherwise as [`Store::open`].
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        Store::open(path).map(|store| Self { store })
+    }
+
+    /// Opens the vault at `path`, and creates it if there is none.
+    ///
+    /// # Errors
+    /// As [`Store::open_or_create`].
+    pub fn open_or_create(path: &Path) -> Result<Self, StoreError> {
+        Store::open_or_create(path).map(|store| Self { store })
+    }
+
+    /// Where the vault is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.store.path()
+    }
+
+    /// Adds one document. When this returns, it is on the disk.
+    ///
+    /// # Errors
+    /// [`AddError::Rejected`] with all violations, or what the store says.
+    pub fn add_document(&self, document: Vec<u8>, options: &ExamineOptions) -> Result<Put, AddError> {
+        let item = Item::Document {
+            name: String::new(),
+            bytes: document,
+        };
+        let admitted = match source::examine(item, options) {
+            Ok(Verdict::Admitted(admitted)) => admitted,
+            Ok(Verdict::Rejected { report, .. }) => return Err(AddError::Rejected(report)),
+            // Nothing is read from a file here, and what was named is never skipped.
+            Ok(Verdict::NoArtifact) | Err(SourceError { .. }) => {
+                return Err(AddError::Rejected(Report::default()));
+            }
+        };
+        let prepared = Prepared::new(admitted);
+        let put = self.store.put([&prepared], Utc::now())?.pop();
+        put.ok_or_else(|| AddError::Rejected(Report::default()))
+    }
+
+    /// Adds everything in `inputs` that is an artifact; bad ones do not stop the others.
+    ///
+    /// # Errors
+    /// What the store says. Everything that the monitor was told of before is in the vault.
+    pub fn add(
+        &self,
+        inputs: Inputs,
+        options: &ExamineOptions,
+        monitor: &mut dyn Monitor,
+    ) -> Result<Summary, StoreError> {
+        ingest::add(&self.store, inputs, options, monitor)
+    }
+
+    /// The vault as it is now, for several questions that must have consistent answers.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn snapshot(&self) -> Result<Snapshot<'_>, StoreError> {
+        self.store.snapshot()
+    }
+
+    /// What `prefix` stands for: an artifact by its core hash, or a capture by its own.
+    ///
+    /// # Errors
+    /// [`LookupError::NotFound`], [`LookupError::Ambiguous`], or what the store says.
+    pub fn locate(&self, prefix: &DigestPrefix) -> Result<Located, LookupError> {
+        locate(&self.snapshot()?, prefix)
+    }
+
+    /// Another capture of what was located.
+    ///
+    /// # Errors
+    /// [`LookupError::NotItsCapture`] if it is one of another artifact, and as [`Vault::locate`].
+    pub fn capture_of(&self, located: &Located, prefix: &DigestPrefix) -> Result<Located, LookupError> {
+        let other = self.locate(prefix)?;
+        if other.artifact.id == located.artifact.id {
+            return Ok(other);
+        }
+        Err(LookupError::NotItsCapture {
+            core: located.artifact.core,
+            capture: other.capture.capture,
+        })
+    }
+
+    /// The exact bytes of a capture, hashed again.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] if they are not those that were stored, or what the store says.
+    pub fn read(&self, located: &Located) -> Result<Vec<u8>, StoreError> {
+        let members = self
+            .snapshot()?
+            .members(located.artifact.core, located.capture.capture)?;
+        Ok(members
+            .into_iter()
+            .map(|member| member.bytes)
+            .next()
+            .unwrap_or_default())
+    }
+
+    /// The canonical bytes whose SHA-256 is the core hash.
+    ///
+    /// # Errors
+    /// As [`Vault::read`]; [`LookupError::Unreadable`] if this program does not know the kind.
+    pub fn read_core(&self, located: &Located) -> Result<Vec<u8>, LookupError> {
+        let ArtifactRow { core, kind, .. } = &located.artifact;
+        let unreadable = |message: String| LookupError::Unreadable { core: *core, message };
+        let document = self.read(located)?;
+        let kind =
+            kinds::named(kind).ok_or_else(|| unreadable(format!("it does not know the kind {kind}")))?;
+        let mut text = Vec::new();
+        kind.write_core(&document, &unlimited(), &mut text)
+            .map_err(|error| unreadable(error.to_string()))?;
+        Ok(text)
+    }
+
+    /// The recorded session with this `ModelIOHash`, as typed data.
+    ///
+    /// # Errors
+    /// [`LookupError::OtherKind`] if the hash is that of something else, and as [`Vault::locate`] and [`Vault::read`].
+    pub fn session(&self, model_io_hash: CoreHash) -> Result<model_io::Session, LookupError> {
+        let located = self.locate(&model_io_hash.0.into())?;
+        let session = Kind::of::<model_io::ModelIo>().name();
+        let ArtifactRow { core, kind, .. } = &located.artifact;
+        if kind != session {
+            return Err(LookupError::OtherKind {
+                core: *core,
+                wanted: session,
+                found: kind.clone(),
+            });
+        }
+        let unreadable = |message: String| LookupError::Unreadable { core: *core, message };
+        model_io::Session::read(&self.read(&located)?, &unlimited())
+            .map_err(|error| unreadable(error.to_string()))?
+            .ok_or_else(|| unreadable("it is no session".to_owned()))
+    }
+
+    /// The artifacts that match `query`.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn find(&self, query: &Query) -> Result<Vec<Hit>, StoreError> {
+        query::find(&self.snapshot()?, query)
+    }
+
+    /// The links of an artifact in both directions.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn links(&self, artifact: &ArtifactRow) -> Result<Vec<Link>, StoreError> {
+        query::links(&self.snapshot()?, artifact)
+    }
+
+    /// All that the vault knows of what `prefix` stands for.
+    ///
+    /// # Errors
+    /// As [`Vault::locate`].
+    pub fn describe(&self, prefix: &DigestPrefix) -> Result<Description, LookupError> {
+        let snapshot = self.snapshot()?;
+        let artifact = locate(&snapshot, prefix)?.artifact;
+        Ok(Description {
+            attributes: snapshot.attributes(artifact.id)?,
+            mentions: snapshot.role_counts(artifact.id)?,
+            captures: snapshot.captures(artifact.id)?,
+            links: query::links(&snapshot, &artifact)?,
+            artifact,
+        })
+    }
+}
+
+/// What is in the vault was within the limits of its day.
+fn unlimited() -> Limits {
+    Limits {
+        bytes: u64::MAX,
+        ..Limits::default()
+    }
+}
+
+fn locate(snapshot: &Snapshot<'_>, prefix: &DigestPrefix) -> Result<Located, LookupError> {
+    let target = match query::resolve(snapshot, prefix)? {
+        PrefixResolution::None => return Err(LookupError::NotFound(*prefix)),
+        PrefixResolution::Ambiguous(candidates) => {
+            return Err(LookupError::Ambiguous {
+                prefix: *prefix,
+                candidates,
+            });
+        }
+        PrefixResolution::One(target) => target,
+    };
+    let found = match target {
+        HashTarget::Artifact(core) => match snapshot.artifact(core)? {
+            Some(artifact) => snapshot
+                .captures(artifact.id)?
+                .into_iter()
+                .next()
+                .zip(Some(artifact)),
+            None => None,
+        },
+        HashTarget::Capture(capture) => match snapshot.capture(capture)? {
+            Some(capture) => Some((capture.clone(), snapshot.artifact_by_id(capture.artifact)?)),
+            None => None,
+        },
+    };
+    let (capture, artifact) = found.ok_or(LookupError::NotFound(*prefix))?;
+    Ok(Located { artifact, capture })
+}
