@@ -229,6 +229,12 @@ impl DigestPrefix {
         (self.low, self.high)
     }
 
+    /// The digest, if the prefix is a whole one.
+    #[must_use]
+    pub fn whole(&self) -> Option<Digest> {
+        (self.low == self.high).then_some(self.low)
+    }
+
     /// Whether `digest` begins with this prefix.
     #[must_use]
     pub fn matches(&self, digest: &Digest) -> bool {

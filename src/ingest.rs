@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use crate::artifact::{Admitted, Kind};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::pipeline::{self, Event};
-use crate::source::{self, ExamineOptions, Inputs, SourceError, Verdict};
+use crate::source::{self, ExamineOptions, Inputs, Rejection, SourceError, Verdict};
 use crate::store::{Prepared, Put, PutOutcome, Result, Snapshot, Store};
 use crate::verify::Report;
 
@@ -194,7 +194,7 @@ struct Examination<A> {
 
 enum Finding<A> {
     Admitted(A),
-    Rejected { kind: Option<Kind>, report: Report },
+    Rejected(Rejection),
     NoArtifact,
 }
 
@@ -211,7 +211,7 @@ fn each<A: Send, E>(
         let path = item.name();
         let verdict = match source::examine(item, options)? {
             Verdict::Admitted(admitted) => Finding::Admitted(make(admitted)),
-            Verdict::Rejected { kind, report } => Finding::Rejected { kind, report },
+            Verdict::Rejected(rejection) => Finding::Rejected(rejection),
             Verdict::NoArtifact => Finding::NoArtifact,
         };
         Ok(Examination { path, verdict })
@@ -247,7 +247,7 @@ impl Teller<'_> {
                             report: admitted.report().clone(),
                         }
                     }
-                    Finding::Rejected { kind, report } => Examined {
+                    Finding::Rejected(Rejection { kind, report }) => Examined {
                         path,
                         kind,
                         outcome: Outcome::Rejected,

@@ -25,14 +25,27 @@ pub enum Verdict {
     /// It is an artifact.
     Admitted(Admitted),
     /// It is meant to be an artifact and is none.
-    Rejected {
-        /// The kind it is meant to be of, as far as that can be told.
-        kind: Option<Kind>,
-        /// Why.
-        report: Report,
-    },
+    Rejected(Rejection),
     /// It is something else, found in a directory.
     NoArtifact,
+}
+
+/// Why a document is no artifact.
+#[derive(Debug)]
+pub struct Rejection {
+    /// The kind it is meant to be of, as far as that can be told.
+    pub kind: Option<Kind>,
+    /// Its violations.
+    pub report: Report,
+}
+
+impl From<Result<Admitted, Rejection>> for Verdict {
+    fn from(outcome: Result<Admitted, Rejection>) -> Self {
+        match outcome {
+            Ok(admitted) => Self::Admitted(admitted),
+            Err(rejection) => Self::Rejected(rejection),
+        }
+    }
 }
 
 /// Something to examine.
@@ -194,15 +207,15 @@ impl Iterator for Inputs {
 /// If it cannot be read.
 pub fn examine(item: Item, options: &ExamineOptions) -> Result<Verdict, SourceError> {
     match item {
-        Item::Document { name, bytes } => Ok(examine_named(bytes, &name, options)),
+        Item::Document { name, bytes } => Ok(examine_document(bytes, &name, options).into()),
         Item::Named(path) => match read(&path, options).map_err(SourceError::at(&path))? {
-            Contents::Whole(bytes) => Ok(examine_named(bytes, &file_name(&path), options)),
+            Contents::Whole(bytes) => Ok(examine_document(bytes, &file_name(&path), options).into()),
             Contents::TooLarge { head, report } => {
                 let kind = options
                     .kind
                     .or_else(|| recognise(&head))
                     .or_else(|| owner(&file_name(&path)));
-                Ok(Verdict::Rejected { kind, report })
+                Ok(Verdict::Rejected(Rejection { kind, report }))
             }
         },
         Item::Found(path) => examine_found(&path, options).map_err(SourceError::at(&path)),
@@ -230,17 +243,25 @@ fn file_name(path: &Path) -> String {
         .into_owned()
 }
 
-fn examine_named(bytes: Vec<u8>, file_name: &str, options: &ExamineOptions) -> Verdict {
+/// Examines a document that is meant to be an artifact. `file_name` says how to report one that cannot be recognised.
+///
+/// # Errors
+/// The kind it is meant to be of, and its violations.
+pub fn examine_document(
+    bytes: Vec<u8>,
+    file_name: &str,
+    options: &ExamineOptions,
+) -> Result<Admitted, Rejection> {
     let kind = options
         .kind
         .or_else(|| recognise(&bytes))
         .or_else(|| owner(file_name));
     match kind {
         Some(kind) => admit(kind, bytes, options),
-        None => Verdict::Rejected {
+        None => Err(Rejection {
             kind: None,
             report: unrecognised(&bytes, options).into(),
-        },
+        }),
     }
 }
 
@@ -261,19 +282,16 @@ fn examine_found(path: &Path, options: &ExamineOptions) -> io::Result<Verdict> {
     };
     Ok(match (kind, too_large) {
         (None, _) => Verdict::NoArtifact,
-        (Some(kind), None) => admit(kind, bytes, options),
-        (Some(_), Some(report)) => Verdict::Rejected { kind, report },
+        (Some(kind), None) => admit(kind, bytes, options).into(),
+        (Some(_), Some(report)) => Verdict::Rejected(Rejection { kind, report }),
     })
 }
 
-fn admit(kind: Kind, bytes: Vec<u8>, options: &ExamineOptions) -> Verdict {
-    match kind.admit(bytes, &options.admit) {
-        Ok(admitted) => Verdict::Admitted(admitted),
-        Err(report) => Verdict::Rejected {
-            kind: Some(kind),
-            report,
-        },
-    }
+fn admit(kind: Kind, bytes: Vec<u8>, options: &ExamineOptions) -> Result<Admitted, Rejection> {
+    kind.admit(bytes, &options.admit).map_err(|report| Rejection {
+        kind: Some(kind),
+        report,
+    })
 }
 
 /// Why no kind recognises a document that was named.

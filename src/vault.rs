@@ -10,7 +10,7 @@ use crate::digest::{CaptureHash, CoreHash, DigestPrefix, PrefixResolution};
 use crate::ingest::{self, Monitor, Summary};
 use crate::kinds::{self, model_io};
 use crate::query::{self, HashTarget, Hit, Link, Query};
-use crate::source::{self, ExamineOptions, Inputs, Item, SourceError, Verdict};
+use crate::source::{self, ExamineOptions, Inputs};
 use crate::store::{ArtifactRow, CaptureRow, Prepared, Put, RoleCount, Snapshot, Store, StoreError};
 use crate::verify::{Report, Violation};
 
@@ -158,21 +158,9 @@ impl Vault {
     /// # Errors
     /// [`AddError::Rejected`] with all violations, or what the store says.
     pub fn add_document(&self, document: Vec<u8>, options: &ExamineOptions) -> Result<Put, AddError> {
-        let item = Item::Document {
-            name: String::new(),
-            bytes: document,
-        };
-        let admitted = match source::examine(item, options) {
-            Ok(Verdict::Admitted(admitted)) => admitted,
-            Ok(Verdict::Rejected { report, .. }) => return Err(AddError::Rejected(report)),
-            // Nothing is read from a file here, and what was named is never skipped.
-            Ok(Verdict::NoArtifact) | Err(SourceError { .. }) => {
-                return Err(AddError::Rejected(Report::default()));
-            }
-        };
-        let prepared = Prepared::new(admitted);
-        let put = self.store.put([&prepared], Utc::now())?.pop();
-        put.ok_or_else(|| AddError::Rejected(Report::default()))
+        let admitted = source::examine_document(document, "", options)
+            .map_err(|rejection| AddError::Rejected(rejection.report))?;
+        Ok(self.store.put_one(&Prepared::new(admitted), Utc::now())?)
     }
 
     /// Adds everything in `inputs` that is an artifact; bad ones do not stop the others.

@@ -9,4 +9,4 @@ mod resolve;
 
 pub use find::{Filter, Hit, Match, Query, Sort, find};
 pub use links::{Direction, Link, LinkTarget, links};
-pub use resolve::{HashTarget, resolve};
+pub use resolve::{HashTarget, resolve, resolve_mentioned};

@@ -42,3 +42,22 @@ pub fn resolve(snapshot: &Snapshot<'_>, prefix: &DigestPrefix) -> Result<PrefixR
     candidates.sort_unstable_by_key(HashTarget::digest);
     Ok(candidates.into_iter().collect())
 }
+
+/// Which mentioned digest `prefix` stands for, in any role or in those of one group. A whole digest stands for itself,
+/// mentioned or not. Of an ambiguous prefix, the first 20 candidates are given.
+///
+/// # Errors
+/// What the database says.
+pub fn resolve_mentioned(
+    snapshot: &Snapshot<'_>,
+    prefix: &DigestPrefix,
+    group: Option<&str>,
+) -> Result<PrefixResolution<Digest>> {
+    if let Some(digest) = prefix.whole() {
+        return Ok(PrefixResolution::One(digest));
+    }
+    Ok(snapshot
+        .mentioned_beginning(prefix, group, MAX_CANDIDATES)?
+        .into_iter()
+        .collect())
+}

@@ -93,6 +93,15 @@ impl Store {
         write::put(&mut connection, batch, at).map_err(|error| StoreError::of(&self.path, error))
     }
 
+    /// Stores one artifact, like [`Store::put`].
+    ///
+    /// # Errors
+    /// As [`Store::put`].
+    pub fn put_one(&self, prepared: &Prepared, at: DateTime<Utc>) -> Result<Put> {
+        let mut connection = self.connection()?;
+        write::put_one(&mut connection, prepared, at).map_err(|error| StoreError::of(&self.path, error))
+    }
+
     /// The vault as it is now. It does not change while it is held, whatever others write.
     ///
     /// # Errors

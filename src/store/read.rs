@@ -149,6 +149,40 @@ impl<'s> Snapshot<'s> {
         self.rows(sql, (digest.key(), digest.as_bytes(), group), mention_row)
     }
 
+    /// The mentioned digests that begin with `prefix`, in any role or in those of one group, in their order; no more than
+    /// `limit`.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn mentioned_beginning(
+        &self,
+        prefix: &DigestPrefix,
+        group: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<Digest>> {
+        // A prefix of six digits or more leaves the sign of the key alone, so the keys are in order as well.
+        let (low, high) = prefix.range();
+        let sql = "SELECT DISTINCT m.digest
+                     FROM mention_key k
+                     JOIN mention m ON m.artifact = k.artifact AND m.role = k.role AND m.place = k.place
+                     JOIN role r ON r.id = m.role
+                    WHERE k.key BETWEEN ?1 AND ?2 AND m.digest BETWEEN ?3 AND ?4
+                      AND (?5 IS NULL OR r.role_group = ?5)
+                    ORDER BY m.digest LIMIT ?6";
+        self.rows(
+            sql,
+            (
+                low.key(),
+                high.key(),
+                low.as_bytes(),
+                high.as_bytes(),
+                group,
+                limit,
+            ),
+            |row| row.get(0),
+        )
+    }
+
     /// What an artifact mentions in the roles of one group, in the order of places.
     ///
     /// # Errors

@@ -38,16 +38,31 @@ pub(super) fn put<'p>(
     batch: impl IntoIterator<Item = &'p Prepared>,
     at: DateTime<Utc>,
 ) -> rusqlite::Result<Vec<Put>> {
+    in_one_transaction(connection, at, |writer| {
+        batch.into_iter().map(|prepared| writer.put(prepared)).collect()
+    })
+}
+
+pub(super) fn put_one(
+    connection: &mut Connection,
+    prepared: &Prepared,
+    at: DateTime<Utc>,
+) -> rusqlite::Result<Put> {
+    in_one_transaction(connection, at, |writer| writer.put(prepared))
+}
+
+fn in_one_transaction<T>(
+    connection: &mut Connection,
+    at: DateTime<Utc>,
+    work: impl FnOnce(&mut Writer<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
     // Taking the lock at the beginning means waiting for others there, never failing half way.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let mut writer = Writer::of(&transaction, at)?;
-    let outcomes = batch
-        .into_iter()
-        .map(|prepared| writer.put(prepared))
-        .collect::<rusqlite::Result<_>>()?;
+    let outcome = work(&mut writer)?;
     writer.finish()?;
     transaction.commit()?;
-    Ok(outcomes)
+    Ok(outcome)
 }
 
 struct Writer<'t> {

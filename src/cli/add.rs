@@ -1,0 +1,202 @@
+//! `runvault add`
+
+use std::io::{self, Write};
+use std::time::Instant;
+
+use clap::Args as ClapArgs;
+use runvault::Vault;
+use runvault::digest::CoreHash;
+use runvault::ingest::{self, Examined, Monitor, Outcome, Summary};
+use runvault::source::SourceError;
+use runvault::verify::Violation;
+use serde::Serialize;
+
+use super::escape::Escaped;
+use super::exit::{Failure, Status};
+use super::inputs::InputArgs;
+use super::output::{self, BAD, FAINT, GOOD, HASH, counted};
+use super::progress::Progress;
+use super::vault::VaultArgs;
+use super::{json, report};
+
+/// Verify artifacts and store them.
+///
+/// Kinds are recognised by content. Bad artifacts do not stop the others. In directories, files that are no artifacts
+/// are skipped. A line that was printed is a promise kept: what it names is on the disk.
+#[derive(ClapArgs)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    input: InputArgs,
+
+    /// Tell what would be done, and store nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    /// List files that were there already or are no artifacts as well
+    #[arg(short, long)]
+    verbose: bool,
+
+    /// Print one line of JSON for each artifact
+    #[arg(long)]
+    json: bool,
+}
+
+impl Args {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        let started = Instant::now();
+        let options = self.input.options()?;
+        let path = vault.path()?;
+        let mut printer = Printer {
+            args: self,
+            progress: Progress::new("adding"),
+            trouble: None,
+            nobody_reads: false,
+        };
+        let summary = if self.dry_run {
+            let vault = if path.exists() {
+                Some(Vault::open(&path)?)
+            } else {
+                None
+            };
+            let snapshot = vault.as_ref().map(Vault::snapshot).transpose()?;
+            ingest::rehearse(snapshot.as_ref(), self.input.inputs()?, &options, &mut printer)?
+        } else {
+            let inputs = self.input.inputs()?;
+            Vault::open_or_create(&path)?.add(inputs, &options, &mut printer)?
+        };
+        if let Some(error) = printer.trouble.take() {
+            return Err(error.into());
+        }
+        drop(printer);
+        output::note(&self.summary(&summary, started));
+        Ok(match summary {
+            Summary { unreadable: 1.., .. } => Status::Incomplete,
+            Summary { rejected: 1.., .. } => Status::No,
+            _ => Status::Done,
+        })
+    }
+
+    fn summary(&self, summary: &Summary, started: Instant) -> String {
+        let mut parts = vec![
+            format!("{} added", summary.added),
+            format!("{} already there", summary.present),
+            counted(summary.new_captures, "new capture"),
+            format!("{} rejected", summary.rejected),
+        ];
+        if summary.skipped > 0 {
+            parts.push(format!("{} skipped", counted(summary.skipped, "other file")));
+        }
+        if summary.unreadable > 0 {
+            parts.push(format!("{} unreadable", summary.unreadable));
+        }
+        let dry = if self.dry_run {
+            "dry run, nothing was stored: "
+        } else {
+            ""
+        };
+        let (size, seconds) = (output::size(summary.bytes), started.elapsed().as_secs_f64());
+        format!("{dry}{}; {size} in {seconds:.2} s", parts.join(", "))
+    }
+}
+
+#[derive(Serialize)]
+struct Line<'e> {
+    path: &'e str,
+    kind: Option<&'e str>,
+    outcome: &'e str,
+    core_hash: Option<CoreHash>,
+    violations: &'e [Violation],
+}
+
+struct Printer<'a> {
+    args: &'a Args,
+    progress: Progress,
+    /// The first error of writing. Adding goes on: what was asked for is the vault, not the lines.
+    trouble: Option<io::Error>,
+    nobody_reads: bool,
+}
+
+impl Monitor for Printer<'_> {
+    fn examined(&mut self, examined: &Examined) {
+        self.progress.file(examined.size);
+        if !self.args.json && examined.outcome == Outcome::Rejected {
+            self.progress.aside(|| rejected(examined));
+        }
+        let printed = self.nobody_reads || self.trouble.is_some();
+        if printed {
+            return;
+        }
+        let outcome = if self.args.json {
+            self.print_json(examined)
+        } else {
+            self.progress.aside(|| self.print_text(examined))
+        };
+        match outcome {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.nobody_reads = true,
+            Err(error) => self.trouble = Some(error),
+            Ok(()) => {}
+        }
+    }
+
+    fn unreadable(&mut self, error: &SourceError) {
+        self.progress.aside(|| output::error(&error.to_string()));
+    }
+}
+
+/// Names a bad artifact with its violations.
+fn rejected(examined: &Examined) {
+    let kind = examined
+        .kind
+        .map(|kind| format!("{} ", kind.name()))
+        .unwrap_or_default();
+    output::note(&format!("{BAD}rejected{BAD:#} {kind}{}", Escaped(&examined.path)));
+    // There is nobody to tell if this fails.
+    let _ = report::write(&mut anstream::stderr().lock(), &examined.report);
+}
+
+impl Printer<'_> {
+    fn print_json(&self, examined: &Examined) -> io::Result<()> {
+        let outcome = match examined.outcome {
+            Outcome::Added => "added",
+            Outcome::NewCapture => "capture",
+            Outcome::Present | Outcome::Verified => "present",
+            Outcome::Rejected => "rejected",
+            Outcome::Skipped => return Ok(()),
+        };
+        let line = Line {
+            path: &examined.path,
+            kind: examined.kind.map(runvault::artifact::Kind::name),
+            outcome,
+            core_hash: examined.core,
+            violations: json::violations(&examined.report),
+        };
+        let mut out = output::raw();
+        json::line(&mut out, &line)?;
+        out.flush()
+    }
+
+    fn print_text(&self, examined: &Examined) -> io::Result<()> {
+        let (word, style) = match examined.outcome {
+            Outcome::Added => ("added", GOOD),
+            Outcome::NewCapture => ("new capture", GOOD),
+            Outcome::Present if self.args.verbose => ("already there", FAINT),
+            Outcome::Skipped if self.args.verbose => ("skipped", FAINT),
+            _ => return Ok(()),
+        };
+        let mut out = output::text();
+        let kind = examined.kind.map_or("", runvault::artifact::Kind::name);
+        let hash = examined
+            .core
+            .map(|core| format!("{HASH}{core:.12}{HASH:#} "))
+            .unwrap_or_default();
+        writeln!(
+            out,
+            "{style}{word:<13}{style:#} {kind:<8} {hash}{}",
+            Escaped(&examined.path)
+        )?;
+        if self.args.verbose {
+            report::write(&mut out, &examined.report)?;
+        }
+        out.flush()
+    }
+}

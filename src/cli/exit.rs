@@ -1,0 +1,102 @@
+//! Exit statuses, which are a public interface: 0 done, 1 the answer is no, 2 could not run, 3 wrong usage.
+
+use std::io::{self, ErrorKind};
+use std::process::ExitCode;
+
+use runvault::LookupError;
+use runvault::query::HashTarget;
+use runvault::store::StoreError;
+
+use super::output;
+
+/// How a command that ran ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Status {
+    Done,
+    /// Violations, nothing found, or different.
+    No,
+    /// Something could not be read, and was named already.
+    Incomplete,
+}
+
+/// Why a command could not go on.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// The answer is no, and this says why.
+    #[error("{0}")]
+    No(String),
+    /// It could not run.
+    #[error("{0}")]
+    CouldNotRun(String),
+    /// It was called in the wrong way.
+    #[error("{0}")]
+    Usage(String),
+    /// Nobody reads the output any more.
+    #[error("the output was closed")]
+    ClosedPipe,
+}
+
+impl From<io::Error> for Failure {
+    /// Errors of writing output; those of files are made with their names where they happen.
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            ErrorKind::BrokenPipe => Self::ClosedPipe,
+            _ => Self::CouldNotRun(format!("cannot write the output: {error}")),
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::CouldNotRun(error.to_string())
+    }
+}
+
+impl From<LookupError> for Failure {
+    fn from(error: LookupError) -> Self {
+        let message = error.to_string();
+        match error {
+            LookupError::Store(_) | LookupError::Unreadable { .. } => Self::CouldNotRun(message),
+            LookupError::Ambiguous { candidates, .. } => {
+                Self::No(candidates.iter().fold(message, |message, candidate| {
+                    let sort = match candidate {
+                        HashTarget::Artifact(_) => "artifact",
+                        HashTarget::Capture(_) => "capture",
+                    };
+                    format!("{message}\n  {} {sort}", candidate.digest())
+                }))
+            }
+            LookupError::NotFound(_) | LookupError::NotItsCapture { .. } | LookupError::OtherKind { .. } => {
+                Self::No(message)
+            }
+        }
+    }
+}
+
+/// Tells how it ended and gives the process's status.
+pub(crate) fn of(outcome: Result<Status, Failure>) -> ExitCode {
+    let failure = match outcome {
+        Ok(Status::Done) | Err(Failure::ClosedPipe) => return ExitCode::SUCCESS,
+        Ok(Status::No) => return ExitCode::from(1),
+        Ok(Status::Incomplete) => return ExitCode::from(2),
+        Err(failure) => failure,
+    };
+    output::error(&failure.to_string());
+    ExitCode::from(match failure {
+        Failure::No(_) => 1,
+        Failure::CouldNotRun(_) => 2,
+        Failure::Usage(_) => 3,
+        Failure::ClosedPipe => 0,
+    })
+}
+
+/// Prints help, or what was wrong with the arguments.
+pub(crate) fn of_usage(error: &clap::Error) -> ExitCode {
+    // There is nobody left to tell if this fails.
+    let _ = error.print();
+    if error.use_stderr() {
+        ExitCode::from(3)
+    } else {
+        ExitCode::SUCCESS
+    }
+}

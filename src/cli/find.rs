@@ -1,0 +1,366 @@
+//! `runvault find`
+
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+
+use chrono::{DateTime, Utc};
+use clap::{Args as ClapArgs, ValueEnum};
+use runvault::Vault;
+use runvault::artifact::Place;
+use runvault::digest::{CoreHash, Digest, DigestPrefix, PrefixResolution};
+use runvault::kinds;
+use runvault::query::{self, Filter, Hit, Match, Query, Sort};
+use serde::Serialize;
+
+use super::escape::Escaped;
+use super::exit::{Failure, Status};
+use super::output::{self, FAINT, HASH, counted};
+use super::vault::VaultArgs;
+use super::{hash, json, time};
+
+/// Find artifacts by what they mention.
+///
+/// All conditions must hold. The answer says where an artifact matched. Hashes may be given by their first digits.
+#[derive(ClapArgs)]
+pub(crate) struct Args {
+    /// sessions, runs, traces, contracts or artifacts (any kind)
+    #[arg(value_name = "WHAT", default_value = "artifacts", value_parser = what)]
+    what: What,
+
+    /// Asked this prompt, or rendered it in a run
+    #[arg(long, value_name = "TEXT")]
+    prompt: Option<String>,
+    /// The same, with the prompt in a file, byte for byte; - is standard input
+    #[arg(long, value_name = "FILE")]
+    prompt_file: Option<PathBuf>,
+    /// The same, by the SHA-256 of the prompt
+    #[arg(long, value_name = "HASH", value_parser = hash::prefix)]
+    prompt_hash: Option<DigestPrefix>,
+    /// Got a response with this SHA-256
+    #[arg(long, value_name = "HASH", value_parser = hash::prefix)]
+    response_hash: Option<DigestPrefix>,
+    /// Has a step with this hash
+    #[arg(long, value_name = "HASH", value_parser = hash::prefix)]
+    step_hash: Option<DigestPrefix>,
+    /// Has a trace record with this hash
+    #[arg(long, value_name = "HASH", value_parser = hash::prefix)]
+    record_hash: Option<DigestPrefix>,
+    /// Passed through a state with this hash
+    #[arg(long, value_name = "HASH", value_parser = hash::prefix)]
+    state_hash: Option<DigestPrefix>,
+    /// Mentions this hash in any role
+    #[arg(long, value_name = "HASH", value_parser = hash::prefix)]
+    mentions: Option<DigestPrefix>,
+
+    /// Is the run with this id
+    #[arg(long, value_name = "ID")]
+    run_id: Option<String>,
+    /// Is a trace with this id
+    #[arg(long, value_name = "ID")]
+    trace_id: Option<String>,
+    /// Was answered by this model
+    #[arg(long, value_name = "ID")]
+    model: Option<String>,
+    /// Was recorded by this adapter
+    #[arg(long, value_name = "ID")]
+    adapter: Option<String>,
+    /// Called this tool
+    #[arg(long, value_name = "NAME")]
+    tool: Option<String>,
+    /// Declares this IO reference
+    #[arg(long, value_name = "REF")]
+    io_ref: Option<String>,
+    /// Has this attribute; "show" lists them
+    #[arg(long, value_name = "NAME=VALUE", value_parser = attribute)]
+    attr: Vec<(String, String)>,
+
+    /// Added at this time or later: 2026-11-20, an RFC 3339 time, or an age like 90m, 36h, 7d, 4w
+    #[arg(long, value_name = "TIME", value_parser = time::point)]
+    since: Option<DateTime<Utc>>,
+    /// Added before this time
+    #[arg(long, value_name = "TIME", value_parser = time::point)]
+    until: Option<DateTime<Utc>>,
+    /// At most so many
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// The order: newest first, by core hash, or by kind
+    #[arg(long, value_enum, default_value_t = Order::Added)]
+    sort: Order,
+
+    /// Print one line of JSON for each artifact
+    #[arg(long)]
+    json: bool,
+}
+
+/// Artifacts of one kind, or of any.
+#[derive(Clone)]
+struct What {
+    kind: Option<&'static str>,
+    plural: &'static str,
+}
+
+fn what(text: &str) -> Result<What, String> {
+    let mut kinds = kinds::ALL.into_iter().map(|kind| What {
+        kind: Some(kind.name()),
+        plural: kind.plural(),
+    });
+    let any = What {
+        kind: None,
+        plural: "artifacts",
+    };
+    kinds
+        .by_ref()
+        .chain([any])
+        .find(|what| what.plural == text)
+        .ok_or_else(|| {
+            let plurals: Vec<&str> = kinds::ALL
+                .into_iter()
+                .map(runvault::artifact::Kind::plural)
+                .collect();
+            format!("one of {} or artifacts can be found", plurals.join(", "))
+        })
+}
+
+fn attribute(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text
+        .split_once('=')
+        .ok_or("an attribute is given as NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Order {
+    Added,
+    Core,
+    Kind,
+}
+
+impl Args {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        let vault = vault.open()?;
+        let query = Query {
+            kind: self.what.kind.map(str::to_owned),
+            filters: self.filters(&vault)?,
+            since: self.since,
+            until: self.until,
+            sort: match self.sort {
+                Order::Added => Sort::Added,
+                Order::Core => Sort::Core,
+                Order::Kind => Sort::Kind,
+            },
+            limit: self.limit,
+        };
+        let hits = vault.find(&query)?;
+        if self.json {
+            let mut out = io::BufWriter::new(output::raw());
+            hits.iter()
+                .try_for_each(|hit| json::line(&mut out, &JsonHit::of(hit)))?;
+            out.flush()?;
+        } else {
+            self.print(&vault, &hits)?;
+        }
+        Ok(if hits.is_empty() { Status::No } else { Status::Done })
+    }
+
+    fn filters(&self, vault: &Vault) -> Result<Vec<Filter>, Failure> {
+        let mut filters = Vec::new();
+        let mut mention =
+            |group: Option<&'static str>, digest: Digest| filters.push(Filter::Mention { group, digest });
+        if let Some(text) = &self.prompt {
+            mention(Some("prompt"), hash::of_text(text));
+        }
+        if let Some(path) = &self.prompt_file {
+            mention(Some("prompt"), Digest::of(&read_prompt(path)?));
+        }
+        let hashes = [
+            (Some("prompt"), &self.prompt_hash),
+            (Some("response"), &self.response_hash),
+            (Some("step"), &self.step_hash),
+            (Some("record"), &self.record_hash),
+            (Some("state"), &self.state_hash),
+            (None, &self.mentions),
+        ];
+        for (group, prefix) in hashes {
+            if let Some(prefix) = prefix {
+                mention(group, mentioned(vault, prefix, group)?);
+            }
+        }
+        let attributes = [
+            ("run_id", &self.run_id),
+            ("trace_id", &self.trace_id),
+            ("model_id", &self.model),
+            ("adapter_id", &self.adapter),
+            ("tool", &self.tool),
+            ("io_ref", &self.io_ref),
+        ];
+        let named = attributes
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
+        let attributes = named.chain(self.attr.iter().cloned());
+        filters.extend(attributes.map(|(name, value)| Filter::Attribute { name, value }));
+        Ok(filters)
+    }
+
+    fn print(&self, vault: &Vault, hits: &[Hit]) -> Result<(), Failure> {
+        let mut out = io::BufWriter::new(output::text());
+        let snapshot = vault.snapshot()?;
+        for hit in hits {
+            let artifact = &hit.artifact;
+            let attributes = snapshot.attributes(artifact.id)?;
+            let (label, added) = (label(&attributes), time::display(artifact.added_at));
+            let kind = Escaped(&artifact.kind).to_string();
+            writeln!(
+                out,
+                "{HASH}{:.12}{HASH:#} {kind:<8} {FAINT}{added}{FAINT:#} {label}",
+                artifact.core
+            )?;
+            for place in &hit.matches {
+                writeln!(out, "    {}", place_text(place))?;
+            }
+        }
+        out.flush()?;
+        let plural = self.what.plural;
+        output::note(&counted(
+            hits.len() as u64,
+            plural.strip_suffix('s').unwrap_or(plural),
+        ));
+        Ok(())
+    }
+}
+
+/// Which digest a prefix stands for among those that are mentioned.
+fn mentioned(vault: &Vault, prefix: &DigestPrefix, group: Option<&str>) -> Result<Digest, Failure> {
+    match query::resolve_mentioned(&vault.snapshot()?, prefix, group)? {
+        PrefixResolution::One(digest) => Ok(digest),
+        PrefixResolution::None => {
+            let what = group.map_or(String::new(), |group| format!(" {group}"));
+            Err(Failure::No(format!(
+                "nothing in the vault mentions a{what} hash that begins with {prefix}"
+            )))
+        }
+        PrefixResolution::Ambiguous(candidates) => {
+            let message = format!(
+                "{prefix} is ambiguous: {} hashes begin with it; give more digits",
+                candidates.len()
+            );
+            Err(Failure::No(candidates.iter().fold(message, |message, digest| {
+                format!("{message}\n  {digest}")
+            })))
+        }
+    }
+}
+
+fn read_prompt(path: &PathBuf) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let read = match path.to_str() {
+        Some("-") => io::stdin().lock().read_to_end(&mut bytes),
+        _ => std::fs::File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)),
+    };
+    read.map_err(|error| {
+        Failure::CouldNotRun(format!("cannot read the prompt {}: {error}", path.display()))
+    })?;
+    Ok(bytes)
+}
+
+/// What people know artifacts by, most telling first.
+const TELLING: [&str; 5] = ["run_id", "trace_id", "adapter_id", "model_id", "io_ref"];
+
+fn label(attributes: &[(String, String)]) -> String {
+    const VALUES: usize = 3;
+    let values = TELLING.iter().flat_map(|name| {
+        attributes
+            .iter()
+            .filter(move |(other, _)| other == name)
+            .map(|(_, value)| Escaped(value).to_string())
+    });
+    values.take(VALUES).collect::<Vec<_>>().join(" ")
+}
+
+fn place_text(place: &Match) -> String {
+    match place {
+        Match::Mention {
+            role,
+            unit,
+            place: Place::Index(index),
+            ..
+        } => {
+            format!("{} {index} ({})", Escaped(unit), Escaped(role))
+        }
+        Match::Mention {
+            role,
+            place: Place::Pointer(pointer),
+            ..
+        } => {
+            format!("{} ({})", Escaped(pointer), Escaped(role))
+        }
+        Match::Attribute { name, value } => format!("{} {}", Escaped(name), Escaped(value)),
+    }
+}
+
+#[derive(Serialize)]
+struct JsonHit<'h> {
+    core_hash: CoreHash,
+    kind: &'h str,
+    added_at: String,
+    matches: Vec<JsonMatch<'h>>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum JsonMatch<'h> {
+    Place {
+        role: &'h str,
+        unit: &'h str,
+        index: u32,
+        digest: Digest,
+    },
+    Pointer {
+        role: &'h str,
+        pointer: &'h str,
+        digest: Digest,
+    },
+    Attribute {
+        name: &'h str,
+        value: &'h str,
+    },
+}
+
+impl<'h> JsonHit<'h> {
+    fn of(hit: &'h Hit) -> Self {
+        Self {
+            core_hash: hit.artifact.core,
+            kind: &hit.artifact.kind,
+            added_at: time::exact(hit.artifact.added_at),
+            matches: hit.matches.iter().map(JsonMatch::of).collect(),
+        }
+    }
+}
+
+impl<'h> JsonMatch<'h> {
+    fn of(place: &'h Match) -> Self {
+        match place {
+            Match::Mention {
+                role,
+                unit,
+                place: Place::Index(index),
+                digest,
+            } => Self::Place {
+                role,
+                unit,
+                index: *index,
+                digest: *digest,
+            },
+            Match::Mention {
+                role,
+                place: Place::Pointer(pointer),
+                digest,
+                ..
+            } => Self::Pointer {
+                role,
+                pointer,
+                digest: *digest,
+            },
+            Match::Attribute { name, value } => Self::Attribute { name, value },
+        }
+    }
+}

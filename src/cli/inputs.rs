@@ -1,0 +1,125 @@
+//! What "add" and "verify" read, and how strictly.
+
+use std::io::Read;
+use std::path::PathBuf;
+
+use clap::Args;
+use runvault::artifact::{AdmitOptions, Kind, SigningKey};
+use runvault::canonical::reader::Limits;
+use runvault::kinds;
+use runvault::source::{ExamineOptions, Input, Inputs};
+
+use super::exit::Failure;
+
+/// Files and how they are checked.
+#[derive(Args)]
+pub(crate) struct InputArgs {
+    /// Files, directories (with all that is in them), or - for standard input
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+
+    /// Insist on a kind instead of recognising it by content
+    #[arg(long, value_parser = kind)]
+    kind: Option<Kind>,
+
+    /// Refuse documents that are larger; k, M and G stand for KiB, MiB and GiB
+    #[arg(long, value_name = "BYTES", default_value = "256M", value_parser = bytes)]
+    max_size: u64,
+
+    /// Check rpk signatures with the key in this file; RUNVAULT_SIGNING_KEY may hold the key itself
+    #[arg(long, value_name = "FILE")]
+    signing_key_file: Option<PathBuf>,
+
+    /// Refuse rpk files that are not signed
+    #[arg(long)]
+    require_signature: bool,
+}
+
+impl InputArgs {
+    /// The inputs; standard input is read here.
+    pub(crate) fn inputs(&self) -> Result<Inputs, Failure> {
+        let input = |path: &PathBuf| match path.to_str() {
+            Some("-") => self.standard_input(),
+            _ => Ok(Input::Path(path.clone())),
+        };
+        self.paths
+            .iter()
+            .map(input)
+            .collect::<Result<_, _>>()
+            .map(Inputs::new)
+    }
+
+    fn standard_input(&self) -> Result<Input, Failure> {
+        let mut bytes = Vec::new();
+        // One more than allowed is enough to be refused.
+        let mut limited = std::io::stdin().lock().take(self.max_size.saturating_add(1));
+        limited
+            .read_to_end(&mut bytes)
+            .map_err(|error| Failure::CouldNotRun(format!("cannot read standard input: {error}")))?;
+        Ok(Input::Document {
+            name: "-".to_owned(),
+            bytes,
+        })
+    }
+
+    /// How to examine.
+    pub(crate) fn options(&self) -> Result<ExamineOptions, Failure> {
+        Ok(ExamineOptions {
+            kind: self.kind,
+            admit: AdmitOptions {
+                limits: Limits {
+                    bytes: self.max_size,
+                    ..Limits::default()
+                },
+                signing_key: self.signing_key()?,
+                require_signature: self.require_signature,
+            },
+        })
+    }
+
+    fn signing_key(&self) -> Result<Option<SigningKey>, Failure> {
+        let (text, origin) = match &self.signing_key_file {
+            Some(path) => {
+                let name = path.display().to_string();
+                let text = std::fs::read_to_string(path).map_err(|error| {
+                    Failure::CouldNotRun(format!("cannot read the signing key {name}: {error}"))
+                })?;
+                (text, name)
+            }
+            None => match std::env::var("RUNVAULT_SIGNING_KEY") {
+                Ok(text) => (text, "RUNVAULT_SIGNING_KEY".to_owned()),
+                Err(std::env::VarError::NotPresent) => return Ok(None),
+                Err(error) => return Err(Failure::Usage(format!("RUNVAULT_SIGNING_KEY: {error}"))),
+            },
+        };
+        SigningKey::new(&text)
+            .map(Some)
+            .map_err(|error| Failure::Usage(format!("{origin}: {error}")))
+    }
+}
+
+fn kind(name: &str) -> Result<Kind, String> {
+    kinds::named(name).ok_or_else(|| format!("the kinds are {}", kinds::names()))
+}
+
+fn bytes(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let unit = match text
+        .get(digits.len()..)
+        .unwrap_or_default()
+        .to_ascii_lowercase()
+        .as_str()
+    {
+        "" | "b" => 1,
+        "k" | "kb" | "kib" => 1 << 10,
+        "m" | "mb" | "mib" => 1 << 20,
+        "g" | "gb" | "gib" => 1 << 30,
+        _ => return Err("a size is a number of bytes, or a number followed by k, M or G".to_owned()),
+    };
+    let number: u64 = digits
+        .parse()
+        .map_err(|_| "a size begins with a whole number".to_owned())?;
+    number
+        .checked_mul(unit)
+        .ok_or_else(|| "the size is too large".to_owned())
+}

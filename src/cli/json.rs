@@ -1,0 +1,61 @@
+//! JSON for other programs. Its shapes are documented in `docs/json.md`.
+
+use std::io::{self, Write};
+
+use runvault::verify::{Report, Violation};
+use serde::Serialize;
+use serde_json::ser::{CharEscape, Formatter};
+
+use super::escape::is_hidden;
+
+/// Writes `value` as one line of JSON.
+pub(crate) fn line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
+    let mut text = Vec::new();
+    value.serialize(&mut serde_json::Serializer::with_formatter(&mut text, Ascii))?;
+    text.push(b'\n');
+    out.write_all(&text)
+}
+
+/// The violations of a report, as `verify --json` and `add --json` list them.
+pub(crate) fn violations(report: &Report) -> &[Violation] {
+    report.violations()
+}
+
+/// Compact JSON that escapes what could control a terminal.
+struct Ascii;
+
+impl Formatter for Ascii {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
+        let mut start = 0;
+        for (offset, character) in fragment
+            .char_indices()
+            .filter(|(_, character)| is_hidden(*character))
+        {
+            out.write_all(fragment.get(start..offset).unwrap_or_default().as_bytes())?;
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                write!(out, "\\u{unit:04x}")?;
+            }
+            start = offset + character.len_utf8();
+        }
+        out.write_all(fragment.get(start..).unwrap_or_default().as_bytes())
+    }
+
+    fn write_char_escape<W: ?Sized + Write>(&mut self, out: &mut W, escape: CharEscape) -> io::Result<()> {
+        serde_json::ser::CompactFormatter.write_char_escape(out, escape)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn hidden_characters_are_escaped_and_nothing_else_changes() {
+        let text = "a\u{9b}\u{202e}\u{1}\"é😀";
+        let mut out = Vec::new();
+        super::line(&mut out, &text).unwrap();
+        assert_eq!(
+            String::from_utf8(out.clone()).unwrap(),
+            "\"a\\u009b\\u202e\\u0001\\\"é😀\"\n"
+        );
+        assert_eq!(serde_json::from_slice::<String>(&out).unwrap(), text);
+    }
+}

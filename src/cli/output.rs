@@ -1,0 +1,60 @@
+//! Where text goes: data to standard output, everything else to standard error. Colour only on terminals.
+
+use std::io::{self, IsTerminal, Write};
+
+use anstyle::{AnsiColor, Style};
+
+use super::escape::Escaped;
+
+/// For hashes.
+pub(crate) const HASH: Style = AnsiColor::Yellow.on_default();
+/// For what is well.
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+/// For what is not.
+pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
+/// For what deserves a look.
+pub(crate) const CAUTION: Style = AnsiColor::Magenta.on_default();
+/// For what matters less.
+pub(crate) const FAINT: Style = Style::new().dimmed();
+
+/// Standard output for text. Colours are taken out where they are not wanted.
+pub(crate) fn text() -> impl Write {
+    anstream::stdout().lock()
+}
+
+/// Standard output for bytes that must arrive as they are.
+pub(crate) fn raw() -> impl Write {
+    io::stdout().lock()
+}
+
+/// Whether standard output is a terminal.
+pub(crate) fn is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// Writes a line to standard error. Nobody can be told if that fails.
+pub(crate) fn note(line: &str) {
+    let _ = writeln!(anstream::stderr().lock(), "{line}");
+}
+
+/// Writes an error to standard error.
+pub(crate) fn error(message: &str) {
+    for (index, line) in message.lines().enumerate() {
+        let line = Escaped(line);
+        note(&if index == 0 {
+            format!("{BAD}error:{BAD:#} {line}")
+        } else {
+            line.to_string()
+        });
+    }
+}
+
+/// `count` and `thing`, with an `s` if there is not exactly one.
+pub(crate) fn counted(count: u64, thing: &str) -> String {
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
+}
+
+/// A number of bytes as people read it.
+pub(crate) fn size(bytes: u64) -> String {
+    indicatif::HumanBytes(bytes).to_string()
+}

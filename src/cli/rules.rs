@@ -1,0 +1,114 @@
+//! `runvault rules`
+
+use std::io::{self, Write};
+
+use clap::Args as ClapArgs;
+use runvault::artifact::document;
+use runvault::kinds;
+use runvault::verify::{RuleInfo, Severity};
+use serde::Serialize;
+
+use super::exit::{Failure, Status};
+use super::json;
+use super::output::{self, BAD, CAUTION};
+
+/// List the rules that artifacts are held to, or explain one.
+#[derive(ClapArgs)]
+pub(crate) struct Args {
+    /// A rule id, such as MI7
+    id: Option<String>,
+
+    /// Print one line of JSON for each rule
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Row {
+    /// The kind that the rule is for; `document` for all.
+    kind: &'static str,
+    #[serde(flatten)]
+    rule: RuleInfo,
+}
+
+fn all() -> Vec<Row> {
+    let of_documents = document::rules().into_iter().map(|rule| Row {
+        kind: "document",
+        rule,
+    });
+    let of_kinds = kinds::ALL.into_iter().flat_map(|kind| {
+        kind.rules().into_iter().map(move |rule| Row {
+            kind: kind.name(),
+            rule,
+        })
+    });
+    of_documents.chain(of_kinds).collect()
+}
+
+impl Args {
+    pub(crate) fn run(&self) -> Result<Status, Failure> {
+        let mut rows = all();
+        if let Some(id) = &self.id {
+            rows.retain(|row| row.rule.id.eq_ignore_ascii_case(id));
+            if rows.is_empty() {
+                return Err(Failure::No(format!(
+                    "there is no rule {id}; \"runvault rules\" lists them"
+                )));
+            }
+        }
+        if self.json {
+            let mut out = output::raw();
+            rows.iter().try_for_each(|row| json::line(&mut out, row))?;
+        } else if self.id.is_some() {
+            rows.iter()
+                .try_for_each(|row| explain(&mut output::text(), row))?;
+        } else {
+            list(&mut output::text(), &rows)?;
+        }
+        Ok(Status::Done)
+    }
+}
+
+fn list(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
+    for Row { kind, rule } in rows {
+        let warning = match rule.severity {
+            Severity::Error => "",
+            Severity::Warning => "warning: ",
+        };
+        writeln!(
+            out,
+            "{kind:<9} {:<7} {CAUTION}{warning}{CAUTION:#}{}",
+            rule.id, rule.summary
+        )?;
+    }
+    Ok(())
+}
+
+fn explain(out: &mut dyn Write, Row { kind, rule }: &Row) -> io::Result<()> {
+    let style = match rule.severity {
+        Severity::Error => BAD,
+        Severity::Warning => CAUTION,
+    };
+    writeln!(
+        out,
+        "{} ({kind}, {style}{}{style:#}): {}",
+        rule.id, rule.severity, rule.summary
+    )?;
+    writeln!(out, "{}\n", wrapped(rule.why, 80))
+}
+
+/// `text` in lines of at most `width` characters.
+fn wrapped(text: &str, width: usize) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,165 @@
+//! `runvault show`
+
+use std::io::{self, Write};
+
+use clap::Args as ClapArgs;
+use runvault::Description;
+use runvault::digest::{CaptureHash, CoreHash, DigestPrefix};
+use runvault::verify::Violation;
+use serde::Serialize;
+
+use super::escape::Escaped;
+use super::exit::{Failure, Status};
+use super::links::{self, JsonLink};
+use super::output::{self, FAINT, HASH};
+use super::vault::VaultArgs;
+use super::{hash, json, report, time};
+
+/// Tell what an artifact is, what it can be found by, and what it is linked to.
+#[derive(ClapArgs)]
+pub(crate) struct Args {
+    /// A core hash, a capture's own hash, or the first digits of one
+    #[arg(value_parser = hash::prefix)]
+    hash: DigestPrefix,
+
+    /// Print one JSON document with everything
+    #[arg(long)]
+    json: bool,
+}
+
+impl Args {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        let description = vault.open()?.describe(&self.hash)?;
+        if self.json {
+            json::line(&mut output::raw(), &JsonDescription::of(&description))?;
+        } else {
+            print(&mut output::text(), &description)?;
+        }
+        Ok(Status::Done)
+    }
+}
+
+/// So many values of one attribute are listed; `--json` lists all.
+const LISTED: usize = 8;
+
+fn print(out: &mut dyn Write, description: &Description) -> io::Result<()> {
+    let Description {
+        artifact,
+        attributes,
+        mentions,
+        captures,
+        links,
+    } = description;
+    writeln!(out, "{} {HASH}{}{HASH:#}", Escaped(&artifact.kind), artifact.core)?;
+    for group in attributes.chunk_by(|(one, _), (other, _)| one == other) {
+        let name = group.first().map_or("", |(name, _)| name);
+        let values: Vec<String> = group
+            .iter()
+            .take(LISTED)
+            .map(|(_, value)| Escaped(value).to_string())
+            .collect();
+        let more = group.len().saturating_sub(LISTED);
+        let more = if more > 0 {
+            format!(" {FAINT}and {more} more{FAINT:#}")
+        } else {
+            String::new()
+        };
+        writeln!(out, "  {FAINT}{name:<13}{FAINT:#} {}{more}", values.join(", "))?;
+    }
+    let counts: Vec<String> = mentions
+        .iter()
+        .map(|mention| format!("{} {}", mention.count, Escaped(&mention.role)))
+        .collect();
+    if !counts.is_empty() {
+        writeln!(out, "  {FAINT}{:<13}{FAINT:#} {}", "mentions", counts.join(", "))?;
+    }
+    for capture in captures {
+        let added = time::display(capture.added_at);
+        let size = output::size(capture.size);
+        writeln!(
+            out,
+            "  {FAINT}{:<13}{FAINT:#} {HASH}{}{HASH:#} {size}, {added}",
+            "capture", capture.capture
+        )?;
+        for warning in &capture.warnings {
+            write!(out, "  ")?;
+            report::write_one(out, warning)?;
+        }
+    }
+    if !links.is_empty() {
+        writeln!(out, "  {FAINT}links{FAINT:#}")?;
+        for link in links {
+            links::print(out, "    ", link)?;
+        }
+    }
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct JsonDescription<'d> {
+    core_hash: CoreHash,
+    kind: &'d str,
+    added_at: String,
+    attributes: Vec<JsonAttribute<'d>>,
+    mentions: Vec<JsonCount<'d>>,
+    captures: Vec<JsonCapture<'d>>,
+    links: Vec<JsonLink<'d>>,
+}
+
+#[derive(Serialize)]
+struct JsonAttribute<'d> {
+    name: &'d str,
+    value: &'d str,
+}
+
+#[derive(Serialize)]
+struct JsonCount<'d> {
+    role: &'d str,
+    count: u64,
+}
+
+#[derive(Serialize)]
+struct JsonCapture<'d> {
+    capture_hash: CaptureHash,
+    size: u64,
+    added_at: String,
+    violations: &'d [Violation],
+}
+
+impl<'d> JsonDescription<'d> {
+    fn of(description: &'d Description) -> Self {
+        let Description {
+            artifact,
+            attributes,
+            mentions,
+            captures,
+            links,
+        } = description;
+        Self {
+            core_hash: artifact.core,
+            kind: &artifact.kind,
+            added_at: time::exact(artifact.added_at),
+            attributes: attributes
+                .iter()
+                .map(|(name, value)| JsonAttribute { name, value })
+                .collect(),
+            mentions: mentions
+                .iter()
+                .map(|count| JsonCount {
+                    role: &count.role,
+                    count: count.count,
+                })
+                .collect(),
+            captures: captures
+                .iter()
+                .map(|capture| JsonCapture {
+                    capture_hash: capture.capture,
+                    size: capture.size,
+                    added_at: time::exact(capture.added_at),
+                    violations: &capture.warnings,
+                })
+                .collect(),
+            links: links.iter().map(JsonLink::of).collect(),
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Which vault is meant.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use etcetera::BaseStrategy;
+use runvault::Vault;
+
+use super::exit::Failure;
+
+/// Which vault to use.
+#[derive(Args)]
+pub(crate) struct VaultArgs {
+    /// The vault to use; "add" creates it. Default: runvault/default.vault in the user's data directory
+    #[arg(
+        long,
+        global = true,
+        env = "RUNVAULT_VAULT",
+        value_name = "PATH",
+        hide_env_values = true
+    )]
+    vault: Option<PathBuf>,
+}
+
+impl VaultArgs {
+    /// Where the vault is or will be.
+    pub(crate) fn path(&self) -> Result<PathBuf, Failure> {
+        if let Some(path) = &self.vault {
+            return Ok(path.clone());
+        }
+        let directories = etcetera::choose_base_strategy().map_err(|error| {
+            Failure::CouldNotRun(format!(
+                "cannot tell the user's data directory ({error}); use --vault PATH"
+            ))
+        })?;
+        Ok(directories.data_dir().join("runvault").join("default.vault"))
+    }
+
+    /// The vault, which must exist.
+    pub(crate) fn open(&self) -> Result<Vault, Failure> {
+        Ok(Vault::open(&self.path()?)?)
+    }
+}
