@@ -1,11 +1,12 @@
 //! The kinds of artifacts. This is the only list of them: a new kind is a folder and a line here.
 
+pub mod contract;
 pub mod model_io;
 
 use crate::artifact::Kind;
 
 /// Every kind, in the order in which they are asked whether they recognise a document.
-pub static ALL: [Kind; 1] = [Kind::of::<model_io::ModelIo>()];
+pub static ALL: [Kind; 2] = [Kind::of::<model_io::ModelIo>(), Kind::of::<contract::Contract>()];
 
 /// The kind named `name`.
 #[must_use]
