@@ -1,5 +1,6 @@
 //! The kinds of artifacts. This is the only list of them: a new kind is a folder and a line here.
 
+pub mod contract;
 pub mod model_io;
 pub mod rpk;
 pub mod trace;
@@ -7,10 +8,11 @@ pub mod trace;
 use crate::artifact::Kind;
 
 /// Every kind, in the order in which they are asked whether they recognise a document.
-pub static ALL: [Kind; 3] = [
+pub static ALL: [Kind; 4] = [
     Kind::of::<model_io::ModelIo>(),
     Kind::of::<rpk::Rpk>(),
     Kind::of::<trace::Trace>(),
+    Kind::of::<contract::Contract>(),
 ];
 
 /// The kind named `name`.

@@ -1,0 +1,158 @@
+//! `contract`: IO contracts, in JSON or YAML. Rules: the IO contract specification's static checks; `docs/formats.md`,
+//! "contract".
+
+mod key_field;
+mod read;
+mod recognise;
+mod rules;
+mod shape;
+mod yaml;
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use crate::artifact::{AdmitOptions, Artifact, Draft, collect_references, document, unreadable};
+use crate::canonical::reader::{Defect, Limits, ReadError};
+use crate::canonical::{Value, rfc8785};
+use crate::digest::{CoreHash, Hasher};
+use crate::verify::{Findings, RuleInfo, apply};
+
+/// The kind `contract`.
+pub struct Contract;
+
+impl Artifact for Contract {
+    const NAME: &'static str = "contract";
+    const PLURAL: &'static str = "contracts";
+    const MEMBER: &'static str = "contract";
+    const FILE_NAMES: &'static [&'static str] = &[];
+    const STATED_BY: Option<&'static str> = Some("governs");
+
+    fn rules() -> Vec<RuleInfo> {
+        rules::all()
+    }
+
+    fn recognises(text: &str, names: &[Cow<'_, str>]) -> bool {
+        recognise::is_contract(text, names)
+    }
+
+    fn examine(bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
+        let root = match read::read(bytes, &options.limits) {
+            Ok(root) => root,
+            Err(error) => {
+                report(&error, findings);
+                return None;
+            }
+        };
+        apply(&rules::SHAPE, findings, |check, found| check(&root, found));
+        if findings.has_errors() {
+            return None;
+        }
+        let view = View::of(&root)?;
+        apply(&rules::CONTENT, findings, |check, found| check(&view, found));
+        if findings.has_errors() {
+            return None;
+        }
+        Some(describe(&root, &view))
+    }
+
+    fn write_core(document: &[u8], limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
+        let root = read::read(document, limits).map_err(unreadable)?;
+        let core = Core::of(&root).ok_or(io::ErrorKind::InvalidData)?;
+        Ok(rfc8785::write(&core, &mut io::BufWriter::new(out))?)
+    }
+}
+
+/// Reports that a document cannot be read. That is a matter of the format's own rule, unless it is too much for us.
+fn report(error: &ReadError, findings: &mut Findings) {
+    if matches!(error.defect, Defect::TooDeep | Defect::TooLarge) {
+        document::report(error, findings);
+    } else {
+        let rule = document::rule_of(error.defect).id;
+        findings
+            .of(rules::SCHEMA)
+            .add("", format!("{error} (rule {rule})"));
+    }
+}
+
+/// The members that matter, of a root that has the right shape.
+struct View<'v> {
+    core: Core<'v>,
+    io_refs: &'v [Value<'v>],
+    effects: &'v [Value<'v>],
+    /// The refs by their names.
+    declared: HashMap<&'v str, &'v Value<'v>>,
+    /// How many effects have a name.
+    effect_names: HashMap<&'v str, usize>,
+}
+
+impl<'v> View<'v> {
+    fn of(root: &'v Value<'v>) -> Option<Self> {
+        let core = Core::of(root)?;
+        let (io_refs, effects) = (core.io_refs.as_array()?, core.effects.as_array()?);
+        let named = |value: &'v Value<'v>, name: &str| value.get(name).and_then(Value::as_str);
+        let declared = io_refs
+            .iter()
+            .filter_map(|io_ref| Some((named(io_ref, "ref")?, io_ref)));
+        let mut effect_names = HashMap::new();
+        for name in effects.iter().filter_map(|effect| named(effect, "name")) {
+            *effect_names.entry(name).or_default() += 1;
+        }
+        Some(Self {
+            core,
+            io_refs,
+            effects,
+            declared: declared.collect(),
+            effect_names,
+        })
+    }
+}
+
+/// What is hashed. The specification states no hash; everything it states about a contract is in these two members.
+#[derive(Clone, Copy, Serialize)]
+struct Core<'v> {
+    effects: &'v Value<'v>,
+    io_refs: &'v Value<'v>,
+}
+
+impl<'v> Core<'v> {
+    fn of(root: &'v Value<'v>) -> Option<Self> {
+        Some(Self {
+            effects: root.get("effects")?,
+            io_refs: root.get("io_refs")?,
+        })
+    }
+}
+
+fn describe(root: &Value<'_>, view: &View<'_>) -> Draft {
+    let mut hasher = Hasher::new();
+    // Neither can fail: the hasher takes everything, and the rules allow no number that overflows.
+    let _ = rfc8785::write(&view.core, &mut hasher);
+    let mut draft = Draft::new(CoreHash(hasher.finish()));
+    collect_references(root, "", &[], &mut draft.mentions);
+    let text = |value: &Value<'_>, name: &str| {
+        value
+            .get(name)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    for io_ref in view.io_refs {
+        let name = text(io_ref, "ref");
+        draft.attribute("io_ref_kind", format!("{name} {}", text(io_ref, "kind")));
+        draft.attribute("io_ref_mode", format!("{name} {}", text(io_ref, "mode")));
+        draft.attribute("io_ref", name);
+    }
+    for effect in view.effects {
+        draft.attribute("effect", text(effect, "name"));
+        draft.attribute("target", text(effect, "target"));
+    }
+    draft.attribute("io_refs", view.io_refs.len().to_string());
+    draft.attribute("effects", view.effects.len().to_string());
+    draft
+}
+
+#[cfg(test)]
+mod tests;

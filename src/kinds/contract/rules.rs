@@ -1,0 +1,246 @@
+use std::collections::HashSet;
+
+use super::View;
+use super::key_field::{KeyFields, Presence};
+use super::shape;
+use crate::canonical::Value;
+use crate::canonical::reader::excerpt;
+use crate::verify::{Finder, Rule, RuleInfo, Severity};
+
+/// The types that JSON Schema knows.
+const SCHEMA_TYPES: [&str; 7] = [
+    "null", "boolean", "object", "array", "number", "string", "integer",
+];
+
+const fn info(id: &'static str, severity: Severity, summary: &'static str, why: &'static str) -> RuleInfo {
+    RuleInfo {
+        id,
+        severity,
+        summary,
+        why,
+    }
+}
+
+/// Also broken by documents that cannot be read at all.
+pub(super) const SCHEMA: RuleInfo = info(
+    "SCHEMA",
+    Severity::Error,
+    "The contract can be read, and its refs and effects have the required members.",
+    "A contract is one JSON or YAML 1.2 document: an object with the lists io_refs and effects. What cannot be read, or \
+     could be read in two ways, is reported here, with its place and the DOC rule it breaks. In io_refs and effects \
+     integers beyond 2^53 - 1 are refused, because RFC 8785 has no form for them. Other members of the root are \
+     allowed, and not hashed.",
+);
+
+type ShapeCheck = fn(&Value<'_>, &mut Finder<'_>);
+type ContentCheck = fn(&View<'_>, &mut Finder<'_>);
+
+/// Applied to the root. If this is broken, the rest is not looked at.
+pub(super) static SHAPE: [Rule<ShapeCheck>; 1] = [Rule {
+    info: SCHEMA,
+    check: shape::check,
+}];
+
+/// Applied to contracts of the right shape, all of them.
+pub(super) static CONTENT: [Rule<ContentCheck>; 5] = [
+    Rule {
+        info: info(
+            "IC1",
+            Severity::Error,
+            "Effects target declared refs; rollbacks name another effect or a declared ref.",
+            "io_refs is the closure of all that the agent touches, so an effect on anything else is not covered by the \
+             contract. The specification's text asks for refs as rollbacks, its field table and example for effects: \
+             both are accepted. Names are compared exactly.",
+        ),
+        check: closure,
+    },
+    Rule {
+        info: info(
+            "IC2",
+            Severity::Error,
+            "An inline schema is well-formed at its top level.",
+            "type is a JSON Schema type or a list of them, properties an object, required a list of strings, enum a \
+             list. Without that no payload could be compared with the schema. A schema that is a path is not looked at.",
+        ),
+        check: schemas,
+    },
+    Rule {
+        info: info(
+            "IC3",
+            Severity::Error,
+            "Every ref with mode write or mutate is the target of an effect.",
+            "A write that no effect explains can be neither verified nor rolled back. Being named as a rollback is not \
+             enough.",
+        ),
+        check: explicitness,
+    },
+    Rule {
+        info: info(
+            "IC4",
+            Severity::Error,
+            "Effects on written refs state their idempotency; keyed effects list key fields that exist.",
+            "Whoever retries an effect has to know whether that is safe, and by which fields the request is recognised. \
+             A key field is looked up in the properties of the target's inline schema, in which a dot may lead to an \
+             inner property. A schema that lists no properties there says nothing, and neither does a path.",
+        ),
+        check: idempotency,
+    },
+    Rule {
+        info: info(
+            "IC5",
+            Severity::Warning,
+            "Every effect states its evidence.",
+            "Without evidence nobody can audit whether the effect took place. Say which hash, status or range proves it.",
+        ),
+        check: evidence,
+    },
+];
+
+pub(super) fn all() -> Vec<RuleInfo> {
+    CONTENT.iter().map(|rule| rule.info).chain([SCHEMA]).collect()
+}
+
+/// The member `name`, which the shape stage found to be a string; empty if it is not there.
+fn text<'v>(value: &'v Value<'v>, name: &str) -> &'v str {
+    value.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The member `name`, if it is there and not null.
+fn stated<'v>(value: &'v Value<'v>, name: &str) -> Option<&'v Value<'v>> {
+    value.get(name).filter(|member| !member.is_null())
+}
+
+fn is_written(io_ref: &Value<'_>) -> bool {
+    matches!(text(io_ref, "mode"), "write" | "mutate")
+}
+
+fn closure(contract: &View<'_>, found: &mut Finder<'_>) {
+    for (index, effect) in contract.effects.iter().enumerate() {
+        let target = text(effect, "target");
+        if !contract.declared.contains_key(target) {
+            let message = format!("{} is not declared in io_refs", excerpt(target));
+            found.add(format!("/effects/{index}/target"), message);
+        }
+        let Some(rollback) = effect.get("rollback").and_then(Value::as_str) else {
+            continue;
+        };
+        let names_itself = rollback == text(effect, "name");
+        let bearers = contract.effect_names.get(rollback).copied().unwrap_or_default();
+        if bearers > usize::from(names_itself) || contract.declared.contains_key(rollback) {
+            continue;
+        }
+        let message = if names_itself {
+            "is the effect itself; it must be another effect or a declared ref".to_owned()
+        } else {
+            format!(
+                "{} is neither another effect nor a declared ref",
+                excerpt(rollback)
+            )
+        };
+        found.add(format!("/effects/{index}/rollback"), message);
+    }
+}
+
+type Fits = fn(&Value<'_>) -> bool;
+
+fn schemas(contract: &View<'_>, found: &mut Finder<'_>) {
+    for (index, io_ref) in contract.io_refs.iter().enumerate() {
+        let Some(schema) = io_ref.get("schema") else {
+            continue;
+        };
+        let rows: [(&str, &str, Fits); 4] = [
+            (
+                "type",
+                "a JSON Schema type or a list of them that is not empty",
+                is_type,
+            ),
+            ("properties", "an object", |value| value.as_object().is_some()),
+            ("required", "a list of strings", |value| {
+                all_elements(value, |element| element.as_str().is_some())
+            }),
+            ("enum", "a list", |value| value.as_array().is_some()),
+        ];
+        for (name, wanted, fits) in rows {
+            if let Some(value) = schema.get(name).filter(|value| !fits(value)) {
+                let is = value
+                    .as_filled_str()
+                    .map_or_else(|| value.sort().to_owned(), excerpt);
+                found.add(
+                    format!("/io_refs/{index}/schema/{name}"),
+                    format!("must be {wanted}, is {is}"),
+                );
+            }
+        }
+    }
+}
+
+fn is_type(value: &Value<'_>) -> bool {
+    let known = |value: &Value<'_>| value.as_str().is_some_and(|name| SCHEMA_TYPES.contains(&name));
+    known(value) || all_elements(value, known) && value.as_array() != Some(&[])
+}
+
+fn all_elements(value: &Value<'_>, fits: impl Fn(&Value<'_>) -> bool) -> bool {
+    value.as_array().is_some_and(|elements| elements.iter().all(fits))
+}
+
+fn explicitness(contract: &View<'_>, found: &mut Finder<'_>) {
+    let targets: HashSet<&str> = contract
+        .effects
+        .iter()
+        .map(|effect| text(effect, "target"))
+        .collect();
+    for (index, io_ref) in contract.io_refs.iter().enumerate() {
+        let name = text(io_ref, "ref");
+        if is_written(io_ref) && !targets.contains(name) {
+            let mode = text(io_ref, "mode");
+            let message = format!(
+                "{} has mode {mode}, but no effect has it as target",
+                excerpt(name)
+            );
+            found.add(format!("/io_refs/{index}"), message);
+        }
+    }
+}
+
+fn idempotency(contract: &View<'_>, found: &mut Finder<'_>) {
+    let mut key_fields = KeyFields::default();
+    for (index, effect) in contract.effects.iter().enumerate() {
+        let target = contract.declared.get(text(effect, "target")).copied();
+        let at = format!("/effects/{index}/idempotency");
+        let idempotency = stated(effect, "idempotency");
+        let sort = idempotency.and_then(|idempotency| stated(idempotency, "type"));
+        if sort.is_none() && target.is_some_and(is_written) {
+            let wanted = "the target is written, so it must be stated";
+            match idempotency {
+                None => found.add(at.as_str(), format!("missing; {wanted}")),
+                Some(_) => found.add(format!("{at}/type"), format!("missing; {wanted}")),
+            }
+        }
+        if sort.and_then(Value::as_str) == Some("keyed") {
+            let fields = idempotency.and_then(|idempotency| idempotency.get("key_fields"));
+            let fields = fields.and_then(Value::as_array).unwrap_or_default();
+            if fields.is_empty() {
+                let message = "missing or empty; a keyed effect lists the fields that make its key";
+                found.add(format!("{at}/key_fields"), message);
+            }
+            let Some(schema) = target.and_then(|target| target.get("schema")) else {
+                continue;
+            };
+            for (position, field) in fields.iter().filter_map(Value::as_str).enumerate() {
+                if key_fields.look_up(field, schema) == Presence::No {
+                    let message = format!("{} is not in the schema of the target", excerpt(field));
+                    found.add(format!("{at}/key_fields/{position}"), message);
+                }
+            }
+        }
+    }
+}
+
+fn evidence(contract: &View<'_>, found: &mut Finder<'_>) {
+    for (index, effect) in contract.effects.iter().enumerate() {
+        if stated(effect, "evidence").is_none() {
+            let message = "missing; without evidence the effect cannot be audited";
+            found.add(format!("/effects/{index}/evidence"), message);
+        }
+    }
+}
