@@ -150,10 +150,7 @@ impl Draft {
 
     /// Adds an attribute.
     pub fn attribute(&mut self, name: &'static str, value: impl Into<String>) {
-        self.attributes.push(Attribute {
-            name,
-            value: value.into(),
-        });
+        self.attributes.push(Attribute { name, value: value.into() });
     }
 }
 
@@ -221,13 +218,10 @@ impl Kind {
     /// Whether the format gives its files such names.
     #[must_use]
     pub fn owns_file_name(self, file_name: &str) -> bool {
-        self.0
-            .file_names
-            .iter()
-            .any(|pattern| match pattern.strip_prefix('*') {
-                Some(ending) => file_name.len() > ending.len() && file_name.ends_with(ending),
-                None => file_name == *pattern,
-            })
+        self.0.file_names.iter().any(|pattern| match pattern.strip_prefix('*') {
+            Some(ending) => file_name.len() > ending.len() && file_name.ends_with(ending),
+            None => file_name == *pattern,
+        })
     }
 
     /// Whether `text` is meant to be of this kind, valid or not. `names` are the names of its root object's members as
@@ -255,11 +249,7 @@ impl Kind {
                 draft.identified_by.sort_unstable();
                 draft.identified_by.dedup();
                 let digest = Digest::of(&document);
-                let member = Member {
-                    name: self.0.member,
-                    blob: BlobHash(digest),
-                    bytes: document,
-                };
+                let member = Member { name: self.0.member, blob: BlobHash(digest), bytes: document };
                 Ok(Admitted {
                     kind: self,
                     capture: CaptureHash(digest),

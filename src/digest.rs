@@ -45,8 +45,10 @@ impl Digest {
     /// The first eight bytes as a number, for indexes. A key is never proof: compare the digest as well.
     #[must_use]
     pub const fn key(&self) -> i64 {
-        let [a, b, c, d, e, f, g, h, ..] = self.0;
-        i64::from_be_bytes([a, b, c, d, e, f, g, h])
+        match self.0.first_chunk() {
+            Some(first) => i64::from_be_bytes(*first),
+            None => 0,
+        }
     }
 
     /// Reads exactly `sha256:` and 64 lowercase hex digits: the form in which documents state digests.
@@ -84,19 +86,16 @@ fn decode_hex(text: &str) -> Option<[u8; 32]> {
 }
 
 fn hex_value(digit: u8) -> Option<u8> {
-    char::from(digit)
-        .to_digit(16)
-        .and_then(|value| u8::try_from(value).ok())
+    char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
 }
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let digits = match f.precision() {
-            Some(digits) => digits.min(64),
-            None => {
-                f.write_str(PREFIX)?;
-                64
-            }
+        let digits = if let Some(digits) = f.precision() {
+            digits.min(64)
+        } else {
+            f.write_str(PREFIX)?;
+            64
         };
         let mut text = String::with_capacity(64);
         for byte in self.0 {
@@ -162,9 +161,7 @@ impl serde::Serialize for Digest {
 
 impl<'de> serde::Deserialize<'de> for Digest {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?
-            .parse()
-            .map_err(serde::de::Error::custom)
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
 
@@ -244,11 +241,7 @@ impl DigestPrefix {
 
 impl From<Digest> for DigestPrefix {
     fn from(digest: Digest) -> Self {
-        Self {
-            low: digest,
-            high: digest,
-            digits: 64,
-        }
+        Self { low: digest, high: digest, digits: 64 }
     }
 }
 
@@ -258,18 +251,14 @@ impl FromStr for DigestPrefix {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let hex = hex_digits(text)?;
         let bound = |fill: char| {
-            let filled: String = hex
-                .chars()
-                .chain(std::iter::repeat_n(fill, 64_usize.saturating_sub(hex.len())))
-                .collect();
+            let filled: String =
+                hex.chars().chain(std::iter::repeat_n(fill, 64_usize.saturating_sub(hex.len()))).collect();
             decode_hex(&filled).map(Digest)
         };
         match (bound('0'), bound('f')) {
-            (Some(low), Some(high)) if hex.len() >= Self::MIN_DIGITS => Ok(Self {
-                low,
-                high,
-                digits: hex.len(),
-            }),
+            (Some(low), Some(high)) if hex.len() >= Self::MIN_DIGITS => {
+                Ok(Self { low, high, digits: hex.len() })
+            }
             _ => Err(ParseDigestError::Length {
                 text: text.to_owned(),
                 digits: hex.len(),
@@ -397,9 +386,7 @@ mod tests {
 
     #[test]
     fn hmac_of_rfc_4231_case_2() {
-        let code = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
-            .parse()
-            .unwrap();
+        let code = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843".parse().unwrap();
         assert!(hmac_matches(b"Jefe", b"what do ya want for nothing?", &code));
         assert!(!hmac_matches(b"jefe", b"what do ya want for nothing?", &code));
     }

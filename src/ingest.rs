@@ -103,17 +103,8 @@ pub fn add(
     options: &ExamineOptions,
     monitor: &mut dyn Monitor,
 ) -> Result<Summary> {
-    let mut teller = Teller {
-        monitor,
-        summary: Summary::default(),
-    };
-    let mut batch = Batch {
-        store,
-        at: Utc::now(),
-        waiting: Vec::new(),
-        artifacts: 0,
-        bytes: 0,
-    };
+    let mut teller = Teller { monitor, summary: Summary::default() };
+    let mut batch = Batch { store, at: Utc::now(), waiting: Vec::new(), artifacts: 0, bytes: 0 };
     let outcome = each(inputs, options, Prepared::new, |event| match event {
         Event::Result(item) => batch.push(item, &mut teller),
         Event::Idle => batch.store(&mut teller),
@@ -124,10 +115,7 @@ pub fn add(
 
 /// Examines everything in `inputs` and stores nothing.
 pub fn verify(inputs: Inputs, options: &ExamineOptions, monitor: &mut dyn Monitor) -> Summary {
-    let mut teller = Teller {
-        monitor,
-        summary: Summary::default(),
-    };
+    let mut teller = Teller { monitor, summary: Summary::default() };
     let outcome: std::result::Result<(), std::convert::Infallible> = each(
         inputs,
         options,
@@ -155,15 +143,8 @@ pub fn rehearse(
     options: &ExamineOptions,
     monitor: &mut dyn Monitor,
 ) -> Result<Summary> {
-    let mut teller = Teller {
-        monitor,
-        summary: Summary::default(),
-    };
-    let mut seen = Seen {
-        snapshot,
-        cores: HashSet::new(),
-        captures: HashSet::new(),
-    };
+    let mut teller = Teller { monitor, summary: Summary::default() };
+    let mut seen = Seen { snapshot, cores: HashSet::new(), captures: HashSet::new() };
     each(
         inputs,
         options,
@@ -171,11 +152,7 @@ pub fn rehearse(
         |event| {
             let Event::Result(item) = event else { return Ok(()) };
             let mut outcome = Ok(Outcome::Verified);
-            if let Ok(Examination {
-                verdict: Finding::Admitted(admitted),
-                ..
-            }) = &item
-            {
+            if let Ok(Examination { verdict: Finding::Admitted(admitted), .. }) = &item {
                 outcome = seen.outcome(admitted);
             }
             let outcome = outcome?;
@@ -247,14 +224,9 @@ impl Teller<'_> {
                             report: admitted.report().clone(),
                         }
                     }
-                    Finding::Rejected(Rejection { kind, report }) => Examined {
-                        path,
-                        kind,
-                        outcome: Outcome::Rejected,
-                        core: None,
-                        size: 0,
-                        report,
-                    },
+                    Finding::Rejected(Rejection { kind, report }) => {
+                        Examined { path, kind, outcome: Outcome::Rejected, core: None, size: 0, report }
+                    }
                     Finding::NoArtifact => Examined {
                         path,
                         kind: None,
@@ -284,11 +256,7 @@ struct Batch<'s> {
 
 impl Batch<'_> {
     fn push(&mut self, item: Item<Prepared>, teller: &mut Teller<'_>) -> Result<()> {
-        if let Ok(Examination {
-            verdict: Finding::Admitted(prepared),
-            ..
-        }) = &item
-        {
+        if let Ok(Examination { verdict: Finding::Admitted(prepared), .. }) = &item {
             self.artifacts += 1;
             self.bytes += prepared.admitted().size();
         }
@@ -301,10 +269,7 @@ impl Batch<'_> {
 
     fn store(&mut self, teller: &mut Teller<'_>) -> Result<()> {
         let prepared = self.waiting.iter().filter_map(|item| match item {
-            Ok(Examination {
-                verdict: Finding::Admitted(prepared),
-                ..
-            }) => Some(prepared),
+            Ok(Examination { verdict: Finding::Admitted(prepared), .. }) => Some(prepared),
             _ => None,
         });
         let mut stored = self.store.put(prepared, self.at)?.into_iter();

@@ -41,7 +41,11 @@ pub(crate) fn in_order<T: Send, R: Send, E>(
     let (result_sender, results) = channel();
     let jobs = Mutex::new(jobs);
     thread::scope(|scope| {
-        scope.spawn(|| feed(inputs, weigh, &budget, job_sender));
+        scope.spawn(|| {
+            // Dropped at the end: workers go home when there are no more jobs.
+            let job_sender = job_sender;
+            feed(inputs, weigh, &budget, &job_sender);
+        });
         for _ in 0..workers {
             let result_sender = result_sender.clone();
             scope.spawn(|| {
@@ -68,7 +72,7 @@ fn feed<T>(
     inputs: impl Iterator<Item = T>,
     weigh: impl Fn(&T) -> u64,
     budget: &Budget,
-    jobs: SyncSender<Numbered<T>>,
+    jobs: &SyncSender<Numbered<T>>,
 ) {
     for (number, input) in (0..).zip(inputs) {
         let weight = weigh(&input).saturating_add(OVERHEAD).min(BUDGET);
@@ -113,10 +117,7 @@ struct Budget {
 
 impl Default for Budget {
     fn default() -> Self {
-        Self {
-            left: Mutex::new(Some(BUDGET)),
-            changed: Condvar::new(),
-        }
+        Self { left: Mutex::new(Some(BUDGET)), changed: Condvar::new() }
     }
 }
 
@@ -124,10 +125,7 @@ impl Budget {
     /// Waits until `weight` can be taken; false if the budget was closed.
     fn take(&self, weight: u64) -> bool {
         let waiting = |left: &mut Option<u64>| left.is_some_and(|left| left < weight);
-        let mut left = self
-            .changed
-            .wait_while(self.lock(), waiting)
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut left = self.changed.wait_while(self.lock(), waiting).unwrap_or_else(PoisonError::into_inner);
         if let Some(left) = left.as_mut() {
             *left -= weight;
         }
@@ -158,7 +156,7 @@ mod tests {
     #[test]
     fn results_come_in_order_whatever_they_cost() {
         let mut seen = Vec::new();
-        let weigh = |number: &u64| if number % 50 == 0 { u64::MAX } else { number << 16 };
+        let weigh = |number: &u64| if number.is_multiple_of(50) { u64::MAX } else { number << 16 };
         let work = |number: u64| {
             thread::sleep(Duration::from_micros(number * 7919 % 300));
             number

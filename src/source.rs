@@ -115,10 +115,7 @@ pub struct SourceError {
 
 impl SourceError {
     fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
-        |source| Self {
-            path: path.to_owned(),
-            source,
-        }
+        |source| Self { path: path.to_owned(), source }
     }
 }
 
@@ -138,9 +135,7 @@ impl Inputs {
     /// All of `inputs`, in their order.
     #[must_use]
     pub fn new(inputs: Vec<Input>) -> Self {
-        Self {
-            waiting: inputs.into_iter().map(Waiting::Input).collect(),
-        }
+        Self { waiting: inputs.into_iter().map(Waiting::Input).collect() }
     }
 
     fn named(&mut self, path: PathBuf) -> Result<Option<Item>, SourceError> {
@@ -153,10 +148,7 @@ impl Inputs {
             Ok(Some(Item::Named(path)))
         } else {
             let reason = "is neither a file nor a directory; to read from a pipe, use - and redirect it";
-            Err(SourceError {
-                path,
-                source: io::Error::new(io::ErrorKind::InvalidInput, reason),
-            })
+            Err(SourceError { path, source: io::Error::new(io::ErrorKind::InvalidInput, reason) })
         }
     }
 
@@ -211,10 +203,7 @@ pub fn examine(item: Item, options: &ExamineOptions) -> Result<Verdict, SourceEr
         Item::Named(path) => match read(&path, options).map_err(SourceError::at(&path))? {
             Contents::Whole(bytes) => Ok(examine_document(bytes, &file_name(&path), options).into()),
             Contents::TooLarge { head, report } => {
-                let kind = options
-                    .kind
-                    .or_else(|| recognise(&head))
-                    .or_else(|| owner(&file_name(&path)));
+                let kind = options.kind.or_else(|| recognise(&head)).or_else(|| owner(&file_name(&path)));
                 Ok(Verdict::Rejected(Rejection { kind, report }))
             }
         },
@@ -237,10 +226,7 @@ fn owner(file_name: &str) -> Option<Kind> {
 }
 
 fn file_name(path: &Path) -> String {
-    path.file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// Examines a document that is meant to be an artifact. `file_name` says how to report one that cannot be recognised.
@@ -252,16 +238,10 @@ pub fn examine_document(
     file_name: &str,
     options: &ExamineOptions,
 ) -> Result<Admitted, Rejection> {
-    let kind = options
-        .kind
-        .or_else(|| recognise(&bytes))
-        .or_else(|| owner(file_name));
+    let kind = options.kind.or_else(|| recognise(&bytes)).or_else(|| owner(file_name));
     match kind {
         Some(kind) => admit(kind, bytes, options),
-        None => Err(Rejection {
-            kind: None,
-            report: unrecognised(&bytes, options).into(),
-        }),
+        None => Err(Rejection { kind: None, report: unrecognised(&bytes, options).into() }),
     }
 }
 
@@ -288,10 +268,7 @@ fn examine_found(path: &Path, options: &ExamineOptions) -> io::Result<Verdict> {
 }
 
 fn admit(kind: Kind, bytes: Vec<u8>, options: &ExamineOptions) -> Result<Admitted, Rejection> {
-    kind.admit(bytes, &options.admit).map_err(|report| Rejection {
-        kind: Some(kind),
-        report,
-    })
+    kind.admit(bytes, &options.admit).map_err(|report| Rejection { kind: Some(kind), report })
 }
 
 /// Why no kind recognises a document that was named.
@@ -305,10 +282,9 @@ fn unrecognised(bytes: &[u8], options: &ExamineOptions) -> Violation {
     let message = match (read, first) {
         (Err(error), _) => return document::violation(&error),
         (Ok(()), None) => "the document is empty".to_owned(),
-        (Ok(()), _) => format!(
-            "no kind recognises the document; --kind insists on one of {}",
-            kinds::names()
-        ),
+        (Ok(()), _) => {
+            format!("no kind recognises the document; --kind insists on one of {}", kinds::names())
+        }
     };
     Violation::new(document::UNRECOGNISED, "", message)
 }
@@ -334,10 +310,7 @@ fn read(path: &Path, options: &ExamineOptions) -> io::Result<Contents> {
     let mut bytes = Vec::new();
     if size > limit {
         file.take(HEAD_BYTES).read_to_end(&mut bytes)?;
-        return Ok(Contents::TooLarge {
-            head: bytes,
-            report: document::too_large(size, limit).into(),
-        });
+        return Ok(Contents::TooLarge { head: bytes, report: document::too_large(size, limit).into() });
     }
     // A file may grow while it is read.
     bytes.reserve_exact(usize::try_from(size).unwrap_or(0));

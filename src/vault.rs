@@ -115,13 +115,7 @@ pub enum AddError {
 }
 
 fn first_of(report: &Report) -> String {
-    let Some(Violation {
-        rule_id,
-        path,
-        message,
-        ..
-    }) = report.violations().first()
-    else {
+    let Some(Violation { rule_id, path, message, .. }) = report.violations().first() else {
         return String::new();
     };
     format!(
@@ -201,10 +195,7 @@ impl Vault {
         if other.artifact.id == located.artifact.id {
             return Ok(other);
         }
-        Err(LookupError::NotItsCapture {
-            core: located.artifact.core,
-            capture: other.capture.capture,
-        })
+        Err(LookupError::NotItsCapture { core: located.artifact.core, capture: other.capture.capture })
     }
 
     /// The exact bytes of a capture, hashed again.
@@ -212,14 +203,8 @@ impl Vault {
     /// # Errors
     /// [`StoreError::Damaged`] if they are not those that were stored, or what the store says.
     pub fn read(&self, located: &Located) -> Result<Vec<u8>, StoreError> {
-        let members = self
-            .snapshot()?
-            .members(located.artifact.core, located.capture.capture)?;
-        Ok(members
-            .into_iter()
-            .map(|member| member.bytes)
-            .next()
-            .unwrap_or_default())
+        let members = self.snapshot()?.members(located.artifact.core, located.capture.capture)?;
+        Ok(members.into_iter().map(|member| member.bytes).next().unwrap_or_default())
     }
 
     /// The canonical bytes whose SHA-256 is the core hash.
@@ -233,8 +218,7 @@ impl Vault {
         let kind =
             kinds::named(kind).ok_or_else(|| unreadable(format!("it does not know the kind {kind}")))?;
         let mut text = Vec::new();
-        kind.write_core(&document, &unlimited(), &mut text)
-            .map_err(|error| unreadable(error.to_string()))?;
+        kind.write_core(&document, &unlimited(), &mut text).map_err(|error| unreadable(error.to_string()))?;
         Ok(text)
     }
 
@@ -247,11 +231,7 @@ impl Vault {
         let session = Kind::of::<model_io::ModelIo>().name();
         let ArtifactRow { core, kind, .. } = &located.artifact;
         if kind != session {
-            return Err(LookupError::OtherKind {
-                core: *core,
-                wanted: session,
-                found: kind.clone(),
-            });
+            return Err(LookupError::OtherKind { core: *core, wanted: session, found: kind.clone() });
         }
         let unreadable = |message: String| LookupError::Unreadable { core: *core, message };
         model_io::Session::read(&self.read(&located)?, &unlimited())
@@ -294,30 +274,20 @@ impl Vault {
 
 /// What is in the vault was within the limits of its day.
 fn unlimited() -> Limits {
-    Limits {
-        bytes: u64::MAX,
-        ..Limits::default()
-    }
+    Limits { bytes: u64::MAX, ..Limits::default() }
 }
 
 fn locate(snapshot: &Snapshot<'_>, prefix: &DigestPrefix) -> Result<Located, LookupError> {
     let target = match query::resolve(snapshot, prefix)? {
         PrefixResolution::None => return Err(LookupError::NotFound(*prefix)),
         PrefixResolution::Ambiguous(candidates) => {
-            return Err(LookupError::Ambiguous {
-                prefix: *prefix,
-                candidates,
-            });
+            return Err(LookupError::Ambiguous { prefix: *prefix, candidates });
         }
         PrefixResolution::One(target) => target,
     };
     let found = match target {
         HashTarget::Artifact(core) => match snapshot.artifact(core)? {
-            Some(artifact) => snapshot
-                .captures(artifact.id)?
-                .into_iter()
-                .next()
-                .zip(Some(artifact)),
+            Some(artifact) => snapshot.captures(artifact.id)?.into_iter().next().zip(Some(artifact)),
             None => None,
         },
         HashTarget::Capture(capture) => match snapshot.capture(capture)? {

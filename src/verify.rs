@@ -75,12 +75,7 @@ pub struct Violation {
 impl Violation {
     /// A violation of `rule` at `path`.
     pub fn new(rule: RuleInfo, path: impl Into<String>, message: impl Into<String>) -> Self {
-        Self {
-            rule_id: rule.id.into(),
-            path: path.into(),
-            message: message.into(),
-            severity: rule.severity,
-        }
+        Self { rule_id: rule.id.into(), path: path.into(), message: message.into(), severity: rule.severity }
     }
 
     /// The order of reports: rule id, path, message, each by UTF-16 code units, as the specifications' tools sort.
@@ -123,9 +118,7 @@ impl Report {
     /// Whether no violation is an error.
     #[must_use]
     pub fn is_acceptable(&self) -> bool {
-        self.violations
-            .iter()
-            .all(|violation| violation.severity == Severity::Warning)
+        self.violations.iter().all(|violation| violation.severity == Severity::Warning)
     }
 }
 
@@ -184,10 +177,7 @@ impl Finder<'_> {
 
     /// Reports a violation that does not keep the artifact out, whatever the rule's severity.
     pub fn warn(&mut self, path: impl Into<String>, message: impl Into<String>) {
-        let warning = RuleInfo {
-            severity: Severity::Warning,
-            ..self.rule
-        };
+        let warning = RuleInfo { severity: Severity::Warning, ..self.rule };
         self.findings.push(Violation::new(warning, path, message));
     }
 }
@@ -196,31 +186,17 @@ impl Finder<'_> {
 mod tests {
     use super::*;
 
-    const RULE: RuleInfo = RuleInfo {
-        id: "R1",
-        severity: Severity::Error,
-        summary: "",
-        why: "",
-    };
+    const RULE: RuleInfo = RuleInfo { id: "R1", severity: Severity::Error, summary: "", why: "" };
 
     #[test]
     fn reports_are_sorted_as_utf16_text() {
         let mut findings = Findings::default();
-        for (rule, path) in [
-            ("R2", "a"),
-            ("R10", "\u{e000}"),
-            ("R10", "😀"),
-            ("R10", "[2]"),
-            ("R10", "[10]"),
-        ] {
+        for (rule, path) in [("R2", "a"), ("R10", "\u{e000}"), ("R10", "😀"), ("R10", "[2]"), ("R10", "[10]")]
+        {
             findings.of(RuleInfo { id: rule, ..RULE }).add(path, "");
         }
         let report = findings.into_report();
-        let paths: Vec<&str> = report
-            .violations()
-            .iter()
-            .map(|violation| violation.path.as_str())
-            .collect();
+        let paths: Vec<&str> = report.violations().iter().map(|violation| violation.path.as_str()).collect();
         assert_eq!(paths, ["[10]", "[2]", "😀", "\u{e000}", "a"]);
         assert!(!report.is_acceptable());
     }
@@ -232,9 +208,6 @@ mod tests {
             findings.of(RULE).add("", "");
         }
         let report = findings.into_report();
-        assert_eq!(
-            (report.violations().len(), report.omitted()),
-            (Report::MAX_VIOLATIONS, 3)
-        );
+        assert_eq!((report.violations().len(), report.omitted()), (Report::MAX_VIOLATIONS, 3));
     }
 }

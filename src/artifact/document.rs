@@ -4,12 +4,7 @@ use crate::canonical::reader::{Defect, ReadError};
 use crate::verify::{Findings, RuleInfo, Severity, Violation};
 
 const fn rule(id: &'static str, summary: &'static str, why: &'static str) -> RuleInfo {
-    RuleInfo {
-        id,
-        severity: Severity::Error,
-        summary,
-        why,
-    }
+    RuleInfo { id, severity: Severity::Error, summary, why }
 }
 
 const ENCODING: RuleInfo = rule(
@@ -66,16 +61,7 @@ pub const UNRECOGNISED: RuleInfo = rule(
 /// The rules of all documents.
 #[must_use]
 pub fn rules() -> Vec<RuleInfo> {
-    vec![
-        ENCODING,
-        SYNTAX,
-        DUPLICATE_KEY,
-        DEPTH,
-        SIZE,
-        NUMBER,
-        SURROGATE,
-        UNRECOGNISED,
-    ]
+    vec![ENCODING, SYNTAX, DUPLICATE_KEY, DEPTH, SIZE, NUMBER, SURROGATE, UNRECOGNISED]
 }
 
 /// The rule that a defect breaks.
@@ -112,7 +98,5 @@ pub fn too_large(bytes: u64, limit: u64) -> Violation {
 /// Reports that a document cannot be read.
 pub fn report(error: &ReadError, findings: &mut Findings) {
     let path = format!("line {} column {}", error.line, error.column);
-    findings
-        .of(rule_of(error.defect))
-        .add(path, error.message.clone());
+    findings.of(rule_of(error.defect)).add(path, error.message.clone());
 }

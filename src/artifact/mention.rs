@@ -31,10 +31,7 @@ pub const REFERENCE: Role = Role {
     name: "reference",
     group: "reference",
     unit: "",
-    relation: Some(Relation {
-        name: "references",
-        dangles: true,
-    }),
+    relation: Some(Relation { name: "references", dangles: true }),
 };
 
 /// Where in an artifact something stands.
@@ -70,11 +67,7 @@ impl Mention {
     /// A mention at the interaction, step or record `index`. No document within the limits has more than `u32` counts.
     #[must_use]
     pub fn at(role: Role, index: usize, digest: Digest) -> Self {
-        Self {
-            role,
-            place: Place::Index(u32::try_from(index).unwrap_or(u32::MAX)),
-            digest,
-        }
+        Self { role, place: Place::Index(u32::try_from(index).unwrap_or(u32::MAX)), digest }
     }
 }
 
@@ -82,12 +75,7 @@ impl Mention {
 /// nothing else. `prefix` goes before the pointers. Places that match one of `indexed`, in which `*` stands for any one
 /// token, are passed over: the kind has indexed them under a role of their own.
 pub fn collect_references(value: &Value<'_>, prefix: &str, indexed: &[&str], mentions: &mut Vec<Mention>) {
-    let mut collector = Collector {
-        prefix,
-        indexed,
-        tokens: Vec::new(),
-        mentions,
-    };
+    let mut collector = Collector { prefix, indexed, tokens: Vec::new(), mentions };
     collector.visit(value);
 }
 
@@ -128,11 +116,7 @@ impl<'v> Collector<'v, '_> {
         let at = pointer::of(&self.tokens);
         if !self.indexed.iter().any(|pattern| matches(pattern, &at)) {
             let place = Place::Pointer(format!("{}{at}", self.prefix));
-            self.mentions.push(Mention {
-                role: REFERENCE,
-                place,
-                digest,
-            });
+            self.mentions.push(Mention { role: REFERENCE, place, digest });
         }
     }
 }
@@ -168,11 +152,7 @@ mod tests {
         let places: Vec<String> = mentions.iter().map(|mention| mention.place.to_string()).collect();
         assert_eq!(
             places,
-            [
-                "line 2 /steps/0/note".to_owned(),
-                format!("line 2 /{digest}"),
-                "line 2 /c~0/0".to_owned()
-            ]
+            ["line 2 /steps/0/note".to_owned(), format!("line 2 /{digest}"), "line 2 /c~0/0".to_owned()]
         );
     }
 }

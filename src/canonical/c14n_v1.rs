@@ -59,10 +59,7 @@ fn write_object(
     out: &mut Vec<u8>,
 ) -> Result<(), Unprintable> {
     out.push(b'{');
-    let members = object
-        .by_code_point()
-        .into_iter()
-        .filter(|(key, _)| Some(*key) != left_out);
+    let members = object.by_code_point().into_iter().filter(|(key, _)| Some(*key) != left_out);
     for (index, (key, member)) in members.enumerate() {
         if index > 0 {
             out.push(b',');
@@ -76,9 +73,7 @@ fn write_object(
 }
 
 fn number_text<'n>(number: &'n Number<'_>) -> Result<std::borrow::Cow<'n, str>, Unprintable> {
-    number
-        .python_text(|double| double)
-        .ok_or_else(|| Unprintable(format!("{number:?}")))
+    number.python_text(|double| double).ok_or_else(|| Unprintable(format!("{number:?}")))
 }
 
 fn write_string(text: &str, out: &mut Vec<u8>) {

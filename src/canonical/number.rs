@@ -9,9 +9,7 @@ pub struct Number<'a> {
 impl<'a> Number<'a> {
     /// The caller vouches that `literal` is a JSON number.
     pub(crate) fn from_literal(literal: impl Into<Cow<'a, str>>) -> Self {
-        Self {
-            literal: literal.into(),
-        }
+        Self { literal: literal.into() }
     }
 
     /// Whether the literal has neither fraction nor exponent.
@@ -39,11 +37,7 @@ impl<'a> Number<'a> {
             let double = adjust(self.as_f64());
             return double.is_finite().then(|| Cow::Owned(python_repr(double)));
         }
-        Some(Cow::Borrowed(if self.literal == "-0" {
-            "0"
-        } else {
-            &self.literal
-        }))
+        Some(Cow::Borrowed(if self.literal == "-0" { "0" } else { &self.literal }))
     }
 }
 
@@ -59,11 +53,7 @@ fn python_repr(double: f64) -> String {
         return format!("{mantissa}e{sign}{:02}", exponent.abs());
     }
     let positional = format!("{double}");
-    if positional.contains('.') {
-        positional
-    } else {
-        positional + ".0"
-    }
+    if positional.contains('.') { positional } else { positional + ".0" }
 }
 
 /// `double` rounded to 12 significant decimal digits: its exact value, ties to even, the sign of zero kept.
@@ -76,19 +66,12 @@ mod tests {
     use super::*;
 
     fn text(literal: &str) -> Option<String> {
-        Number::from_literal(literal)
-            .python_text(|double| double)
-            .map(Cow::into_owned)
+        Number::from_literal(literal).python_text(|double| double).map(Cow::into_owned)
     }
 
     #[test]
     fn integers_are_exact() {
-        for literal in [
-            "0",
-            "-1",
-            "18446744073709551616",
-            "-123456789012345678901234567890",
-        ] {
+        for literal in ["0", "-1", "18446744073709551616", "-123456789012345678901234567890"] {
             assert_eq!(text(literal).as_deref(), Some(literal));
         }
         assert_eq!(text("-0").as_deref(), Some("0"));

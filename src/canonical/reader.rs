@@ -25,11 +25,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            bytes: 256 << 20,
-            depth: 128,
-            values: 10_000_000,
-        }
+        Self { bytes: 256 << 20, depth: 128, values: 10_000_000 }
     }
 }
 
@@ -72,17 +68,11 @@ pub struct ReadError {
 impl ReadError {
     pub(crate) fn at(text: &[u8], offset: usize, defect: Defect, message: impl Into<String>) -> Self {
         let before = text.get(..offset).unwrap_or(text);
-        let line_start = before
-            .iter()
-            .rposition(|byte| *byte == b'\n')
-            .map_or(0, |position| position + 1);
+        let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |position| position + 1);
         Self {
             defect,
-            line: before.iter().filter(|byte| **byte == b'\n').count() + 1,
-            column: String::from_utf8_lossy(before.get(line_start..).unwrap_or_default())
-                .chars()
-                .count()
-                + 1,
+            line: before.split(|byte| *byte == b'\n').count(),
+            column: String::from_utf8_lossy(before.get(line_start..).unwrap_or_default()).chars().count() + 1,
             message: message.into(),
         }
     }
@@ -123,22 +113,14 @@ pub fn member_names(text: &str) -> Vec<Cow<'_, str>> {
 /// [`Defect::TooLarge`] or [`Defect::Encoding`].
 pub fn utf8<'a>(bytes: &'a [u8], limits: &Limits) -> Result<&'a str, ReadError> {
     if bytes.len() as u64 > limits.bytes {
-        let message = format!(
-            "the document has {} bytes, more than the limit of {}",
-            bytes.len(),
-            limits.bytes
-        );
+        let message =
+            format!("the document has {} bytes, more than the limit of {}", bytes.len(), limits.bytes);
         return Err(ReadError::at(bytes, 0, Defect::TooLarge, message));
     }
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let offset = error.valid_up_to();
         let byte = bytes.get(offset).copied().unwrap_or_default();
-        ReadError::at(
-            bytes,
-            offset,
-            Defect::Encoding,
-            format!("byte 0x{byte:02x} is not valid UTF-8 here"),
-        )
+        ReadError::at(bytes, offset, Defect::Encoding, format!("byte 0x{byte:02x} is not valid UTF-8 here"))
     })?;
     if text.starts_with('\u{feff}') {
         return Err(ReadError::at(
@@ -167,14 +149,7 @@ type Outcome<T> = Result<T, ReadError>;
 
 impl<'a, 'l> Reader<'a, 'l> {
     fn new(text: &'a str, limits: &'l Limits, keep_overflow: bool) -> Self {
-        Self {
-            text,
-            offset: 0,
-            depth: 0,
-            values: 0,
-            limits,
-            keep_overflow,
-        }
+        Self { text, offset: 0, depth: 0, values: 0, limits, keep_overflow }
     }
 
     fn document(mut self) -> Outcome<Value<'a>> {
@@ -183,10 +158,7 @@ impl<'a, 'l> Reader<'a, 'l> {
         self.skip_whitespace();
         match self.peek() {
             None => Ok(value),
-            Some(_) => Err(self.defect(
-                Defect::Syntax,
-                "the document ends before this; remove what follows",
-            )),
+            Some(_) => Err(self.defect(Defect::Syntax, "the document ends before this; remove what follows")),
         }
     }
 
@@ -216,8 +188,7 @@ impl<'a, 'l> Reader<'a, 'l> {
             match byte {
                 b'"' => self.skip_string(),
                 b'{' | b'[' => depth += 1,
-                b',' if depth == 0 => return,
-                b'}' | b']' if depth == 0 => return,
+                b',' | b'}' | b']' if depth == 0 => return,
                 b'}' | b']' => depth -= 1,
                 _ => {}
             }
@@ -240,10 +211,7 @@ impl<'a, 'l> Reader<'a, 'l> {
     fn value(&mut self) -> Outcome<Value<'a>> {
         self.values += 1;
         if self.values > self.limits.values {
-            let message = format!(
-                "the document has more than {} values, the limit",
-                self.limits.values
-            );
+            let message = format!("the document has more than {} values, the limit", self.limits.values);
             return Err(self.defect(Defect::TooLarge, message));
         }
         match self.peek() {
@@ -347,10 +315,7 @@ impl<'a, 'l> Reader<'a, 'l> {
         let mut unescaped = String::new();
         loop {
             let rest = self.text.as_bytes().get(self.offset..).unwrap_or_default();
-            let Some(plain) = rest
-                .iter()
-                .position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20))
-            else {
+            let Some(plain) = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)) else {
                 self.offset = opening;
                 return Err(self.defect(Defect::Syntax, "this string has no closing quote"));
             };
@@ -416,25 +381,17 @@ impl<'a, 'l> Reader<'a, 'l> {
         };
         code.and_then(char::from_u32).ok_or_else(|| {
             self.offset = start;
-            self.defect(
-                Defect::Surrogate,
-                format!("\\u{unit:04x} is an unpaired surrogate, not a character"),
-            )
+            self.defect(Defect::Surrogate, format!("\\u{unit:04x} is an unpaired surrogate, not a character"))
         })
     }
 
     fn four_hex_digits(&mut self) -> Outcome<u32> {
-        let digits = self
-            .text
-            .as_bytes()
-            .get(self.offset..self.offset + 4)
-            .unwrap_or_default();
+        let digits = self.text.as_bytes().get(self.offset..self.offset + 4).unwrap_or_default();
         if digits.len() < 4 || !digits.iter().all(u8::is_ascii_hexdigit) {
             return Err(self.defect(Defect::Syntax, "\\u must be followed by four hex digits"));
         }
-        let unit = digits.iter().fold(0, |unit, digit| {
-            unit << 4 | char::from(*digit).to_digit(16).unwrap_or(0)
-        });
+        let unit =
+            digits.iter().fold(0, |unit, digit| unit << 4 | char::from(*digit).to_digit(16).unwrap_or(0));
         self.offset += 4;
         Ok(unit)
     }
@@ -485,11 +442,7 @@ impl<'a, 'l> Reader<'a, 'l> {
         while matches!(self.peek(), Some(b'0'..=b'9')) {
             self.offset += 1;
         }
-        if self.offset == start {
-            Err(self.unexpected("a digit"))
-        } else {
-            Ok(())
-        }
+        if self.offset == start { Err(self.unexpected("a digit")) } else { Ok(()) }
     }
 
     fn literal(&mut self, literal: &str, value: Value<'a>) -> Outcome<Value<'a>> {
@@ -501,9 +454,8 @@ impl<'a, 'l> Reader<'a, 'l> {
     }
 
     fn no_value(&self) -> ReadError {
-        let spelling = ["NaN", "Infinity", "-Infinity"]
-            .into_iter()
-            .find(|word| self.rest().starts_with(word));
+        let spelling =
+            ["NaN", "Infinity", "-Infinity"].into_iter().find(|word| self.rest().starts_with(word));
         match spelling {
             Some(word) => self.defect(Defect::Number, format!("{word} is not a JSON number")),
             None => self.unexpected("a value"),
@@ -566,28 +518,16 @@ mod tests {
     #[test]
     fn defects_are_named_with_their_place() {
         let cases: [(&[u8], &str); 22] = [
-            (
-                b"",
-                "Syntax: line 1 column 1: expected a value, found the end of the text",
-            ),
+            (b"", "Syntax: line 1 column 1: expected a value, found the end of the text"),
             (
                 b"{\n  \"a\": 1,\n  \"\\u0061\": 2}",
                 "DuplicateKey: line 3 column 3: the object already has a member named \"a\"",
             ),
             (b"[1,]", "Syntax: line 1 column 4: expected a value, found ']'"),
             (b"{\"a\" 1}", "Syntax: line 1 column 6: expected \":\", found '1'"),
-            (
-                b"{,}",
-                "Syntax: line 1 column 2: expected a member name in double quotes, found ','",
-            ),
-            (
-                b"[1] x",
-                "Syntax: line 1 column 5: the document ends before this; remove what follows",
-            ),
-            (
-                b"\"abc",
-                "Syntax: line 1 column 1: this string has no closing quote",
-            ),
+            (b"{,}", "Syntax: line 1 column 2: expected a member name in double quotes, found ','"),
+            (b"[1] x", "Syntax: line 1 column 5: the document ends before this; remove what follows"),
+            (b"\"abc", "Syntax: line 1 column 1: this string has no closing quote"),
             (
                 "\"é\n\"".as_bytes(),
                 "Syntax: line 1 column 3: control character U+000A must be escaped in a string",
@@ -596,48 +536,21 @@ mod tests {
                 b"\"\\x\"",
                 "Syntax: line 1 column 3: expected one of \" \\ / b f n r t u after the backslash, found 'x'",
             ),
-            (
-                b"\"\\u12g4\"",
-                "Syntax: line 1 column 4: \\u must be followed by four hex digits",
-            ),
-            (
-                b"\"\\ud83d\"",
-                "Surrogate: line 1 column 2: \\ud83d is an unpaired surrogate, not a character",
-            ),
+            (b"\"\\u12g4\"", "Syntax: line 1 column 4: \\u must be followed by four hex digits"),
+            (b"\"\\ud83d\"", "Surrogate: line 1 column 2: \\ud83d is an unpaired surrogate, not a character"),
             (
                 b"\"\\ud83d\\u0041\"",
                 "Surrogate: line 1 column 2: \\ud83d is an unpaired surrogate, not a character",
             ),
-            (
-                b"\"\\ude00\"",
-                "Surrogate: line 1 column 2: \\ude00 is an unpaired surrogate, not a character",
-            ),
+            (b"\"\\ude00\"", "Surrogate: line 1 column 2: \\ude00 is an unpaired surrogate, not a character"),
             (b"[NaN]", "Number: line 1 column 2: NaN is not a JSON number"),
-            (
-                b"[-Infinity]",
-                "Number: line 1 column 2: -Infinity is not a JSON number",
-            ),
-            (
-                b"1e400",
-                "Number: line 1 column 1: \"1e400\" overflows to infinity",
-            ),
-            (
-                b"01",
-                "Syntax: line 1 column 2: a number must not begin with a superfluous 0",
-            ),
-            (
-                b"1.",
-                "Syntax: line 1 column 3: expected a digit, found the end of the text",
-            ),
-            (
-                b"-",
-                "Syntax: line 1 column 2: expected a digit, found the end of the text",
-            ),
+            (b"[-Infinity]", "Number: line 1 column 2: -Infinity is not a JSON number"),
+            (b"1e400", "Number: line 1 column 1: \"1e400\" overflows to infinity"),
+            (b"01", "Syntax: line 1 column 2: a number must not begin with a superfluous 0"),
+            (b"1.", "Syntax: line 1 column 3: expected a digit, found the end of the text"),
+            (b"-", "Syntax: line 1 column 2: expected a digit, found the end of the text"),
             (b"truth", "Syntax: line 1 column 1: expected a value, found 't'"),
-            (
-                b"[\"\xff\"]",
-                "Encoding: line 1 column 3: byte 0xff is not valid UTF-8 here",
-            ),
+            (b"[\"\xff\"]", "Encoding: line 1 column 3: byte 0xff is not valid UTF-8 here"),
             (
                 b"\xef\xbb\xbf{}",
                 "Encoding: line 1 column 1: the text begins with a byte order mark; remove it",
@@ -656,11 +569,7 @@ mod tests {
         let digits = |count: usize| "1".repeat(count);
         assert!(read(digits(4_300).as_bytes(), &Limits::default()).is_ok());
         assert!(refused(digits(4_301).as_bytes()).starts_with("Number"));
-        let limits = Limits {
-            bytes: 7,
-            values: 3,
-            ..Limits::default()
-        };
+        let limits = Limits { bytes: 7, values: 3, ..Limits::default() };
         assert!(read(b"[1,2]  ", &limits).is_ok());
         assert_eq!(read(b"[1,2]   ", &limits).unwrap_err().defect, Defect::TooLarge);
         assert_eq!(read(b"[1,2,3]", &limits).unwrap_err().defect, Defect::TooLarge);
@@ -669,13 +578,7 @@ mod tests {
     #[test]
     fn duplicates_are_found_in_large_objects_too() {
         let members: Vec<String> = (0..40).map(|index| format!("\"k{index}\":0")).collect();
-        assert!(
-            read(
-                format!("{{{}}}", members.join(",")).as_bytes(),
-                &Limits::default()
-            )
-            .is_ok()
-        );
+        assert!(read(format!("{{{}}}", members.join(",")).as_bytes(), &Limits::default()).is_ok());
         for repeated in [0, 15, 16, 17, 39] {
             let text = format!("{{{},\"k{repeated}\":0}}", members.join(","));
             assert!(refused(text.as_bytes()).starts_with("DuplicateKey"), "{repeated}");
@@ -711,10 +614,9 @@ mod tests {
         match value {
             serde_json::Value::Number(number) => number.as_f64().into(),
             serde_json::Value::Array(elements) => elements.into_iter().map(with_doubles).collect(),
-            serde_json::Value::Object(object) => object
-                .into_iter()
-                .map(|(key, value)| (key, with_doubles(value)))
-                .collect(),
+            serde_json::Value::Object(object) => {
+                object.into_iter().map(|(key, value)| (key, with_doubles(value))).collect()
+            }
             other => other,
         }
     }

@@ -116,6 +116,7 @@ impl<'a> Object<'a> {
     }
 
     /// All members in the order of the text.
+    #[must_use]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Value<'a>)> {
         self.members.iter().map(|(key, value)| (key.as_ref(), value))
     }

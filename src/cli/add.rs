@@ -46,18 +46,10 @@ impl Args {
         let started = Instant::now();
         let options = self.input.options()?;
         let path = vault.path()?;
-        let mut printer = Printer {
-            args: self,
-            progress: Progress::new("adding"),
-            trouble: None,
-            nobody_reads: false,
-        };
+        let mut printer =
+            Printer { args: self, progress: Progress::new("adding"), trouble: None, nobody_reads: false };
         let summary = if self.dry_run {
-            let vault = if path.exists() {
-                Some(Vault::open(&path)?)
-            } else {
-                None
-            };
+            let vault = if path.exists() { Some(Vault::open(&path)?) } else { None };
             let snapshot = vault.as_ref().map(Vault::snapshot).transpose()?;
             ingest::rehearse(snapshot.as_ref(), self.input.inputs()?, &options, &mut printer)?
         } else {
@@ -89,11 +81,7 @@ impl Args {
         if summary.unreadable > 0 {
             parts.push(format!("{} unreadable", summary.unreadable));
         }
-        let dry = if self.dry_run {
-            "dry run, nothing was stored: "
-        } else {
-            ""
-        };
+        let dry = if self.dry_run { "dry run, nothing was stored: " } else { "" };
         let (size, seconds) = (output::size(summary.bytes), started.elapsed().as_secs_f64());
         format!("{dry}{}; {size} in {seconds:.2} s", parts.join(", "))
     }
@@ -127,7 +115,7 @@ impl Monitor for Printer<'_> {
             return;
         }
         let outcome = if self.args.json {
-            self.print_json(examined)
+            print_json(examined)
         } else {
             self.progress.aside(|| self.print_text(examined))
         };
@@ -145,36 +133,33 @@ impl Monitor for Printer<'_> {
 
 /// Names a bad artifact with its violations.
 fn rejected(examined: &Examined) {
-    let kind = examined
-        .kind
-        .map(|kind| format!("{} ", kind.name()))
-        .unwrap_or_default();
+    let kind = examined.kind.map(|kind| format!("{} ", kind.name())).unwrap_or_default();
     output::note(&format!("{BAD}rejected{BAD:#} {kind}{}", Escaped(&examined.path)));
     // There is nobody to tell if this fails.
     let _ = report::write(&mut anstream::stderr().lock(), &examined.report);
 }
 
-impl Printer<'_> {
-    fn print_json(&self, examined: &Examined) -> io::Result<()> {
-        let outcome = match examined.outcome {
-            Outcome::Added => "added",
-            Outcome::NewCapture => "capture",
-            Outcome::Present | Outcome::Verified => "present",
-            Outcome::Rejected => "rejected",
-            Outcome::Skipped => return Ok(()),
-        };
-        let line = Line {
-            path: &examined.path,
-            kind: examined.kind.map(runvault::artifact::Kind::name),
-            outcome,
-            core_hash: examined.core,
-            violations: json::violations(&examined.report),
-        };
-        let mut out = output::raw();
-        json::line(&mut out, &line)?;
-        out.flush()
-    }
+fn print_json(examined: &Examined) -> io::Result<()> {
+    let outcome = match examined.outcome {
+        Outcome::Added => "added",
+        Outcome::NewCapture => "capture",
+        Outcome::Present | Outcome::Verified => "present",
+        Outcome::Rejected => "rejected",
+        Outcome::Skipped => return Ok(()),
+    };
+    let line = Line {
+        path: &examined.path,
+        kind: examined.kind.map(runvault::artifact::Kind::name),
+        outcome,
+        core_hash: examined.core,
+        violations: json::violations(&examined.report),
+    };
+    let mut out = output::raw();
+    json::line(&mut out, &line)?;
+    out.flush()
+}
 
+impl Printer<'_> {
     fn print_text(&self, examined: &Examined) -> io::Result<()> {
         let (word, style) = match examined.outcome {
             Outcome::Added => ("added", GOOD),
@@ -185,15 +170,8 @@ impl Printer<'_> {
         };
         let mut out = output::text();
         let kind = examined.kind.map_or("", runvault::artifact::Kind::name);
-        let hash = examined
-            .core
-            .map(|core| format!("{HASH}{core:.12}{HASH:#} "))
-            .unwrap_or_default();
-        writeln!(
-            out,
-            "{style}{word:<13}{style:#} {kind:<8} {hash}{}",
-            Escaped(&examined.path)
-        )?;
+        let hash = examined.core.map(|core| format!("{HASH}{core:.12}{HASH:#} ")).unwrap_or_default();
+        writeln!(out, "{style}{word:<13}{style:#} {kind:<8} {hash}{}", Escaped(&examined.path))?;
         if self.args.verbose {
             report::write(&mut out, &examined.report)?;
         }

@@ -34,9 +34,6 @@ mod tests {
     #[test]
     fn nothing_that_moves_a_terminal_remains() {
         let text = "a\u{1b}[31m\u{9b}2J\u{7f}\n\u{202e}b\u{feff}é😀";
-        assert_eq!(
-            Escaped(text).to_string(),
-            "a\\u{1b}[31m\\u{9b}2J\\u{7f}\\n\\u{202e}b\\u{feff}é😀"
-        );
+        assert_eq!(Escaped(text).to_string(), "a\\u{1b}[31m\\u{9b}2J\\u{7f}\\n\\u{202e}b\\u{feff}é😀");
     }
 }

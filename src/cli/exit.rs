@@ -94,9 +94,5 @@ pub(crate) fn of(outcome: Result<Status, Failure>) -> ExitCode {
 pub(crate) fn of_usage(error: &clap::Error) -> ExitCode {
     // There is nobody left to tell if this fails.
     let _ = error.print();
-    if error.use_stderr() {
-        ExitCode::from(3)
-    } else {
-        ExitCode::SUCCESS
-    }
+    if error.use_stderr() { ExitCode::from(3) } else { ExitCode::SUCCESS }
 }

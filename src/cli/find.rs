@@ -100,31 +100,17 @@ struct What {
 }
 
 fn what(text: &str) -> Result<What, String> {
-    let mut kinds = kinds::ALL.into_iter().map(|kind| What {
-        kind: Some(kind.name()),
-        plural: kind.plural(),
-    });
-    let any = What {
-        kind: None,
-        plural: "artifacts",
-    };
-    kinds
-        .by_ref()
-        .chain([any])
-        .find(|what| what.plural == text)
-        .ok_or_else(|| {
-            let plurals: Vec<&str> = kinds::ALL
-                .into_iter()
-                .map(runvault::artifact::Kind::plural)
-                .collect();
-            format!("one of {} or artifacts can be found", plurals.join(", "))
-        })
+    let mut kinds =
+        kinds::ALL.into_iter().map(|kind| What { kind: Some(kind.name()), plural: kind.plural() });
+    let any = What { kind: None, plural: "artifacts" };
+    kinds.by_ref().chain([any]).find(|what| what.plural == text).ok_or_else(|| {
+        let plurals: Vec<&str> = kinds::ALL.into_iter().map(runvault::artifact::Kind::plural).collect();
+        format!("one of {} or artifacts can be found", plurals.join(", "))
+    })
 }
 
 fn attribute(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text
-        .split_once('=')
-        .ok_or("an attribute is given as NAME=VALUE")?;
+    let (name, value) = text.split_once('=').ok_or("an attribute is given as NAME=VALUE")?;
     Ok((name.to_owned(), value.to_owned()))
 }
 
@@ -153,8 +139,7 @@ impl Args {
         let hits = vault.find(&query)?;
         if self.json {
             let mut out = io::BufWriter::new(output::raw());
-            hits.iter()
-                .try_for_each(|hit| json::line(&mut out, &JsonHit::of(hit)))?;
+            hits.iter().try_for_each(|hit| json::line(&mut out, &JsonHit::of(hit)))?;
             out.flush()?;
         } else {
             self.print(&vault, &hits)?;
@@ -193,9 +178,8 @@ impl Args {
             ("tool", &self.tool),
             ("io_ref", &self.io_ref),
         ];
-        let named = attributes
-            .into_iter()
-            .filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
+        let named =
+            attributes.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
         let attributes = named.chain(self.attr.iter().cloned());
         filters.extend(attributes.map(|(name, value)| Filter::Attribute { name, value }));
         Ok(filters)
@@ -209,21 +193,14 @@ impl Args {
             let attributes = snapshot.attributes(artifact.id)?;
             let (label, added) = (label(&attributes), time::display(artifact.added_at));
             let kind = Escaped(&artifact.kind).to_string();
-            writeln!(
-                out,
-                "{HASH}{:.12}{HASH:#} {kind:<8} {FAINT}{added}{FAINT:#} {label}",
-                artifact.core
-            )?;
+            writeln!(out, "{HASH}{:.12}{HASH:#} {kind:<8} {FAINT}{added}{FAINT:#} {label}", artifact.core)?;
             for place in &hit.matches {
                 writeln!(out, "    {}", place_text(place))?;
             }
         }
         out.flush()?;
         let plural = self.what.plural;
-        output::note(&counted(
-            hits.len() as u64,
-            plural.strip_suffix('s').unwrap_or(plural),
-        ));
+        output::note(&counted(hits.len() as u64, plural.strip_suffix('s').unwrap_or(plural)));
         Ok(())
     }
 }
@@ -234,18 +211,14 @@ fn mentioned(vault: &Vault, prefix: &DigestPrefix, group: Option<&str>) -> Resul
         PrefixResolution::One(digest) => Ok(digest),
         PrefixResolution::None => {
             let what = group.map_or(String::new(), |group| format!(" {group}"));
-            Err(Failure::No(format!(
-                "nothing in the vault mentions a{what} hash that begins with {prefix}"
-            )))
+            Err(Failure::No(format!("nothing in the vault mentions a{what} hash that begins with {prefix}")))
         }
         PrefixResolution::Ambiguous(candidates) => {
-            let message = format!(
-                "{prefix} is ambiguous: {} hashes begin with it; give more digits",
-                candidates.len()
-            );
-            Err(Failure::No(candidates.iter().fold(message, |message, digest| {
-                format!("{message}\n  {digest}")
-            })))
+            let message =
+                format!("{prefix} is ambiguous: {} hashes begin with it; give more digits", candidates.len());
+            Err(Failure::No(
+                candidates.iter().fold(message, |message, digest| format!("{message}\n  {digest}")),
+            ))
         }
     }
 }
@@ -268,29 +241,17 @@ const TELLING: [&str; 5] = ["run_id", "trace_id", "adapter_id", "model_id", "io_
 fn label(attributes: &[(String, String)]) -> String {
     const VALUES: usize = 3;
     let values = TELLING.iter().flat_map(|name| {
-        attributes
-            .iter()
-            .filter(move |(other, _)| other == name)
-            .map(|(_, value)| Escaped(value).to_string())
+        attributes.iter().filter(move |(other, _)| other == name).map(|(_, value)| Escaped(value).to_string())
     });
     values.take(VALUES).collect::<Vec<_>>().join(" ")
 }
 
 fn place_text(place: &Match) -> String {
     match place {
-        Match::Mention {
-            role,
-            unit,
-            place: Place::Index(index),
-            ..
-        } => {
+        Match::Mention { role, unit, place: Place::Index(index), .. } => {
             format!("{} {index} ({})", Escaped(unit), Escaped(role))
         }
-        Match::Mention {
-            role,
-            place: Place::Pointer(pointer),
-            ..
-        } => {
+        Match::Mention { role, place: Place::Pointer(pointer), .. } => {
             format!("{} ({})", Escaped(pointer), Escaped(role))
         }
         Match::Attribute { name, value } => format!("{} {}", Escaped(name), Escaped(value)),
@@ -308,21 +269,9 @@ struct JsonHit<'h> {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum JsonMatch<'h> {
-    Place {
-        role: &'h str,
-        unit: &'h str,
-        index: u32,
-        digest: Digest,
-    },
-    Pointer {
-        role: &'h str,
-        pointer: &'h str,
-        digest: Digest,
-    },
-    Attribute {
-        name: &'h str,
-        value: &'h str,
-    },
+    Place { role: &'h str, unit: &'h str, index: u32, digest: Digest },
+    Pointer { role: &'h str, pointer: &'h str, digest: Digest },
+    Attribute { name: &'h str, value: &'h str },
 }
 
 impl<'h> JsonHit<'h> {
@@ -339,27 +288,12 @@ impl<'h> JsonHit<'h> {
 impl<'h> JsonMatch<'h> {
     fn of(place: &'h Match) -> Self {
         match place {
-            Match::Mention {
-                role,
-                unit,
-                place: Place::Index(index),
-                digest,
-            } => Self::Place {
-                role,
-                unit,
-                index: *index,
-                digest: *digest,
-            },
-            Match::Mention {
-                role,
-                place: Place::Pointer(pointer),
-                digest,
-                ..
-            } => Self::Pointer {
-                role,
-                pointer,
-                digest: *digest,
-            },
+            Match::Mention { role, unit, place: Place::Index(index), digest } => {
+                Self::Place { role, unit, index: *index, digest: *digest }
+            }
+            Match::Mention { role, place: Place::Pointer(pointer), digest, .. } => {
+                Self::Pointer { role, pointer, digest: *digest }
+            }
             Match::Attribute { name, value } => Self::Attribute { name, value },
         }
     }

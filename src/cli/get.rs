@@ -44,11 +44,7 @@ impl Args {
         if let Some(capture) = &self.capture {
             located = vault.capture_of(&located, capture)?;
         }
-        let bytes = if self.core {
-            vault.read_core(&located)?
-        } else {
-            vault.read(&located)?
-        };
+        let bytes = if self.core { vault.read_core(&located)? } else { vault.read(&located)? };
         match &self.output {
             Some(path) => self.write_file(path, &bytes)?,
             None => self.write_standard_output(&bytes)?,
@@ -71,18 +67,12 @@ impl Args {
     fn write_file(&self, path: &Path, bytes: &[u8]) -> Result<(), Failure> {
         let failed =
             |error: &io::Error| Failure::CouldNotRun(format!("cannot write {}: {error}", path.display()));
-        let directory = path
-            .parent()
-            .filter(|directory| !directory.as_os_str().is_empty());
+        let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
         // Under its own name only when it is complete: nobody reads half an artifact.
         let mut file =
             tempfile::NamedTempFile::new_in(directory.unwrap_or(Path::new("."))).map_err(|e| failed(&e))?;
         file.write_all(bytes).map_err(|error| failed(&error))?;
-        let placed = if self.force {
-            file.persist(path)
-        } else {
-            file.persist_noclobber(path)
-        };
+        let placed = if self.force { file.persist(path) } else { file.persist_noclobber(path) };
         placed.map(drop).map_err(|error| match error.error.kind() {
             io::ErrorKind::AlreadyExists => Failure::CouldNotRun(format!(
                 "{} exists already; use --force to overwrite it",

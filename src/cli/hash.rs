@@ -4,8 +4,7 @@ use runvault::digest::{Digest, DigestPrefix};
 
 /// A hash or a prefix of one, for clap.
 pub(crate) fn prefix(text: &str) -> Result<DigestPrefix, String> {
-    text.parse()
-        .map_err(|error: runvault::digest::ParseDigestError| error.to_string())
+    text.parse().map_err(|error: runvault::digest::ParseDigestError| error.to_string())
 }
 
 /// The digest of a prompt given as text.

@@ -26,7 +26,7 @@ pub(crate) struct InputArgs {
     #[arg(long, value_name = "BYTES", default_value = "256M", value_parser = bytes)]
     max_size: u64,
 
-    /// Check rpk signatures with the key in this file; RUNVAULT_SIGNING_KEY may hold the key itself
+    /// Check rpk signatures with the key in this file; `RUNVAULT_SIGNING_KEY` may hold the key itself
     #[arg(long, value_name = "FILE")]
     signing_key_file: Option<PathBuf>,
 
@@ -42,11 +42,7 @@ impl InputArgs {
             Some("-") => self.standard_input(),
             _ => Ok(Input::Path(path.clone())),
         };
-        self.paths
-            .iter()
-            .map(input)
-            .collect::<Result<_, _>>()
-            .map(Inputs::new)
+        self.paths.iter().map(input).collect::<Result<_, _>>().map(Inputs::new)
     }
 
     fn standard_input(&self) -> Result<Input, Failure> {
@@ -56,10 +52,7 @@ impl InputArgs {
         limited
             .read_to_end(&mut bytes)
             .map_err(|error| Failure::CouldNotRun(format!("cannot read standard input: {error}")))?;
-        Ok(Input::Document {
-            name: "-".to_owned(),
-            bytes,
-        })
+        Ok(Input::Document { name: "-".to_owned(), bytes })
     }
 
     /// How to examine.
@@ -67,10 +60,7 @@ impl InputArgs {
         Ok(ExamineOptions {
             kind: self.kind,
             admit: AdmitOptions {
-                limits: Limits {
-                    bytes: self.max_size,
-                    ..Limits::default()
-                },
+                limits: Limits { bytes: self.max_size, ..Limits::default() },
                 signing_key: self.signing_key()?,
                 require_signature: self.require_signature,
             },
@@ -92,9 +82,7 @@ impl InputArgs {
                 Err(error) => return Err(Failure::Usage(format!("RUNVAULT_SIGNING_KEY: {error}"))),
             },
         };
-        SigningKey::new(&text)
-            .map(Some)
-            .map_err(|error| Failure::Usage(format!("{origin}: {error}")))
+        SigningKey::new(&text).map(Some).map_err(|error| Failure::Usage(format!("{origin}: {error}")))
     }
 }
 
@@ -104,22 +92,13 @@ fn kind(name: &str) -> Result<Kind, String> {
 
 fn bytes(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
-    let unit = match text
-        .get(digits.len()..)
-        .unwrap_or_default()
-        .to_ascii_lowercase()
-        .as_str()
-    {
+    let unit = match text.get(digits.len()..).unwrap_or_default().to_ascii_lowercase().as_str() {
         "" | "b" => 1,
         "k" | "kb" | "kib" => 1 << 10,
         "m" | "mb" | "mib" => 1 << 20,
         "g" | "gb" | "gib" => 1 << 30,
         _ => return Err("a size is a number of bytes, or a number followed by k, M or G".to_owned()),
     };
-    let number: u64 = digits
-        .parse()
-        .map_err(|_| "a size begins with a whole number".to_owned())?;
-    number
-        .checked_mul(unit)
-        .ok_or_else(|| "the size is too large".to_owned())
+    let number: u64 = digits.parse().map_err(|_| "a size begins with a whole number".to_owned())?;
+    number.checked_mul(unit).ok_or_else(|| "the size is too large".to_owned())
 }

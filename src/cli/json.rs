@@ -27,10 +27,7 @@ struct Ascii;
 impl Formatter for Ascii {
     fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
         let mut start = 0;
-        for (offset, character) in fragment
-            .char_indices()
-            .filter(|(_, character)| is_hidden(*character))
-        {
+        for (offset, character) in fragment.char_indices().filter(|(_, character)| is_hidden(*character)) {
             out.write_all(fragment.get(start..offset).unwrap_or_default().as_bytes())?;
             for unit in character.encode_utf16(&mut [0; 2]) {
                 write!(out, "\\u{unit:04x}")?;
@@ -52,10 +49,7 @@ mod tests {
         let text = "a\u{9b}\u{202e}\u{1}\"é😀";
         let mut out = Vec::new();
         super::line(&mut out, &text).unwrap();
-        assert_eq!(
-            String::from_utf8(out.clone()).unwrap(),
-            "\"a\\u009b\\u202e\\u0001\\\"é😀\"\n"
-        );
+        assert_eq!(String::from_utf8(out.clone()).unwrap(), "\"a\\u009b\\u202e\\u0001\\\"é😀\"\n");
         assert_eq!(serde_json::from_slice::<String>(&out).unwrap(), text);
     }
 }

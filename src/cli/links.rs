@@ -35,9 +35,7 @@ impl Args {
         let links = vault.links(&artifact)?;
         if self.json {
             let mut out = output::raw();
-            links
-                .iter()
-                .try_for_each(|link| json::line(&mut out, &JsonLink::of(link)))?;
+            links.iter().try_for_each(|link| json::line(&mut out, &JsonLink::of(link)))?;
             return Ok(Status::Done);
         }
         let mut out = output::text();
@@ -58,11 +56,7 @@ pub(crate) fn print(out: &mut dyn Write, indent: &str, link: &Link) -> io::Resul
     };
     let target = match &link.target {
         LinkTarget::Artifact(artifact) => {
-            format!(
-                "{:<8} {HASH}{:.12}{HASH:#}",
-                Escaped(&artifact.kind),
-                artifact.core
-            )
+            format!("{:<8} {HASH}{:.12}{HASH:#}", Escaped(&artifact.kind), artifact.core)
         }
         LinkTarget::MissingDigest(digest) => {
             format!("{CAUTION}dangling{CAUTION:#} {HASH}{digest:.12}{HASH:#}")
@@ -70,11 +64,7 @@ pub(crate) fn print(out: &mut dyn Write, indent: &str, link: &Link) -> io::Resul
         LinkTarget::MissingName(name) => format!("{CAUTION}dangling{CAUTION:#} {}", Escaped(name)),
     };
     let because = Escaped(&link.because);
-    writeln!(
-        out,
-        "{indent}{arrow} {:<12} {target} {FAINT}{because}{FAINT:#}",
-        link.relation
-    )
+    writeln!(out, "{indent}{arrow} {:<12} {target} {FAINT}{because}{FAINT:#}", link.relation)
 }
 
 /// A link as JSON.

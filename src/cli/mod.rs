@@ -30,10 +30,8 @@ use vault::VaultArgs;
 /// An archive for what AI agent runs leave behind: verified, content-addressed, in one file.
 #[derive(Parser)]
 #[command(name = "runvault", version, propagate_version = true, max_term_width = 100)]
-#[command(
-    after_help = "Exit status: 0 done; 1 the answer is no (violations, not found); \
-    2 could not run (I/O, database); 3 wrong usage."
-)]
+#[command(after_help = "Exit status: 0 done; 1 the answer is no (violations, not found); \
+    2 could not run (I/O, database); 3 wrong usage.")]
 struct Cli {
     #[command(flatten)]
     vault: VaultArgs,
@@ -43,6 +41,7 @@ struct Cli {
 }
 
 #[derive(Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "there is one in a process")]
 enum Command {
     /// Verify artifacts and store them.
     Add(add::Args),

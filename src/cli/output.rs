@@ -41,11 +41,7 @@ pub(crate) fn note(line: &str) {
 pub(crate) fn error(message: &str) {
     for (index, line) in message.lines().enumerate() {
         let line = Escaped(line);
-        note(&if index == 0 {
-            format!("{BAD}error:{BAD:#} {line}")
-        } else {
-            line.to_string()
-        });
+        note(&if index == 0 { format!("{BAD}error:{BAD:#} {line}") } else { line.to_string() });
     }
 }
 

@@ -20,9 +20,7 @@ impl Progress {
         };
         let style = ProgressStyle::with_template("{spinner} {prefix} {pos} files, {msg}, {elapsed}")
             .unwrap_or_else(|_| ProgressStyle::default_spinner());
-        let bar = ProgressBar::with_draw_target(None, target)
-            .with_style(style)
-            .with_prefix(doing);
+        let bar = ProgressBar::with_draw_target(None, target).with_style(style).with_prefix(doing);
         bar.enable_steady_tick(Duration::from_millis(100));
         Self { bar, bytes: 0 }
     }

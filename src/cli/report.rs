@@ -28,20 +28,8 @@ pub(crate) fn write_one(out: &mut dyn Write, violation: &Violation) -> io::Resul
         Severity::Error => BAD,
         Severity::Warning => CAUTION,
     };
-    let Violation {
-        rule_id,
-        path,
-        message,
-        severity,
-    } = violation;
+    let Violation { rule_id, path, message, severity } = violation;
     let (path, message) = (Escaped(path), Escaped(message));
-    let place = if violation.path.is_empty() {
-        String::new()
-    } else {
-        format!("{path}: ")
-    };
-    writeln!(
-        out,
-        "  {style}{severity}{style:#} {place}{message} (rule {rule_id})"
-    )
+    let place = if violation.path.is_empty() { String::new() } else { format!("{path}: ") };
+    writeln!(out, "  {style}{severity}{style:#} {place}{message} (rule {rule_id})")
 }

@@ -32,16 +32,10 @@ struct Row {
 }
 
 fn all() -> Vec<Row> {
-    let of_documents = document::rules().into_iter().map(|rule| Row {
-        kind: "document",
-        rule,
-    });
-    let of_kinds = kinds::ALL.into_iter().flat_map(|kind| {
-        kind.rules().into_iter().map(move |rule| Row {
-            kind: kind.name(),
-            rule,
-        })
-    });
+    let of_documents = document::rules().into_iter().map(|rule| Row { kind: "document", rule });
+    let of_kinds = kinds::ALL
+        .into_iter()
+        .flat_map(|kind| kind.rules().into_iter().map(move |rule| Row { kind: kind.name(), rule }));
     of_documents.chain(of_kinds).collect()
 }
 
@@ -51,17 +45,14 @@ impl Args {
         if let Some(id) = &self.id {
             rows.retain(|row| row.rule.id.eq_ignore_ascii_case(id));
             if rows.is_empty() {
-                return Err(Failure::No(format!(
-                    "there is no rule {id}; \"runvault rules\" lists them"
-                )));
+                return Err(Failure::No(format!("there is no rule {id}; \"runvault rules\" lists them")));
             }
         }
         if self.json {
             let mut out = output::raw();
             rows.iter().try_for_each(|row| json::line(&mut out, row))?;
         } else if self.id.is_some() {
-            rows.iter()
-                .try_for_each(|row| explain(&mut output::text(), row))?;
+            rows.iter().try_for_each(|row| explain(&mut output::text(), row))?;
         } else {
             list(&mut output::text(), &rows)?;
         }
@@ -75,11 +66,7 @@ fn list(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
             Severity::Error => "",
             Severity::Warning => "warning: ",
         };
-        writeln!(
-            out,
-            "{kind:<9} {:<7} {CAUTION}{warning}{CAUTION:#}{}",
-            rule.id, rule.summary
-        )?;
+        writeln!(out, "{kind:<9} {:<7} {CAUTION}{warning}{CAUTION:#}{}", rule.id, rule.summary)?;
     }
     Ok(())
 }
@@ -89,11 +76,7 @@ fn explain(out: &mut dyn Write, Row { kind, rule }: &Row) -> io::Result<()> {
         Severity::Error => BAD,
         Severity::Warning => CAUTION,
     };
-    writeln!(
-        out,
-        "{} ({kind}, {style}{}{style:#}): {}",
-        rule.id, rule.severity, rule.summary
-    )?;
+    writeln!(out, "{} ({kind}, {style}{}{style:#}): {}", rule.id, rule.severity, rule.summary)?;
     writeln!(out, "{}\n", wrapped(rule.why, 80))
 }
 

@@ -43,33 +43,18 @@ impl Args {
 const LISTED: usize = 8;
 
 fn print(out: &mut dyn Write, description: &Description) -> io::Result<()> {
-    let Description {
-        artifact,
-        attributes,
-        mentions,
-        captures,
-        links,
-    } = description;
+    let Description { artifact, attributes, mentions, captures, links } = description;
     writeln!(out, "{} {HASH}{}{HASH:#}", Escaped(&artifact.kind), artifact.core)?;
     for group in attributes.chunk_by(|(one, _), (other, _)| one == other) {
         let name = group.first().map_or("", |(name, _)| name);
-        let values: Vec<String> = group
-            .iter()
-            .take(LISTED)
-            .map(|(_, value)| Escaped(value).to_string())
-            .collect();
+        let values: Vec<String> =
+            group.iter().take(LISTED).map(|(_, value)| Escaped(value).to_string()).collect();
         let more = group.len().saturating_sub(LISTED);
-        let more = if more > 0 {
-            format!(" {FAINT}and {more} more{FAINT:#}")
-        } else {
-            String::new()
-        };
+        let more = if more > 0 { format!(" {FAINT}and {more} more{FAINT:#}") } else { String::new() };
         writeln!(out, "  {FAINT}{name:<13}{FAINT:#} {}{more}", values.join(", "))?;
     }
-    let counts: Vec<String> = mentions
-        .iter()
-        .map(|mention| format!("{} {}", mention.count, Escaped(&mention.role)))
-        .collect();
+    let counts: Vec<String> =
+        mentions.iter().map(|mention| format!("{} {}", mention.count, Escaped(&mention.role))).collect();
     if !counts.is_empty() {
         writeln!(out, "  {FAINT}{:<13}{FAINT:#} {}", "mentions", counts.join(", "))?;
     }
@@ -128,27 +113,15 @@ struct JsonCapture<'d> {
 
 impl<'d> JsonDescription<'d> {
     fn of(description: &'d Description) -> Self {
-        let Description {
-            artifact,
-            attributes,
-            mentions,
-            captures,
-            links,
-        } = description;
+        let Description { artifact, attributes, mentions, captures, links } = description;
         Self {
             core_hash: artifact.core,
             kind: &artifact.kind,
             added_at: time::exact(artifact.added_at),
-            attributes: attributes
-                .iter()
-                .map(|(name, value)| JsonAttribute { name, value })
-                .collect(),
+            attributes: attributes.iter().map(|(name, value)| JsonAttribute { name, value }).collect(),
             mentions: mentions
                 .iter()
-                .map(|count| JsonCount {
-                    role: &count.role,
-                    count: count.count,
-                })
+                .map(|count| JsonCount { role: &count.role, count: count.count })
                 .collect(),
             captures: captures
                 .iter()

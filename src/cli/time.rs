@@ -7,18 +7,12 @@ pub(crate) fn point(text: &str) -> Result<DateTime<Utc>, String> {
     if let Ok(time) = DateTime::parse_from_rfc3339(text) {
         return Ok(time.to_utc());
     }
-    if let Some(midnight) = text
-        .parse::<NaiveDate>()
-        .ok()
-        .and_then(|date| date.and_hms_opt(0, 0, 0))
-    {
+    if let Some(midnight) = text.parse::<NaiveDate>().ok().and_then(|date| date.and_hms_opt(0, 0, 0)) {
         return Ok(midnight.and_utc());
     }
-    age(text)
-        .and_then(|age| Utc::now().checked_sub_signed(age))
-        .ok_or_else(|| {
-            "a time is like 2026-11-20, 2026-11-20T12:00:00Z, or an age like 90m, 36h, 7d, 4w".to_owned()
-        })
+    age(text).and_then(|age| Utc::now().checked_sub_signed(age)).ok_or_else(|| {
+        "a time is like 2026-11-20, 2026-11-20T12:00:00Z, or an age like 90m, 36h, 7d, 4w".to_owned()
+    })
 }
 
 fn age(text: &str) -> Option<Duration> {

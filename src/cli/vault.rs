@@ -12,13 +12,7 @@ use super::exit::Failure;
 #[derive(Args)]
 pub(crate) struct VaultArgs {
     /// The vault to use; "add" creates it. Default: runvault/default.vault in the user's data directory
-    #[arg(
-        long,
-        global = true,
-        env = "RUNVAULT_VAULT",
-        value_name = "PATH",
-        hide_env_values = true
-    )]
+    #[arg(long, global = true, env = "RUNVAULT_VAULT", value_name = "PATH", hide_env_values = true)]
     vault: Option<PathBuf>,
 }
 
@@ -29,9 +23,7 @@ impl VaultArgs {
             return Ok(path.clone());
         }
         let directories = etcetera::choose_base_strategy().map_err(|error| {
-            Failure::CouldNotRun(format!(
-                "cannot tell the user's data directory ({error}); use --vault PATH"
-            ))
+            Failure::CouldNotRun(format!("cannot tell the user's data directory ({error}); use --vault PATH"))
         })?;
         Ok(directories.data_dir().join("runvault").join("default.vault"))
     }

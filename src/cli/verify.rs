@@ -35,11 +35,7 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(&self) -> Result<Status, Failure> {
         let (inputs, options) = (self.input.inputs()?, self.input.options()?);
-        let mut printer = Printer {
-            args: self,
-            progress: Progress::new("verifying"),
-            trouble: None,
-        };
+        let mut printer = Printer { args: self, progress: Progress::new("verifying"), trouble: None };
         let summary = ingest::verify(inputs, &options, &mut printer);
         // A closed pipe is no reason to call broken artifacts good: the status is that of what was verified.
         match printer.trouble.take() {
@@ -50,10 +46,7 @@ impl Args {
             0 => String::new(),
             skipped => format!(", {} skipped", counted(skipped, "other file")),
         };
-        output::note(&format!(
-            "{} good, {} bad{skipped}",
-            summary.verified, summary.rejected
-        ));
+        output::note(&format!("{} good, {} bad{skipped}", summary.verified, summary.rejected));
         Ok(match summary {
             Summary { unreadable: 1.., .. } => Status::Incomplete,
             Summary { rejected: 1.., .. } => Status::No,
@@ -82,11 +75,7 @@ impl Monitor for Printer<'_> {
         self.progress.file(examined.size);
         if self.trouble.is_none() {
             let print = || {
-                if self.args.json {
-                    print_json(examined)
-                } else {
-                    self.print_text(examined)
-                }
+                if self.args.json { print_json(examined) } else { self.print_text(examined) }
             };
             self.trouble = self.progress.aside(print).err();
         }
@@ -121,15 +110,8 @@ impl Printer<'_> {
         };
         let mut out = output::text();
         let kind = examined.kind.map_or("", Kind::name);
-        let hash = examined
-            .core
-            .map(|core| format!("{HASH}{core:.12}{HASH:#} "))
-            .unwrap_or_default();
-        writeln!(
-            out,
-            "{style}{word:<7}{style:#} {kind:<8} {hash}{}",
-            Escaped(&examined.path)
-        )?;
+        let hash = examined.core.map(|core| format!("{HASH}{core:.12}{HASH:#} ")).unwrap_or_default();
+        writeln!(out, "{style}{word:<7}{style:#} {kind:<8} {hash}{}", Escaped(&examined.path))?;
         report::write(&mut out, &examined.report)
     }
 }

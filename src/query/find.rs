@@ -92,25 +92,12 @@ pub enum Match {
 /// # Errors
 /// What the database says.
 pub fn find(snapshot: &Snapshot<'_>, query: &Query) -> Result<Vec<Hit>> {
-    let mut hits = match matching(snapshot, &query.filters)? {
-        Some(matches) => {
-            let hit = |(id, matches)| {
-                Ok(Hit {
-                    artifact: snapshot.artifact_by_id(id)?,
-                    matches,
-                })
-            };
-            matches.into_iter().map(hit).collect::<Result<Vec<_>>>()?
-        }
-        None => {
-            let artifacts = snapshot.artifacts(query.kind.as_deref())?.into_iter();
-            artifacts
-                .map(|artifact| Hit {
-                    artifact,
-                    matches: Vec::new(),
-                })
-                .collect()
-        }
+    let mut hits: Vec<Hit> = if let Some(matches) = matching(snapshot, &query.filters)? {
+        let hit = |(id, matches)| Ok(Hit { artifact: snapshot.artifact_by_id(id)?, matches });
+        matches.into_iter().map(hit).collect::<Result<_>>()?
+    } else {
+        let artifacts = snapshot.artifacts(query.kind.as_deref())?.into_iter();
+        artifacts.map(|artifact| Hit { artifact, matches: Vec::new() }).collect()
     };
     hits.retain(|hit| {
         query.kind.as_ref().is_none_or(|kind| *kind == hit.artifact.kind)
@@ -171,10 +158,7 @@ fn matches_of(snapshot: &Snapshot<'_>, filter: &Filter) -> Result<Vec<(ArtifactI
                 .collect())
         }
         Filter::Attribute { name, value } => {
-            let place = || Match::Attribute {
-                name: name.clone(),
-                value: value.clone(),
-            };
+            let place = || Match::Attribute { name: name.clone(), value: value.clone() };
             let artifacts = snapshot.with_attribute(name, value)?.into_iter();
             Ok(artifacts.map(|artifact| (artifact, place())).collect())
         }

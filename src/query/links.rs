@@ -63,10 +63,7 @@ pub struct Link {
 /// # Errors
 /// What the database says.
 pub fn links(snapshot: &Snapshot<'_>, artifact: &ArtifactRow) -> Result<Vec<Link>> {
-    let mut found = Found {
-        snapshot,
-        links: BTreeMap::new(),
-    };
+    let mut found = Found { snapshot, links: BTreeMap::new() };
     found.by_digest(artifact)?;
     found.by_name(artifact)?;
     found.replays(artifact)?;
@@ -85,12 +82,7 @@ struct Found<'s> {
 impl Found<'_> {
     fn add(&mut self, direction: Direction, relation: &str, target: LinkTarget, because: String) {
         let key = (direction, relation.to_owned(), target.sort_key());
-        let link = Link {
-            direction,
-            relation: relation.to_owned(),
-            target,
-            because,
-        };
+        let link = Link { direction, relation: relation.to_owned(), target, because };
         self.links.entry(key).or_insert(link);
     }
 
@@ -133,12 +125,7 @@ impl Found<'_> {
         }
         for edge in self.snapshot.name_edges_to(artifact.id)? {
             let target = self.artifact(edge.artifact)?;
-            self.add(
-                Direction::In,
-                &edge.relation,
-                target,
-                format!("this is {}", edge.handle),
-            );
+            self.add(Direction::In, &edge.relation, target, format!("this is {}", edge.handle));
         }
         Ok(())
     }
@@ -176,19 +163,11 @@ impl Found<'_> {
             .collect();
         for other in others {
             let theirs = self.records(other)?;
-            let fork = records
-                .iter()
-                .zip(&theirs)
-                .position(|(ours, theirs)| ours != theirs);
+            let fork = records.iter().zip(&theirs).position(|(ours, theirs)| ours != theirs);
             if let Some(index) = fork {
                 let target = self.artifact(other)?;
                 // Neither of two histories came first, so a fork is seen the same from both sides.
-                self.add(
-                    Direction::Out,
-                    "forks",
-                    target,
-                    format!("same header, different record {index}"),
-                );
+                self.add(Direction::Out, "forks", target, format!("same header, different record {index}"));
             }
         }
         Ok(())
@@ -196,12 +175,7 @@ impl Found<'_> {
 
     /// The record hashes of a trace, in order.
     fn records(&self, artifact: ArtifactId) -> Result<Vec<Digest>> {
-        Ok(self
-            .snapshot
-            .mentions_of(artifact, "record")?
-            .into_iter()
-            .map(|row| row.digest)
-            .collect())
+        Ok(self.snapshot.mentions_of(artifact, "record")?.into_iter().map(|row| row.digest).collect())
     }
 }
 
@@ -225,9 +199,7 @@ impl Exchanges {
             let at = answers.first().map(|answer| &answer.place);
             is_recording &= at == Some(&prompt.place);
             for answer in answers.iter().take_while(|answer| Some(&answer.place) == at) {
-                pairs
-                    .entry((prompt.digest, answer.digest))
-                    .or_insert_with(|| place(prompt));
+                pairs.entry((prompt.digest, answer.digest)).or_insert_with(|| place(prompt));
             }
         }
         Ok(Self { is_recording, pairs })
@@ -238,12 +210,8 @@ impl Exchanges {
         let prompts: BTreeSet<Digest> = self.pairs.keys().map(|(prompt, _)| *prompt).collect();
         let mut candidates = BTreeSet::new();
         for prompt in prompts {
-            candidates.extend(
-                snapshot
-                    .mentioning(prompt, Some("prompt"))?
-                    .into_iter()
-                    .map(|row| row.artifact),
-            );
+            candidates
+                .extend(snapshot.mentioning(prompt, Some("prompt"))?.into_iter().map(|row| row.artifact));
         }
         candidates.remove(&artifact);
         Ok(candidates)
@@ -251,9 +219,7 @@ impl Exchanges {
 
     /// Where both have the same exchange.
     fn first_shared<'e>(&'e self, other: &'e Self) -> Option<(&'e str, &'e str)> {
-        self.pairs
-            .iter()
-            .find_map(|(pair, ours)| Some((ours.as_str(), other.pairs.get(pair)?.as_str())))
+        self.pairs.iter().find_map(|(pair, ours)| Some((ours.as_str(), other.pairs.get(pair)?.as_str())))
     }
 }
 

@@ -30,14 +30,9 @@ const MAX_CANDIDATES: u32 = 20;
 /// # Errors
 /// What the database says.
 pub fn resolve(snapshot: &Snapshot<'_>, prefix: &DigestPrefix) -> Result<PrefixResolution<HashTarget>> {
-    let artifacts = snapshot
-        .artifacts_beginning(prefix, MAX_CANDIDATES)?
-        .into_iter()
-        .map(HashTarget::Artifact);
-    let captures = snapshot
-        .captures_beginning(prefix, MAX_CANDIDATES)?
-        .into_iter()
-        .map(HashTarget::Capture);
+    let artifacts =
+        snapshot.artifacts_beginning(prefix, MAX_CANDIDATES)?.into_iter().map(HashTarget::Artifact);
+    let captures = snapshot.captures_beginning(prefix, MAX_CANDIDATES)?.into_iter().map(HashTarget::Capture);
     let mut candidates: Vec<HashTarget> = artifacts.chain(captures).collect();
     candidates.sort_unstable_by_key(HashTarget::digest);
     Ok(candidates.into_iter().collect())
@@ -56,8 +51,5 @@ pub fn resolve_mentioned(
     if let Some(digest) = prefix.whole() {
         return Ok(PrefixResolution::One(digest));
     }
-    Ok(snapshot
-        .mentioned_beginning(prefix, group, MAX_CANDIDATES)?
-        .into_iter()
-        .collect())
+    Ok(snapshot.mentioned_beginning(prefix, group, MAX_CANDIDATES)?.into_iter().collect())
 }

@@ -59,7 +59,7 @@ pub enum StoreError {
         /// The capture.
         capture: CaptureHash,
         /// What is wrong.
-        defect: PayloadDefect,
+        defect: Box<PayloadDefect>,
     },
     /// What the database says.
     #[error("{}: {source}", path.display())]
@@ -123,10 +123,9 @@ impl StoreError {
         match source.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::Full { path },
             Some(ErrorCode::DatabaseBusy) => Self::Busy { path },
-            Some(ErrorCode::NotADatabase) => Self::NotAVault {
-                path,
-                reason: "it is not an SQLite database".to_owned(),
-            },
+            Some(ErrorCode::NotADatabase) => {
+                Self::NotAVault { path, reason: "it is not an SQLite database".to_owned() }
+            }
             _ => Self::Database { path, source },
         }
     }

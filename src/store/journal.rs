@@ -11,13 +11,7 @@ use crate::digest::{CaptureHash, CoreHash, Digest, Hasher};
 #[serde(tag = "action", rename_all = "lowercase")]
 pub(super) enum Entry<'e> {
     /// A capture was added: the first of its artifact, or a further one.
-    Add {
-        at: &'e str,
-        kind: &'e str,
-        core: CoreHash,
-        capture: CaptureHash,
-        size: u64,
-    },
+    Add { at: &'e str, kind: &'e str, core: CoreHash, capture: CaptureHash, size: u64 },
 }
 
 /// Appends entries within a transaction.
@@ -30,17 +24,9 @@ impl Journal {
     pub(super) fn of(transaction: &Transaction<'_>) -> rusqlite::Result<Self> {
         let last = transaction
             .prepare_cached("SELECT seq, chain FROM journal ORDER BY seq DESC LIMIT 1")?
-            .query_row([], |row| {
-                Ok(Self {
-                    seq: row.get(0)?,
-                    chain: Digest::from_bytes(row.get(1)?),
-                })
-            })
+            .query_row([], |row| Ok(Self { seq: row.get(0)?, chain: Digest::from_bytes(row.get(1)?) }))
             .optional()?;
-        Ok(last.unwrap_or(Self {
-            seq: 0,
-            chain: Digest::from_bytes([0; 32]),
-        }))
+        Ok(last.unwrap_or(Self { seq: 0, chain: Digest::from_bytes([0; 32]) }))
     }
 
     pub(super) fn append(

@@ -45,13 +45,8 @@ impl Store {
     /// [`StoreError::Missing`] if there is none, [`StoreError::NotAVault`], [`StoreError::Newer`], or what the system
     /// says.
     pub fn open(path: &Path) -> Result<Self> {
-        if !path.try_exists().map_err(|source| StoreError::Io {
-            path: path.to_owned(),
-            source,
-        })? {
-            return Err(StoreError::Missing {
-                path: path.to_owned(),
-            });
+        if !path.try_exists().map_err(|source| StoreError::Io { path: path.to_owned(), source })? {
+            return Err(StoreError::Missing { path: path.to_owned() });
         }
         Self::prepare(path)
     }
@@ -67,10 +62,7 @@ impl Store {
 
     fn prepare(path: &Path) -> Result<Self> {
         schema::bring_up_to_date(path)?;
-        Ok(Self {
-            path: path.to_owned(),
-            pool: pool::open(path)?,
-        })
+        Ok(Self { path: path.to_owned(), pool: pool::open(path)? })
     }
 
     /// Where the vault is.
@@ -111,9 +103,8 @@ impl Store {
     }
 
     fn connection(&self) -> Result<pool::Connection> {
-        self.pool.get().map_err(|error| StoreError::Pool {
-            path: self.path.clone(),
-            message: error.to_string(),
-        })
+        self.pool
+            .get()
+            .map_err(|error| StoreError::Pool { path: self.path.clone(), message: error.to_string() })
     }
 }

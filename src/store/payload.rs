@@ -38,11 +38,7 @@ impl Prepared {
     /// Compresses the files of `admitted`.
     #[must_use]
     pub fn new(admitted: Admitted) -> Self {
-        let payloads = admitted
-            .members()
-            .iter()
-            .map(|member| Payload::of(member.bytes()))
-            .collect();
+        let payloads = admitted.members().iter().map(|member| Payload::of(member.bytes())).collect();
         Self { admitted, payloads }
     }
 
@@ -63,14 +59,8 @@ impl Payload {
     fn of(bytes: &[u8]) -> Self {
         let compressed = COMPRESSOR.with_borrow_mut(|compressor| compressor.as_mut()?.compress(bytes).ok());
         match compressed {
-            Some(compressed) if compressed.len() < bytes.len() => Self {
-                encoding: ZSTD,
-                compressed,
-            },
-            _ => Self {
-                encoding: RAW,
-                compressed: Vec::new(),
-            },
+            Some(compressed) if compressed.len() < bytes.len() => Self { encoding: ZSTD, compressed },
+            _ => Self { encoding: RAW, compressed: Vec::new() },
         }
     }
 }
@@ -84,21 +74,15 @@ pub(super) fn restore(
 ) -> Result<Vec<u8>, PayloadDefect> {
     let bytes = match encoding {
         RAW => stored,
-        ZSTD => decompress(&stored, size).map_err(|error| PayloadDefect::Compression {
-            blob,
-            message: error.to_string(),
-        })?,
+        ZSTD => decompress(&stored, size)
+            .map_err(|error| PayloadDefect::Compression { blob, message: error.to_string() })?,
         other => {
             let message = format!("unknown encoding {other}");
             return Err(PayloadDefect::Compression { blob, message });
         }
     };
     let actual = BlobHash(Digest::of(&bytes));
-    if actual == blob {
-        Ok(bytes)
-    } else {
-        Err(PayloadDefect::Hash { blob, actual })
-    }
+    if actual == blob { Ok(bytes) } else { Err(PayloadDefect::Hash { blob, actual }) }
 }
 
 fn decompress(stored: &[u8], size: usize) -> io::Result<Vec<u8>> {

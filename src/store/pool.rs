@@ -14,17 +14,12 @@ pub(super) type Pool = r2d2::Pool<SqliteConnectionManager>;
 pub(super) type Connection = r2d2::PooledConnection<SqliteConnectionManager>;
 
 /// How long a writer waits for another one to finish.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Creates an empty file that only its owner can read and write, and the directories above it, if there is none.
 pub(super) fn create_file(path: &Path) -> Result<()> {
-    let failed = |source| StoreError::Io {
-        path: path.to_owned(),
-        source,
-    };
-    let directory = path
-        .parent()
-        .filter(|directory| !directory.as_os_str().is_empty());
+    let failed = |source| StoreError::Io { path: path.to_owned(), source };
+    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
     let directory = directory.unwrap_or(Path::new("."));
     std::fs::create_dir_all(directory).map_err(failed)?;
     let mut options = OpenOptions::new();
@@ -40,11 +35,7 @@ pub(super) fn create_file(path: &Path) -> Result<()> {
 
 /// Makes sure that a new file in `directory` is still there after a power loss.
 fn sync_directory(directory: &Path) -> std::io::Result<()> {
-    if cfg!(unix) {
-        std::fs::File::open(directory)?.sync_all()
-    } else {
-        Ok(())
-    }
+    if cfg!(unix) { std::fs::File::open(directory)?.sync_all() } else { Ok(()) }
 }
 
 /// A way to open connections to the vault at `path`, which must exist.
@@ -66,10 +57,7 @@ pub(super) fn manager(path: &Path) -> SqliteConnectionManager {
 }
 
 pub(super) fn open(path: &Path) -> Result<Pool> {
-    let failed = |message: String| StoreError::Pool {
-        path: path.to_owned(),
-        message,
-    };
+    let failed = |message: String| StoreError::Pool { path: path.to_owned(), message };
     r2d2::Pool::builder()
         .max_size(8)
         .min_idle(Some(0))

@@ -110,18 +110,11 @@ impl<'s> Snapshot<'s> {
                 payload: row.get::<_, Option<i64>>(3)?.zip(row.get(4)?),
             })
         })?;
-        let damaged = |defect| StoreError::Damaged {
-            core,
-            capture,
-            defect,
-        };
+        let damaged = |defect| StoreError::Damaged { core, capture, defect: Box::new(defect) };
         if stored.is_empty() {
             return Err(damaged(PayloadDefect::NoMembers));
         }
-        stored
-            .into_iter()
-            .map(|payload| payload.restore().map_err(damaged))
-            .collect()
+        stored.into_iter().map(|payload| payload.restore().map_err(damaged)).collect()
     }
 
     /// All artifacts, or those of one kind, in the order of their core hashes.
@@ -169,18 +162,9 @@ impl<'s> Snapshot<'s> {
                     WHERE k.key BETWEEN ?1 AND ?2 AND m.digest BETWEEN ?3 AND ?4
                       AND (?5 IS NULL OR r.role_group = ?5)
                     ORDER BY m.digest LIMIT ?6";
-        self.rows(
-            sql,
-            (
-                low.key(),
-                high.key(),
-                low.as_bytes(),
-                high.as_bytes(),
-                group,
-                limit,
-            ),
-            |row| row.get(0),
-        )
+        self.rows(sql, (low.key(), high.key(), low.as_bytes(), high.as_bytes(), group, limit), |row| {
+            row.get(0)
+        })
     }
 
     /// What an artifact mentions in the roles of one group, in the order of places.
@@ -201,12 +185,7 @@ impl<'s> Snapshot<'s> {
     pub fn role_counts(&self, artifact: ArtifactId) -> Result<Vec<RoleCount>> {
         let sql = "SELECT r.name, count(*) FROM mention m JOIN role r ON r.id = m.role
                     WHERE m.artifact = ?1 GROUP BY r.name ORDER BY r.name";
-        self.rows(sql, [artifact.0], |row| {
-            Ok(RoleCount {
-                role: row.get(0)?,
-                count: row.get(1)?,
-            })
-        })
+        self.rows(sql, [artifact.0], |row| Ok(RoleCount { role: row.get(0)?, count: row.get(1)? }))
     }
 
     /// The artifacts that have this attribute.
@@ -254,11 +233,7 @@ impl<'s> Snapshot<'s> {
                      JOIN artifact t ON t.core = m.digest JOIN kind k ON k.id = t.kind
                     WHERE y.key = ?1 AND m.digest = ?2 AND r.relation IS NOT NULL AND m.artifact <> t.id
                     ORDER BY r.relation, m.artifact, m.place";
-        self.rows(
-            sql,
-            (artifact.core.0.key(), artifact.core.0.as_bytes()),
-            digest_edge,
-        )
+        self.rows(sql, (artifact.core.0.key(), artifact.core.0.as_bytes()), digest_edge)
     }
 
     /// The names by which an artifact refers to others, each with every artifact that has it. Those that nothing in the
@@ -322,10 +297,7 @@ impl StoredPayload {
     fn restore(self) -> std::result::Result<StoredMember, PayloadDefect> {
         let (encoding, stored) = self.payload.ok_or(PayloadDefect::Missing { blob: self.blob })?;
         let bytes = payload::restore(encoding, stored, self.size, self.blob)?;
-        Ok(StoredMember {
-            name: self.name,
-            bytes,
-        })
+        Ok(StoredMember { name: self.name, bytes })
     }
 }
 
@@ -334,12 +306,7 @@ fn time(row: &Row<'_>, index: usize) -> rusqlite::Result<DateTime<Utc>> {
 }
 
 fn artifact_row(row: &Row<'_>) -> rusqlite::Result<ArtifactRow> {
-    Ok(ArtifactRow {
-        id: row.get(0)?,
-        core: row.get(1)?,
-        kind: row.get(2)?,
-        added_at: time(row, 3)?,
-    })
+    Ok(ArtifactRow { id: row.get(0)?, core: row.get(1)?, kind: row.get(2)?, added_at: time(row, 3)? })
 }
 
 fn capture_row(row: &Row<'_>) -> rusqlite::Result<CaptureRow> {
@@ -376,10 +343,5 @@ fn digest_edge(row: &Row<'_>) -> rusqlite::Result<DigestEdge> {
 }
 
 fn name_edge(row: &Row<'_>) -> rusqlite::Result<NameEdge> {
-    Ok(NameEdge {
-        artifact: row.get(0)?,
-        relation: row.get(1)?,
-        handle: row.get(2)?,
-        target: row.get(3)?,
-    })
+    Ok(NameEdge { artifact: row.get(0)?, relation: row.get(1)?, handle: row.get(2)?, target: row.get(3)? })
 }

@@ -107,9 +107,9 @@ impl FromSql for ArtifactId {
 impl FromSql for Place {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
         match value {
-            ValueRef::Integer(index) => u32::try_from(index)
-                .map(Self::Index)
-                .map_err(|_| FromSqlError::OutOfRange(index)),
+            ValueRef::Integer(index) => {
+                u32::try_from(index).map(Self::Index).map_err(|_| FromSqlError::OutOfRange(index))
+            }
             other => String::column_result(other).map(Self::Pointer),
         }
     }

@@ -21,9 +21,7 @@ const STEPS: &[M<'static>] = &[M::up(include_str!("../../migrations/0001_vault.s
 
 /// Makes the file at `path` a vault of the current schema, if it is empty or a vault of an older one.
 pub(super) fn bring_up_to_date(path: &Path) -> Result<()> {
-    let mut connection = pool::manager(path)
-        .connect()
-        .map_err(|source| StoreError::of(path, source))?;
+    let mut connection = pool::manager(path).connect().map_err(|source| StoreError::of(path, source))?;
     apply(&mut connection, path, STEPS)
 }
 
@@ -33,20 +31,13 @@ fn apply(connection: &mut Connection, path: &Path, steps: &[M<'_>]) -> Result<()
     match state {
         State::Vault { version } if version == latest => return Ok(()),
         State::Vault { version } if version > latest => {
-            return Err(StoreError::Newer {
-                path: path.to_owned(),
-                found: version,
-                supported: latest,
-            });
+            return Err(StoreError::Newer { path: path.to_owned(), found: version, supported: latest });
         }
         State::Vault { version } => keep_copy(connection, path, version)?,
         State::Empty => begin(connection).map_err(|source| StoreError::of(path, source))?,
         State::Foreign => {
             let reason = "it is a database of another program".to_owned();
-            return Err(StoreError::NotAVault {
-                path: path.to_owned(),
-                reason,
-            });
+            return Err(StoreError::NotAVault { path: path.to_owned(), reason });
         }
     }
     connection.set_transaction_behavior(TransactionBehavior::Immediate);
@@ -57,10 +48,7 @@ fn apply(connection: &mut Connection, path: &Path, steps: &[M<'_>]) -> Result<()
             Ok(())
         }
         Err(rusqlite_migration::Error::RusqliteError { err, .. }) => Err(StoreError::of(path, err)),
-        Err(error) => Err(StoreError::Pool {
-            path: path.to_owned(),
-            message: error.to_string(),
-        }),
+        Err(error) => Err(StoreError::Pool { path: path.to_owned(), message: error.to_string() }),
     }
 }
 
@@ -112,25 +100,16 @@ fn keep_copy(connection: &Connection, path: &Path, version: i64) -> Result<()> {
     if copy.exists() {
         return Ok(());
     }
-    let failed = |source| StoreError::Io {
-        path: copy.clone(),
-        source,
-    };
+    let failed = |source| StoreError::Io { path: copy.clone(), source };
     // Under another name until it is complete: a crash must not leave half a copy behind that looks like one.
     let unfinished = copy.with_extension("unfinished");
     match std::fs::remove_file(&unfinished) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
         _ => pool::create_file(&unfinished)?,
     }
-    let name = unfinished
-        .to_str()
-        .ok_or_else(|| failed(ErrorKind::InvalidFilename.into()))?;
-    connection
-        .execute("VACUUM INTO ?1", [name])
-        .map_err(|source| StoreError::of(&copy, source))?;
-    std::fs::File::open(&unfinished)
-        .and_then(|file| file.sync_all())
-        .map_err(failed)?;
+    let name = unfinished.to_str().ok_or_else(|| failed(ErrorKind::InvalidFilename.into()))?;
+    connection.execute("VACUUM INTO ?1", [name]).map_err(|source| StoreError::of(&copy, source))?;
+    std::fs::File::open(&unfinished).and_then(|file| file.sync_all()).map_err(failed)?;
     std::fs::rename(&unfinished, &copy).map_err(failed)
 }
 
@@ -155,20 +134,12 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (path, mut connection) = fresh(&directory);
         apply(&mut connection, &path, STEPS).unwrap();
-        connection
-            .execute("INSERT INTO kind (name) VALUES ('old')", [])
-            .unwrap();
+        connection.execute("INSERT INTO kind (name) VALUES ('old')", []).unwrap();
         let steps = [STEPS, &[M::up("CREATE TABLE next (x)")]].concat();
         apply(&mut connection, &path, &steps).unwrap();
-        assert_eq!(
-            connection.query_row("SELECT count(*) FROM next", [], |row| row.get::<_, i64>(0)),
-            Ok(0)
-        );
+        assert_eq!(connection.query_row("SELECT count(*) FROM next", [], |row| row.get::<_, i64>(0)), Ok(0));
         let copy = pool::manager(&copy_path(&path, 1)).connect().unwrap();
-        assert_eq!(
-            copy.query_row("SELECT name FROM kind", [], |row| row.get(0)),
-            Ok("old".to_owned())
-        );
+        assert_eq!(copy.query_row("SELECT name FROM kind", [], |row| row.get(0)), Ok("old".to_owned()));
         assert!(copy.execute("SELECT count(*) FROM next", []).is_err());
     }
 
@@ -179,10 +150,7 @@ mod tests {
         let steps = [STEPS, &[M::up("CREATE TABLE next (x)")]].concat();
         apply(&mut connection, &path, &steps).unwrap();
         let message = apply(&mut connection, &path, STEPS).unwrap_err().to_string();
-        assert!(
-            message.contains("schema version 2") && message.contains("up to 1"),
-            "{message}"
-        );
+        assert!(message.contains("schema version 2") && message.contains("up to 1"), "{message}");
     }
 
     #[test]
@@ -190,9 +158,6 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (path, mut connection) = fresh(&directory);
         connection.execute_batch("CREATE TABLE theirs (x)").unwrap();
-        assert!(matches!(
-            apply(&mut connection, &path, STEPS),
-            Err(StoreError::NotAVault { .. })
-        ));
+        assert!(matches!(apply(&mut connection, &path, STEPS), Err(StoreError::NotAVault { .. })));
     }
 }

@@ -98,11 +98,7 @@ impl<'t> Writer<'t> {
             .query_row([capture.0.as_bytes()], |row| row.get(0))
             .optional()?;
         if known.is_some() {
-            return Ok(Put {
-                core,
-                capture,
-                outcome: PutOutcome::Present,
-            });
+            return Ok(Put { core, capture, outcome: PutOutcome::Present });
         }
         let kind = self.kind(admitted.kind())?;
         let (artifact, outcome) = self.artifact(core, kind)?;
@@ -116,11 +112,7 @@ impl<'t> Writer<'t> {
             size: admitted.size(),
         };
         self.journal.append(self.transaction, &entry)?;
-        Ok(Put {
-            core,
-            capture,
-            outcome,
-        })
+        Ok(Put { core, capture, outcome })
     }
 
     fn kind(&mut self, kind: Kind) -> rusqlite::Result<i64> {
@@ -192,11 +184,7 @@ impl<'t> Writer<'t> {
             .prepare_cached("INSERT INTO blob (digest, size) VALUES (?1, ?2)")?
             .execute((digest.as_bytes(), member.bytes().len()))?;
         let id = self.transaction.last_insert_rowid();
-        let bytes = if payload.compressed.is_empty() {
-            member.bytes()
-        } else {
-            &payload.compressed
-        };
+        let bytes = if payload.compressed.is_empty() { member.bytes() } else { &payload.compressed };
         self.transaction
             .prepare_cached("INSERT INTO payload (blob, encoding, bytes) VALUES (?1, ?2, ?3)")?
             .execute((id, payload.encoding, bytes))?;
@@ -213,8 +201,7 @@ impl<'t> Writer<'t> {
                     "INSERT OR IGNORE INTO mention (artifact, role, place, digest) VALUES (?1, ?2, ?3, ?4)",
                 )?
                 .execute((artifact, role, &mention.place, mention.digest.as_bytes()))?;
-            self.keys
-                .push((mention.digest.key(), artifact, role, mention.place.clone()));
+            self.keys.push((mention.digest.key(), artifact, role, mention.place.clone()));
         }
         for attribute in &draft.attributes {
             self.transaction

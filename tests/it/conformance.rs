@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use runvault::artifact::{AdmitOptions, Admitted, SigningKey};
+use runvault::canonical::reader::Limits;
 use runvault::kinds;
 use runvault::verify::{Report, Severity};
 use serde::Deserialize;
@@ -24,7 +25,8 @@ struct Finding {
 
 #[derive(Deserialize)]
 struct Case {
-    case: String,
+    #[serde(rename = "case")]
+    name: String,
     kind: String,
     verdict: Verdict,
     core_hash: Option<String>,
@@ -48,9 +50,7 @@ pub(crate) fn corpus() -> PathBuf {
 
 fn cases() -> Vec<Case> {
     let text = std::fs::read_to_string(corpus().join("expected.jsonl")).unwrap();
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// The rules that a class of the corpus stands for, by the table in `docs/formats.md`.
@@ -82,129 +82,77 @@ fn rules_of_class(kind: &str, class: &str) -> &'static [&'static str] {
 
 fn admit(case: &Case) -> Result<Admitted, Report> {
     let options = AdmitOptions {
-        signing_key: case
-            .signing_key
-            .as_deref()
-            .map(|key| SigningKey::new(key).unwrap()),
+        signing_key: case.signing_key.as_deref().map(|key| SigningKey::new(key).unwrap()),
         ..AdmitOptions::default()
     };
-    let document = std::fs::read(corpus().join(&case.case)).unwrap();
+    let document = std::fs::read(corpus().join(&case.name)).unwrap();
     kinds::named(&case.kind).unwrap().admit(document, &options)
 }
 
 fn found(report: &Report, severity: Severity) -> Vec<(String, String)> {
-    let of_severity = report
-        .violations()
-        .iter()
-        .filter(|violation| violation.severity == severity);
-    of_severity
-        .map(|violation| (violation.rule_id.to_string(), violation.path.clone()))
-        .collect()
+    let of_severity = report.violations().iter().filter(|violation| violation.severity == severity);
+    of_severity.map(|violation| (violation.rule_id.to_string(), violation.path.clone())).collect()
 }
 
 fn check_rejected(case: &Case, report: &Report) {
     let errors = found(report, Severity::Error);
-    assert!(!errors.is_empty(), "{}", case.case);
-    let expected: Vec<_> = case
-        .violations
-        .iter()
-        .map(|v| (v.rule_id.clone(), v.path.clone()))
-        .collect();
+    assert!(!errors.is_empty(), "{}", case.name);
+    let expected: Vec<_> = case.violations.iter().map(|v| (v.rule_id.clone(), v.path.clone())).collect();
     if expected == [("PARSE".to_owned(), String::new())] {
-        assert!(
-            errors.iter().all(|(rule, _)| rule.starts_with("DOC")),
-            "{}: {errors:?}",
-            case.case
-        );
+        assert!(errors.iter().all(|(rule, _)| rule.starts_with("DOC")), "{}: {errors:?}", case.name);
     } else if !expected.is_empty() {
-        assert_eq!(errors, expected, "{}: {report:?}", case.case);
+        assert_eq!(errors, expected, "{}: {report:?}", case.name);
     } else {
         // The class names one broken rule; nothing may be reported beyond it and those listed in `also`. A document
         // of the wrong shape breaks others as well, such as the hashes of what is missing.
         let classes = case.class.iter().chain(&case.also);
-        let allowed: Vec<&str> = classes
-            .flat_map(|class| rules_of_class(&case.kind, class))
-            .copied()
-            .collect();
+        let allowed: Vec<&str> =
+            classes.flat_map(|class| rules_of_class(&case.kind, class)).copied().collect();
         let named = rules_of_class(&case.kind, case.class.as_deref().unwrap());
-        assert!(
-            errors.iter().any(|(rule, _)| named.contains(&rule.as_str())),
-            "{}: {report:?}",
-            case.case
-        );
+        assert!(errors.iter().any(|(rule, _)| named.contains(&rule.as_str())), "{}: {report:?}", case.name);
         let wrong_shape = case.class.as_deref() == Some("schema");
         let expected = |rule: &str| wrong_shape || allowed.contains(&rule);
-        assert!(
-            errors.iter().all(|(rule, _)| expected(rule)),
-            "{}: {report:?}",
-            case.case
-        );
+        assert!(errors.iter().all(|(rule, _)| expected(rule)), "{}: {report:?}", case.name);
     }
     if case.upstream_throws {
-        assert_eq!(
-            errors,
-            [("SCHEMA".to_owned(), "$.interactions[0]".to_owned())],
-            "{}",
-            case.case
-        );
+        assert_eq!(errors, [("SCHEMA".to_owned(), "$.interactions[0]".to_owned())], "{}", case.name);
     }
 }
 
 #[test]
 fn verdicts_hashes_and_violations() {
     let mut cores: HashMap<String, String> = HashMap::new();
-    let cases: Vec<Case> = cases()
-        .into_iter()
-        .filter(|case| kinds::named(&case.kind).is_some())
-        .collect();
+    let cases: Vec<Case> = cases().into_iter().filter(|case| kinds::named(&case.kind).is_some()).collect();
     assert!(cases.len() > 200, "the corpus is not there");
     for case in &cases {
         match (&case.verdict, admit(case)) {
             (Verdict::Accept, Ok(admitted)) => {
-                assert_eq!(Some(admitted.core().to_string()), case.core_hash, "{}", case.case);
+                assert_eq!(Some(admitted.core().to_string()), case.core_hash, "{}", case.name);
                 let warnings = found(admitted.report(), Severity::Warning);
                 for expected in &case.warnings {
                     let expected = (expected.rule_id.clone(), expected.path.clone());
-                    assert!(warnings.contains(&expected), "{}: {warnings:?}", case.case);
+                    assert!(warnings.contains(&expected), "{}: {warnings:?}", case.name);
                 }
                 let of_traces = |(rule, _): &&(String, String)| rule == "TR9";
                 let others = warnings.len() - warnings.iter().filter(of_traces).count();
-                assert_eq!(others, case.warnings.len(), "{}: {warnings:?}", case.case);
+                assert_eq!(others, case.warnings.len(), "{}: {warnings:?}", case.name);
                 let mut core = Vec::new();
                 let document = admitted.members()[0].bytes();
-                admitted
-                    .kind()
-                    .write_core(document, &Default::default(), &mut core)
-                    .unwrap();
-                assert_eq!(
-                    runvault::digest::Digest::of(&core),
-                    admitted.core().0,
-                    "{}",
-                    case.case
-                );
-                cores.insert(case.case.clone(), admitted.core().to_string());
+                admitted.kind().write_core(document, &Limits::default(), &mut core).unwrap();
+                assert_eq!(runvault::digest::Digest::of(&core), admitted.core().0, "{}", case.name);
+                cores.insert(case.name.clone(), admitted.core().to_string());
             }
             (Verdict::Reject, Err(report)) => check_rejected(case, &report),
-            (Verdict::Accept, Err(report)) => panic!("{} was refused: {report:?}", case.case),
-            (Verdict::Reject, Ok(_)) => panic!("{} was accepted", case.case),
+            (Verdict::Accept, Err(report)) => panic!("{} was refused: {report:?}", case.name),
+            (Verdict::Reject, Ok(_)) => panic!("{} was accepted", case.name),
         }
     }
     for case in &cases {
         if let Some(other) = &case.same_as {
-            assert_eq!(
-                cores.get(&case.case),
-                cores.get(other),
-                "{} and {other}",
-                case.case
-            );
+            assert_eq!(cores.get(&case.name), cores.get(other), "{} and {other}", case.name);
         }
         if let Some(other) = &case.differs_from {
-            assert_ne!(
-                cores.get(&case.case),
-                cores.get(other),
-                "{} and {other}",
-                case.case
-            );
+            assert_ne!(cores.get(&case.name), cores.get(other), "{} and {other}", case.name);
         }
     }
 }

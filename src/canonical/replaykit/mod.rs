@@ -26,25 +26,11 @@ pub const VOLATILE_NAMES: [&str; 10] = [
     "pid",
 ];
 
-const PATH_NAMES: [&str; 8] = [
-    "path",
-    "file",
-    "filepath",
-    "file_path",
-    "cwd",
-    "dir",
-    "directory",
-    "working_directory",
-];
+const PATH_NAMES: [&str; 8] =
+    ["path", "file", "filepath", "file_path", "cwd", "dir", "directory", "working_directory"];
 const PATH_ENDINGS: [&str; 2] = ["_path", "_dir"];
-const TIMESTAMP_NAMES: [&str; 6] = [
-    "timestamp",
-    "created_at",
-    "updated_at",
-    "started_at",
-    "ended_at",
-    "captured_at",
-];
+const TIMESTAMP_NAMES: [&str; 6] =
+    ["timestamp", "created_at", "updated_at", "started_at", "ended_at", "captured_at"];
 const UNORDERED_NAMES: [&str; 3] = ["tags", "labels", "capabilities"];
 
 /// What happens to members that differ between identical runs.
@@ -82,20 +68,11 @@ pub enum Defect {
 /// # Errors
 /// Everything that has no canonical form, in the order of the canonical text.
 pub fn object(members: &[(&str, &Value<'_>)], volatile: Volatile) -> Result<Vec<u8>, Vec<Uncanonical>> {
-    let mut writer = Writer {
-        volatile,
-        out: Vec::new(),
-        place: Vec::new(),
-        defects: Vec::new(),
-    };
+    let mut writer = Writer { volatile, out: Vec::new(), place: Vec::new(), defects: Vec::new() };
     let mut members = members.to_vec();
     members.sort_unstable_by_key(|(key, _)| *key);
     writer.members(&members);
-    if writer.defects.is_empty() {
-        Ok(writer.out)
-    } else {
-        Err(writer.defects)
-    }
+    if writer.defects.is_empty() { Ok(writer.out) } else { Err(writer.defects) }
 }
 
 struct Writer<'v> {
@@ -189,10 +166,7 @@ impl<'v> Writer<'v> {
     }
 
     fn defect(&mut self, defect: Defect) {
-        self.defects.push(Uncanonical {
-            pointer: pointer::of(&self.place),
-            defect,
-        });
+        self.defects.push(Uncanonical { pointer: pointer::of(&self.place), defect });
     }
 }
 
@@ -256,10 +230,7 @@ mod tests {
             "sha256:54e974222113044e58b71661eb29a69d4061a148a17c203097a41e3dceef0b81"
         );
         let dropped = canonical(text, Volatile::Dropped).unwrap();
-        assert!(
-            dropped.contains(r#""in":{},"n""#) && !dropped.contains("latency"),
-            "{dropped}"
-        );
+        assert!(dropped.contains(r#""in":{},"n""#) && !dropped.contains("latency"), "{dropped}");
     }
 
     #[test]

@@ -20,9 +20,7 @@ pub(super) struct KeyFields {
 
 impl Default for KeyFields {
     fn default() -> Self {
-        Self {
-            comparisons_left: MAX_COMPARISONS,
-        }
+        Self { comparisons_left: MAX_COMPARISONS }
     }
 }
 
@@ -88,10 +86,7 @@ mod tests {
             assert_eq!(KeyFields::default().look_up(field, &schema), presence, "{field}");
         }
         let says_nothing = reader::read(b"{\"type\": \"object\"}", &Limits::default()).unwrap();
-        assert_eq!(
-            KeyFields::default().look_up("id", &says_nothing),
-            Presence::Unknown
-        );
+        assert_eq!(KeyFields::default().look_up("id", &says_nothing), Presence::Unknown);
     }
 
     #[test]

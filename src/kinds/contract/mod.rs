@@ -71,9 +71,7 @@ fn report(error: &ReadError, findings: &mut Findings) {
         document::report(error, findings);
     } else {
         let rule = document::rule_of(error.defect).id;
-        findings
-            .of(rules::SCHEMA)
-            .add("", format!("{error} (rule {rule})"));
+        findings.of(rules::SCHEMA).add("", format!("{error} (rule {rule})"));
     }
 }
 
@@ -93,20 +91,12 @@ impl<'v> View<'v> {
         let core = Core::of(root)?;
         let (io_refs, effects) = (core.io_refs.as_array()?, core.effects.as_array()?);
         let named = |value: &'v Value<'v>, name: &str| value.get(name).and_then(Value::as_str);
-        let declared = io_refs
-            .iter()
-            .filter_map(|io_ref| Some((named(io_ref, "ref")?, io_ref)));
+        let declared = io_refs.iter().filter_map(|io_ref| Some((named(io_ref, "ref")?, io_ref)));
         let mut effect_names = HashMap::new();
         for name in effects.iter().filter_map(|effect| named(effect, "name")) {
             *effect_names.entry(name).or_default() += 1;
         }
-        Some(Self {
-            core,
-            io_refs,
-            effects,
-            declared: declared.collect(),
-            effect_names,
-        })
+        Some(Self { core, io_refs, effects, declared: declared.collect(), effect_names })
     }
 }
 
@@ -119,10 +109,7 @@ struct Core<'v> {
 
 impl<'v> Core<'v> {
     fn of(root: &'v Value<'v>) -> Option<Self> {
-        Some(Self {
-            effects: root.get("effects")?,
-            io_refs: root.get("io_refs")?,
-        })
+        Some(Self { effects: root.get("effects")?, io_refs: root.get("io_refs")? })
     }
 }
 
@@ -133,11 +120,7 @@ fn describe(root: &Value<'_>, view: &View<'_>) -> Draft {
     let mut draft = Draft::new(CoreHash(hasher.finish()));
     collect_references(root, "", &[], &mut draft.mentions);
     let text = |value: &Value<'_>, name: &str| {
-        value
-            .get(name)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned()
+        value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
     };
     for io_ref in view.io_refs {
         let name = text(io_ref, "ref");

@@ -34,11 +34,7 @@ pub(super) fn read<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Value<'a>, Re
 /// something else further on, it is YAML.
 fn more_telling(json: ReadError, yaml: ReadError) -> ReadError {
     let further = (yaml.line, yaml.column) > (json.line, json.column);
-    if further && yaml.defect != Defect::Syntax {
-        yaml
-    } else {
-        json
-    }
+    if further && yaml.defect != Defect::Syntax { yaml } else { json }
 }
 
 #[cfg(test)]
@@ -53,14 +49,8 @@ mod tests {
     #[test]
     fn what_is_json_is_held_to_json() {
         for (text, expected) in [
-            (
-                "{\"a\": 1} x",
-                "Syntax: line 1 column 10: the document ends before this; remove what follows",
-            ),
-            (
-                "{\"a\": [1, 2",
-                "Syntax: line 1 column 12: expected \",\" or \"]\", found the end of the text",
-            ),
+            ("{\"a\": 1} x", "Syntax: line 1 column 10: the document ends before this; remove what follows"),
+            ("{\"a\": [1, 2", "Syntax: line 1 column 12: expected \",\" or \"]\", found the end of the text"),
             (
                 "{\"a\": 1, \"\\u0061\": 2}",
                 "DuplicateKey: line 1 column 10: the object already has a member named \"a\"",
@@ -69,10 +59,7 @@ mod tests {
                 "{\"a\": \"\\ud83d\"}",
                 "Surrogate: line 1 column 8: \\ud83d is an unpaired surrogate, not a character",
             ),
-            (
-                "{\"a\": NaN}",
-                "Number: line 1 column 7: NaN is not a JSON number",
-            ),
+            ("{\"a\": NaN}", "Number: line 1 column 7: NaN is not a JSON number"),
             (
                 "\u{feff} {\"a\": 1}",
                 "Encoding: line 1 column 1: a byte order mark is allowed before YAML, not before JSON; remove it",
@@ -88,13 +75,8 @@ mod tests {
 
     #[test]
     fn flow_mappings_are_yaml() {
-        for text in [
-            "{a: b}",
-            "\u{feff}{'a': b}",
-            "\n{\"a\": b,}",
-            "{\"a\": \"b\"} # c",
-            "--- {a: b}\n...\n",
-        ] {
+        for text in ["{a: b}", "\u{feff}{'a': b}", "\n{\"a\": b,}", "{\"a\": \"b\"} # c", "--- {a: b}\n...\n"]
+        {
             let value = read(text.as_bytes(), &Limits::default()).unwrap();
             assert_eq!(value.get("a").and_then(Value::as_str), Some("b"), "{text}");
         }
@@ -103,14 +85,8 @@ mod tests {
             "DuplicateKey: line 1 column 8: the mapping already has a key \"a\""
         );
         let bomb = "{a: &a [x, x], b: &b [*a, *a], c: [*b, *b]}";
-        let limits = Limits {
-            values: 20,
-            ..Limits::default()
-        };
-        assert_eq!(
-            read(bomb.as_bytes(), &limits).unwrap_err().defect,
-            Defect::TooLarge
-        );
+        let limits = Limits { values: 20, ..Limits::default() };
+        assert_eq!(read(bomb.as_bytes(), &limits).unwrap_err().defect, Defect::TooLarge);
         assert!(refused("{a: b").starts_with("Syntax: line 1 column 2: expected a member name"));
     }
 }

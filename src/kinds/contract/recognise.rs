@@ -12,11 +12,7 @@ pub(super) fn is_contract(text: &str, names: &[Cow<'_, str>]) -> bool {
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let Some(text) = content(text) else { return false };
-    if text.starts_with('{') {
-        in_flow_mapping(text)
-    } else {
-        in_block_mapping(text)
-    }
+    if text.starts_with('{') { in_flow_mapping(text) } else { in_block_mapping(text) }
 }
 
 /// `text` from where its first node begins: after blank lines, comments, directives and document markers.
@@ -92,10 +88,9 @@ fn in_flow_mapping(text: &str) -> bool {
         rest = match character {
             '"' => after_quoted(after, '"'),
             '\'' if matches!(mark, '{' | '[' | ',' | ':') => after_quoted(after, '\''),
-            '#' if before.is_whitespace() => after
-                .find('\n')
-                .and_then(|end| after.get(end..))
-                .unwrap_or_default(),
+            '#' if before.is_whitespace() => {
+                after.find('\n').and_then(|end| after.get(end..)).unwrap_or_default()
+            }
             _ => after,
         };
         match character {
@@ -122,10 +117,7 @@ fn begins_with_member(text: &str) -> bool {
     let unquoted = text.strip_prefix(['"', '\'']).unwrap_or(text);
     MEMBERS.iter().any(|member| {
         let rest = unquoted.strip_prefix(member).unwrap_or_default();
-        rest.strip_prefix(['"', '\''])
-            .unwrap_or(rest)
-            .trim_start()
-            .starts_with(':')
+        rest.strip_prefix(['"', '\'']).unwrap_or(rest).trim_start().starts_with(':')
     })
 }
 

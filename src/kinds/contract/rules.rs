@@ -8,17 +8,10 @@ use crate::canonical::reader::excerpt;
 use crate::verify::{Finder, Rule, RuleInfo, Severity};
 
 /// The types that JSON Schema knows.
-const SCHEMA_TYPES: [&str; 7] = [
-    "null", "boolean", "object", "array", "number", "string", "integer",
-];
+const SCHEMA_TYPES: [&str; 7] = ["null", "boolean", "object", "array", "number", "string", "integer"];
 
 const fn info(id: &'static str, severity: Severity, summary: &'static str, why: &'static str) -> RuleInfo {
-    RuleInfo {
-        id,
-        severity,
-        summary,
-        why,
-    }
+    RuleInfo { id, severity, summary, why }
 }
 
 /// Also broken by documents that cannot be read at all.
@@ -36,10 +29,7 @@ type ShapeCheck = fn(&Value<'_>, &mut Finder<'_>);
 type ContentCheck = fn(&View<'_>, &mut Finder<'_>);
 
 /// Applied to the root. If this is broken, the rest is not looked at.
-pub(super) static SHAPE: [Rule<ShapeCheck>; 1] = [Rule {
-    info: SCHEMA,
-    check: shape::check,
-}];
+pub(super) static SHAPE: [Rule<ShapeCheck>; 1] = [Rule { info: SCHEMA, check: shape::check }];
 
 /// Applied to contracts of the right shape, all of them.
 pub(super) static CONTENT: [Rule<ContentCheck>; 5] = [
@@ -132,10 +122,7 @@ fn closure(contract: &View<'_>, found: &mut Finder<'_>) {
         let message = if names_itself {
             "is the effect itself; it must be another effect or a declared ref".to_owned()
         } else {
-            format!(
-                "{} is neither another effect nor a declared ref",
-                excerpt(rollback)
-            )
+            format!("{} is neither another effect nor a declared ref", excerpt(rollback))
         };
         found.add(format!("/effects/{index}/rollback"), message);
     }
@@ -149,11 +136,7 @@ fn schemas(contract: &View<'_>, found: &mut Finder<'_>) {
             continue;
         };
         let rows: [(&str, &str, Fits); 4] = [
-            (
-                "type",
-                "a JSON Schema type or a list of them that is not empty",
-                is_type,
-            ),
+            ("type", "a JSON Schema type or a list of them that is not empty", is_type),
             ("properties", "an object", |value| value.as_object().is_some()),
             ("required", "a list of strings", |value| {
                 all_elements(value, |element| element.as_str().is_some())
@@ -162,13 +145,8 @@ fn schemas(contract: &View<'_>, found: &mut Finder<'_>) {
         ];
         for (name, wanted, fits) in rows {
             if let Some(value) = schema.get(name).filter(|value| !fits(value)) {
-                let is = value
-                    .as_filled_str()
-                    .map_or_else(|| value.sort().to_owned(), excerpt);
-                found.add(
-                    format!("/io_refs/{index}/schema/{name}"),
-                    format!("must be {wanted}, is {is}"),
-                );
+                let is = value.as_filled_str().map_or_else(|| value.sort().to_owned(), excerpt);
+                found.add(format!("/io_refs/{index}/schema/{name}"), format!("must be {wanted}, is {is}"));
             }
         }
     }
@@ -184,19 +162,12 @@ fn all_elements(value: &Value<'_>, fits: impl Fn(&Value<'_>) -> bool) -> bool {
 }
 
 fn explicitness(contract: &View<'_>, found: &mut Finder<'_>) {
-    let targets: HashSet<&str> = contract
-        .effects
-        .iter()
-        .map(|effect| text(effect, "target"))
-        .collect();
+    let targets: HashSet<&str> = contract.effects.iter().map(|effect| text(effect, "target")).collect();
     for (index, io_ref) in contract.io_refs.iter().enumerate() {
         let name = text(io_ref, "ref");
         if is_written(io_ref) && !targets.contains(name) {
             let mode = text(io_ref, "mode");
-            let message = format!(
-                "{} has mode {mode}, but no effect has it as target",
-                excerpt(name)
-            );
+            let message = format!("{} has mode {mode}, but no effect has it as target", excerpt(name));
             found.add(format!("/io_refs/{index}"), message);
         }
     }

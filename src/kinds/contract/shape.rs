@@ -17,10 +17,7 @@ const MAX_INTEGER: u64 = (1 << 53) - 1;
 /// Checks the whole document.
 pub(super) fn check(root: &Value<'_>, found: &mut Finder<'_>) {
     if root.as_object().is_none() {
-        let message = format!(
-            "a contract is an object with io_refs and effects, this is {}",
-            root.sort()
-        );
+        let message = format!("a contract is an object with io_refs and effects, this is {}", root.sort());
         found.add("", message);
         return;
     }
@@ -59,9 +56,7 @@ fn check_ref(io_ref: &Value<'_>, at: String, found: &mut Finder<'_>) {
     members.required("schema", "a path or an object", |schema| {
         is_filled(schema) || schema.as_object().is_some()
     });
-    members.required("required", "true or false", |required| {
-        matches!(required, Value::Bool(_))
-    });
+    members.required("required", "true or false", |required| matches!(required, Value::Bool(_)));
     members.required_choice("mode", &MODES);
 }
 
@@ -108,11 +103,7 @@ impl<'v, 'f, 'r> Members<'v, 'f, 'r> {
             found.add(at, format!("must be an object, is {}", value.sort()));
             return None;
         }
-        Some(Self {
-            object: value,
-            at,
-            found,
-        })
+        Some(Self { object: value, at, found })
     }
 
     /// The members of the object `name`, if it is there and not null.
@@ -123,10 +114,7 @@ impl<'v, 'f, 'r> Members<'v, 'f, 'r> {
 
     fn required(&mut self, name: &str, wanted: &str, fits: impl Fn(&Value<'_>) -> bool) {
         if self.object.get(name).is_none() {
-            self.found.add(
-                format!("{}/{name}", self.at),
-                format!("missing; it must be {wanted}"),
-            );
+            self.found.add(format!("{}/{name}", self.at), format!("missing; it must be {wanted}"));
         }
         self.optional(name, wanted, fits);
     }
@@ -137,10 +125,7 @@ impl<'v, 'f, 'r> Members<'v, 'f, 'r> {
                 Some(text) => excerpt(text),
                 None => value.sort().to_owned(),
             };
-            self.found.add(
-                format!("{}/{name}", self.at),
-                format!("must be {wanted}, is {is}"),
-            );
+            self.found.add(format!("{}/{name}", self.at), format!("must be {wanted}, is {is}"));
         }
     }
 
@@ -150,21 +135,13 @@ impl<'v, 'f, 'r> Members<'v, 'f, 'r> {
 
     /// Null counts as absent.
     fn optional_choice(&mut self, name: &str, choices: &[&str]) {
-        self.optional(name, &choices.join(" or "), |value| {
-            value.is_null() || is_one_of(value, choices)
-        });
+        self.optional(name, &choices.join(" or "), |value| value.is_null() || is_one_of(value, choices));
     }
 
     /// Null counts as absent.
     fn optional_strings(&mut self, name: &str) {
-        self.optional(name, "a list of strings", |value| {
-            value.is_null() || value.as_array().is_some()
-        });
-        let elements = self
-            .object
-            .get(name)
-            .and_then(Value::as_array)
-            .unwrap_or_default();
+        self.optional(name, "a list of strings", |value| value.is_null() || value.as_array().is_some());
+        let elements = self.object.get(name).and_then(Value::as_array).unwrap_or_default();
         for (index, element) in elements.iter().enumerate() {
             if !is_string(element) {
                 let message = format!("must be a string, is {}", element.sort());
@@ -180,11 +157,8 @@ fn is_one_of(value: &Value<'_>, choices: &[&str]) -> bool {
 
 fn check_numbers(root: &Value<'_>, found: &mut Finder<'_>) {
     for (name, member) in root.as_object().into_iter().flat_map(Object::iter) {
-        let mut numbers = Numbers {
-            hashed: matches!(name, "io_refs" | "effects"),
-            at: String::new(),
-            found: &mut *found,
-        };
+        let mut numbers =
+            Numbers { hashed: matches!(name, "io_refs" | "effects"), at: String::new(), found: &mut *found };
         numbers.visit_at(member, |at| pointer::push(at, name));
     }
 }
@@ -229,9 +203,7 @@ impl Numbers<'_, '_> {
         if !number.as_f64().is_finite() {
             return Some("is infinite or NaN; no number that can be hashed is");
         }
-        let exact = number
-            .as_i64()
-            .is_some_and(|integer| integer.unsigned_abs() <= MAX_INTEGER);
+        let exact = number.as_i64().is_some_and(|integer| integer.unsigned_abs() <= MAX_INTEGER);
         (self.hashed && number.is_integer() && !exact)
             .then_some("is an integer beyond 2^53 - 1, which RFC 8785 cannot carry; write it as a string")
     }

@@ -16,9 +16,7 @@ fn admit(document: impl Into<Vec<u8>>) -> Result<Admitted, Report> {
 /// The rule and the path of each violation.
 fn found(report: &Report) -> Vec<String> {
     let violations = report.violations().iter();
-    violations
-        .map(|violation| format!("{} {}", violation.rule_id, violation.path))
-        .collect()
+    violations.map(|violation| format!("{} {}", violation.rule_id, violation.path)).collect()
 }
 
 fn refused(document: &str) -> Vec<String> {
@@ -66,9 +64,8 @@ fn the_core_is_pinned() {
     assert_eq!(found(admitted.report()), ["IC5 /effects/0/evidence"]);
     let draft = admitted.draft();
     let attributes = draft.attributes.iter();
-    let attributes: Vec<String> = attributes
-        .map(|attribute| format!("{}={}", attribute.name, attribute.value))
-        .collect();
+    let attributes: Vec<String> =
+        attributes.map(|attribute| format!("{}={}", attribute.name, attribute.value)).collect();
     assert_eq!(
         attributes,
         [
@@ -92,9 +89,7 @@ fn the_core_is_pinned() {
 fn what_cannot_be_read_breaks_the_schema_and_our_limits_are_named() {
     let message = |document: &[u8]| {
         let report = admit(document).unwrap_err();
-        let [violation] = report.violations() else {
-            panic!("{report:?}")
-        };
+        let [violation] = report.violations() else { panic!("{report:?}") };
         format!("{} {:?} {}", violation.rule_id, violation.path, violation.message)
     };
     for (document, expected) in [
@@ -102,10 +97,7 @@ fn what_cannot_be_read_breaks_the_schema_and_our_limits_are_named() {
             &b"io_refs: \xff"[..],
             "SCHEMA \"\" line 1 column 10: byte 0xff is not valid UTF-8 here (rule DOC1)",
         ),
-        (
-            b"",
-            "SCHEMA \"\" line 1 column 1: there is no document (rule DOC2)",
-        ),
+        (b"", "SCHEMA \"\" line 1 column 1: there is no document (rule DOC2)"),
         (
             b"io_refs:\n- ref: a\n  ref: b",
             "SCHEMA \"\" line 3 column 3: the mapping already has a key \"ref\" (rule DOC3)",
@@ -114,14 +106,8 @@ fn what_cannot_be_read_breaks_the_schema_and_our_limits_are_named() {
             b"{\"io_refs\": \"\\ud83d\"}",
             "SCHEMA \"\" line 1 column 14: \\ud83d is an unpaired surrogate, not a character (rule DOC7)",
         ),
-        (
-            b"- a",
-            "SCHEMA \"\" a contract is an object with io_refs and effects, this is an array",
-        ),
-        (
-            b"{\"io_refs\": [}",
-            "SCHEMA \"\" line 1 column 14: expected a value, found '}' (rule DOC2)",
-        ),
+        (b"- a", "SCHEMA \"\" a contract is an object with io_refs and effects, this is an array"),
+        (b"{\"io_refs\": [}", "SCHEMA \"\" line 1 column 14: expected a value, found '}' (rule DOC2)"),
     ] {
         assert_eq!(message(document), expected);
     }
@@ -131,17 +117,9 @@ fn what_cannot_be_read_breaks_the_schema_and_our_limits_are_named() {
         refused(&format!("io_refs: {}", "[".repeat(200) + &"]".repeat(200))),
         ["DOC4 line 1 column 137"]
     );
-    let limits = Limits {
-        bytes: 3,
-        ..Limits::default()
-    };
-    let options = AdmitOptions {
-        limits,
-        ..AdmitOptions::default()
-    };
-    let report = Kind::of::<Contract>()
-        .admit(b"a: b".to_vec(), &options)
-        .unwrap_err();
+    let limits = Limits { bytes: 3, ..Limits::default() };
+    let options = AdmitOptions { limits, ..AdmitOptions::default() };
+    let report = Kind::of::<Contract>().admit(b"a: b".to_vec(), &options).unwrap_err();
     assert_eq!(found(&report), ["DOC5 line 1 column 1"]);
 }
 
@@ -189,10 +167,7 @@ fn numbers_without_a_canonical_form_are_found_where_they_stand() {
         "SCHEMA /other/0",
     ];
     assert_eq!(refused(&format!("{text}{big}")), wanted);
-    assert_eq!(
-        refused("{\"io_refs\": [], \"effects\": [], \"x\": -1e999}"),
-        ["SCHEMA /x"]
-    );
+    assert_eq!(refused("{\"io_refs\": [], \"effects\": [], \"x\": -1e999}"), ["SCHEMA /x"]);
 }
 
 #[test]
@@ -210,9 +185,7 @@ fn rollbacks_name_another_effect_or_a_ref() {
         let [first, second] = names;
         let effects = json!([{"name": first, "rollback": rollback}, {"name": second}]);
         let outcome = admit(contract(&refs, &effects));
-        let violations = outcome
-            .as_ref()
-            .map_or_else(found, |admitted| found(admitted.report()));
+        let violations = outcome.as_ref().map_or_else(found, |admitted| found(admitted.report()));
         let expected: &[&str] = if good { &[] } else { &["IC1 /effects/0/rollback"] };
         assert_eq!(violations, expected, "{names:?} {rollback}");
     }
@@ -239,9 +212,7 @@ fn inline_schemas_are_checked_at_the_top() {
         ),
     ] {
         let outcome = admit(contract(&json!([{"ref": "r", "schema": schema}]), &json!([])));
-        let violations = outcome
-            .as_ref()
-            .map_or_else(found, |admitted| found(admitted.report()));
+        let violations = outcome.as_ref().map_or_else(found, |admitted| found(admitted.report()));
         assert_eq!(violations, wanted, "{schema}");
     }
 }
@@ -253,29 +224,13 @@ fn idempotency_depends_on_mode_and_type() {
         ("write", json!("absent"), &["IC4 /effects/0/idempotency"][..]),
         ("mutate", json!(null), &["IC4 /effects/0/idempotency"]),
         ("write", json!({}), &["IC4 /effects/0/idempotency/type"]),
-        (
-            "write",
-            json!({"type": null}),
-            &["IC4 /effects/0/idempotency/type"],
-        ),
+        ("write", json!({"type": null}), &["IC4 /effects/0/idempotency/type"]),
         ("write", json!({"type": "reentrant"}), &[]),
         ("read", json!("absent"), &[]),
         ("read", json!({}), &[]),
-        (
-            "read",
-            json!({"type": "keyed"}),
-            &["IC4 /effects/0/idempotency/key_fields"],
-        ),
-        (
-            "read",
-            json!({"type": "keyed", "key_fields": null}),
-            &["IC4 /effects/0/idempotency/key_fields"],
-        ),
-        (
-            "write",
-            json!({"type": "keyed", "key_fields": []}),
-            &["IC4 /effects/0/idempotency/key_fields"],
-        ),
+        ("read", json!({"type": "keyed"}), &["IC4 /effects/0/idempotency/key_fields"]),
+        ("read", json!({"type": "keyed", "key_fields": null}), &["IC4 /effects/0/idempotency/key_fields"]),
+        ("write", json!({"type": "keyed", "key_fields": []}), &["IC4 /effects/0/idempotency/key_fields"]),
         (
             "write",
             json!({"type": "keyed", "key_fields": ["id", "no"]}),
@@ -285,9 +240,7 @@ fn idempotency_depends_on_mode_and_type() {
     ] {
         let refs = json!([{"ref": "r", "mode": mode, "schema": schema}]);
         let outcome = admit(contract(&refs, &json!([{"idempotency": idempotency}])));
-        let violations = outcome
-            .as_ref()
-            .map_or_else(found, |admitted| found(admitted.report()));
+        let violations = outcome.as_ref().map_or_else(found, |admitted| found(admitted.report()));
         assert_eq!(violations, wanted, "{mode} {idempotency}");
     }
 }

@@ -1,4 +1,4 @@
-//! `model_io`: recorded model sessions. Rules: the Model IO specification, section 5; `docs/formats.md`, "model_io".
+//! `model_io`: recorded model sessions. Rules: the Model IO specification, section 5; `docs/formats.md`, "`model_io`".
 
 mod rules;
 mod session;
@@ -18,18 +18,8 @@ use crate::verify::{Findings, RuleInfo, apply};
 
 pub use session::{Interaction, Mode, Session};
 
-const PROMPT: Role = Role {
-    name: "prompt",
-    group: "prompt",
-    unit: "interaction",
-    relation: None,
-};
-const RESPONSE: Role = Role {
-    name: "response",
-    group: "response",
-    unit: "interaction",
-    relation: None,
-};
+const PROMPT: Role = Role { name: "prompt", group: "prompt", unit: "interaction", relation: None };
+const RESPONSE: Role = Role { name: "response", group: "response", unit: "interaction", relation: None };
 
 /// Where digests stand that are indexed as prompts and responses.
 const INDEXED: [&str; 2] = ["/interactions/*/prompt_hash", "/interactions/*/response_hash"];
@@ -147,21 +137,12 @@ fn describe(root: &Value<'_>, view: &View<'_>) -> Draft {
     let mut draft = Draft::new(CoreHash(hasher.finish()));
     for (index, interaction) in view.interactions.iter().enumerate() {
         for (name, role) in [("prompt_hash", PROMPT), ("response_hash", RESPONSE)] {
-            let digest = interaction
-                .get(name)
-                .and_then(Value::as_str)
-                .and_then(Digest::stated);
-            draft
-                .mentions
-                .extend(digest.map(|digest| Mention::at(role, index, digest)));
+            let digest = interaction.get(name).and_then(Value::as_str).and_then(Digest::stated);
+            draft.mentions.extend(digest.map(|digest| Mention::at(role, index, digest)));
         }
     }
     collect_references(root, "", &INDEXED, &mut draft.mentions);
-    for (name, value) in [
-        ("adapter_id", view.adapter_id),
-        ("model_id", view.model_id),
-        ("mode", view.mode),
-    ] {
+    for (name, value) in [("adapter_id", view.adapter_id), ("model_id", view.model_id), ("mode", view.mode)] {
         draft.attribute(name, value.as_str().unwrap_or_default());
     }
     draft.attribute("interactions", view.interactions.len().to_string());
@@ -188,9 +169,7 @@ mod tests {
             r#"{{"adapter_id":"a","interactions":[{{"i":0,"prompt_hash":"{prompt}","response_content":"hi","response_hash":"{content}"}}],"mode":"record","model_id":"m","model_io_schema_version":"1.0.0"}}"#
         );
         assert_eq!(String::from_utf8(core).unwrap(), expected);
-        let admitted = Kind::of::<ModelIo>()
-            .admit(text.into_bytes(), &AdmitOptions::default())
-            .unwrap();
+        let admitted = Kind::of::<ModelIo>().admit(text.into_bytes(), &AdmitOptions::default()).unwrap();
         assert_eq!(admitted.core(), CoreHash(Digest::of(expected.as_bytes())));
         let mentions: Vec<String> = admitted
             .draft()
@@ -200,11 +179,7 @@ mod tests {
             .collect();
         assert_eq!(
             mentions,
-            [
-                "prompt 0 2cf24d",
-                "reference /interactions/0/seen 2cf24d",
-                "response 0 8f4343"
-            ]
+            ["prompt 0 2cf24d", "reference /interactions/0/seen 2cf24d", "response 0 8f4343"]
         );
     }
 }

@@ -13,16 +13,14 @@ const MAX_RESPONSE_BYTES: usize = 1_000_000;
 const MAX_SESSION_BYTES: usize = 100_000_000;
 
 const fn info(id: &'static str, summary: &'static str, why: &'static str) -> RuleInfo {
-    RuleInfo {
-        id,
-        severity: Severity::Error,
-        summary,
-        why,
-    }
+    RuleInfo { id, severity: Severity::Error, summary, why }
 }
 
+type ShapeCheck = fn(&Value<'_>, &mut Finder<'_>);
+type ContentCheck = fn(&View<'_>, &mut Finder<'_>);
+
 /// Applied to the root. If one of these is broken, the rest is not looked at.
-pub(super) static SHAPE: [Rule<fn(&Value<'_>, &mut Finder<'_>)>; 2] = [
+pub(super) static SHAPE: [Rule<ShapeCheck>; 2] = [
     Rule {
         info: info(
             "MI1",
@@ -44,7 +42,7 @@ pub(super) static SHAPE: [Rule<fn(&Value<'_>, &mut Finder<'_>)>; 2] = [
 ];
 
 /// Applied to sessions of the right shape, all of them.
-pub(super) static CONTENT: [Rule<fn(&View<'_>, &mut Finder<'_>)>; 11] = [
+pub(super) static CONTENT: [Rule<ContentCheck>; 11] = [
     Rule {
         info: info(
             "MI2",
@@ -140,11 +138,7 @@ pub(super) static CONTENT: [Rule<fn(&View<'_>, &mut Finder<'_>)>; 11] = [
 
 pub(super) fn all() -> Vec<RuleInfo> {
     let [version, schema] = SHAPE.each_ref().map(|rule| rule.info);
-    [version]
-        .into_iter()
-        .chain(CONTENT.iter().map(|rule| rule.info))
-        .chain([schema])
-        .collect()
+    [version].into_iter().chain(CONTENT.iter().map(|rule| rule.info)).chain([schema]).collect()
 }
 
 fn schema_version(root: &Value<'_>, found: &mut Finder<'_>) {
@@ -169,32 +163,16 @@ fn required_members(root: &Value<'_>, found: &mut Finder<'_>) {
         found.add("$", format!("a session is an object, this is {}", root.sort()));
         return;
     };
-    for name in [
-        "model_io_schema_version",
-        "adapter_id",
-        "model_id",
-        "mode",
-        "interactions",
-    ] {
+    for name in ["model_io_schema_version", "adapter_id", "model_id", "mode", "interactions"] {
         if !object.contains(name) {
-            found.add(
-                format!("$.{name}"),
-                format!("the required member {name} is missing"),
-            );
+            found.add(format!("$.{name}"), format!("the required member {name} is missing"));
         }
     }
     match object.get("interactions") {
         None => {}
         Some(Value::Array(interactions)) => {
-            for (index, _) in interactions
-                .iter()
-                .enumerate()
-                .filter(|(_, value)| value.is_null())
-            {
-                found.add(
-                    format!("$.interactions[{index}]"),
-                    "an interaction is an object, this is null",
-                );
+            for (index, _) in interactions.iter().enumerate().filter(|(_, value)| value.is_null()) {
+                found.add(format!("$.interactions[{index}]"), "an interaction is an object, this is null");
             }
         }
         Some(other) => found.add("$.interactions", format!("must be an array, is {}", other.sort())),
@@ -204,10 +182,8 @@ fn required_members(root: &Value<'_>, found: &mut Finder<'_>) {
 fn ids(session: &View<'_>, found: &mut Finder<'_>) {
     for (name, value) in [("adapter_id", session.adapter_id), ("model_id", session.model_id)] {
         if value.as_filled_str().is_none() {
-            found.add(
-                format!("$.{name}"),
-                format!("must be a string that is not empty, is {}", value.sort()),
-            );
+            found
+                .add(format!("$.{name}"), format!("must be a string that is not empty, is {}", value.sort()));
         }
     }
 }
@@ -216,36 +192,23 @@ fn mode(session: &View<'_>, found: &mut Finder<'_>) {
     match session.mode {
         Value::String(mode) if mode == "record" || mode == "replay" => {}
         Value::String(mode) => found.add("$.mode", format!("{mode:?} is neither \"record\" nor \"replay\"")),
-        other => found.add(
-            "$.mode",
-            format!("must be \"record\" or \"replay\", is {}", other.sort()),
-        ),
+        other => found.add("$.mode", format!("must be \"record\" or \"replay\", is {}", other.sort())),
     }
 }
 
 fn interaction_count(session: &View<'_>, found: &mut Finder<'_>) {
     let count = session.interactions.len();
     if count > MAX_INTERACTIONS {
-        found.add(
-            "$.interactions",
-            format!("{count} interactions, at most {MAX_INTERACTIONS} are allowed"),
-        );
+        found.add("$.interactions", format!("{count} interactions, at most {MAX_INTERACTIONS} are allowed"));
     }
 }
 
 fn index_of(interaction: &Value<'_>) -> Option<f64> {
-    interaction
-        .get("i")
-        .and_then(Value::as_number)
-        .map(Number::as_f64)
+    interaction.get("i").and_then(Value::as_number).map(Number::as_f64)
 }
 
 /// Whether an interaction says that it is at `position`. Comparing doubles is exact here: they are small integers.
-#[expect(
-    clippy::float_cmp,
-    clippy::cast_precision_loss,
-    reason = "indices are compared as the format's numbers"
-)]
+#[expect(clippy::cast_precision_loss, reason = "indices are compared as the format's numbers")]
 fn is_at(interaction: &Value<'_>, position: usize) -> bool {
     index_of(interaction) == Some(position as f64)
 }
@@ -267,10 +230,7 @@ fn prompt_hashes(session: &View<'_>, found: &mut Finder<'_>) {
     for (position, interaction) in session.interactions.iter().enumerate() {
         let hash = interaction.get("prompt_hash");
         if stated(hash).is_none() {
-            found.add(
-                format!("$.interactions[{position}].prompt_hash"),
-                not_a_hash(hash),
-            );
+            found.add(format!("$.interactions[{position}].prompt_hash"), not_a_hash(hash));
         }
     }
 }
@@ -292,10 +252,7 @@ fn response_hashes(session: &View<'_>, found: &mut Finder<'_>) {
     for (position, interaction) in session.interactions.iter().enumerate() {
         let hash = interaction.get("response_hash");
         let Some(stated) = stated(hash) else {
-            found.add(
-                format!("$.interactions[{position}].response_hash"),
-                not_a_hash(hash),
-            );
+            found.add(format!("$.interactions[{position}].response_hash"), not_a_hash(hash));
             continue;
         };
         match interaction.get("response_content") {
@@ -317,21 +274,12 @@ fn response_hashes(session: &View<'_>, found: &mut Finder<'_>) {
 
 fn unique_pairs(session: &View<'_>, found: &mut Finder<'_>) {
     // With every index in its place no two pairs can be equal, whatever the prompts are.
-    if session
-        .interactions
-        .iter()
-        .enumerate()
-        .all(|(position, interaction)| is_at(interaction, position))
-    {
+    if session.interactions.iter().enumerate().all(|(position, interaction)| is_at(interaction, position)) {
         return;
     }
     let mut seen = HashSet::new();
     for (position, interaction) in session.interactions.iter().enumerate() {
-        let pair = format!(
-            "{}|{}",
-            coerced(interaction.get("prompt_hash")),
-            coerced(interaction.get("i"))
-        );
+        let pair = format!("{}|{}", coerced(interaction.get("prompt_hash")), coerced(interaction.get("i")));
         if !seen.insert(pair) {
             found.add(
                 format!("$.interactions[{position}]"),
@@ -381,10 +329,7 @@ fn ascending(session: &View<'_>, found: &mut Finder<'_>) {
 fn response_sizes(session: &View<'_>, found: &mut Finder<'_>) {
     let mut total = 0;
     for (position, interaction) in session.interactions.iter().enumerate() {
-        let bytes = interaction
-            .get("response_content")
-            .and_then(Value::as_str)
-            .map_or(0, str::len);
+        let bytes = interaction.get("response_content").and_then(Value::as_str).map_or(0, str::len);
         total += bytes;
         if bytes > MAX_RESPONSE_BYTES {
             found.add(

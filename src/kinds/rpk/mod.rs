@@ -20,28 +20,10 @@ use crate::verify::{Findings, RuleInfo, apply};
 
 pub use texts::{PROMPT_PLACES, Places, RESPONSE_PLACES};
 
-const STEP: Role = Role {
-    name: "step",
-    group: "step",
-    unit: "step",
-    relation: None,
-};
-const PROMPT: Role = Role {
-    name: "prompt",
-    group: "prompt",
-    unit: "step",
-    relation: None,
-};
-const RESPONSE: Role = Role {
-    name: "response",
-    group: "response",
-    unit: "step",
-    relation: None,
-};
-const DERIVED_FROM: Relation = Relation {
-    name: "derived-from",
-    dangles: true,
-};
+const STEP: Role = Role { name: "step", group: "step", unit: "step", relation: None };
+const PROMPT: Role = Role { name: "prompt", group: "prompt", unit: "step", relation: None };
+const RESPONSE: Role = Role { name: "response", group: "response", unit: "step", relation: None };
+const DERIVED_FROM: Relation = Relation { name: "derived-from", dangles: true };
 
 /// Where digests stand that are indexed as the core hash and as step hashes.
 const INDEXED: [&str; 2] = ["/checksum", "/payload/run/steps/*/hash"];
@@ -84,9 +66,7 @@ impl Artifact for Rpk {
 
     fn write_core(document: &[u8], limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
         let root = reader::read(document, limits).map_err(unreadable)?;
-        let text = core_text(&root)
-            .and_then(Result::ok)
-            .ok_or(io::ErrorKind::InvalidData)?;
+        let text = core_text(&root).and_then(Result::ok).ok_or(io::ErrorKind::InvalidData)?;
         out.write_all(&text)
     }
 }
@@ -102,11 +82,7 @@ struct Envelope<'v> {
 impl<'v> Envelope<'v> {
     fn of(root: &'v Value<'v>, options: &'v AdmitOptions) -> Self {
         let checksum = core_text(root).map(|text| text.map(|text| Digest::of(&text)));
-        Self {
-            root,
-            options,
-            checksum,
-        }
+        Self { root, options, checksum }
     }
 }
 
@@ -131,9 +107,7 @@ fn at<'v>(value: &'v Value<'v>, names: &[&str]) -> Option<&'v Value<'v>> {
 }
 
 fn steps<'v>(root: &'v Value<'v>) -> &'v [Value<'v>] {
-    at(root, &["payload", "run", "steps"])
-        .and_then(Value::as_array)
-        .unwrap_or_default()
+    at(root, &["payload", "run", "steps"]).and_then(Value::as_array).unwrap_or_default()
 }
 
 fn describe(root: &Value<'_>, core: CoreHash) -> Draft {
@@ -141,16 +115,10 @@ fn describe(root: &Value<'_>, core: CoreHash) -> Draft {
     let steps = steps(root);
     for (index, step) in steps.iter().enumerate() {
         let hash = step.get("hash").and_then(Value::as_str).and_then(Digest::stated);
-        draft
-            .mentions
-            .extend(hash.map(|hash| Mention::at(STEP, index, hash)));
+        draft.mentions.extend(hash.map(|hash| Mention::at(STEP, index, hash)));
         for (role, places) in [(PROMPT, &PROMPT_PLACES), (RESPONSE, &RESPONSE_PLACES)] {
-            let digests = texts::carried(step, places)
-                .into_iter()
-                .map(|text| Digest::of(text.as_bytes()));
-            draft
-                .mentions
-                .extend(digests.map(|digest| Mention::at(role, index, digest)));
+            let digests = texts::carried(step, places).into_iter().map(|text| Digest::of(text.as_bytes()));
+            draft.mentions.extend(digests.map(|digest| Mention::at(role, index, digest)));
         }
     }
     collect_references(root, "", &INDEXED, &mut draft.mentions);
@@ -162,23 +130,15 @@ fn describe(root: &Value<'_>, core: CoreHash) -> Draft {
 /// Attributes and the names of runs.
 fn name(root: &Value<'_>, steps: &[Value<'_>], draft: &mut Draft) {
     let text = |names: &[&str]| at(root, names).and_then(Value::as_filled_str).map(str::to_owned);
-    for run_id in [text(&["payload", "run", "id"]), text(&["metadata", "run_id"])]
-        .into_iter()
-        .flatten()
-    {
+    for run_id in [text(&["payload", "run", "id"]), text(&["metadata", "run_id"])].into_iter().flatten() {
         draft.identified_by.push(NameHandle::new("run", &run_id));
         draft.attribute("run_id", run_id);
     }
-    for source in [
-        text(&["metadata", "source_run_id"]),
-        text(&["payload", "run", "source_run_id"]),
-    ]
-    .into_iter()
-    .flatten()
+    for source in [text(&["metadata", "source_run_id"]), text(&["payload", "run", "source_run_id"])]
+        .into_iter()
+        .flatten()
     {
-        draft
-            .refers_to
-            .push((DERIVED_FROM, NameHandle::new("run", &source)));
+        draft.refers_to.push((DERIVED_FROM, NameHandle::new("run", &source)));
         draft.attribute("source_run_id", source);
     }
     for member in ["provider", "agent", "source", "capture_mode"] {
@@ -193,13 +153,10 @@ fn name(root: &Value<'_>, steps: &[Value<'_>], draft: &mut Draft) {
             if *attribute == "tool" && !step_type.starts_with("tool.") {
                 continue;
             }
-            let values = places
-                .iter()
-                .filter_map(|names| at(step, names).and_then(Value::as_filled_str));
-            draft.attributes.extend(values.map(|value| Attribute {
-                name: attribute,
-                value: value.to_owned(),
-            }));
+            let values = places.iter().filter_map(|names| at(step, names).and_then(Value::as_filled_str));
+            draft
+                .attributes
+                .extend(values.map(|value| Attribute { name: attribute, value: value.to_owned() }));
         }
     }
 }
@@ -208,21 +165,6 @@ fn name(root: &Value<'_>, steps: &[Value<'_>], draft: &mut Draft) {
 const STEP_ATTRIBUTES: &[(&str, &[&[&str]])] = &[
     ("provider", &[&["metadata", "provider"], &["input", "provider"]]),
     ("agent", &[&["metadata", "agent"]]),
-    (
-        "model_id",
-        &[
-            &["input", "model"],
-            &["metadata", "model"],
-            &["input", "payload", "model"],
-        ],
-    ),
-    (
-        "tool",
-        &[
-            &["input", "tool"],
-            &["metadata", "tool"],
-            &["input", "tool_name"],
-            &["input", "name"],
-        ],
-    ),
+    ("model_id", &[&["input", "model"], &["metadata", "model"], &["input", "payload", "model"]]),
+    ("tool", &[&["input", "tool"], &["metadata", "tool"], &["input", "tool_name"], &["input", "name"]]),
 ];

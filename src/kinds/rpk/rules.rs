@@ -7,16 +7,13 @@ use crate::verify::{Finder, Rule, RuleInfo, Severity};
 const ALGORITHM: &str = "hmac-sha256";
 
 const fn info(id: &'static str, summary: &'static str, why: &'static str) -> RuleInfo {
-    RuleInfo {
-        id,
-        severity: Severity::Error,
-        summary,
-        why,
-    }
+    RuleInfo { id, severity: Severity::Error, summary, why }
 }
 
+type Check = fn(&Envelope<'_>, &mut Finder<'_>);
+
 /// All of them are applied to every document; each looks at what is there.
-pub(super) static RULES: [Rule<fn(&Envelope<'_>, &mut Finder<'_>)>; 6] = [
+pub(super) static RULES: [Rule<Check>; 6] = [
     Rule {
         info: info(
             "RPK1",
@@ -111,10 +108,7 @@ fn checksum(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
     if let Some(Ok(actual)) = envelope.checksum
         && stated != actual
     {
-        found.add(
-            "/checksum",
-            format!("is not the checksum of the content, which is {actual}"),
-        );
+        found.add("/checksum", format!("is not the checksum of the content, which is {actual}"));
     }
 }
 
@@ -138,19 +132,13 @@ fn step_hashes(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
 
 /// The code in a signature's value.
 pub(super) fn signature_code(value: &str) -> Option<Digest> {
-    value
-        .strip_prefix(ALGORITHM)?
-        .strip_prefix(':')
-        .and_then(Digest::stated_bare)
+    value.strip_prefix(ALGORITHM)?.strip_prefix(':').and_then(Digest::stated_bare)
 }
 
 fn signature(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
     let Some(signature) = envelope.root.get("signature") else {
         if envelope.options.require_signature {
-            found.add(
-                "/signature",
-                "the run pack is not signed, and a signature is required",
-            );
+            found.add("/signature", "the run pack is not signed, and a signature is required");
         }
         return;
     };
@@ -162,10 +150,7 @@ fn signature(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
         return;
     };
     if strip(algorithm) != ALGORITHM {
-        found.add(
-            "/signature/algorithm",
-            format!("{algorithm:?} is not supported; only {ALGORITHM} is"),
-        );
+        found.add("/signature/algorithm", format!("{algorithm:?} is not supported; only {ALGORITHM} is"));
         return;
     }
     let signed = ["version", "metadata", "payload", "checksum"];
@@ -173,10 +158,7 @@ fn signature(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
         return;
     };
     if signature_code(strip(value)).is_none_or(|code| !hmac_matches(key.as_bytes(), &message, &code)) {
-        found.add(
-            "/signature/value",
-            "is not the signature of this content under the given key",
-        );
+        found.add("/signature/value", "is not the signature of this content under the given key");
     }
 }
 

@@ -59,11 +59,8 @@ impl Sort {
     }
 }
 
-const ENVELOPE: &[(&str, Sort)] = &[
-    ("metadata", Sort::Object),
-    ("payload", Sort::Object),
-    ("checksum", Sort::Hash),
-];
+const ENVELOPE: &[(&str, Sort)] =
+    &[("metadata", Sort::Object), ("payload", Sort::Object), ("checksum", Sort::Hash)];
 const METADATA: &[(&str, Sort)] = &[("run_id", Sort::Text), ("created_at", Sort::Text)];
 const PAYLOAD: &[(&str, Sort)] = &[("run", Sort::Object)];
 const RUN: &[(&str, Sort)] = &[
@@ -90,19 +87,13 @@ const STEP: &[(&str, Sort)] = &[
     ("metadata", Sort::Object),
     ("hash", Sort::Hash),
 ];
-const SIGNATURE: &[(&str, Sort)] = &[
-    ("algorithm", Sort::Text),
-    ("key_id", Sort::Text),
-    ("value", Sort::Code),
-];
+const SIGNATURE: &[(&str, Sort)] =
+    &[("algorithm", Sort::Text), ("key_id", Sort::Text), ("value", Sort::Code)];
 
 /// The check of RPK1.
 pub(super) fn check(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
     let Value::Object(root) = envelope.root else {
-        found.add(
-            "",
-            format!("a run pack is an object, this is {}", envelope.root.sort()),
-        );
+        found.add("", format!("a run pack is an object, this is {}", envelope.root.sort()));
         return;
     };
     version(root, found);
@@ -125,13 +116,7 @@ pub(super) fn check(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
     };
     members(run, "/payload/run", RUN, true, found);
     members(run, "/payload/run", RUN_OPTIONAL, false, found);
-    for (index, step) in run
-        .get("steps")
-        .and_then(Value::as_array)
-        .unwrap_or_default()
-        .iter()
-        .enumerate()
-    {
+    for (index, step) in run.get("steps").and_then(Value::as_array).unwrap_or_default().iter().enumerate() {
         let path = format!("/payload/run/steps/{index}");
         match step {
             Value::Object(step) => members(step, &path, STEP, true, found),

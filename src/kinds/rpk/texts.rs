@@ -102,10 +102,7 @@ pub const RESPONSE_PLACES: Places = Places {
 /// The texts that `step` carries at the `places` of its type.
 pub(super) fn carried<'v>(step: &'v Value<'v>, places: &Places) -> BTreeSet<&'v str> {
     let step_type = step.get("type").and_then(Value::as_str);
-    let of_type = places
-        .by_step_type
-        .iter()
-        .filter(|(name, _)| Some(*name) == step_type);
+    let of_type = places.by_step_type.iter().filter(|(name, _)| Some(*name) == step_type);
     let mut texts = BTreeSet::new();
     for pointer in of_type.flat_map(|(_, pointers)| *pointers) {
         let tokens: Vec<&str> = pointer.split('/').skip(1).collect();
@@ -161,11 +158,7 @@ mod tests {
     fn step_with_text_at(step_type: &str, pointer: &str) -> String {
         let mut value = "\"the text\"".to_owned();
         for token in pointer.split('/').skip(1).collect::<Vec<_>>().into_iter().rev() {
-            value = if token == "*" {
-                format!("[{value}]")
-            } else {
-                format!("{{\"{token}\":{value}}}")
-            };
+            value = if token == "*" { format!("[{value}]") } else { format!("{{\"{token}\":{value}}}") };
         }
         format!("{{\"type\":\"{step_type}\",{}", &value[1..])
     }

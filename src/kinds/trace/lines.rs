@@ -37,9 +37,7 @@ impl<'a> Lines<'a> {
                 return None;
             }
         };
-        let lines = Self {
-            text: text.strip_suffix('\n').unwrap_or(text),
-        };
+        let lines = Self { text: text.strip_suffix('\n').unwrap_or(text) };
         lines.check(text, findings);
         Some(lines)
     }
@@ -50,10 +48,7 @@ impl<'a> Lines<'a> {
     }
 
     fn iter(&self) -> impl Iterator<Item = Line<'a>> {
-        self.text.split('\n').enumerate().map(|(index, text)| Line {
-            number: index + 1,
-            text,
-        })
+        self.text.split('\n').enumerate().map(|(index, text)| Line { number: index + 1, text })
     }
 
     fn check(&self, text: &str, findings: &mut Findings) {
@@ -67,10 +62,7 @@ impl<'a> Lines<'a> {
             if line.is_blank() {
                 found.add(path, "the line is blank; remove it");
             } else if line.text.contains('\r') {
-                found.add(
-                    path,
-                    "the line has a carriage return; lines end with a line feed only",
-                );
+                found.add(path, "the line has a carriage return; lines end with a line feed only");
             }
         }
         if !text.ends_with('\n') {
@@ -100,13 +92,7 @@ impl<'a> Line<'a> {
             },
             Err(error) => error,
         };
-        document::report(
-            &ReadError {
-                line: self.number,
-                ..error
-            },
-            findings,
-        );
+        document::report(&ReadError { line: self.number, ..error }, findings);
         None
     }
 }

@@ -27,19 +27,11 @@ const RECORD: Role = Role {
     group: "record",
     unit: "record",
     // A trace extends the one whose last record is one of its own. Most records are the last one of no trace.
-    relation: Some(Relation {
-        name: "extends",
-        dangles: false,
-    }),
+    relation: Some(Relation { name: "extends", dangles: false }),
 };
 
 const fn role(name: &'static str, group: &'static str) -> Role {
-    Role {
-        name,
-        group,
-        unit: "record",
-        relation: None,
-    }
+    Role { name, group, unit: "record", relation: None }
 }
 
 /// Members of records and results that may be digests, with the roles they are indexed under.
@@ -52,10 +44,8 @@ const STEP_ROLES: [(&str, Role); 2] = [
     ("state_after_hash", role("state_after", "state")),
 ];
 const CONTROL_ROLES: [(&str, Role); 1] = [("state_hash", role("state", "state"))];
-const RESULT_ROLES: [(&str, Role); 2] = [
-    ("input_hash", role("input", "input")),
-    ("output_hash", role("output", "output")),
-];
+const RESULT_ROLES: [(&str, Role); 2] =
+    [("input_hash", role("input", "input")), ("output_hash", role("output", "output"))];
 
 /// Where digests stand that are indexed under these roles when they are written with the prefix `sha256:`.
 const INDEXED: [&str; 7] = [
@@ -68,10 +58,7 @@ const INDEXED: [&str; 7] = [
     "/result/output_hash",
 ];
 
-const RECORDS_RUN: Relation = Relation {
-    name: "records-run",
-    dangles: true,
-};
+const RECORDS_RUN: Relation = Relation { name: "records-run", dangles: true };
 
 /// The kind `trace`.
 pub struct Trace;
@@ -83,10 +70,7 @@ impl Artifact for Trace {
     const FILE_NAMES: &'static [&'static str] = &[];
 
     fn rules() -> Vec<RuleInfo> {
-        [lines::LINE_FORMAT]
-            .into_iter()
-            .chain(rules::RULES.iter().map(|rule| rule.info))
-            .collect()
+        [lines::LINE_FORMAT].into_iter().chain(rules::RULES.iter().map(|rule| rule.info)).collect()
     }
 
     fn recognises(_: &str, names: &[Cow<'_, str>]) -> bool {
@@ -130,9 +114,7 @@ impl Artifact for Trace {
 
 fn describe(record: &Record<'_>, draft: &mut Draft) {
     let value = record.value;
-    draft
-        .mentions
-        .push(Mention::at(RECORD, record.position, record.hash));
+    draft.mentions.push(Mention::at(RECORD, record.position, record.hash));
     mention(value, &HEADER_ROLES, record.position, draft);
     mention(value, &STEP_ROLES, record.position, draft);
     mention(value, &CONTROL_ROLES, record.position, draft);
@@ -143,11 +125,7 @@ fn describe(record: &Record<'_>, draft: &mut Draft) {
         }
     }
     for name in ["trace_id", "engine_version"] {
-        if let Some(text) = value
-            .get(name)
-            .and_then(Value::as_filled_str)
-            .filter(|_| record.position == 0)
-        {
+        if let Some(text) = value.get(name).and_then(Value::as_filled_str).filter(|_| record.position == 0) {
             draft.attribute(name, text);
             if name == "trace_id" {
                 draft.refers_to.push((RECORDS_RUN, NameHandle::new("run", text)));
@@ -161,9 +139,7 @@ fn describe(record: &Record<'_>, draft: &mut Draft) {
 fn mention(value: &Value<'_>, roles: &[(&str, Role)], position: usize, draft: &mut Draft) {
     for (name, role) in roles {
         let digest = value.get(name).and_then(Value::as_str).and_then(digest_of);
-        draft
-            .mentions
-            .extend(digest.map(|digest| Mention::at(*role, position, digest)));
+        draft.mentions.extend(digest.map(|digest| Mention::at(*role, position, digest)));
     }
 }
 

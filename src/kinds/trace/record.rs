@@ -17,10 +17,7 @@ pub(super) struct Chain {
 impl Chain {
     /// A line was no record.
     pub(super) fn break_off(&mut self) {
-        *self = Self {
-            broken: true,
-            ..Self::default()
-        };
+        *self = Self { broken: true, ..Self::default() };
     }
 
     /// Goes on from `record`.
@@ -51,16 +48,8 @@ pub(super) struct Record<'v> {
 
 impl<'v> Record<'v> {
     pub(super) fn of(line: usize, position: usize, value: &'v Value<'v>, chain: &'v Chain) -> Self {
-        let text = value
-            .as_object()
-            .and_then(|object| c14n_v1::object_without(object, "record_hash").ok());
-        Self {
-            line,
-            position,
-            value,
-            hash: Digest::of(&text.unwrap_or_default()),
-            chain,
-        }
+        let text = value.as_object().and_then(|object| c14n_v1::object_without(object, "record_hash").ok());
+        Self { line, position, value, hash: Digest::of(&text.unwrap_or_default()), chain }
     }
 
     /// The path of the member at `pointer`.

@@ -5,16 +5,13 @@ use crate::canonical::reader::excerpt;
 use crate::verify::{Finder, Rule, RuleInfo, Severity};
 
 const fn info(id: &'static str, summary: &'static str, why: &'static str) -> RuleInfo {
-    RuleInfo {
-        id,
-        severity: Severity::Error,
-        summary,
-        why,
-    }
+    RuleInfo { id, severity: Severity::Error, summary, why }
 }
 
+type Check = fn(&Record<'_>, &mut Finder<'_>);
+
 /// Applied to every record. TR1 is about the file and stands in `lines.rs`.
-pub(super) static RULES: [Rule<fn(&Record<'_>, &mut Finder<'_>)>; 8] = [
+pub(super) static RULES: [Rule<Check>; 8] = [
     Rule {
         info: info(
             "TR2",
@@ -100,14 +97,7 @@ const HEADER: [&str; 8] = [
     "initial_state_hash",
 ];
 const STEP: [&str; 3] = ["state_before_hash", "state_after_hash", "prev_hash"];
-const CONTROL: [&str; 6] = [
-    "control_type",
-    "action",
-    "start_step",
-    "end_step",
-    "state_hash",
-    "prev_hash",
-];
+const CONTROL: [&str; 6] = ["control_type", "action", "start_step", "end_step", "state_hash", "prev_hash"];
 
 fn shape(record: &Record<'_>, found: &mut Finder<'_>) {
     let record_type = record.record_type();
@@ -115,25 +105,21 @@ fn shape(record: &Record<'_>, found: &mut Finder<'_>) {
         (0, Some("header")) | (1.., Some("step" | "control")) => {}
         (0, _) => found.add(record.path("/type"), "the first record must be a header"),
         (_, Some("header")) => found.add(record.path("/type"), "only the first record is a header"),
-        (_, Some(other)) => found.add(
-            record.path("/type"),
-            format!("{} is neither step nor control", excerpt(other)),
-        ),
+        (_, Some(other)) => {
+            found.add(record.path("/type"), format!("{} is neither step nor control", excerpt(other)));
+        }
         (_, None) => found.add(record.path("/type"), "must be the string step or control"),
     }
     filled_string(record, "record_hash", found);
     match record_type {
         Some("header") => header(record, found),
         Some("step") => {
-            STEP.into_iter()
-                .for_each(|name| filled_string(record, name, found));
+            filled_strings(record, &STEP, found);
             integer(record, "step_index", found);
             object(record, "result", found);
         }
         Some("control") => {
-            CONTROL
-                .into_iter()
-                .for_each(|name| filled_string(record, name, found));
+            filled_strings(record, &CONTROL, found);
             integer(record, "loop_iteration", found);
             object(record, "stop_condition", found);
         }
@@ -142,29 +128,22 @@ fn shape(record: &Record<'_>, found: &mut Finder<'_>) {
 }
 
 fn header(record: &Record<'_>, found: &mut Finder<'_>) {
-    HEADER
-        .into_iter()
-        .for_each(|name| filled_string(record, name, found));
+    filled_strings(record, &HEADER, found);
     let mut expect = |name: &str, holds: fn(&str) -> bool, wanted: &str| {
         if let Some(text) = record.text(name).filter(|text| !text.is_empty() && !holds(text)) {
-            found.add(
-                record.path(&format!("/{name}")),
-                format!("{} is not {wanted}", excerpt(text)),
-            );
+            found.add(record.path(&format!("/{name}")), format!("{} is not {wanted}", excerpt(text)));
         }
     };
     expect("engine_version", is_version, "digits.digits.digits");
     expect("created_at", is_timestamp, "of the form YYYY-MM-DDTHH:MM:SSZ");
-    expect(
-        "hash_algorithm",
-        |text| text == "sha256",
-        "sha256, the only one supported",
-    );
-    expect(
-        "canonicalization",
-        |text| text == "json-c14n-v1",
-        "json-c14n-v1, the only one supported",
-    );
+    expect("hash_algorithm", |text| text == "sha256", "sha256, the only one supported");
+    expect("canonicalization", |text| text == "json-c14n-v1", "json-c14n-v1, the only one supported");
+}
+
+fn filled_strings(record: &Record<'_>, names: &[&str], found: &mut Finder<'_>) {
+    for name in names {
+        filled_string(record, name, found);
+    }
 }
 
 fn filled_string(record: &Record<'_>, name: &str, found: &mut Finder<'_>) {
@@ -176,10 +155,7 @@ fn filled_string(record: &Record<'_>, name: &str, found: &mut Finder<'_>) {
 
 fn integer(record: &Record<'_>, name: &str, found: &mut Finder<'_>) {
     let value = record.value.get(name);
-    if value
-        .and_then(Value::as_number)
-        .is_none_or(|number| !number.is_integer())
-    {
+    if value.and_then(Value::as_number).is_none_or(|number| !number.is_integer()) {
         missing_or(record, name, value, "an integer", found);
     }
 }
@@ -229,10 +205,7 @@ fn record_hash(record: &Record<'_>, found: &mut Finder<'_>) {
     };
     let actual = record.hash.hex();
     if stated != actual {
-        found.add(
-            record.path("/record_hash"),
-            format!("is not the hash of the record, which is {actual}"),
-        );
+        found.add(record.path("/record_hash"), format!("is not the hash of the record, which is {actual}"));
     }
 }
 
@@ -240,13 +213,7 @@ fn prev_hash(record: &Record<'_>, found: &mut Finder<'_>) {
     if record.record_type() == Some("header") {
         return;
     }
-    follows(
-        record,
-        "prev_hash",
-        record.previous_hash(),
-        "the record_hash of the record before",
-        found,
-    );
+    follows(record, "prev_hash", record.previous_hash(), "the record_hash of the record before", found);
 }
 
 fn state(record: &Record<'_>, found: &mut Finder<'_>) {
@@ -255,22 +222,13 @@ fn state(record: &Record<'_>, found: &mut Finder<'_>) {
         Some("control") => "state_hash",
         _ => return,
     };
-    follows(
-        record,
-        name,
-        record.state(),
-        "the state in which the record before ended",
-        found,
-    );
+    follows(record, name, record.state(), "the state in which the record before ended", found);
 }
 
 fn follows(record: &Record<'_>, name: &str, expected: Option<&str>, meaning: &str, found: &mut Finder<'_>) {
     if let (Some(stated), Some(expected)) = (record.text(name).filter(|text| !text.is_empty()), expected)
         && stated != expected
     {
-        found.add(
-            record.path(&format!("/{name}")),
-            format!("is not {meaning}, {}", excerpt(expected)),
-        );
+        found.add(record.path(&format!("/{name}")), format!("is not {meaning}, {}", excerpt(expected)));
     }
 }

@@ -7,10 +7,7 @@ use crate::digest::Digest;
 use crate::verify::Finder;
 
 fn result_of<'v>(record: &Record<'v>) -> Option<&'v Value<'v>> {
-    let result = record
-        .value
-        .get("result")
-        .filter(|result| result.as_object().is_some());
+    let result = record.value.get("result").filter(|result| result.as_object().is_some());
     result.filter(|_| record.record_type() == Some("step"))
 }
 
@@ -49,15 +46,12 @@ fn outcome(result: &Value<'_>, add: &mut impl FnMut(&str, &str)) {
     if output.is_some_and(|output| output.as_object().is_none()) {
         add("output", "must be null or an object");
     }
-    let has_errors = result
-        .get("errors")
-        .and_then(Value::as_array)
-        .is_some_and(|errors| !errors.is_empty());
+    let has_errors = result.get("errors").and_then(Value::as_array).is_some_and(|errors| !errors.is_empty());
     let status = result.get("status").and_then(Value::as_str);
     match status {
         Some("success") if output.is_none() => add("output", "a successful step must have an output"),
         Some("failed" | "skipped") if output.is_some() => {
-            add("output", "a step that did not succeed has no output")
+            add("output", "a step that did not succeed has no output");
         }
         Some("success" | "failed" | "skipped") => {}
         _ => add("status", "must be success, failed or skipped"),
@@ -76,10 +70,7 @@ fn errors(result: &Value<'_>, add: &mut impl FnMut(&str, &str)) {
             for (index, error) in errors.iter().enumerate() {
                 for name in ["code", "message"] {
                     if error.get(name).and_then(Value::as_filled_str).is_none() {
-                        add(
-                            &format!("errors/{index}/{name}"),
-                            "must be a string that is not empty",
-                        );
+                        add(&format!("errors/{index}/{name}"), "must be a string that is not empty");
                     }
                 }
             }
@@ -91,10 +82,7 @@ fn errors(result: &Value<'_>, add: &mut impl FnMut(&str, &str)) {
 /// The check of TR9.
 pub(super) fn output_hash(record: &Record<'_>, found: &mut Finder<'_>) {
     let Some(result) = result_of(record) else { return };
-    let stated = result
-        .get("output_hash")
-        .and_then(Value::as_str)
-        .and_then(digest_of);
+    let stated = result.get("output_hash").and_then(Value::as_str).and_then(digest_of);
     let output = result.get("output").filter(|output| output.as_object().is_some());
     if let (Some(stated), Some(Ok(text))) = (stated, output.map(c14n_v1::to_vec)) {
         let actual = Digest::of(&text);

@@ -92,11 +92,7 @@ fn value() -> impl Strategy<Value = Value> {
 fn contracts() -> impl Strategy<Value = Value> {
     let io_ref = (text(), 0_usize..4, value(), any::<bool>(), 0_usize..3);
     let effect = (text(), any::<prop::sample::Index>(), text(), 0_usize..2);
-    let parts = (
-        prop::collection::vec(io_ref, 0..4),
-        prop::collection::vec(effect, 0..3),
-        value(),
-    );
+    let parts = (prop::collection::vec(io_ref, 0..4), prop::collection::vec(effect, 0..3), value());
     parts.prop_map(|(refs, effects, other)| {
         let names: Vec<String> = refs.iter().enumerate().map(|(index, io_ref)| format!("{}{index}", io_ref.0)).collect();
         let io_refs = refs.into_iter().zip(&names).map(|((_, kind, schema, required, _), name)| {
@@ -174,11 +170,7 @@ impl Emitter<'_> {
             if explicit {
                 self.indent(columns);
             }
-            let colon = if self.choose(4) == 0 && !explicit {
-                " :"
-            } else {
-                ":"
-            };
+            let colon = if self.choose(4) == 0 && !explicit { " :" } else { ":" };
             self.out.push_str(colon);
             self.node(member, columns);
         }
@@ -208,11 +200,7 @@ impl Emitter<'_> {
                 self.out.push_str(spelling);
             }
             Value::Bool(truth) => {
-                let spelling = if *truth {
-                    ["true", "True", "TRUE"]
-                } else {
-                    ["false", "False", "FALSE"]
-                };
+                let spelling = if *truth { ["true", "True", "TRUE"] } else { ["false", "False", "FALSE"] };
                 let spelling = spelling[usize::from(self.choose(3))];
                 self.out.push_str(spelling);
             }

@@ -37,14 +37,8 @@ impl<'t> Guarded<'t> {
         let last_line = text.rfind(['\n', '\r']).map_or(0, |position| position + 1);
         let blank = |text: &str| text.bytes().all(|byte| matches!(byte, b' ' | b'\t'));
         Ok(match text.split_at_checked(last_line) {
-            Some((lines, rest)) if blank(rest) => Self {
-                text: lines,
-                open_end: None,
-            },
-            _ => Self {
-                text,
-                open_end: Some(text.chars().count()),
-            },
+            Some((lines, rest)) if blank(rest) => Self { text: lines, open_end: None },
+            _ => Self { text, open_end: Some(text.chars().count()) },
         })
     }
 
@@ -116,9 +110,7 @@ pub(super) fn scalar(content: &str, style: ScalarStyle) -> Result<(), String> {
     }
     // In flow collections the parser takes these for text.
     if style == ScalarStyle::Plain && (content.starts_with(['|', '>']) || content == "?") {
-        return Err(format!(
-            "{content:?} must be quoted here, it begins with an indicator"
-        ));
+        return Err(format!("{content:?} must be quoted here, it begins with an indicator"));
     }
     Ok(())
 }

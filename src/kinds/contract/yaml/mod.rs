@@ -36,18 +36,11 @@ pub(super) fn read(text: &str, limits: &Limits) -> Result<Value<'static>, ReadEr
     let mut builder = Builder::new(limits);
     for outcome in Parser::new_from_str(guarded.text()) {
         let (event, span) = outcome.map_err(|error| syntax_error(&error))?;
-        builder
-            .take(event, span, &guarded)
-            .map_err(|refusal| refusal.at(span))?;
+        builder.take(event, span, &guarded).map_err(|refusal| refusal.at(span))?;
     }
-    builder.finish().ok_or_else(|| {
-        ReadError::at(
-            text.as_bytes(),
-            text.len(),
-            Defect::Syntax,
-            "there is no document",
-        )
-    })
+    builder
+        .finish()
+        .ok_or_else(|| ReadError::at(text.as_bytes(), text.len(), Defect::Syntax, "there is no document"))
 }
 
 fn syntax_error(error: &ScanError) -> ReadError {
@@ -72,10 +65,7 @@ struct Refusal {
 
 impl Refusal {
     fn new(defect: Defect, message: impl Into<String>) -> Self {
-        Self {
-            defect,
-            message: message.into(),
-        }
+        Self { defect, message: message.into() }
     }
 
     fn at(self, span: Span) -> ReadError {
@@ -178,12 +168,7 @@ impl<'l> Builder<'l> {
         }
         let node = Node::collection(content);
         self.count(&node)?;
-        self.open.push(Open {
-            node,
-            anchor,
-            keys: HashSet::new(),
-            key: None,
-        });
+        self.open.push(Open { node, anchor, keys: HashSet::new(), key: None });
         Ok(())
     }
 
@@ -211,10 +196,7 @@ impl<'l> Builder<'l> {
         let message = if self.values > limits.values {
             format!("the document has more than {} values, the limit", limits.values)
         } else if self.bytes > limits.bytes {
-            format!(
-                "with aliases expanded, the document has more than {} bytes, the limit",
-                limits.bytes
-            )
+            format!("with aliases expanded, the document has more than {} bytes, the limit", limits.bytes)
         } else {
             return Ok(());
         };
@@ -261,10 +243,7 @@ impl Open {
 }
 
 fn not_a_key(sort: &str) -> Refusal {
-    Refusal::new(
-        Defect::Syntax,
-        format!("a key must be a string, this is {sort}; quotes make it a string"),
-    )
+    Refusal::new(Defect::Syntax, format!("a key must be a string, this is {sort}; quotes make it a string"))
 }
 
 /// What a tag says, without the address that `!!` stands for. The non-specific tag `!` is `!`.

@@ -22,21 +22,11 @@ pub(super) enum Content {
 
 impl Node {
     pub(super) fn scalar(value: Value<'static>, bytes: usize) -> Self {
-        Self {
-            bytes: bytes as u64,
-            content: Content::Scalar(value),
-            values: 1,
-            height: 0,
-        }
+        Self { bytes: bytes as u64, content: Content::Scalar(value), values: 1, height: 0 }
     }
 
     pub(super) fn collection(content: Content) -> Self {
-        Self {
-            content,
-            values: 1,
-            bytes: 0,
-            height: 1,
-        }
+        Self { content, values: 1, bytes: 0, height: 1 }
     }
 
     pub(super) fn measure(&mut self, child: &Node) {

@@ -36,9 +36,7 @@ impl<'t> Form<'t> {
             ".nan" | ".NaN" | ".NAN" => return Self::NotFinite,
             _ => {}
         }
-        Self::in_radix(text)
-            .or_else(|| Self::decimal(text))
-            .unwrap_or(Self::Text)
+        Self::in_radix(text).or_else(|| Self::decimal(text)).unwrap_or(Self::Text)
     }
 
     /// `0o17` or `0x1F`; these have no sign.
@@ -48,11 +46,7 @@ impl<'t> Form<'t> {
             None => (16, text.strip_prefix("0x")?),
         };
         let fits = !digits.is_empty() && digits.chars().all(|digit| digit.is_digit(radix));
-        fits.then_some(Self::Integer {
-            negative: false,
-            radix,
-            digits,
-        })
+        fits.then_some(Self::Integer { negative: false, radix, digits })
     }
 
     fn decimal(text: &'t str) -> Option<Self> {
@@ -76,18 +70,9 @@ impl<'t> Form<'t> {
             return None;
         }
         Some(if exponent.is_none() && !mantissa.contains('.') {
-            Self::Integer {
-                negative,
-                radix: 10,
-                digits: whole,
-            }
+            Self::Integer { negative, radix: 10, digits: whole }
         } else {
-            Self::Float {
-                negative,
-                whole,
-                fraction,
-                exponent,
-            }
+            Self::Float { negative, whole, fraction, exponent }
         })
     }
 
@@ -95,12 +80,7 @@ impl<'t> Form<'t> {
     pub(super) fn is_too_long(&self) -> bool {
         let digits = match self {
             Self::Integer { digits, .. } => digits.len(),
-            Self::Float {
-                whole,
-                fraction,
-                exponent,
-                ..
-            } => {
+            Self::Float { whole, fraction, exponent, .. } => {
                 let exponent = exponent.unwrap_or_default().trim_start_matches(['-', '+']);
                 whole.len() + fraction.len() + exponent.len()
             }
@@ -112,30 +92,16 @@ impl<'t> Form<'t> {
     /// The number as a JSON literal, if it is one. Infinities and NaN become a literal that overflows.
     pub(super) fn literal(&self) -> Option<String> {
         Some(match *self {
-            Self::Integer {
-                negative,
-                radix,
-                digits,
-            } => {
-                let digits = if radix == 10 {
-                    significant(digits).to_owned()
-                } else {
-                    to_decimal(digits, radix)
-                };
+            Self::Integer { negative, radix, digits } => {
+                let digits =
+                    if radix == 10 { significant(digits).to_owned() } else { to_decimal(digits, radix) };
                 let sign = if negative && digits != "0" { "-" } else { "" };
                 format!("{sign}{digits}")
             }
-            Self::Float {
-                negative,
-                whole,
-                fraction,
-                exponent,
-            } => {
+            Self::Float { negative, whole, fraction, exponent } => {
                 let sign = if negative { "-" } else { "" };
                 let fraction = if fraction.is_empty() { "0" } else { fraction };
-                let exponent = exponent
-                    .map(|exponent| format!("e{exponent}"))
-                    .unwrap_or_default();
+                let exponent = exponent.map(|exponent| format!("e{exponent}")).unwrap_or_default();
                 format!("{sign}{}.{fraction}{exponent}", significant(whole))
             }
             Self::NotFinite => "1e999".to_owned(),
@@ -146,17 +112,9 @@ impl<'t> Form<'t> {
     /// The number as the literal of a float, which is what the tag `!!float` makes of integers.
     pub(super) fn float_literal(&self) -> Option<String> {
         match *self {
-            Self::Integer {
-                negative,
-                radix: 10,
-                digits: whole,
-            } => Self::Float {
-                negative,
-                whole,
-                fraction: "",
-                exponent: None,
+            Self::Integer { negative, radix: 10, digits: whole } => {
+                Self::Float { negative, whole, fraction: "", exponent: None }.literal()
             }
-            .literal(),
             Self::Float { .. } | Self::NotFinite => self.literal(),
             _ => None,
         }
@@ -227,29 +185,19 @@ mod tests {
             ("null", &["", "~", "null", "Null", "NULL"][..]),
             ("true", &["true", "True", "TRUE"]),
             ("false", &["false", "False", "FALSE"]),
-            (
-                "int 0",
-                &["0", "-0", "+0", "000", "0o0", "0x0", "0x0000000000000000000"],
-            ),
+            ("int 0", &["0", "-0", "+0", "000", "0o0", "0x0", "0x0000000000000000000"]),
             ("int 777", &["777", "0777", "+777", "0x309", "0o1411"]),
             ("int -19", &["-19", "-019"]),
             ("int 31", &["0x1F", "0x1f", "0o37"]),
             (
                 "int 18446744073709551616",
-                &[
-                    "18446744073709551616",
-                    "0x10000000000000000",
-                    "0o2000000000000000000000",
-                ],
+                &["18446744073709551616", "0x10000000000000000", "0o2000000000000000000000"],
             ),
             ("float 0.0", &["0.", ".0", "0.0", "+.0", "00.0"]),
             ("float -0.0", &["-0.", "-.0"]),
             ("float 1.5e+3", &["1.5e+3", "1.5E+3", "+01.5e+3"]),
             ("float 12.0e03", &["12e03", "12.E03", "12.0e03"]),
-            (
-                "not finite 1e999",
-                &[".inf", "-.inf", "+.Inf", ".INF", ".nan", ".NaN", ".NAN"],
-            ),
+            ("not finite 1e999", &[".inf", "-.inf", "+.Inf", ".INF", ".nan", ".NaN", ".NAN"]),
         ] {
             for text in texts {
                 assert_eq!(resolved(text), expected, "{text}");

@@ -24,36 +24,18 @@ fn defect(text: &str) -> Defect {
 fn documents() {
     for (text, expected) in [
         ("a: b", r#"{"a":"b"}"#),
-        (
-            "%YAML 1.2\n%TAG !y! tag:yaml.org,2002:\n--- # c\na: !y!int 0x10\n...\n# end\n",
-            r#"{"a":16}"#,
-        ),
-        (
-            "[a: 1, b, {c, d: }, [], {}]",
-            r#"[{"a":1},"b",{"c":null,"d":null},[],{}]"#,
-        ),
-        (
-            "{\"a\":b, 'c':[d], e: {f}}",
-            r#"{"a":"b","c":["d"],"e":{"f":null}}"#,
-        ),
-        (
-            "a:\n- b\n-\n- - c\n  - d: e\n    f:\ng:",
-            r#"{"a":["b",null,["c",{"d":"e","f":null}]],"g":null}"#,
-        ),
+        ("%YAML 1.2\n%TAG !y! tag:yaml.org,2002:\n--- # c\na: !y!int 0x10\n...\n# end\n", r#"{"a":16}"#),
+        ("[a: 1, b, {c, d: }, [], {}]", r#"[{"a":1},"b",{"c":null,"d":null},[],{}]"#),
+        ("{\"a\":b, 'c':[d], e: {f}}", r#"{"a":"b","c":["d"],"e":{"f":null}}"#),
+        ("a:\n- b\n-\n- - c\n  - d: e\n    f:\ng:", r#"{"a":["b",null,["c",{"d":"e","f":null}]],"g":null}"#),
         ("? a\n: b\n? |\n  c\n: d", r#"{"a":"b","c\n":"d"}"#),
         ("a b: c d\n  e # f\ng: h#i", r#"{"a b":"c d e","g":"h#i"}"#),
-        (
-            "a: https://x.y/z:1?q=[1]&w={}",
-            r#"{"a":"https://x.y/z:1?q=[1]&w={}"}"#,
-        ),
+        ("a: https://x.y/z:1?q=[1]&w={}", r#"{"a":"https://x.y/z:1?q=[1]&w={}"}"#),
         (
             "- 'it''s\n\n  folded'\n- \"a\\\n   b \\u00e9\\x41\\U0001F600\\/\\e\"",
             "[\"it's\\nfolded\",\"ab éA😀/\\u001b\"]",
         ),
-        (
-            "- \"\u{feff}\u{7f}\u{2028}\u{85}\"",
-            "[\"\u{feff}\u{7f}\u{2028}\u{85}\"]",
-        ),
+        ("- \"\u{feff}\u{7f}\u{2028}\u{85}\"", "[\"\u{feff}\u{7f}\u{2028}\u{85}\"]"),
         ("<<: {a: 1}", r#"{"<<":{"a":1}}"#),
         ("- &a x\n- *a\n- &a [y, *a]\n- *a\n- {*a : 1}", ""),
     ] {
@@ -69,45 +51,24 @@ fn documents() {
 #[test]
 fn scalars_follow_their_tags() {
     for (text, expected) in [
-        (
-            "[!!str 1, !!str , !!str null, ! 1, ! ~, !!str 'a']",
-            r#"["1","","null","1","~","a"]"#,
-        ),
+        ("[!!str 1, !!str , !!str null, ! 1, ! ~, !!str 'a']", r#"["1","","null","1","~","a"]"#),
         (
             "[!!int 0x1F, !!int '-7', !!float 3, !!float '.5', !!float 9007199254740993]",
             "[31,-7,3,0.5,9007199254740992]",
         ),
-        (
-            "[!!bool 'true', !!null '', !!null ~, !!null ]",
-            "[true,null,null,null]",
-        ),
+        ("[!!bool 'true', !!null '', !!null ~, !!null ]", "[true,null,null,null]"),
         ("!!map {a: !!seq [! [b], ! {c: d}]}", r#"{"a":[["b"],{"c":"d"}]}"#),
-        (
-            "[!<tag:yaml.org,2002:int> 1, &a !!str 2, !!str &b 3, *b]",
-            r#"[1,"2","3","3"]"#,
-        ),
+        ("[!<tag:yaml.org,2002:int> 1, &a !!str 2, !!str &b 3, *b]", r#"[1,"2","3","3"]"#),
     ] {
         assert_eq!(json(text), expected, "{text}");
     }
     for (text, expected) in [
         ("!!int 1.5", "Syntax: line 1 column 1: \"1.5\" is not a !!int"),
-        (
-            "a: !!bool yes",
-            "Syntax: line 1 column 4: \"yes\" is not a !!bool",
-        ),
-        (
-            "a: !!float 0x1F",
-            "Syntax: line 1 column 4: \"0x1F\" is not a !!float",
-        ),
+        ("a: !!bool yes", "Syntax: line 1 column 4: \"yes\" is not a !!bool"),
+        ("a: !!float 0x1F", "Syntax: line 1 column 4: \"0x1F\" is not a !!float"),
         ("a: !!null x", "Syntax: line 1 column 4: \"x\" is not a !!null"),
-        (
-            "a: !!seq x",
-            "Syntax: line 1 column 4: !!seq does not fit, this is a scalar",
-        ),
-        (
-            "a: !!str [x]",
-            "Syntax: line 1 column 4: !!str does not fit, this is a !!seq",
-        ),
+        ("a: !!seq x", "Syntax: line 1 column 4: !!seq does not fit, this is a scalar"),
+        ("a: !!str [x]", "Syntax: line 1 column 4: !!str does not fit, this is a !!seq"),
     ] {
         assert_eq!(refused(text), expected);
     }
@@ -158,62 +119,32 @@ fn what_is_refused_is_named_with_its_place() {
             "a: 1\n---\nb: 2",
             "Syntax: line 2 column 1: a second document begins here; a contract is one document",
         ),
-        (
-            "é: {a: 1, 'a' : 2}",
-            "DuplicateKey: line 1 column 11: the mapping already has a key \"a\"",
-        ),
-        (
-            "a: 1\n\"\\x61\": 2",
-            "DuplicateKey: line 2 column 1: the mapping already has a key \"a\"",
-        ),
-        (
-            "&k a: 1\n*k : 2",
-            "DuplicateKey: line 2 column 1: the mapping already has a key \"a\"",
-        ),
+        ("é: {a: 1, 'a' : 2}", "DuplicateKey: line 1 column 11: the mapping already has a key \"a\""),
+        ("a: 1\n\"\\x61\": 2", "DuplicateKey: line 2 column 1: the mapping already has a key \"a\""),
+        ("&k a: 1\n*k : 2", "DuplicateKey: line 2 column 1: the mapping already has a key \"a\""),
         (
             "1: a",
             "Syntax: line 1 column 1: a key must be a string, this is a number; quotes make it a string",
         ),
-        (
-            "~: a",
-            "Syntax: line 1 column 1: a key must be a string, this is null; quotes make it a string",
-        ),
+        ("~: a", "Syntax: line 1 column 1: a key must be a string, this is null; quotes make it a string"),
         (
             "{[a]: b}",
             "Syntax: line 1 column 2: a key must be a string, this is a collection; quotes make it a string",
         ),
-        (
-            "{: b}",
-            "Syntax: line 1 column 2: a key must be a string, this is null; quotes make it a string",
-        ),
+        ("{: b}", "Syntax: line 1 column 2: a key must be a string, this is null; quotes make it a string"),
         (
             "a: &a\n  b: *a",
             "Syntax: line 2 column 6: the alias stands for a collection that it is part of; write what it is meant to stand for",
         ),
-        (
-            "a: *b",
-            "Syntax: line 1 column 4: while parsing node, found unknown anchor",
-        ),
+        ("a: *b", "Syntax: line 1 column 4: while parsing node, found unknown anchor"),
         (
             "a: \u{1}",
             "Syntax: line 1 column 4: control character U+0001 is not allowed in YAML; escape it in double quotes",
         ),
-        (
-            "a: x\u{9f}",
-            "Syntax: line 1 column 4: character U+009F is allowed in quotes only",
-        ),
-        (
-            "[|]",
-            "Syntax: line 1 column 2: \"|\" must be quoted here, it begins with an indicator",
-        ),
-        (
-            "[>a]",
-            "Syntax: line 1 column 2: \">a\" must be quoted here, it begins with an indicator",
-        ),
-        (
-            "[?]",
-            "Syntax: line 1 column 2: \"?\" must be quoted here, it begins with an indicator",
-        ),
+        ("a: x\u{9f}", "Syntax: line 1 column 4: character U+009F is allowed in quotes only"),
+        ("[|]", "Syntax: line 1 column 2: \"|\" must be quoted here, it begins with an indicator"),
+        ("[>a]", "Syntax: line 1 column 2: \">a\" must be quoted here, it begins with an indicator"),
+        ("[?]", "Syntax: line 1 column 2: \"?\" must be quoted here, it begins with an indicator"),
         (
             "# c\n%YAML 1.1\n---\na: b",
             "Syntax: line 2 column 1: contracts are YAML 1.2, this says that it is \"1.1\"",
@@ -222,10 +153,7 @@ fn what_is_refused_is_named_with_its_place() {
         assert_eq!(refused(text), expected);
     }
     let number = format!("a: {}", "1".repeat(4_301));
-    assert_eq!(
-        refused(&number),
-        "Number: line 1 column 4: a number of more than 4300 digits"
-    );
+    assert_eq!(refused(&number), "Number: line 1 column 4: a number of more than 4300 digits");
 }
 
 /// Each of these is an error in YAML 1.2.
@@ -285,24 +213,16 @@ fn quickly(text: &str) -> Defect {
 fn deep_nesting_ends_at_the_limit() {
     let flow = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
     let lines = |levels: usize| {
-        let lines: Vec<String> = (0..levels)
-            .map(|level| format!("{}a:\n", " ".repeat(level)))
-            .collect();
+        let lines: Vec<String> = (0..levels).map(|level| format!("{}a:\n", " ".repeat(level))).collect();
         lines.concat()
     };
     let limits = Limits::default();
     for (fits, too_deep) in [
         (flow(128), flow(129)),
         ("- ".repeat(128), "- ".repeat(129)),
-        (
-            format!("{}x: y", "- ".repeat(127)),
-            format!("{}x: y", "- ".repeat(128)),
-        ),
+        (format!("{}x: y", "- ".repeat(127)), format!("{}x: y", "- ".repeat(128))),
         (lines(128), lines(129)),
-        (
-            format!("a: &a {}\nb: [*a]", flow(126)),
-            format!("a: &a {}\nb: [*a]", flow(127)),
-        ),
+        (format!("a: &a {}\nb: [*a]", flow(126)), format!("a: &a {}\nb: [*a]", flow(127))),
     ] {
         assert!(read(&fits, &limits).is_ok(), "{fits}");
         assert_eq!(defect(&too_deep), Defect::TooDeep, "{too_deep}");
@@ -333,45 +253,24 @@ fn aliases_count_as_what_they_stand_for() {
     }
     assert!(refused(&bomb).starts_with("TooLarge: line 7 column"));
     assert_eq!(quickly(&bomb), Defect::TooLarge);
-    let long = format!(
-        "a: &a {}\nb: [{}]",
-        "x".repeat(1 << 20),
-        vec!["*a"; 300].join(", ")
-    );
+    let long = format!("a: &a {}\nb: [{}]", "x".repeat(1 << 20), vec!["*a"; 300].join(", "));
     assert!(refused(&long).contains("with aliases expanded, the document has more than 268435456 bytes"));
-    let limits = Limits {
-        values: 7,
-        ..Limits::default()
-    };
+    let limits = Limits { values: 7, ..Limits::default() };
     // The root, the list, its two elements; then the copy.
     assert!(read("a: &a [b, c]\nd: *a", &limits).is_ok());
-    assert_eq!(
-        read("a: &a [b, c]\nd: *a\ne: f", &limits).unwrap_err().defect,
-        Defect::TooLarge
-    );
-    assert_eq!(
-        json("a: &a [b, c]\nd: {e: *a}"),
-        r#"{"a":["b","c"],"d":{"e":["b","c"]}}"#
-    );
+    assert_eq!(read("a: &a [b, c]\nd: *a\ne: f", &limits).unwrap_err().defect, Defect::TooLarge);
+    assert_eq!(json("a: &a [b, c]\nd: {e: *a}"), r#"{"a":["b","c"],"d":{"e":["b","c"]}}"#);
 }
 
 #[test]
 fn many_pieces_are_refused_before_the_parser_keeps_them() {
-    assert_eq!(
-        quickly(&format!("[{}]", "a,".repeat(1_000_000))),
-        Defect::TooLarge
-    );
+    assert_eq!(quickly(&format!("[{}]", "a,".repeat(1_000_000))), Defect::TooLarge);
     let text = format!("{{a: [{}]}}", "a,".repeat(400_000));
     let began = Instant::now();
     assert!(read(&text, &Limits::default()).is_ok());
     assert!(began.elapsed() < Duration::from_secs(20));
     // Keys are inserted into what the parser keeps; that must not make it quadratic.
-    let nested = format!(
-        "{}{}{}",
-        "[".repeat(250),
-        "a,".repeat(400_000),
-        "]: b]".repeat(125)
-    );
+    let nested = format!("{}{}{}", "[".repeat(250), "a,".repeat(400_000), "]: b]".repeat(125));
     quickly(&nested);
 }
 
