@@ -6,7 +6,7 @@ use chrono::Utc;
 
 use crate::artifact::Kind;
 use crate::canonical::reader::Limits;
-use crate::digest::{CaptureHash, CoreHash, DigestPrefix, PrefixResolution};
+use crate::digest::{CoreHash, DigestPrefix, PrefixResolution};
 use crate::ingest::{self, Monitor, Summary};
 use crate::kinds::{self, model_io};
 use crate::query::{self, HashTarget, Hit, Link, Query};
@@ -72,13 +72,13 @@ pub enum LookupError {
         /// What begins with it, by hash.
         candidates: Vec<HashTarget>,
     },
-    /// The capture is one of another artifact.
-    #[error("{capture} is not a capture of {core}")]
+    /// The artifact has no such capture.
+    #[error("{core} has no capture whose hash begins with {capture}; \"runvault show\" lists them")]
     NotItsCapture {
         /// The artifact.
         core: CoreHash,
-        /// The capture.
-        capture: CaptureHash,
+        /// The prefix of the capture's hash.
+        capture: DigestPrefix,
     },
     /// The artifact is of another kind than asked for.
     #[error("{core} is not a {wanted}, it is a {found}")]
@@ -189,13 +189,19 @@ impl Vault {
     /// Another capture of what was located.
     ///
     /// # Errors
-    /// [`LookupError::NotItsCapture`] if it is one of another artifact, and as [`Vault::locate`].
+    /// [`LookupError::NotItsCapture`], [`LookupError::Ambiguous`], or what the store says.
     pub fn capture_of(&self, located: &Located, prefix: &DigestPrefix) -> Result<Located, LookupError> {
-        let other = self.locate(prefix)?;
-        if other.artifact.id == located.artifact.id {
-            return Ok(other);
+        let captures = self.snapshot()?.captures(located.artifact.id)?.into_iter();
+        match captures.filter(|capture| prefix.matches(&capture.capture.0)).collect() {
+            PrefixResolution::None => {
+                Err(LookupError::NotItsCapture { core: located.artifact.core, capture: *prefix })
+            }
+            PrefixResolution::One(capture) => Ok(Located { artifact: located.artifact.clone(), capture }),
+            PrefixResolution::Ambiguous(captures) => {
+                let candidates = captures.iter().map(|row| HashTarget::Capture(row.capture)).collect();
+                Err(LookupError::Ambiguous { prefix: *prefix, candidates })
+            }
         }
-        Err(LookupError::NotItsCapture { core: located.artifact.core, capture: other.capture.capture })
     }
 
     /// The exact bytes of a capture, hashed again.

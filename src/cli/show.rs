@@ -45,25 +45,27 @@ const LISTED: usize = 8;
 fn print(out: &mut dyn Write, description: &Description) -> io::Result<()> {
     let Description { artifact, attributes, mentions, captures, links } = description;
     writeln!(out, "{} {HASH}{}{HASH:#}", Escaped(&artifact.kind), artifact.core)?;
+    let width =
+        attributes.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).max("mentions".len());
     for group in attributes.chunk_by(|(one, _), (other, _)| one == other) {
         let name = group.first().map_or("", |(name, _)| name);
         let values: Vec<String> =
             group.iter().take(LISTED).map(|(_, value)| Escaped(value).to_string()).collect();
         let more = group.len().saturating_sub(LISTED);
         let more = if more > 0 { format!(" {FAINT}and {more} more{FAINT:#}") } else { String::new() };
-        writeln!(out, "  {FAINT}{name:<13}{FAINT:#} {}{more}", values.join(", "))?;
+        writeln!(out, "  {FAINT}{name:<width$}{FAINT:#} {}{more}", values.join(", "))?;
     }
     let counts: Vec<String> =
         mentions.iter().map(|mention| format!("{} {}", mention.count, Escaped(&mention.role))).collect();
     if !counts.is_empty() {
-        writeln!(out, "  {FAINT}{:<13}{FAINT:#} {}", "mentions", counts.join(", "))?;
+        writeln!(out, "  {FAINT}{:<width$}{FAINT:#} {}", "mentions", counts.join(", "))?;
     }
     for capture in captures {
         let added = time::display(capture.added_at);
         let size = output::size(capture.size);
         writeln!(
             out,
-            "  {FAINT}{:<13}{FAINT:#} {HASH}{}{HASH:#} {size}, {added}",
+            "  {FAINT}{:<width$}{FAINT:#} {HASH}{}{HASH:#} {size}, {added}",
             "capture", capture.capture
         )?;
         for warning in &capture.warnings {

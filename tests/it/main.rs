@@ -2,4 +2,16 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
+mod bad_input;
+mod concurrency;
 mod conformance;
+mod crash;
+mod damage;
+mod large;
+mod layering;
+mod output;
+mod properties;
+mod real;
+mod round_trip;
+mod sandbox;
+mod story;

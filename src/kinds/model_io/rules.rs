@@ -96,7 +96,8 @@ pub(super) static CONTENT: [Rule<ContentCheck>; 11] = [
         info: info(
             "MI8",
             "No two interactions share prompt_hash and i.",
-            "The same prompt may be asked again, but at another index.",
+            "The same prompt may be asked again, but at another index: a replay that looks up the pair must find one \
+             answer. Values of the wrong type take part as the text they turn into.",
         ),
         check: unique_pairs,
     },

@@ -1,0 +1,236 @@
+//! Input that nobody should be able to hurt a vault with: a clear error, the right status, the vault as it was.
+
+use std::time::{Duration, Instant};
+
+use crate::sandbox::{Ran, Sandbox, session};
+
+/// A sandbox whose vault has one session, and what `find` says of it.
+fn prepared() -> (Sandbox, String) {
+    let sandbox = Sandbox::new();
+    sandbox.add([sandbox.write("good.json", session("a", &[("hello", "hi")]))]);
+    let found = sandbox.run(["find", "--json"]).expect(0).stdout;
+    (sandbox, found)
+}
+
+/// Adds `name`, expects `status` and that the vault is as it was.
+fn add_in_vain(arguments: &[&str], write: impl Fn(&Sandbox), status: i32) -> Ran {
+    let (sandbox, before) = prepared();
+    write(&sandbox);
+    let started = Instant::now();
+    let ran = sandbox.run(["add", "--json"].iter().chain(arguments)).expect(status);
+    assert!(started.elapsed() < Duration::from_secs(60));
+    assert_eq!(sandbox.run(["find", "--json"]).expect(0).stdout, before);
+    ran
+}
+
+fn rejected(name: &str, bytes: &[u8], extra: &[&str]) -> (Option<String>, Vec<String>) {
+    let arguments: Vec<&str> = extra.iter().copied().chain([name]).collect();
+    let ran = add_in_vain(&arguments, |sandbox| drop(sandbox.write(name, bytes)), 1);
+    let line = ran.json().remove(0);
+    assert_eq!((&line["outcome"], &line["core_hash"]), (&"rejected".into(), &serde_json::Value::Null));
+    let violations = line["violations"].as_array().unwrap().iter();
+    let text = |violation: &serde_json::Value, name: &str| violation[name].as_str().unwrap().to_owned();
+    let found = violations
+        .map(|one| format!("{} {}: {}", text(one, "rule_id"), text(one, "path"), text(one, "message")));
+    (line["kind"].as_str().map(str::to_owned), found.collect())
+}
+
+#[test]
+fn what_is_not_there() {
+    let ran = add_in_vain(&["no/such/directory"], |_| {}, 2);
+    assert!(ran.stderr.contains("error: no/such/directory: "), "{}", ran.stderr);
+    let (sandbox, _) = prepared();
+    let missing = sandbox.run(["--vault", "other.vault", "find"]).expect(2);
+    assert!(missing.stderr.contains("there is no vault at other.vault; \"runvault add\" creates one"));
+}
+
+#[test]
+fn binary_files() {
+    let (kind, found) = rejected("x.bin", b"\x00\xff\xfe\x01", &[]);
+    assert_eq!(
+        (kind, found),
+        (None, vec!["DOC1 line 1 column 2: byte 0xff is not valid UTF-8 here".to_owned()])
+    );
+    // A file name that a format gives says what was meant, and nothing more.
+    let (kind, found) = rejected("x.rpk", b"\x00\xff\xfe\x01", &[]);
+    assert_eq!(kind.as_deref(), Some("rpk"));
+    assert!(found[0].starts_with("DOC1"), "{found:?}");
+}
+
+#[test]
+fn truncated_documents_keep_their_kind() {
+    let text = session("a", &[("hello", "hi")]);
+    let (kind, found) = rejected("cut.json", text[..text.len() / 2].as_bytes(), &[]);
+    assert_eq!(kind.as_deref(), Some("model_io"));
+    assert!(found[0].starts_with("DOC2 line 1 column "), "{found:?}");
+    let (kind, found) = rejected("empty.json", b"", &[]);
+    assert_eq!((kind, found), (None, vec!["KIND : the document is empty".to_owned()]));
+}
+
+#[test]
+fn deep_nesting() {
+    let brackets = "[".repeat(10_000);
+    let (_, found) = rejected("deep.json", brackets.as_bytes(), &[]);
+    assert_eq!(found, ["DOC4 line 1 column 129: nested deeper than 128 levels, the limit"]);
+    for kind in ["model_io", "rpk", "trace", "contract"] {
+        let (found_kind, found) = rejected("deep.json", brackets.as_bytes(), &["--kind", kind]);
+        assert_eq!(found_kind.as_deref(), Some(kind));
+        assert!(found.iter().any(|one| one.starts_with("DOC4")), "{kind}: {found:?}");
+    }
+}
+
+#[test]
+fn alias_bombs() {
+    let mut bomb = String::from("io_refs: []\na0: &a0 [x, x, x, x, x, x, x, x, x]\n");
+    for level in 1..20 {
+        let aliases = vec![format!("*a{}", level - 1); 9].join(", ");
+        bomb += &format!("a{level}: &a{level} [{aliases}]\n");
+    }
+    bomb += "effects: []\n";
+    let (kind, found) = rejected("bomb.yaml", bomb.as_bytes(), &[]);
+    assert_eq!(kind.as_deref(), Some("contract"));
+    assert!(found[0].starts_with("DOC5 line"), "{found:?}");
+}
+
+#[test]
+fn too_large() {
+    let big = |sandbox: &Sandbox| {
+        let file = std::fs::File::create(sandbox.path("big.json")).unwrap();
+        // Sparse: 300 MiB that take no room.
+        file.set_len(300 << 20).unwrap();
+        std::fs::write(sandbox.path("head"), "").unwrap();
+    };
+    let ran = add_in_vain(&["big.json"], big, 1);
+    let line = ran.json().remove(0);
+    let message =
+        "the document has 314572800 bytes, more than the limit of 268435456; --max-size sets another";
+    assert_eq!(line["violations"][0]["rule_id"], "DOC5");
+    assert_eq!(line["violations"][0]["message"], message);
+    let text = session("a", &[("p", "r")]);
+    let (_, found) = rejected("s.json", text.as_bytes(), &["--max-size", "100"]);
+    assert!(found[0].starts_with("DOC5"), "{found:?}");
+    let (sandbox, _) = prepared();
+    sandbox.write("s.json", &text);
+    let limit = text.len().to_string();
+    sandbox.run(["add", "--max-size", &limit, "s.json"]).expect(0);
+}
+
+#[test]
+fn the_good_ones_among_bad_ones_are_stored() {
+    let (sandbox, _) = prepared();
+    sandbox.write("d/1.json", session("one", &[]));
+    sandbox.write("d/2.rpk", "{}");
+    sandbox.write("d/3.json", session("three", &[]).replace("record", "neither"));
+    sandbox.write("d/4.txt", "notes");
+    sandbox.write("d/5.json", session("five", &[]));
+    let ran = sandbox.run(["add", "--json", "d"]).expect(1);
+    let outcomes: Vec<String> = ran
+        .json()
+        .iter()
+        .map(|line| format!("{} {}", line["path"], line["outcome"]).replace('"', ""))
+        .collect();
+    assert_eq!(outcomes, ["d/1.json added", "d/2.rpk rejected", "d/3.json rejected", "d/5.json added"]);
+    assert!(ran.stderr.contains("2 added") && ran.stderr.contains("1 other file skipped"), "{}", ran.stderr);
+    assert_eq!(sandbox.run(["find", "--json"]).expect(0).json().len(), 3);
+}
+
+#[test]
+fn links_and_pipes_in_directories_are_not_opened() {
+    let (sandbox, before) = prepared();
+    std::fs::create_dir(sandbox.path("d")).unwrap();
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("/etc/passwd", sandbox.path("d/model_io.json")).unwrap();
+        std::os::unix::fs::symlink("..", sandbox.path("d/up")).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(sandbox.path("d/pipe.rpk")).status();
+        assert!(made.unwrap().success());
+        let named = sandbox.run(["add", "d/pipe.rpk"]).expect(2);
+        assert!(named.stderr.contains("neither a file nor a directory"), "{}", named.stderr);
+    }
+    sandbox.run(["add", "d"]).expect(0);
+    assert_eq!(sandbox.run(["find", "--json"]).expect(0).stdout, before);
+}
+
+#[test]
+fn a_vault_that_is_none() {
+    let sandbox = Sandbox::new();
+    sandbox.write("good.json", session("a", &[]));
+    sandbox.write(
+        "text",
+        "this is no database, but it is long enough to have a header of a hundred bytes".repeat(3),
+    );
+    let ran = sandbox.run(["--vault", "text", "add", "good.json"]).expect(2);
+    assert!(ran.stderr.contains("text is not a vault: it is not an SQLite database"), "{}", ran.stderr);
+    std::fs::create_dir(sandbox.path("directory")).unwrap();
+    sandbox.run(["--vault", "directory", "add", "good.json"]).expect(2);
+    sandbox.run(["--vault", "good.json/below", "add", "good.json"]).expect(2);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_disk_that_takes_no_more() {
+    use std::fmt::Write;
+    let (sandbox, before) = prepared();
+    let mut incompressible = String::new();
+    for number in 0..40_000_u32 {
+        write!(incompressible, "{}", runvault::digest::Digest::of(&number.to_le_bytes()).hex()).unwrap();
+    }
+    for number in 0..4 {
+        let half = &incompressible[number * 600_000..][..600_000];
+        sandbox.write(&format!("d/{number}.json"), session("big", &[("p", half)]));
+    }
+    // Writing beyond the limit fails as it does on a full disk, if the signal that comes with it is ignored.
+    let script = "trap '' XFSZ; ulimit -f 1000; exec \"$0\" add d";
+    let mut command = std::process::Command::new("sh");
+    command.arg("-c").arg(script).arg(env!("CARGO_BIN_EXE_runvault"));
+    command.current_dir(sandbox.path("")).env("RUNVAULT_VAULT", sandbox.vault());
+    let ran: Ran = command.output().unwrap().into();
+    assert_eq!(ran.status, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("error: "), "{}", ran.stderr);
+    assert_eq!(sandbox.run(["find", "--json"]).expect(0).stdout, before);
+    let sessions = sandbox.run(["add", "--json", "d"]).expect(0).json().len();
+    assert_eq!(sessions, 4);
+}
+
+#[test]
+fn wrong_usage_has_a_status_of_its_own() {
+    let sandbox = Sandbox::new();
+    for arguments in [
+        &["add"][..],
+        &["nonsense"],
+        &["get", "xyz"],
+        &["get", "12345"],
+        &["find", "things"],
+        &["find", "--attr", "novalue"],
+        &["find", "--since", "whenever"],
+        &["add", "--kind", "pdf", "x"],
+        &["add", "--max-size", "huge", "x"],
+    ] {
+        let ran = sandbox.run(arguments).expect(3);
+        assert!(ran.stdout.is_empty() && ran.stderr.starts_with("error: "), "{arguments:?}: {}", ran.stderr);
+    }
+    for arguments in [&["--help"][..], &["find", "--help"], &["--version"]] {
+        assert!(sandbox.run(arguments).expect(0).stderr.is_empty());
+    }
+}
+
+#[test]
+fn untrusted_text_does_not_reach_the_terminal() {
+    let sandbox = Sandbox::new();
+    let text = session("evil\\u001b[2J\\u009b\\u202eadapter", &[("p", "r")]).replace("\\\\u", "\\u");
+    let path = sandbox.write("a\u{1b}[31m.json", text);
+    let core = sandbox.add([path]).remove(0);
+    let outputs = [
+        sandbox.run(["show", &core]),
+        sandbox.run(["show", "--json", &core]),
+        sandbox.run(["find"]),
+        sandbox.run(["add", "-v", "a\u{1b}[31m.json"]),
+        sandbox.run(["verify", "a\u{1b}[31m.json"]),
+    ];
+    for ran in outputs {
+        let printed = ran.expect(0);
+        let printed = printed.stdout + &printed.stderr;
+        assert!(!printed.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{printed:?}");
+    }
+    assert!(sandbox.run(["show", &core]).stdout.contains("evil\\u{1b}[2J\\u{9b}\\u{202e}adapter"));
+}

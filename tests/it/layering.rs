@@ -1,0 +1,142 @@
+//! The import table of the design, held against the `use` lines.
+
+use std::path::{Path, PathBuf};
+
+use crate::sandbox::repository;
+
+/// Which of our modules, and which of the crates that have one home, a module may name. A folder's modules share a row.
+const TABLE: &[(&str, &[&str])] = &[
+    ("digest", &["sha2", "hmac"]),
+    ("canonical", &["digest", "serde_json", "serde_json_canonicalizer"]),
+    ("verify", &[]),
+    ("artifact", &["digest", "canonical", "verify"]),
+    ("kinds", &["artifact", "digest", "canonical", "verify"]),
+    (
+        "store",
+        &[
+            "digest",
+            "verify",
+            "artifact",
+            "canonical",
+            "serde_json",
+            "rusqlite",
+            "r2d2",
+            "r2d2_sqlite",
+            "rusqlite_migration",
+            "zstd",
+        ],
+    ),
+    ("query", &["store", "artifact", "digest"]),
+    ("source", &["artifact", "canonical", "kinds", "verify"]),
+    ("pipeline", &[]),
+    ("ingest", &["artifact", "digest", "pipeline", "source", "store", "verify"]),
+    ("vault", &["artifact", "canonical", "digest", "ingest", "kinds", "query", "source", "store", "verify"]),
+    ("cli", &["runvault", "serde_json"]),
+];
+
+/// Crates that belong to the modules that list them.
+const HOMED: &[&str] = &[
+    "sha2",
+    "hmac",
+    "rusqlite",
+    "r2d2",
+    "r2d2_sqlite",
+    "rusqlite_migration",
+    "zstd",
+    "serde_json",
+    "serde_json_canonicalizer",
+    "runvault",
+];
+
+fn rust_files(directory: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    files
+}
+
+/// The paths that a file names with `crate::` or the name of a homed crate, without its tests.
+fn named(text: &str) -> Vec<String> {
+    let code = text.split("#[cfg(test)]").next().unwrap();
+    let mut named = Vec::new();
+    for line in code.lines().map(str::trim).filter(|line| !line.starts_with("//")) {
+        for prefix in std::iter::once("crate").chain(HOMED.iter().copied()) {
+            for (at, _) in line.match_indices(&format!("{prefix}::")) {
+                let before = line[..at].chars().next_back();
+                if before
+                    .is_some_and(|character| character.is_alphanumeric() || matches!(character, '_' | ':'))
+                {
+                    continue;
+                }
+                let rest = &line[at + prefix.len() + 2..];
+                let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+                named.push(if prefix == "crate" { rest[..end].to_owned() } else { prefix.to_owned() });
+            }
+        }
+    }
+    named
+}
+
+#[test]
+fn modules_import_what_the_table_allows() {
+    let source = repository("src");
+    let mut seen = 0;
+    for path in rust_files(&source) {
+        let relative = path.strip_prefix(&source).unwrap();
+        let first = relative.iter().next().unwrap().to_str().unwrap();
+        let module = first.strip_suffix(".rs").unwrap_or(first);
+        if matches!(module, "lib" | "main")
+            || relative.iter().any(|part| part == "tests" || part == "tests.rs")
+        {
+            continue;
+        }
+        let (_, allowed) = TABLE
+            .iter()
+            .find(|(name, _)| *name == module)
+            .unwrap_or_else(|| panic!("{module} is not in the table"));
+        for name in named(&std::fs::read_to_string(&path).unwrap()) {
+            seen += 1;
+            // The list of kinds names its own folders; macros and doc paths name the module itself.
+            assert!(
+                name == module || allowed.contains(&name.as_str()),
+                "{} names {name}",
+                relative.display()
+            );
+        }
+    }
+    assert!(seen > 100, "the test sees no imports");
+}
+
+#[test]
+fn kinds_do_not_know_each_other() {
+    let kinds = repository("src/kinds");
+    let folders: Vec<String> = std::fs::read_dir(&kinds)
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .filter(|entry| entry.path().is_dir())
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .collect();
+    assert_eq!(folders.len(), runvault::kinds::ALL.len(), "a folder for each kind and no other");
+    for folder in &folders {
+        for path in rust_files(&kinds.join(folder)) {
+            let text = std::fs::read_to_string(&path).unwrap();
+            for other in folders.iter().filter(|other| *other != folder) {
+                assert!(!text.contains(&format!("kinds::{other}")), "{} names {other}", path.display());
+            }
+        }
+    }
+    // Nothing outside the list names a kind's folder, but for typed sessions.
+    for path in rust_files(&repository("src")).into_iter().filter(|path| !path.starts_with(&kinds)) {
+        let text = std::fs::read_to_string(&path).unwrap();
+        for folder in folders.iter().filter(|folder| *folder != "model_io" || !path.ends_with("vault.rs")) {
+            assert!(!text.contains(&format!("{folder}::")), "{} names {folder}", path.display());
+        }
+    }
+}

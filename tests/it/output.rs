@@ -1,0 +1,245 @@
+//! What people and programs read, as snapshots.
+
+use crate::sandbox::{Sandbox, repository, session};
+
+/// A sandbox with the shipped examples in a vault.
+fn examples() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.add([repository("examples")]);
+    sandbox
+}
+
+/// `text` without what changes from one run to the next.
+fn steady(text: &str) -> String {
+    let mut steady = String::new();
+    for line in text.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let time = |word: &str| word.len() == 8 && word.matches(':').count() == 2;
+        let date = |word: &str| word.starts_with("20") && word.matches('-').count() == 2 && word.len() == 10;
+        let seconds = |at: usize| words.get(at + 1) == Some(&"s") && words[at].contains('.');
+        let words: Vec<&str> = words
+            .iter()
+            .enumerate()
+            .map(|(at, word)| match *word {
+                word if time(word) => "HH:MM:SS",
+                word if date(word) => "YYYY-MM-DD",
+                _ if seconds(at) => "N",
+                word => word,
+            })
+            .collect();
+        steady += words.join(" ").trim_end();
+        steady.push('\n');
+    }
+    steady
+}
+
+#[test]
+fn add() {
+    let sandbox = Sandbox::new();
+    sandbox.write("d/good.json", session("a", &[("hello", "hi")]));
+    sandbox.write("d/bad.json", session("a", &[("hello", "hi")]).replace("\"hi\"", "\"ho\""));
+    sandbox.write("d/run.rpk", "{\"version\": \"2.0\"");
+    sandbox.write("d/notes.txt", "nothing to see");
+    let first = sandbox.run(["add", "-v", "d"]).expect(1);
+    let again = sandbox.run(["add", "-v", "d/good.json"]).expect(0);
+    let dry = sandbox.run(["add", "--dry-run", "d/good.json"]).expect(0);
+    let all = [first, again, dry].map(|ran| format!("{}--\n{}", ran.stdout, ran.stderr));
+    insta::assert_snapshot!(steady(&all.join("==\n")));
+}
+
+#[test]
+fn add_and_verify_as_json() {
+    let sandbox = Sandbox::new();
+    sandbox.write("good.json", session("a", &[("hello", "hi")]));
+    sandbox.write("bad.json", session("a", &[("hello", "hi")]).replace("\"hi\"", "\"ho\""));
+    let verified = sandbox.run(["verify", "--json", "good.json", "bad.json"]).expect(1).stdout;
+    let added = sandbox.run(["add", "--json", "good.json", "bad.json"]).expect(1).stdout;
+    insta::assert_snapshot!(format!("{verified}--\n{added}"));
+}
+
+#[test]
+fn verify() {
+    let sandbox = Sandbox::new();
+    let trace = crate::conformance::corpus().join("trace");
+    for name in ["canonical-basic", "hash-payload-edited", "line-crlf", "nan-literal"] {
+        let text = std::fs::read(trace.join(format!("{name}.ndjson"))).unwrap();
+        sandbox.write(&format!("d/{name}.ndjson"), text);
+    }
+    let ran = sandbox.run(["verify", "d"]).expect(1);
+    insta::assert_snapshot!(format!("{}--\n{}", ran.stdout, ran.stderr));
+}
+
+#[test]
+fn standard_input() {
+    let sandbox = Sandbox::new();
+    let text = session("a", &[("hello", "hi")]);
+    let ran = sandbox.run_on(text.as_bytes(), &["add", "-"]).expect(0);
+    insta::assert_snapshot!(steady(&format!("{}--\n{}", ran.stdout, ran.stderr)));
+    let prompt = sandbox.run_on(b"hello", &["find", "--prompt-file", "-", "--json"]).expect(0);
+    assert_eq!(prompt.json().len(), 1);
+    let ran = sandbox.run_on(b"", &["verify", "-"]).expect(1);
+    assert!(ran.stdout.contains("the document is empty"), "{}", ran.stdout);
+}
+
+#[test]
+fn show() {
+    let sandbox = examples();
+    let mut shown = String::new();
+    for hit in sandbox.run(["find", "--json", "--sort", "core"]).expect(0).json() {
+        shown += &sandbox.run(["show", hit["core_hash"].as_str().unwrap()]).expect(0).stdout;
+    }
+    insta::assert_snapshot!(steady(&shown));
+}
+
+#[test]
+fn find() {
+    let sandbox = examples();
+    let mut all = String::new();
+    for arguments in [
+        &["find", "--sort", "kind"][..],
+        &["find", "sessions", "--prompt", "Summarise ticket 4711 in one sentence."],
+        &["find", "runs", "--tool", "tracker.label", "--run-id", "run-triage-4711"],
+        &["find", "traces", "--trace-id", "run-triage-4711", "--limit", "1", "--sort", "core"],
+        &["find", "contracts", "--io-ref", "service:tracker"],
+        &["find", "--mentions", "5c496a37feba"],
+        &["find", "--model", "triage-small-1"],
+        &["find", "--attr", "step=Label"],
+        &["find", "sessions", "--model", "triage-small-1", "--adapter", "other"],
+        &["find", "--until", "2020-01-01"],
+        &["find", "--since", "1h", "--limit", "1", "--sort", "core"],
+        &["find", "--response-hash", "000000"],
+    ] {
+        let ran = sandbox.run(arguments);
+        all += &format!(
+            "$ runvault {}\n{}{}status {}\n\n",
+            arguments.join(" "),
+            ran.stdout,
+            ran.stderr,
+            ran.status
+        );
+    }
+    insta::assert_snapshot!(steady(&all));
+}
+
+#[test]
+fn find_by_every_sort_of_hash() {
+    let sandbox = examples();
+    let trace = std::fs::read_to_string(repository("examples/trace.ndjson")).unwrap();
+    let records: Vec<serde_json::Value> =
+        trace.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let run: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(repository("examples/run.rpk")).unwrap()).unwrap();
+    let step = run["payload"]["run"]["steps"][5]["hash"].as_str().unwrap();
+    let record = records[3]["record_hash"].as_str().unwrap();
+    let state = records[1]["state_after_hash"].as_str().unwrap();
+    let response = runvault::digest::Digest::of(b"bug").to_string();
+    for (option, hash, expected) in [
+        ("--step-hash", step, vec!["rpk"]),
+        ("--record-hash", record, vec!["trace"]),
+        ("--state-hash", state, vec!["trace", "trace"]),
+        ("--response-hash", &response, vec!["model_io", "model_io", "rpk"]),
+    ] {
+        for hash in [hash, &hash[..hash.len() - 50]] {
+            let found = sandbox.run(["find", "--json", "--sort", "kind", option, hash]).expect(0).json();
+            let kinds: Vec<&str> = found.iter().map(|hit| hit["kind"].as_str().unwrap()).collect();
+            assert_eq!(kinds, expected, "{option} {hash}");
+        }
+    }
+}
+
+#[test]
+fn json_is_stable() {
+    let sandbox = examples();
+    let run = "3941d389b337";
+    let shown = sandbox.run(["show", "--json", run]).expect(0).json().remove(0);
+    let links = sandbox.run(["links", "--json", run]).expect(0).stdout;
+    let mut found =
+        sandbox.run(["find", "runs", "--json", "--tool", "tracker.label", "--prompt-hash", "25c5"]);
+    assert_eq!(found.status, 3, "four digits are too few");
+    found = sandbox.run(["find", "runs", "--json", "--tool", "tracker.label"]).expect(0);
+    let mut text = serde_json::to_string_pretty(&shown).unwrap() + "\n--\n" + &links + "--\n" + &found.stdout;
+    let added_at = shown["added_at"].as_str().unwrap();
+    text = text.replace(added_at, "YYYY-MM-DDTHH:MM:SS.mmmZ");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn hashes_that_stand_for_nothing_or_too_much() {
+    let sandbox = Sandbox::new();
+    let mut ambiguous = String::new();
+    // Among so many hashes two share their first six digits; if that were not so the test would have to be longer.
+    for number in 0..9_000 {
+        sandbox.write(&format!("d/{number}.json"), session(&format!("adapter-{number}"), &[]));
+    }
+    let cores = sandbox.add([sandbox.path("d")]);
+    let mut prefixes: Vec<&str> = cores.iter().map(|core| &core["sha256:".len()..][..6]).collect();
+    prefixes.sort_unstable();
+    if let Some(pair) = prefixes.windows(2).find(|pair| pair[0] == pair[1]) {
+        let ran = sandbox.run(["get", pair[0]]).expect(1);
+        ambiguous = ran.stderr;
+    }
+    assert!(
+        ambiguous.contains("is ambiguous: 2 hashes begin with it; give more digits\n  sha256:"),
+        "{ambiguous}"
+    );
+    let nothing = sandbox.run(["get", "sha256:000000000000"]).expect(1);
+    assert_eq!(nothing.stderr, "error: nothing in the vault has a hash that begins with 000000000000\n");
+}
+
+#[test]
+fn rules_are_all_explained() {
+    let sandbox = Sandbox::new();
+    insta::assert_snapshot!(sandbox.run(["rules"]).expect(0).stdout);
+    for rule in sandbox.run(["rules", "--json"]).expect(0).json() {
+        assert!(rule["why"].as_str().unwrap().len() > 60, "{rule}");
+    }
+    insta::assert_snapshot!("rule", sandbox.run(["rules", "mi7"]).expect(0).stdout);
+    sandbox.run(["rules", "XX1"]).expect(1);
+}
+
+#[test]
+fn help() {
+    let sandbox = Sandbox::new();
+    let mut all = String::new();
+    for arguments in [&["--help"][..], &["add", "--help"], &["get", "--help"], &["find", "--help"]] {
+        all += &sandbox.run(arguments).expect(0).stdout;
+        all += "\n==\n";
+    }
+    insta::assert_snapshot!(all);
+}
+
+#[test]
+fn completions_and_manual_pages() {
+    let sandbox = Sandbox::new();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        assert!(sandbox.run(["completions", shell]).expect(0).stdout.contains("prompt-hash"), "{shell}");
+    }
+    assert!(sandbox.run(["man"]).expect(0).stdout.contains(".TH runvault 1"));
+    assert!(sandbox.run(["man", "find"]).expect(0).stdout.contains("runvault\\-find"));
+    sandbox.run(["man", "nothing"]).expect(1);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_closed_pipe_is_not_an_error() {
+    let sandbox = examples();
+    let script =
+        "\"$0\" find --json | head -n 1 > first; \"$0\" rules | true; \"$0\" get 3941d389b337 | true";
+    let shell = |script: &str| {
+        let mut command = std::process::Command::new("bash");
+        command.args(["-o", "pipefail", "-c", script, env!("CARGO_BIN_EXE_runvault")]);
+        command.current_dir(sandbox.path("")).env("RUNVAULT_VAULT", sandbox.vault()).output().unwrap()
+    };
+    let output = shell(script);
+    assert!(
+        output.status.success() && output.stderr.is_empty(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    // Who stops reading does not stop the adding.
+    for number in 0..50 {
+        sandbox.write(&format!("d/{number}.json"), session(&format!("adapter-{number}"), &[("piped", "r")]));
+    }
+    assert!(shell("\"$0\" add --json d | head -n 1").status.success());
+    assert_eq!(sandbox.run(["find", "--prompt", "piped", "--json"]).expect(0).json().len(), 50);
+}

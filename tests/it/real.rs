@@ -1,0 +1,35 @@
+//! Run packs that another program recorded. They are not part of the repository; where they are, they are used in place.
+
+use std::path::PathBuf;
+
+use crate::sandbox::Sandbox;
+
+/// The folder that `RUNVAULT_REAL_RPK` names, if it does.
+fn folder() -> Option<PathBuf> {
+    std::env::var_os("RUNVAULT_REAL_RPK").map(PathBuf::from)
+}
+
+#[test]
+fn recorded_runs_are_archived_found_and_returned() {
+    let Some(folder) = folder() else { return };
+    let sandbox = Sandbox::new();
+    let added = sandbox.run(["add".as_ref(), "--json".as_ref(), folder.as_os_str()]).expect(0).json();
+    assert_eq!(added.len(), 9);
+    for line in added {
+        assert_eq!((&line["outcome"], &line["kind"]), (&"added".into(), &"rpk".into()));
+        let core = line["core_hash"].as_str().unwrap();
+        let text = std::fs::read_to_string(line["path"].as_str().unwrap()).unwrap();
+        assert_eq!(sandbox.run(["get", core]).expect(0).stdout, text);
+        let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(document["checksum"], core);
+        let found_by = |option: &str, value: &serde_json::Value| {
+            let found =
+                sandbox.run(["find", "runs", "--json", option, value.as_str().unwrap()]).expect(0).json();
+            found.iter().any(|hit| hit["core_hash"] == core)
+        };
+        assert!(found_by("--run-id", &document["metadata"]["run_id"]));
+        for step in document["payload"]["run"]["steps"].as_array().unwrap() {
+            assert!(found_by("--step-hash", &step["hash"]));
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! A directory with a vault, and the real program to run on it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+pub(crate) struct Sandbox {
+    directory: TempDir,
+}
+
+pub(crate) struct Ran {
+    pub(crate) status: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Ran {
+    /// One JSON value for each line of standard output.
+    pub(crate) fn json(&self) -> Vec<Value> {
+        self.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    pub(crate) fn expect(self, status: i32) -> Self {
+        assert_eq!(self.status, status, "{}\n{}", self.stdout, self.stderr);
+        self
+    }
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Self {
+            status: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+impl Sandbox {
+    pub(crate) fn new() -> Self {
+        Self { directory: tempfile::tempdir().unwrap() }
+    }
+
+    /// A path in the directory.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    pub(crate) fn vault(&self) -> PathBuf {
+        self.path("v.vault")
+    }
+
+    /// The program, working in the directory on its vault, with nothing else from the environment.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_runvault"));
+        command.current_dir(self.directory.path()).env_clear().env("RUNVAULT_VAULT", self.vault());
+        command
+    }
+
+    pub(crate) fn run<S: AsRef<std::ffi::OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Ran {
+        self.command().args(arguments).output().unwrap().into()
+    }
+
+    /// Runs with `input` on standard input.
+    pub(crate) fn run_on(&self, input: &[u8], arguments: &[&str]) -> Ran {
+        let mut command = assert_cmd::Command::from_std(self.command());
+        command.args(arguments).write_stdin(input).output().unwrap().into()
+    }
+
+    /// Adds paths, which must all be admitted, and gives the core hashes.
+    pub(crate) fn add<P: AsRef<Path>>(&self, paths: impl IntoIterator<Item = P>) -> Vec<String> {
+        let mut arguments = vec!["add".into(), "--json".into()];
+        arguments.extend(paths.into_iter().map(|path| path.as_ref().as_os_str().to_owned()));
+        let lines = self.run::<std::ffi::OsString>(arguments).expect(0).json();
+        lines.iter().map(|line| line["core_hash"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+/// A file or directory of the repository.
+pub(crate) fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// A valid session with the given prompts and responses.
+pub(crate) fn session(adapter: &str, exchanges: &[(&str, &str)]) -> String {
+    let digest = |text: &str| runvault::digest::Digest::of(text.as_bytes()).to_string();
+    let interactions: Vec<Value> = exchanges
+        .iter()
+        .enumerate()
+        .map(|(index, (prompt, response))| {
+            serde_json::json!({
+                "i": index, "prompt_hash": digest(prompt),
+                "response_hash": digest(response), "response_content": response,
+            })
+        })
+        .collect();
+    serde_json::json!({
+        "model_io_schema_version": "1.0.0", "adapter_id": adapter, "model_id": "m", "mode": "record",
+        "interactions": interactions,
+    })
+    .to_string()
+}
