@@ -61,6 +61,7 @@ impl Args {
         }
         drop(printer);
         output::note(&self.summary(&summary, started));
+        report::hint(summary.rejected);
         Ok(match summary {
             Summary { unreadable: 1.., .. } => Status::Incomplete,
             Summary { rejected: 1.., .. } => Status::No,
@@ -162,6 +163,8 @@ fn print_json(examined: &Examined) -> io::Result<()> {
 impl Printer<'_> {
     fn print_text(&self, examined: &Examined) -> io::Result<()> {
         let (word, style) = match examined.outcome {
+            Outcome::Added if self.args.dry_run => ("would add", GOOD),
+            Outcome::NewCapture if self.args.dry_run => ("would capture", GOOD),
             Outcome::Added => ("added", GOOD),
             Outcome::NewCapture => ("new capture", GOOD),
             Outcome::Present if self.args.verbose => ("already there", FAINT),

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use runvault::verify::{Report, Severity, Violation};
 
 use super::escape::Escaped;
-use super::output::{BAD, CAUTION};
+use super::output::{self, BAD, CAUTION};
 
 /// So many violations of one document are listed; the rest is counted. `--json` lists all.
 const LISTED: usize = 20;
@@ -19,6 +19,13 @@ pub(crate) fn write(out: &mut dyn Write, report: &Report) -> io::Result<()> {
     match violations.len().saturating_sub(LISTED) + report.omitted() {
         0 => Ok(()),
         more => writeln!(out, "  and {more} more; --json lists them"),
+    }
+}
+
+/// Tells where rules are explained, if any were broken.
+pub(crate) fn hint(rejected: u64) {
+    if rejected > 0 {
+        output::note("\"runvault rules ID\" explains a rule");
     }
 }
 

@@ -47,6 +47,7 @@ impl Args {
             skipped => format!(", {} skipped", counted(skipped, "other file")),
         };
         output::note(&format!("{} good, {} bad{skipped}", summary.verified, summary.rejected));
+        report::hint(summary.rejected);
         Ok(match summary {
             Summary { unreadable: 1.., .. } => Status::Incomplete,
             Summary { rejected: 1.., .. } => Status::No,

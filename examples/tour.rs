@@ -1,0 +1,84 @@
+//! The library in one page: archives this directory and asks the vault a few questions.
+//!
+//! Run it from the repository with `cargo run --release --example tour`. It leaves the vault in `tour.vault`.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is a program")]
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+
+use runvault::Vault;
+use runvault::digest::Digest;
+use runvault::ingest::{Examined, Monitor, Outcome};
+use runvault::query::{Direction, Filter, LinkTarget, Match, Query};
+use runvault::source::{ExamineOptions, Input, Inputs, SourceError};
+
+/// Prints what becomes of every file.
+struct Printer;
+
+impl Monitor for Printer {
+    fn examined(&mut self, examined: &Examined) {
+        let (Some(kind), Some(core)) = (examined.kind, examined.core) else { return };
+        let outcome = match examined.outcome {
+            Outcome::Added => "added",
+            Outcome::NewCapture => "captured again",
+            _ => "there already",
+        };
+        println!("  {outcome:<15} {:<9} {core:.12}  {}", kind.name(), examined.path);
+    }
+
+    fn unreadable(&mut self, error: &SourceError) {
+        eprintln!("  {error}");
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let examples: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let examples = examples.strip_prefix(std::env::current_dir()?).map(Path::to_owned).unwrap_or(examples);
+    let vault = Vault::open_or_create(Path::new("tour.vault"))?;
+
+    println!("Verified and archived in {}:", vault.path().display());
+    vault.add(Inputs::new(vec![Input::Path(examples.clone())]), &ExamineOptions::default(), &mut Printer)?;
+
+    let prompt = "Summarise ticket 4711 in one sentence.";
+    println!("\nWho ever saw the prompt {prompt:?}?");
+    let asked = Filter::Mention { group: Some("prompt"), digest: Digest::of(prompt.as_bytes()) };
+    for hit in vault.find(&Query { filters: vec![asked], ..Query::default() })? {
+        let places: Vec<String> = hit
+            .matches
+            .iter()
+            .map(|place| match place {
+                Match::Mention { unit, place, .. } => format!("{unit} {place}"),
+                Match::Attribute { name, value } => format!("{name} {value}"),
+            })
+            .collect();
+        println!("  {:<9} {:.12}  {}", hit.artifact.kind, hit.artifact.core, places.join(", "));
+    }
+
+    let model_io_hash = "4df877dec7f41a5df08a2e176ed2fd872cfdbda8ab3a83d6d5059a60c4df49f7".parse()?;
+    let session = vault.session(model_io_hash)?;
+    println!("\nThe recording with the ModelIOHash {model_io_hash}:");
+    println!(
+        "  {} answered {:?}",
+        session.model_id,
+        session.interactions.first().map_or("", |one| &one.response_content)
+    );
+    let located = vault.locate(&model_io_hash.0.into())?;
+    let bytes = vault.read(&located)?;
+    let captures = vault.describe(&model_io_hash.0.into())?.captures;
+    let original = std::fs::read(examples.join("session-rerecorded.json"))?;
+    println!("  {} captures; the first comes out byte for byte: {}", captures.len(), bytes == original);
+
+    println!("\nFrom the run to its sessions, traces and contract:");
+    let run = vault.find(&Query { kind: Some("rpk".to_owned()), ..Query::default() })?;
+    for link in run.first().map(|run| vault.links(&run.artifact)).transpose()?.unwrap_or_default() {
+        let arrow = if link.direction == Direction::Out { "->" } else { "<-" };
+        let target = match &link.target {
+            LinkTarget::Artifact(artifact) => format!("{:<9} {:.12}", artifact.kind, artifact.core),
+            LinkTarget::MissingDigest(digest) => format!("missing   {digest:.12}"),
+            LinkTarget::MissingName(name) => format!("missing   {name}"),
+        };
+        println!("  {arrow} {:<12} {target}  {}", link.relation, link.because);
+    }
+    Ok(())
+}
