@@ -52,7 +52,11 @@ impl Args {
             let mut out = output::raw();
             rows.iter().try_for_each(|row| json::line(&mut out, row))?;
         } else if self.id.is_some() {
-            rows.iter().try_for_each(|row| explain(&mut output::text(), row))?;
+            let mut out = output::text();
+            for (index, row) in rows.iter().enumerate() {
+                out.write_all(if index > 0 { b"\n" } else { b"" })?;
+                explain(&mut out, row)?;
+            }
         } else {
             list(&mut output::text(), &rows)?;
         }
@@ -77,7 +81,7 @@ fn explain(out: &mut dyn Write, Row { kind, rule }: &Row) -> io::Result<()> {
         Severity::Warning => CAUTION,
     };
     writeln!(out, "{} ({kind}, {style}{}{style:#}): {}", rule.id, rule.severity, rule.summary)?;
-    writeln!(out, "{}\n", wrapped(rule.why, 80))
+    writeln!(out, "{}", wrapped(rule.why, 80))
 }
 
 /// `text` in lines of at most `width` characters.

@@ -18,7 +18,7 @@ fn add_in_vain(arguments: &[&str], write: impl Fn(&Sandbox), status: i32) -> Ran
     write(&sandbox);
     let started = Instant::now();
     let ran = sandbox.run(["add", "--json"].iter().chain(arguments)).expect(status);
-    assert!(started.elapsed() < Duration::from_secs(60));
+    assert!(started.elapsed() < Duration::from_mins(1));
     assert_eq!(sandbox.run(["find", "--json"]).expect(0).stdout, before);
     ran
 }
@@ -60,7 +60,7 @@ fn binary_files() {
 #[test]
 fn truncated_documents_keep_their_kind() {
     let text = session("a", &[("hello", "hi")]);
-    let (kind, found) = rejected("cut.json", text[..text.len() / 2].as_bytes(), &[]);
+    let (kind, found) = rejected("cut.json", &text.as_bytes()[..text.len() / 2], &[]);
     assert_eq!(kind.as_deref(), Some("model_io"));
     assert!(found[0].starts_with("DOC2 line 1 column "), "{found:?}");
     let (kind, found) = rejected("empty.json", b"", &[]);

@@ -1,6 +1,11 @@
 //! Everything that needs more than one module, in one binary.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
+#![allow(
+    clippy::format_push_string,
+    clippy::items_after_statements,
+    reason = "tests are read from top to bottom"
+)]
 
 mod bad_input;
 mod concurrency;
@@ -11,6 +16,7 @@ mod large;
 mod layering;
 mod output;
 mod properties;
+mod readme;
 mod real;
 mod round_trip;
 mod sandbox;
