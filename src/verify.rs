@@ -94,14 +94,17 @@ fn utf16_order(one: &str, other: &str) -> Ordering {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     violations: Vec<Violation>,
-    omitted: usize,
     errors: usize,
+    warnings: usize,
 }
 
 impl Report {
-    /// Reports list at most this many violations and count the rest: a hostile document must not fill the memory with
+    /// Reports list at most this many errors and count the rest: a hostile document must not fill the memory with
     /// complaints about it.
-    pub const MAX_VIOLATIONS: usize = 100_000;
+    pub const MAX_ERRORS: usize = 100_000;
+
+    /// The same for warnings, of which there are fewer because they are stored with the artifact.
+    pub const MAX_WARNINGS: usize = 1_000;
 
     /// The violations, sorted.
     #[must_use]
@@ -112,21 +115,32 @@ impl Report {
     /// How many more there are than are listed.
     #[must_use]
     pub fn omitted(&self) -> usize {
-        self.omitted
+        self.errors + self.warnings - self.violations.len()
     }
 
-    /// Whether no violation is an error.
+    /// Whether no violation is an error, listed or not.
     #[must_use]
     pub fn is_acceptable(&self) -> bool {
-        self.violations.iter().all(|violation| violation.severity == Severity::Warning)
+        self.errors == 0
+    }
+
+    fn push(&mut self, violation: Violation) {
+        let (count, limit) = match violation.severity {
+            Severity::Error => (&mut self.errors, Self::MAX_ERRORS),
+            Severity::Warning => (&mut self.warnings, Self::MAX_WARNINGS),
+        };
+        *count += 1;
+        if *count <= limit {
+            self.violations.push(violation);
+        }
     }
 }
 
 impl From<Violation> for Report {
     fn from(violation: Violation) -> Self {
-        let mut findings = Findings::default();
-        findings.push(violation);
-        findings.into_report()
+        let mut report = Self::default();
+        report.push(violation);
+        report
     }
 }
 
@@ -137,16 +151,7 @@ pub struct Findings(Report);
 impl Findings {
     /// What `rule` finds goes here.
     pub fn of(&mut self, rule: RuleInfo) -> Finder<'_> {
-        Finder { findings: self, rule }
-    }
-
-    fn push(&mut self, violation: Violation) {
-        self.0.errors += usize::from(violation.severity == Severity::Error);
-        if self.0.violations.len() < Report::MAX_VIOLATIONS {
-            self.0.violations.push(violation);
-        } else {
-            self.0.omitted += 1;
-        }
+        Finder { report: &mut self.0, rule }
     }
 
     /// Whether an error was found so far.
@@ -165,20 +170,20 @@ impl Findings {
 
 /// Where one rule reports what it finds.
 pub struct Finder<'f> {
-    findings: &'f mut Findings,
+    report: &'f mut Report,
     rule: RuleInfo,
 }
 
 impl Finder<'_> {
     /// Reports a violation of the rule.
     pub fn add(&mut self, path: impl Into<String>, message: impl Into<String>) {
-        self.findings.push(Violation::new(self.rule, path, message));
+        self.report.push(Violation::new(self.rule, path, message));
     }
 
     /// Reports a violation that does not keep the artifact out, whatever the rule's severity.
     pub fn warn(&mut self, path: impl Into<String>, message: impl Into<String>) {
         let warning = RuleInfo { severity: Severity::Warning, ..self.rule };
-        self.findings.push(Violation::new(warning, path, message));
+        self.report.push(Violation::new(warning, path, message));
     }
 }
 
@@ -202,12 +207,17 @@ mod tests {
     }
 
     #[test]
-    fn surplus_violations_are_counted() {
+    fn surplus_violations_are_counted_and_errors_never_overlooked() {
         let mut findings = Findings::default();
-        for _ in 0..Report::MAX_VIOLATIONS + 3 {
-            findings.of(RULE).add("", "");
+        for _ in 0..Report::MAX_WARNINGS + 3 {
+            findings.of(RULE).warn("", "");
         }
+        assert!(!findings.has_errors());
+        findings.of(RULE).add("", "");
+        assert!(findings.has_errors());
         let report = findings.into_report();
-        assert_eq!((report.violations().len(), report.omitted()), (Report::MAX_VIOLATIONS, 3));
+        assert_eq!((report.violations().len(), report.omitted()), (Report::MAX_WARNINGS + 1, 3));
+        assert!(!report.is_acceptable());
+        assert!(report.violations().iter().any(|violation| violation.severity == Severity::Error));
     }
 }

@@ -14,6 +14,7 @@ use serde::Serialize;
 use super::escape::Escaped;
 use super::exit::{Failure, Status};
 use super::inputs::InputArgs;
+use super::json::is_zero;
 use super::output::{self, BAD, FAINT, GOOD, HASH, counted};
 use super::progress::Progress;
 use super::vault::VaultArgs;
@@ -95,6 +96,9 @@ struct Line<'e> {
     outcome: &'e str,
     core_hash: Option<CoreHash>,
     violations: &'e [Violation],
+    /// How many more there are; reports of hostile documents are cut off.
+    #[serde(skip_serializing_if = "is_zero")]
+    violations_omitted: usize,
 }
 
 struct Printer<'a> {
@@ -153,7 +157,8 @@ fn print_json(examined: &Examined) -> io::Result<()> {
         kind: examined.kind.map(runvault::artifact::Kind::name),
         outcome,
         core_hash: examined.core,
-        violations: json::violations(&examined.report),
+        violations: examined.report.violations(),
+        violations_omitted: examined.report.omitted(),
     };
     let mut out = output::raw();
     json::line(&mut out, &line)?;

@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 
-use runvault::verify::{Report, Violation};
 use serde::Serialize;
 use serde_json::ser::{CharEscape, Formatter};
 
@@ -16,9 +15,10 @@ pub(crate) fn line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()
     out.write_all(&text)
 }
 
-/// The violations of a report, as `verify --json` and `add --json` list them.
-pub(crate) fn violations(report: &Report) -> &[Violation] {
-    report.violations()
+/// Whether a count is not worth a member.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+pub(crate) fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Compact JSON that escapes what could control a terminal.

@@ -16,10 +16,14 @@ pub(crate) fn write(out: &mut dyn Write, report: &Report) -> io::Result<()> {
     for violation in violations.iter().take(LISTED) {
         write_one(out, violation)?;
     }
-    match violations.len().saturating_sub(LISTED) + report.omitted() {
-        0 => Ok(()),
-        more => writeln!(out, "  and {more} more; --json lists them"),
+    let more = violations.len().saturating_sub(LISTED);
+    if more > 0 {
+        writeln!(out, "  and {more} more; --json lists them")?;
     }
+    if report.omitted() > 0 {
+        writeln!(out, "  and {} more that were only counted", report.omitted())?;
+    }
+    Ok(())
 }
 
 /// Tells where rules are explained, if any were broken.

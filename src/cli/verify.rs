@@ -13,6 +13,7 @@ use serde::Serialize;
 use super::escape::Escaped;
 use super::exit::{Failure, Status};
 use super::inputs::InputArgs;
+use super::json::is_zero;
 use super::output::{self, BAD, FAINT, GOOD, HASH, counted};
 use super::progress::Progress;
 use super::{json, report};
@@ -63,6 +64,9 @@ struct Line<'e> {
     ok: bool,
     core_hash: Option<CoreHash>,
     violations: &'e [Violation],
+    /// How many more there are; reports of hostile documents are cut off.
+    #[serde(skip_serializing_if = "is_zero")]
+    violations_omitted: usize,
 }
 
 struct Printer<'a> {
@@ -96,7 +100,8 @@ fn print_json(examined: &Examined) -> io::Result<()> {
         kind: examined.kind.map(Kind::name),
         ok: examined.outcome == Outcome::Verified,
         core_hash: examined.core,
-        violations: json::violations(&examined.report),
+        violations: examined.report.violations(),
+        violations_omitted: examined.report.omitted(),
     };
     json::line(&mut output::raw(), &line)
 }

@@ -22,7 +22,7 @@ pub(crate) fn steady(text: &str) -> String {
                 && pairs.all(|(form, byte)| if form == b'0' { byte.is_ascii_digit() } else { byte == form })
         };
         let form = TIMES.iter().find(fits);
-        steady.extend(form.map_or(&rest[..character.len_utf8()], |form| form).chars());
+        steady.push_str(form.map_or(&rest[..character.len_utf8()], |form| form));
         rest = &rest[form.map_or(character.len_utf8(), |form| form.len())..];
     }
     steady

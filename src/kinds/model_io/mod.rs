@@ -50,10 +50,7 @@ impl Artifact for ModelIo {
                 return None;
             }
         };
-        apply(&rules::SHAPE, findings, |check, found| check(&root, found));
-        if findings.has_errors() {
-            return None;
-        }
+        apply(&rules::ROOT, findings, |check, found| check(&root, found));
         let view = View::of(&root)?;
         apply(&rules::CONTENT, findings, |check, found| check(&view, found));
         if findings.has_errors() {
@@ -69,7 +66,7 @@ impl Artifact for ModelIo {
     }
 }
 
-/// The members that matter, of a root that has the right shape.
+/// The members that matter, of a root that keeps the rule SCHEMA.
 struct View<'v> {
     schema_version: &'v Value<'v>,
     adapter_id: &'v Value<'v>,
@@ -80,12 +77,16 @@ struct View<'v> {
 
 impl<'v> View<'v> {
     fn of(root: &'v Value<'v>) -> Option<Self> {
+        let interactions = root.get("interactions")?.as_array()?;
+        if interactions.iter().any(Value::is_null) {
+            return None;
+        }
         Some(Self {
             schema_version: root.get("model_io_schema_version")?,
             adapter_id: root.get("adapter_id")?,
             model_id: root.get("model_id")?,
             mode: root.get("mode")?,
-            interactions: root.get("interactions")?.as_array()?,
+            interactions,
         })
     }
 

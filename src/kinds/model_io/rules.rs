@@ -16,11 +16,11 @@ const fn info(id: &'static str, summary: &'static str, why: &'static str) -> Rul
     RuleInfo { id, severity: Severity::Error, summary, why }
 }
 
-type ShapeCheck = fn(&Value<'_>, &mut Finder<'_>);
+type RootCheck = fn(&Value<'_>, &mut Finder<'_>);
 type ContentCheck = fn(&View<'_>, &mut Finder<'_>);
 
-/// Applied to the root. If one of these is broken, the rest is not looked at.
-pub(super) static SHAPE: [Rule<ShapeCheck>; 2] = [
+/// Applied to the root. If SCHEMA is broken, the rest is not looked at.
+pub(super) static ROOT: [Rule<RootCheck>; 2] = [
     Rule {
         info: info(
             "MI1",
@@ -41,7 +41,7 @@ pub(super) static SHAPE: [Rule<ShapeCheck>; 2] = [
     },
 ];
 
-/// Applied to sessions of the right shape, all of them.
+/// Applied to sessions that keep the rule SCHEMA, all of them.
 pub(super) static CONTENT: [Rule<ContentCheck>; 11] = [
     Rule {
         info: info(
@@ -138,7 +138,7 @@ pub(super) static CONTENT: [Rule<ContentCheck>; 11] = [
 ];
 
 pub(super) fn all() -> Vec<RuleInfo> {
-    let [version, schema] = SHAPE.each_ref().map(|rule| rule.info);
+    let [version, schema] = ROOT.each_ref().map(|rule| rule.info);
     [version].into_iter().chain(CONTENT.iter().map(|rule| rule.info)).chain([schema]).collect()
 }
 
@@ -348,7 +348,18 @@ fn response_sizes(session: &View<'_>, found: &mut Finder<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::artifact::{AdmitOptions, Kind};
     use crate::canonical::reader::{Limits, read_keeping_overflow};
+    use crate::kinds::model_io::ModelIo;
+
+    #[test]
+    fn a_bad_version_does_not_hide_other_violations() {
+        let text = br#"{"model_io_schema_version":"1.0","adapter_id":"","model_id":"m","mode":"x","interactions":[]}"#;
+        let report = Kind::of::<ModelIo>().admit(text.to_vec(), &AdmitOptions::default()).unwrap_err();
+        let rules: Vec<&str> =
+            report.violations().iter().map(|violation| violation.rule_id.as_ref()).collect();
+        assert_eq!(rules, ["MI1", "MI2", "MI3"]);
+    }
 
     #[test]
     fn values_are_coerced_as_ecmascript_does() {

@@ -112,14 +112,13 @@ pub(super) fn carried<'v>(step: &'v Value<'v>, places: &Places) -> BTreeSet<&'v 
 }
 
 fn select<'v>(value: &'v Value<'v>, tokens: &[&str], passed_over: &[&str], texts: &mut BTreeSet<&'v str>) {
-    let role = value.get("role").and_then(Value::as_str);
-    if role.is_some_and(|role| passed_over.contains(&role)) {
+    if is_passed_over(value, passed_over) {
         return;
     }
     match (tokens, value) {
         ([], Value::String(text)) => insert(text, texts),
         ([], Value::Array(parts)) => {
-            for part in parts {
+            for part in parts.iter().filter(|part| !is_passed_over(part, passed_over)) {
                 let text = part.get("text").unwrap_or(part);
                 insert(text.as_str().unwrap_or_default(), texts);
             }
@@ -136,6 +135,10 @@ fn select<'v>(value: &'v Value<'v>, tokens: &[&str], passed_over: &[&str], texts
         }
         _ => {}
     }
+}
+
+fn is_passed_over(value: &Value<'_>, roles: &[&str]) -> bool {
+    value.get("role").and_then(Value::as_str).is_some_and(|role| roles.contains(&role))
 }
 
 fn insert<'v>(text: &'v str, texts: &mut BTreeSet<&'v str>) {
@@ -185,6 +188,9 @@ mod tests {
             {"role": "user", "content": [{"type": "input_text", "text": "hello"}, "plain", {"image": "x"}, ""]},
             {"role": "tool", "content": "42"}]}}"#;
         assert_eq!(texts(step, &PROMPT_PLACES), ["be brief", "hello", "plain"]);
+        let listed = r#"{"type": "model.request", "input": {"input": [
+            {"role": "user", "text": "asked"}, {"role": "assistant", "text": "not asked"}]}}"#;
+        assert_eq!(texts(listed, &PROMPT_PLACES), ["asked"]);
         let answer = r#"{"type": "model.response", "output": {"content": "hi", "output": {"choices": [
             {"message": {"role": "assistant", "content": "hi there"}}]}}}"#;
         assert_eq!(texts(answer, &RESPONSE_PLACES), ["hi", "hi there"]);
