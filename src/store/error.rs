@@ -42,6 +42,12 @@ pub enum StoreError {
         /// The vault.
         path: PathBuf,
     },
+    /// The vault, or the directory that it is in, may only be read.
+    #[error("{} cannot be written; check the permissions of the file and of its directory", path.display())]
+    ReadOnly {
+        /// The vault.
+        path: PathBuf,
+    },
     /// Another process writes and does not finish.
     #[error("{} is being written by another process that has not finished for a minute; try again", path.display())]
     Busy {
@@ -122,6 +128,7 @@ impl StoreError {
         let path = path.to_owned();
         match source.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::Full { path },
+            Some(ErrorCode::ReadOnly) => Self::ReadOnly { path },
             Some(ErrorCode::DatabaseBusy) => Self::Busy { path },
             Some(ErrorCode::NotADatabase) => {
                 Self::NotAVault { path, reason: "it is not an SQLite database".to_owned() }

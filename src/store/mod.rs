@@ -13,6 +13,7 @@ mod rows;
 mod schema;
 mod write;
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Utc};
@@ -45,8 +46,13 @@ impl Store {
     /// [`StoreError::Missing`] if there is none, [`StoreError::NotAVault`], [`StoreError::Newer`], or what the system
     /// says.
     pub fn open(path: &Path) -> Result<Self> {
-        if !path.try_exists().map_err(|source| StoreError::Io { path: path.to_owned(), source })? {
-            return Err(StoreError::Missing { path: path.to_owned() });
+        // SQLite would only say that it cannot open the file.
+        match std::fs::File::open(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(StoreError::Missing { path: path.to_owned() });
+            }
+            Err(source) => return Err(StoreError::Io { path: path.to_owned(), source }),
+            Ok(_) => {}
         }
         Self::prepare(path)
     }
