@@ -115,16 +115,11 @@ impl Monitor for Printer<'_> {
         if !self.args.json && examined.outcome == Outcome::Rejected {
             self.progress.aside(|| rejected(examined));
         }
-        let printed = self.nobody_reads || self.trouble.is_some();
-        if printed {
+        if self.nobody_reads || self.trouble.is_some() {
             return;
         }
-        let outcome = if self.args.json {
-            print_json(examined)
-        } else {
-            self.progress.aside(|| self.print_text(examined))
-        };
-        match outcome {
+        let print = || if self.args.json { print_json(examined) } else { self.print_text(examined) };
+        match self.progress.beside(print) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.nobody_reads = true,
             Err(error) => self.trouble = Some(error),
             Ok(()) => {}

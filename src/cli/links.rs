@@ -56,7 +56,7 @@ pub(crate) fn print(out: &mut dyn Write, indent: &str, link: &Link) -> io::Resul
     };
     let target = match &link.target {
         LinkTarget::Artifact(artifact) => {
-            format!("{:<8} {HASH}{:.12}{HASH:#}", Escaped(&artifact.kind), artifact.core)
+            format!("{:<8} {HASH}{:.12}{HASH:#}", Escaped(&artifact.kind).to_string(), artifact.core)
         }
         LinkTarget::MissingDigest(digest) => {
             format!("{CAUTION}dangling{CAUTION:#} {HASH}{digest:.12}{HASH:#}")

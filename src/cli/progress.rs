@@ -1,43 +1,51 @@
-//! A progress bar on standard error, if that is a terminal.
+//! A progress bar on standard error, if that is a terminal and the command takes a while.
 
-use std::io::{IsTerminal, stderr};
-use std::time::Duration;
+use std::io::{IsTerminal, stderr, stdout};
+use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Commands that are done by then need no bar.
+const A_WHILE: Duration = Duration::from_millis(500);
 
 /// Shows how far a command is.
 pub(crate) struct Progress {
     bar: ProgressBar,
+    started: Instant,
+    files: u64,
     bytes: u64,
 }
 
 impl Progress {
     pub(crate) fn new(doing: &'static str) -> Self {
-        let target = if stderr().is_terminal() {
-            ProgressDrawTarget::stderr_with_hz(10)
-        } else {
-            ProgressDrawTarget::hidden()
-        };
-        let style = ProgressStyle::with_template("{spinner} {prefix} {pos} files, {msg}, {elapsed}")
+        let style = ProgressStyle::with_template("{spinner} {prefix} {msg}, {elapsed}")
             .unwrap_or_else(|_| ProgressStyle::default_spinner());
-        let bar = ProgressBar::with_draw_target(None, target).with_style(style).with_prefix(doing);
-        bar.enable_steady_tick(Duration::from_millis(100));
-        Self { bar, bytes: 0 }
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        Self { bar: bar.with_style(style).with_prefix(doing), started: Instant::now(), files: 0, bytes: 0 }
     }
 
     /// One more file was dealt with.
     pub(crate) fn file(&mut self, bytes: u64) {
-        if self.bar.is_hidden() {
+        self.files += 1;
+        self.bytes += bytes;
+        if self.started.elapsed() < A_WHILE || !stderr().is_terminal() {
             return;
         }
-        self.bytes += bytes;
-        self.bar.inc(1);
-        self.bar.set_message(HumanBytes(self.bytes).to_string());
+        if self.bar.is_hidden() {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
+            self.bar.enable_steady_tick(Duration::from_millis(100));
+        }
+        self.bar.set_message(format!("{} files, {}", self.files, HumanBytes(self.bytes)));
     }
 
-    /// Runs `print` while the bar is out of the way.
+    /// Runs `print`, which writes to standard error, while the bar is out of the way.
     pub(crate) fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
         self.bar.suspend(print)
+    }
+
+    /// Runs `print`, which writes to standard output.
+    pub(crate) fn beside<T>(&self, print: impl FnOnce() -> T) -> T {
+        if stdout().is_terminal() { self.aside(print) } else { print() }
     }
 }
 

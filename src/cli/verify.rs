@@ -82,7 +82,7 @@ impl Monitor for Printer<'_> {
             let print = || {
                 if self.args.json { print_json(examined) } else { self.print_text(examined) }
             };
-            self.trouble = self.progress.aside(print).err();
+            self.trouble = self.progress.beside(print).err();
         }
     }
 
