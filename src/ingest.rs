@@ -268,6 +268,9 @@ impl Batch<'_> {
     }
 
     fn store(&mut self, teller: &mut Teller<'_>) -> Result<()> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
         let prepared = self.waiting.iter().filter_map(|item| match item {
             Ok(Examination { verdict: Finding::Admitted(prepared), .. }) => Some(prepared),
             _ => None,

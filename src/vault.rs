@@ -230,6 +230,19 @@ impl Vault {
 
     /// The recorded session with this `ModelIOHash`, as typed data.
     ///
+    /// ```
+    /// # use runvault::{Vault, source::ExamineOptions};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
+    /// # vault.add_document(std::fs::read("examples/session.json")?, &ExamineOptions::default())?;
+    /// let hash = "sha256:4df877dec7f41a5df08a2e176ed2fd872cfdbda8ab3a83d6d5059a60c4df49f7".parse()?;
+    /// let session = vault.session(hash)?;
+    /// assert_eq!(session.interactions[1].response_content, "bug");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`LookupError::OtherKind`] if the hash is that of something else, and as [`Vault::locate`] and [`Vault::read`].
     pub fn session(&self, model_io_hash: CoreHash) -> Result<model_io::Session, LookupError> {
@@ -246,6 +259,20 @@ impl Vault {
     }
 
     /// The artifacts that match `query`.
+    ///
+    /// ```
+    /// # use runvault::{Vault, digest::Digest, query::{Filter, Query}, source::ExamineOptions};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
+    /// # vault.add_document(std::fs::read("examples/session.json")?, &ExamineOptions::default())?;
+    /// let prompt = Digest::of(b"Summarise ticket 4711 in one sentence.");
+    /// let asked = Filter::Mention { group: Some("prompt"), digest: prompt };
+    /// let hits = vault.find(&Query { filters: vec![asked], ..Query::default() })?;
+    /// assert_eq!(hits.len(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// What the store says.

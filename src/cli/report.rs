@@ -12,18 +12,28 @@ const LISTED: usize = 20;
 
 /// Writes the violations of a report, indented.
 pub(crate) fn write(out: &mut dyn Write, report: &Report) -> io::Result<()> {
-    let violations = report.violations();
-    for violation in violations.iter().take(LISTED) {
-        write_one(out, violation)?;
+    write_some(out, "  ", report.violations())?;
+    match report.omitted() {
+        0 => Ok(()),
+        omitted => writeln!(out, "  and {omitted} more that were only counted"),
     }
-    let more = violations.len().saturating_sub(LISTED);
-    if more > 0 {
-        writeln!(out, "  and {more} more; --json lists them")?;
+}
+
+/// Writes violations, each on a line after `indent`.
+pub(crate) fn write_some(out: &mut dyn Write, indent: &str, violations: &[Violation]) -> io::Result<()> {
+    for Violation { rule_id, path, message, severity } in violations.iter().take(LISTED) {
+        let style = match severity {
+            Severity::Error => BAD,
+            Severity::Warning => CAUTION,
+        };
+        let place = if path.is_empty() { String::new() } else { format!("{}: ", Escaped(path)) };
+        let message = Escaped(message);
+        writeln!(out, "{indent}{style}{severity}{style:#} {place}{message} (rule {rule_id})")?;
     }
-    if report.omitted() > 0 {
-        writeln!(out, "  and {} more that were only counted", report.omitted())?;
+    match violations.len().saturating_sub(LISTED) {
+        0 => Ok(()),
+        more => writeln!(out, "{indent}and {more} more; --json lists them"),
     }
-    Ok(())
 }
 
 /// Tells where rules are explained, if any were broken.
@@ -31,16 +41,4 @@ pub(crate) fn hint(rejected: u64) {
     if rejected > 0 {
         output::note("\"runvault rules ID\" explains a rule");
     }
-}
-
-/// Writes one violation, indented.
-pub(crate) fn write_one(out: &mut dyn Write, violation: &Violation) -> io::Result<()> {
-    let style = match violation.severity {
-        Severity::Error => BAD,
-        Severity::Warning => CAUTION,
-    };
-    let Violation { rule_id, path, message, severity } = violation;
-    let (path, message) = (Escaped(path), Escaped(message));
-    let place = if violation.path.is_empty() { String::new() } else { format!("{path}: ") };
-    writeln!(out, "  {style}{severity}{style:#} {place}{message} (rule {rule_id})")
 }

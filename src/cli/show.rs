@@ -68,10 +68,7 @@ fn print(out: &mut dyn Write, description: &Description) -> io::Result<()> {
             "  {FAINT}{:<width$}{FAINT:#} {HASH}{}{HASH:#} {size}, {added}",
             "capture", capture.capture
         )?;
-        for warning in &capture.warnings {
-            write!(out, "  ")?;
-            report::write_one(out, warning)?;
-        }
+        report::write_some(out, "    ", &capture.warnings)?;
     }
     if !links.is_empty() {
         writeln!(out, "  {FAINT}links{FAINT:#}")?;

@@ -43,8 +43,9 @@ impl Artifact for Rpk {
 
     fn recognises(_: &str, names: &[Cow<'_, str>]) -> bool {
         let has = |name: &str| names.iter().any(|other| other == name);
+        // Each of these is a common name, three of them are not a coincidence.
         let envelope = ["version", "metadata", "payload", "checksum"];
-        envelope.into_iter().filter(|name| has(name)).count() >= 2 && (has("payload") || has("checksum"))
+        envelope.into_iter().filter(|name| has(name)).count() >= 3
     }
 
     fn examine(bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {

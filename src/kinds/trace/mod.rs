@@ -75,7 +75,7 @@ impl Artifact for Trace {
 
     fn recognises(_: &str, names: &[Cow<'_, str>]) -> bool {
         let has = |name: &str| names.iter().any(|other| other == name);
-        let of_record = ["prev_hash", "trace_id", "state_before_hash", "state_hash"];
+        let of_record = ["prev_hash", "state_before_hash", "state_hash", "initial_state_hash"];
         has("record_hash")
             || has("type") && of_record.into_iter().any(has)
             || has("canonicalization") && has("hash_algorithm")
