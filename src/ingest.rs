@@ -11,8 +11,8 @@ use crate::source::{self, ExamineOptions, Inputs, Rejection, SourceError, Verdic
 use crate::store::{Prepared, Put, PutOutcome, Result, Snapshot, Store};
 use crate::verify::Report;
 
-/// A batch is stored when it has so many artifacts or bytes. A commit costs about as much as some hundred artifacts.
-const BATCH_ARTIFACTS: usize = 1_000;
+/// A batch is stored when it has so many documents or bytes. A commit costs about as much as some hundred artifacts.
+const BATCH_DOCUMENTS: usize = 1_000;
 const BATCH_BYTES: u64 = 16 << 20;
 
 /// What became of a document.
@@ -104,7 +104,7 @@ pub fn add(
     monitor: &mut dyn Monitor,
 ) -> Result<Summary> {
     let mut teller = Teller { monitor, summary: Summary::default() };
-    let mut batch = Batch { store, at: Utc::now(), waiting: Vec::new(), artifacts: 0, bytes: 0 };
+    let mut batch = Batch { store, at: Utc::now(), waiting: Vec::new(), bytes: 0 };
     let outcome = each(inputs, options, Prepared::new, |event| match event {
         Event::Result(item) => batch.push(item, &mut teller),
         Event::Idle => batch.store(&mut teller),
@@ -122,7 +122,7 @@ pub fn verify(inputs: Inputs, options: &ExamineOptions, monitor: &mut dyn Monito
         |admitted| admitted,
         |event| {
             if let Event::Result(item) = event {
-                teller.tell(item, |_| Outcome::Verified);
+                teller.tell(item, || Outcome::Verified);
             }
             Ok(())
         },
@@ -151,12 +151,11 @@ pub fn rehearse(
         |admitted| admitted,
         |event| {
             let Event::Result(item) = event else { return Ok(()) };
-            let mut outcome = Ok(Outcome::Verified);
-            if let Ok(Examination { verdict: Finding::Admitted(admitted), .. }) = &item {
-                outcome = seen.outcome(admitted);
-            }
-            let outcome = outcome?;
-            teller.tell(item, |_| outcome);
+            let outcome = match &item {
+                Ok(Examination { verdict: Finding::Admitted(admitted), .. }) => seen.outcome(admitted)?,
+                _ => Outcome::Verified,
+            };
+            teller.tell(item, || outcome);
             Ok(())
         },
     )?;
@@ -205,41 +204,47 @@ struct Teller<'m> {
 }
 
 impl Teller<'_> {
-    fn tell<A: AsRef<Admitted>>(&mut self, item: Item<A>, outcome: impl FnOnce(&Admitted) -> Outcome) {
+    /// Tells of `item`, whose `outcome` is given for the case that it was admitted.
+    fn tell<A: AsRef<Admitted>>(&mut self, item: Item<A>, outcome: impl FnOnce() -> Outcome) {
         match item {
+            Ok(examination) => {
+                let examined = examination.told(outcome);
+                self.summary.count(&examined);
+                self.monitor.examined(&examined);
+            }
             Err(error) => {
                 self.summary.unreadable += 1;
                 self.monitor.unreadable(&error);
             }
-            Ok(Examination { path, verdict }) => {
-                let examined = match verdict {
-                    Finding::Admitted(admitted) => {
-                        let admitted = admitted.as_ref();
-                        Examined {
-                            path,
-                            kind: Some(admitted.kind()),
-                            outcome: outcome(admitted),
-                            core: Some(admitted.core()),
-                            size: admitted.size(),
-                            report: admitted.report().clone(),
-                        }
-                    }
-                    Finding::Rejected(Rejection { kind, report }) => {
-                        Examined { path, kind, outcome: Outcome::Rejected, core: None, size: 0, report }
-                    }
-                    Finding::NoArtifact => Examined {
-                        path,
-                        kind: None,
-                        outcome: Outcome::Skipped,
-                        core: None,
-                        size: 0,
-                        report: Report::default(),
-                    },
-                };
-                self.summary.count(&examined);
-                self.monitor.examined(&examined);
-            }
         }
+    }
+}
+
+impl<A: AsRef<Admitted>> Examination<A> {
+    fn told(self, outcome: impl FnOnce() -> Outcome) -> Examined {
+        let mut told = Examined {
+            path: self.path,
+            kind: None,
+            outcome: Outcome::Skipped,
+            core: None,
+            size: 0,
+            report: Report::default(),
+        };
+        match self.verdict {
+            Finding::Admitted(admitted) => {
+                let admitted = admitted.as_ref();
+                told.kind = Some(admitted.kind());
+                told.outcome = outcome();
+                told.core = Some(admitted.core());
+                told.size = admitted.size();
+                told.report = admitted.report().clone();
+            }
+            Finding::Rejected(Rejection { kind, report }) => {
+                (told.kind, told.outcome, told.report) = (kind, Outcome::Rejected, report);
+            }
+            Finding::NoArtifact => {}
+        }
+        told
     }
 }
 
@@ -250,35 +255,31 @@ struct Batch<'s> {
     /// One time for all of one `add`, so that the order within it leaves no trace.
     at: DateTime<Utc>,
     waiting: Vec<Item<Prepared>>,
-    artifacts: usize,
+    /// The size of the artifacts among them.
     bytes: u64,
 }
 
 impl Batch<'_> {
     fn push(&mut self, item: Item<Prepared>, teller: &mut Teller<'_>) -> Result<()> {
         if let Ok(Examination { verdict: Finding::Admitted(prepared), .. }) = &item {
-            self.artifacts += 1;
             self.bytes += prepared.admitted().size();
         }
         self.waiting.push(item);
-        if self.artifacts >= BATCH_ARTIFACTS || self.bytes >= BATCH_BYTES {
+        if self.waiting.len() >= BATCH_DOCUMENTS || self.bytes >= BATCH_BYTES {
             self.store(teller)?;
         }
         Ok(())
     }
 
     fn store(&mut self, teller: &mut Teller<'_>) -> Result<()> {
-        if self.waiting.is_empty() {
-            return Ok(());
-        }
         let prepared = self.waiting.iter().filter_map(|item| match item {
             Ok(Examination { verdict: Finding::Admitted(prepared), .. }) => Some(prepared),
             _ => None,
         });
         let mut stored = self.store.put(prepared, self.at)?.into_iter();
-        (self.artifacts, self.bytes) = (0, 0);
+        self.bytes = 0;
         for item in self.waiting.drain(..) {
-            teller.tell(item, |_| stored.next().map_or(Outcome::Present, Outcome::from));
+            teller.tell(item, || stored.next().map_or(Outcome::Present, Outcome::from));
         }
         Ok(())
     }

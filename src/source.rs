@@ -200,13 +200,7 @@ impl Iterator for Inputs {
 pub fn examine(item: Item, options: &ExamineOptions) -> Result<Verdict, SourceError> {
     match item {
         Item::Document { name, bytes } => Ok(examine_document(bytes, &name, options).into()),
-        Item::Named(path) => match read(&path, options).map_err(SourceError::at(&path))? {
-            Contents::Whole(bytes) => Ok(examine_document(bytes, &file_name(&path), options).into()),
-            Contents::TooLarge { head, report } => {
-                let kind = options.kind.or_else(|| recognise(&head)).or_else(|| owner(&file_name(&path)));
-                Ok(Verdict::Rejected(Rejection { kind, report }))
-            }
-        },
+        Item::Named(path) => examine_named(&path, options).map_err(SourceError::at(&path)),
         Item::Found(path) => examine_found(&path, options).map_err(SourceError::at(&path)),
         Item::NotAFile(_) => Ok(Verdict::NoArtifact),
     }
@@ -245,25 +239,33 @@ pub fn examine_document(
     }
 }
 
+fn examine_named(path: &Path, options: &ExamineOptions) -> io::Result<Verdict> {
+    let file_name = file_name(path);
+    Ok(match OpenFile::open(path)?.read(options)? {
+        Contents::Whole(bytes) => examine_document(bytes, &file_name, options).into(),
+        Contents::TooLarge { head, report } => {
+            let kind = options.kind.or_else(|| recognise(&head)).or_else(|| owner(&file_name));
+            Verdict::Rejected(Rejection { kind, report })
+        }
+    })
+}
+
 fn examine_found(path: &Path, options: &ExamineOptions) -> io::Result<Verdict> {
     let owner = owner(&file_name(path));
-    let (Contents::Whole(head) | Contents::TooLarge { head, .. }) = read_head(path)?;
-    if owner.is_none() && head.contains(&0) {
+    let file = OpenFile::open(path)?;
+    if owner.is_none() && file.head.contains(&0) {
         return Ok(Verdict::NoArtifact);
     }
-    let (bytes, too_large) = match read(path, options)? {
-        Contents::Whole(bytes) => (bytes, None),
-        Contents::TooLarge { head, report } => (head, Some(report)),
+    let contents = file.read(options)?;
+    let (Contents::Whole(bytes) | Contents::TooLarge { head: bytes, .. }) = &contents;
+    let recognised = recognise(bytes).or(owner);
+    let kind = match recognised {
+        Some(kind) if options.kind.is_none_or(|wanted| wanted == kind) => kind,
+        _ => return Ok(Verdict::NoArtifact),
     };
-    let recognised = recognise(&bytes).or(owner);
-    let kind = match options.kind {
-        Some(wanted) if recognised != Some(wanted) => None,
-        _ => recognised,
-    };
-    Ok(match (kind, too_large) {
-        (None, _) => Verdict::NoArtifact,
-        (Some(kind), None) => admit(kind, bytes, options).into(),
-        (Some(_), Some(report)) => Verdict::Rejected(Rejection { kind, report }),
+    Ok(match contents {
+        Contents::Whole(bytes) => admit(kind, bytes, options).into(),
+        Contents::TooLarge { report, .. } => Verdict::Rejected(Rejection { kind: Some(kind), report }),
     })
 }
 
@@ -289,35 +291,48 @@ fn unrecognised(bytes: &[u8], options: &ExamineOptions) -> Violation {
     Violation::new(document::UNRECOGNISED, "", message)
 }
 
+/// Enough of a file to tell text from anything else, and most kinds from each other.
+const HEAD_BYTES: u64 = 64 << 10;
+
+/// A file of which the beginning was read.
+struct OpenFile {
+    file: File,
+    size: u64,
+    head: Vec<u8>,
+}
+
 enum Contents {
     Whole(Vec<u8>),
     TooLarge { head: Vec<u8>, report: Report },
 }
 
-/// Enough of a file to tell text from anything else, and most kinds from each other.
-const HEAD_BYTES: u64 = 64 << 10;
-
-fn read_head(path: &Path) -> io::Result<Contents> {
-    let mut head = Vec::new();
-    File::open(path)?.take(HEAD_BYTES).read_to_end(&mut head)?;
-    Ok(Contents::Whole(head))
-}
-
-fn read(path: &Path, options: &ExamineOptions) -> io::Result<Contents> {
-    let limit = options.admit.limits.bytes;
-    let mut file = File::open(path)?;
-    let size = file.metadata()?.len();
-    let mut bytes = Vec::new();
-    if size > limit {
-        file.take(HEAD_BYTES).read_to_end(&mut bytes)?;
-        return Ok(Contents::TooLarge { head: bytes, report: document::too_large(size, limit).into() });
+impl OpenFile {
+    fn open(path: &Path) -> io::Result<Self> {
+        let mut file = File::open(path)?;
+        let size = file.metadata()?.len();
+        let mut head = Vec::new();
+        file.by_ref().take(HEAD_BYTES).read_to_end(&mut head)?;
+        Ok(Self { file, size, head })
     }
-    // A file may grow while it is read.
-    bytes.reserve_exact(usize::try_from(size).unwrap_or(0));
-    file.by_ref().take(limit + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > limit {
-        let report = document::too_large(bytes.len() as u64, limit).into();
-        return Ok(Contents::TooLarge { head: bytes, report });
+
+    /// Reads the rest, but no more than the limit allows: a file may also grow while it is read.
+    fn read(self, options: &ExamineOptions) -> io::Result<Contents> {
+        let Self { file, size, head } = self;
+        let limit = options.admit.limits.bytes;
+        let too_large = |head, size| {
+            let report = document::too_large(size, limit).into();
+            Ok(Contents::TooLarge { head, report })
+        };
+        if size > limit {
+            return too_large(head, size);
+        }
+        let mut bytes = head;
+        bytes.reserve_exact(usize::try_from(size).unwrap_or(0).saturating_sub(bytes.len()));
+        let left = (limit + 1).saturating_sub(bytes.len() as u64);
+        file.take(left).read_to_end(&mut bytes)?;
+        match bytes.len() as u64 {
+            size if size > limit => too_large(bytes, size),
+            _ => Ok(Contents::Whole(bytes)),
+        }
     }
-    Ok(Contents::Whole(bytes))
 }

@@ -44,16 +44,42 @@ impl<'a> Number<'a> {
 /// The text of a finite double as Python prints it: the shortest digits that read back as the same double, positional
 /// for exponents from -4 up to 15, otherwise scientific with at least two exponent digits.
 fn python_repr(double: f64) -> String {
-    // Rust prints the same shortest digits, always as `[-]d[.ddd]e[-]x`.
-    let scientific = format!("{double:e}");
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let sign = if double.is_sign_negative() { "-" } else { "" };
+    let (digits, exponent) = shortest_digits(double.abs());
+    let (first, rest) = digits.split_at_checked(1).unwrap_or((&digits, ""));
     if !(-4..16).contains(&exponent) {
-        let sign = if exponent < 0 { '-' } else { '+' };
-        return format!("{mantissa}e{sign}{:02}", exponent.abs());
+        let point = if rest.is_empty() { "" } else { "." };
+        let exponent_sign = if exponent < 0 { '-' } else { '+' };
+        return format!("{sign}{first}{point}{rest}e{exponent_sign}{:02}", exponent.abs());
     }
-    let positional = format!("{double}");
-    if positional.contains('.') { positional } else { positional + ".0" }
+    let Ok(exponent) = usize::try_from(exponent) else {
+        let zeros = "0".repeat(usize::try_from(-exponent - 1).unwrap_or(0));
+        return format!("{sign}0.{zeros}{digits}");
+    };
+    let whole = exponent + 1;
+    match digits.split_at_checked(whole) {
+        Some((whole, fraction)) if !fraction.is_empty() => format!("{sign}{whole}.{fraction}"),
+        _ => format!("{sign}{digits:0<whole$}.0"),
+    }
+}
+
+/// The shortest digits that read back as `double`, which is not negative, and the exponent of the first one.
+///
+/// Of two equally short ones that are equally near, Python and ECMAScript take the even one. `serde_json` does so, the
+/// standard library does not.
+fn shortest_digits(double: f64) -> (String, i32) {
+    let text = serde_json::to_string(&double).unwrap_or_default();
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let all = format!("{whole}{fraction}");
+    let digits = all.trim_start_matches('0');
+    let leading_zeros = all.len() - digits.len();
+    let position = |length: usize| i32::try_from(length).unwrap_or(0);
+    let exponent = exponent.parse::<i32>().unwrap_or(0) + position(whole.len()) - 1 - position(leading_zeros);
+    match digits.trim_end_matches('0') {
+        "" => ("0".to_owned(), 0),
+        digits => (digits.to_owned(), exponent),
+    }
 }
 
 /// `double` rounded to 12 significant decimal digits: its exact value, ties to even, the sign of zero kept.
@@ -64,6 +90,7 @@ pub(super) fn round_to_12_digits(double: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn text(literal: &str) -> Option<String> {
         Number::from_literal(literal).python_text(|double| double).map(Cow::into_owned)
@@ -93,10 +120,30 @@ mod tests {
             ("1e100", "1e+100"),
             ("1.5e300", "1.5e+300"),
             ("0.30000000000000004", "0.30000000000000004"),
+            // Halfway between two texts of the same length: the even digit.
+            ("1.00000762939453125", "1.0000076293945312"),
+            ("5.9604644775390625e-07", "5.960464477539062e-07"),
+            ("1700000000.00390625", "1700000000.0039062"),
+            ("-1462398044996395.25", "-1462398044996395.2"),
+            ("0", "0"),
+            ("0.0", "0.0"),
+            ("0e5", "0.0"),
+            ("123456.0", "123456.0"),
+            ("1.7976931348623157e308", "1.7976931348623157e+308"),
+            ("2.2250738585072014e-308", "2.2250738585072014e-308"),
         ] {
             assert_eq!(text(literal).as_deref(), Some(expected));
         }
         assert_eq!(text("1e999"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn floats_read_back_as_the_same_double(bits: u64) {
+            let double = f64::from_bits(bits);
+            prop_assume!(double.is_finite());
+            prop_assert_eq!(python_repr(double).parse::<f64>().map(f64::to_bits), Ok(bits));
+        }
     }
 
     #[test]

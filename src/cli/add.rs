@@ -63,11 +63,7 @@ impl Args {
         drop(printer);
         output::note(&self.summary(&summary, started));
         report::hint(summary.rejected);
-        Ok(match summary {
-            Summary { unreadable: 1.., .. } => Status::Incomplete,
-            Summary { rejected: 1.., .. } => Status::No,
-            _ => Status::Done,
-        })
+        Ok(Status::of(&summary))
     }
 
     fn summary(&self, summary: &Summary, started: Instant) -> String {

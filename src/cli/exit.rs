@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind};
 use std::process::ExitCode;
 
 use runvault::LookupError;
+use runvault::ingest::Summary;
 use runvault::query::HashTarget;
 use runvault::store::StoreError;
 
@@ -17,6 +18,17 @@ pub(crate) enum Status {
     No,
     /// Something could not be read, and was named already.
     Incomplete,
+}
+
+impl Status {
+    /// How a command ended that examined documents.
+    pub(crate) fn of(summary: &Summary) -> Self {
+        match summary {
+            Summary { unreadable: 1.., .. } => Self::Incomplete,
+            Summary { rejected: 1.., .. } => Self::No,
+            _ => Self::Done,
+        }
+    }
 }
 
 /// Why a command could not go on.

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use clap::Args as ClapArgs;
 use runvault::artifact::Kind;
 use runvault::digest::CoreHash;
-use runvault::ingest::{self, Examined, Monitor, Outcome, Summary};
+use runvault::ingest::{self, Examined, Monitor, Outcome};
 use runvault::source::SourceError;
 use runvault::verify::Violation;
 use serde::Serialize;
@@ -49,11 +49,7 @@ impl Args {
         };
         output::note(&format!("{} good, {} bad{skipped}", summary.verified, summary.rejected));
         report::hint(summary.rejected);
-        Ok(match summary {
-            Summary { unreadable: 1.., .. } => Status::Incomplete,
-            Summary { rejected: 1.., .. } => Status::No,
-            _ => Status::Done,
-        })
+        Ok(Status::of(&summary))
     }
 }
 

@@ -87,6 +87,10 @@ impl Store {
         batch: impl IntoIterator<Item = &'p Prepared>,
         at: DateTime<Utc>,
     ) -> Result<Vec<Put>> {
+        let mut batch = batch.into_iter().peekable();
+        if batch.peek().is_none() {
+            return Ok(Vec::new());
+        }
         let mut connection = self.connection()?;
         write::put(&mut connection, batch, at).map_err(|error| StoreError::of(&self.path, error))
     }
