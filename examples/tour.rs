@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use runvault::Vault;
 use runvault::digest::Digest;
 use runvault::ingest::{Examined, Monitor, Outcome};
-use runvault::query::{Direction, Filter, LinkTarget, Match, Query};
+use runvault::query::{Direction, Filter, LinkTarget, Match, Origin, Query};
 use runvault::source::{ExamineOptions, Input, Inputs, SourceError};
 
 /// Prints what becomes of every file.
@@ -78,7 +78,11 @@ fn main() -> Result<(), Box<dyn Error>> {
             LinkTarget::MissingDigest(digest) => format!("missing   {digest:.12}"),
             LinkTarget::MissingName(name) => format!("missing   {name}"),
         };
-        println!("  {arrow} {:<12} {target}  {}", link.relation, link.because);
+        let because = match &link.origin {
+            Origin::Derived(because) => because,
+            Origin::Stated(_) => "a person said so",
+        };
+        println!("  {arrow} {:<12} {target}  {because}", link.relation);
     }
     Ok(())
 }

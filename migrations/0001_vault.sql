@@ -111,6 +111,18 @@ CREATE TABLE name_mention (
 
 CREATE INDEX name_mention_by_handle ON name_mention (handle);
 
+-- Links that people state. Those that follow from what artifacts mention are not stored anywhere.
+CREATE TABLE link (
+  source    INTEGER NOT NULL REFERENCES artifact (id),
+  relation  TEXT NOT NULL,
+  target    INTEGER NOT NULL REFERENCES artifact (id),
+  note      TEXT,
+  stated_at INTEGER NOT NULL,
+  PRIMARY KEY (source, relation, target)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX link_by_target ON link (target);
+
 -- Append-only. `chain` is the SHA-256 of the previous `chain` (32 zero bytes before the first) and the entry's bytes.
 CREATE TABLE journal (
   seq   INTEGER PRIMARY KEY,
@@ -140,6 +152,14 @@ CREATE VIEW mentions AS
          m.place AS place,
          'sha256:' || lower(hex(m.digest)) AS digest
     FROM mention m JOIN artifact a ON a.id = m.artifact JOIN role r ON r.id = m.role;
+
+CREATE VIEW stated_links AS
+  SELECT 'sha256:' || lower(hex(s.core)) AS source,
+         l.relation AS relation,
+         'sha256:' || lower(hex(t.core)) AS target,
+         l.note AS note,
+         strftime('%Y-%m-%dT%H:%M:%fZ', l.stated_at / 1000.0, 'unixepoch') AS stated_at
+    FROM link l JOIN artifact s ON s.id = l.source JOIN artifact t ON t.id = l.target;
 
 CREATE VIEW attributes AS
   SELECT 'sha256:' || lower(hex(a.core)) AS core_hash,

@@ -47,6 +47,14 @@ pub trait Artifact: 'static {
     /// # Errors
     /// Those of `out`; a document that was not admitted is invalid data.
     fn write_core(document: &[u8], limits: &Limits, out: &mut dyn Write) -> io::Result<()>;
+
+    /// What an admitted `document` says at the interaction, step or record `index`, as it is written there; nothing if the
+    /// kind has no such parts.
+    #[must_use]
+    fn quote(document: &[u8], index: usize) -> Option<String> {
+        let _ = (document, index);
+        None
+    }
 }
 
 /// What the checks need to know beside the document.
@@ -168,6 +176,7 @@ struct KindTable {
     recognises: fn(&str, &[Cow<'_, str>]) -> bool,
     examine: fn(&[u8], &AdmitOptions, &mut Findings) -> Option<Draft>,
     write_core: fn(&[u8], &Limits, &mut dyn Write) -> io::Result<()>,
+    quote: fn(&[u8], usize) -> Option<String>,
 }
 
 impl Kind {
@@ -186,6 +195,7 @@ impl Kind {
                     recognises: K::recognises,
                     examine: K::examine,
                     write_core: K::write_core,
+                    quote: K::quote,
                 }
             },
         )
@@ -268,6 +278,13 @@ impl Kind {
     /// Those of `out`; a document that was not admitted is invalid data.
     pub fn write_core(self, document: &[u8], limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
         (self.0.write_core)(document, limits, out)
+    }
+
+    /// What an admitted `document` says at the interaction, step or record `index`, as it is written there; nothing if the
+    /// kind has no such parts.
+    #[must_use]
+    pub fn quote(self, document: &[u8], index: usize) -> Option<String> {
+        (self.0.quote)(document, index)
     }
 }
 

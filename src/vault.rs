@@ -9,9 +9,11 @@ use crate::canonical::reader::Limits;
 use crate::digest::{CoreHash, DigestPrefix, PrefixResolution};
 use crate::ingest::{self, Monitor, Summary};
 use crate::kinds::{self, model_io};
-use crate::query::{self, HashTarget, Hit, Link, Query};
+use crate::query::{self, Graph, HashTarget, Hit, Link, Query, Walk};
 use crate::source::{self, ExamineOptions, Inputs};
-use crate::store::{ArtifactRow, CaptureRow, Prepared, Put, RoleCount, Snapshot, Store, StoreError};
+use crate::store::{
+    ArtifactRow, CaptureRow, Prepared, Put, RoleCount, Snapshot, StatedLink, Store, StoreError,
+};
 use crate::verify::{Report, Violation};
 
 /// One archive.
@@ -286,6 +288,41 @@ impl Vault {
     /// What the store says.
     pub fn links(&self, artifact: &ArtifactRow) -> Result<Vec<Link>, StoreError> {
         query::links(&self.snapshot()?, artifact)
+    }
+
+    /// Everything that is linked to an artifact within the reach of `walk`.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn walk(&self, artifact: &ArtifactRow, walk: &Walk) -> Result<Graph, StoreError> {
+        query::walk(&self.snapshot()?, artifact, walk)
+    }
+
+    /// States that `source` relates to `target`. Gives false if that was stated with this note before.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn state_link(&self, link: StatedLink<'_>, note: Option<&str>) -> Result<bool, StoreError> {
+        self.store.state_link(link, note, Utc::now())
+    }
+
+    /// Takes a stated link back. Gives false if it was not stated; derived links cannot be taken back.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn take_back_link(&self, link: StatedLink<'_>) -> Result<bool, StoreError> {
+        self.store.take_back_link(link, Utc::now())
+    }
+
+    /// What an artifact says at its interaction, step or record `index`, as it is written there; nothing if its kind has
+    /// no such parts.
+    ///
+    /// # Errors
+    /// As [`Vault::read`].
+    pub fn quote(&self, artifact: &ArtifactRow, index: usize) -> Result<Option<String>, LookupError> {
+        let Some(kind) = kinds::named(&artifact.kind) else { return Ok(None) };
+        let document = self.read(&self.locate(&artifact.core.0.into())?)?;
+        Ok(kind.quote(&document, index))
     }
 
     /// All that the vault knows of what `prefix` stands for.

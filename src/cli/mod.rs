@@ -2,13 +2,17 @@
 
 mod add;
 mod completions;
+mod dangling;
 mod escape;
 mod exit;
 mod find;
+mod forks;
 mod get;
+mod graph;
 mod hash;
 mod inputs;
 mod json;
+mod link;
 mod links;
 mod man;
 mod output;
@@ -17,8 +21,10 @@ mod report;
 mod rules;
 mod show;
 mod time;
+mod unlink;
 mod vault;
 mod verify;
+mod why;
 
 use std::process::ExitCode;
 
@@ -53,8 +59,18 @@ enum Command {
     Show(show::Args),
     /// Find artifacts by what they mention.
     Find(find::Args),
-    /// List the links of an artifact in both directions.
+    /// List what an artifact is linked to, near and far.
     Links(links::Args),
+    /// State a link between two artifacts.
+    Link(link::Args),
+    /// Take a stated link back.
+    Unlink(unlink::Args),
+    /// Show the shortest chain of links between two artifacts.
+    Why(why::Args),
+    /// List what artifacts refer to and the vault does not have.
+    Dangling(dangling::Args),
+    /// List traces that share a header and then disagree.
+    Forks(forks::Args),
     /// List the rules, or explain one.
     Rules(rules::Args),
     /// Print a completion script for a shell.
@@ -82,6 +98,11 @@ impl Cli {
             Command::Show(args) => args.run(vault),
             Command::Find(args) => args.run(vault),
             Command::Links(args) => args.run(vault),
+            Command::Link(args) => args.run(vault),
+            Command::Unlink(args) => args.run(vault),
+            Command::Why(args) => args.run(vault),
+            Command::Dangling(args) => args.run(vault),
+            Command::Forks(args) => args.run(vault),
             Command::Rules(args) => args.run(),
             Command::Completions(args) => args.run(Cli::command()),
             Command::Man(args) => args.run(Cli::command()),

@@ -1,6 +1,6 @@
-//! Links that follow from what artifacts identify and mention.
+//! Links that follow from what artifacts identify and mention, and links that people state.
 //!
-//! Nearly all of them are one join: A is linked to B when A mentions a handle that B identifies. Kinds declare both
+//! Nearly all derived ones are one join: A is linked to B when A mentions a handle that B identifies. Kinds declare both
 //! sides, so nothing here knows what links to what, and the order of arrival cannot matter. Two relations need more than
 //! one handle and stand here by name:
 //!
@@ -9,14 +9,15 @@
 //! - `forks`: two traces share their header and have different records at one index. A single shared record is an
 //!   extension, not a fork.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use crate::artifact::Place;
+use super::exchanges::Exchanges;
+use super::forks;
 use crate::digest::Digest;
 use crate::store::{ArtifactId, ArtifactRow, MentionRow, Result, Snapshot};
 
 /// From where a link is seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Direction {
     /// The artifact relates to the other.
     Out,
@@ -36,13 +37,24 @@ pub enum LinkTarget {
 }
 
 impl LinkTarget {
-    fn sort_key(&self) -> (u8, String) {
+    /// What tells targets apart, in the order of answers: artifacts first, each sort by hash or name.
+    #[must_use]
+    pub fn key(&self) -> (u8, String) {
         match self {
             Self::Artifact(artifact) => (0, artifact.core.to_string()),
             Self::MissingDigest(digest) => (1, digest.to_string()),
             Self::MissingName(name) => (2, name.clone()),
         }
     }
+}
+
+/// Where a link comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// It follows from what the artifacts say; this is the first of the places that make it, in words.
+    Derived(String),
+    /// A person stated it, with this note.
+    Stated(Option<String>),
 }
 
 /// A typed edge between an artifact and another one.
@@ -54,8 +66,8 @@ pub struct Link {
     pub relation: String,
     /// The other end.
     pub target: LinkTarget,
-    /// Why there is a link: the first of the places that make it, in words.
-    pub because: String,
+    /// Why there is a link.
+    pub origin: Origin,
 }
 
 /// All links of `artifact`, outgoing ones first, by relation and target.
@@ -64,6 +76,7 @@ pub struct Link {
 /// What the database says.
 pub fn links(snapshot: &Snapshot<'_>, artifact: &ArtifactRow) -> Result<Vec<Link>> {
     let mut found = Found { snapshot, links: BTreeMap::new() };
+    found.stated(artifact)?;
     found.by_digest(artifact)?;
     found.by_name(artifact)?;
     found.replays(artifact)?;
@@ -71,7 +84,8 @@ pub fn links(snapshot: &Snapshot<'_>, artifact: &ArtifactRow) -> Result<Vec<Link
     Ok(found.links.into_values().collect())
 }
 
-type LinkKey = (Direction, String, (u8, String));
+/// Whether a person stated it counts: such a link stands beside a derived one.
+type LinkKey = (Direction, String, (u8, String), bool);
 
 struct Found<'s> {
     snapshot: &'s Snapshot<'s>,
@@ -80,14 +94,31 @@ struct Found<'s> {
 }
 
 impl Found<'_> {
-    fn add(&mut self, direction: Direction, relation: &str, target: LinkTarget, because: String) {
-        let key = (direction, relation.to_owned(), target.sort_key());
-        let link = Link { direction, relation: relation.to_owned(), target, because };
+    fn add(&mut self, direction: Direction, relation: &str, target: LinkTarget, origin: Origin) {
+        let key = (direction, relation.to_owned(), target.key(), matches!(origin, Origin::Stated(_)));
+        let link = Link { direction, relation: relation.to_owned(), target, origin };
         self.links.entry(key).or_insert(link);
+    }
+
+    fn derive(&mut self, direction: Direction, relation: &str, target: LinkTarget, because: String) {
+        self.add(direction, relation, target, Origin::Derived(because));
     }
 
     fn artifact(&self, id: ArtifactId) -> Result<LinkTarget> {
         self.snapshot.artifact_by_id(id).map(LinkTarget::Artifact)
+    }
+
+    fn stated(&mut self, artifact: &ArtifactRow) -> Result<()> {
+        for edge in self.snapshot.stated_edges(artifact.id)? {
+            let origin = Origin::Stated(edge.note);
+            if edge.source == artifact.id {
+                self.add(Direction::Out, &edge.relation, self.artifact(edge.target)?, origin.clone());
+            }
+            if edge.target == artifact.id {
+                self.add(Direction::In, &edge.relation, self.artifact(edge.source)?, origin);
+            }
+        }
+        Ok(())
     }
 
     fn by_digest(&mut self, artifact: &ArtifactRow) -> Result<()> {
@@ -95,22 +126,22 @@ impl Found<'_> {
             let because = format!("{} states its core hash", place(&edge.mention));
             let Some(target) = edge.target else {
                 let target = LinkTarget::MissingDigest(edge.mention.digest);
-                self.add(Direction::Out, &edge.relation, target, place(&edge.mention));
+                self.derive(Direction::Out, &edge.relation, target, place(&edge.mention));
                 continue;
             };
             let target = self.artifact(target)?;
             if let Some(inverse) = edge.inverse {
-                self.add(Direction::In, &inverse, target.clone(), because.clone());
+                self.derive(Direction::In, &inverse, target.clone(), because.clone());
             }
-            self.add(Direction::Out, &edge.relation, target, because);
+            self.derive(Direction::Out, &edge.relation, target, because);
         }
         for edge in self.snapshot.digest_edges_to(artifact)? {
             let because = format!("{} of the other states this core hash", place(&edge.mention));
             let target = self.artifact(edge.mention.artifact)?;
             if let Some(inverse) = edge.inverse {
-                self.add(Direction::Out, &inverse, target.clone(), because.clone());
+                self.derive(Direction::Out, &inverse, target.clone(), because.clone());
             }
-            self.add(Direction::In, &edge.relation, target, because);
+            self.derive(Direction::In, &edge.relation, target, because);
         }
         Ok(())
     }
@@ -121,110 +152,42 @@ impl Found<'_> {
                 Some(target) => (self.artifact(target)?, format!("it is {}", edge.handle)),
                 None => (LinkTarget::MissingName(edge.handle.clone()), edge.handle),
             };
-            self.add(Direction::Out, &edge.relation, target, because);
+            self.derive(Direction::Out, &edge.relation, target, because);
         }
         for edge in self.snapshot.name_edges_to(artifact.id)? {
             let target = self.artifact(edge.artifact)?;
-            self.add(Direction::In, &edge.relation, target, format!("this is {}", edge.handle));
+            self.derive(Direction::In, &edge.relation, target, format!("this is {}", edge.handle));
         }
         Ok(())
     }
 
-    /// Runs carry prompts and responses at different steps, sessions at the same interaction. So of two artifacts that
-    /// share an exchange, the one whose exchange spans steps replays the other.
     fn replays(&mut self, artifact: &ArtifactRow) -> Result<()> {
         let exchanges = Exchanges::of(self.snapshot, artifact.id)?;
-        for other in exchanges.candidates(self.snapshot, artifact.id)? {
-            let theirs = Exchanges::of(self.snapshot, other)?;
-            let (direction, run, session) = match (exchanges.is_recording, theirs.is_recording) {
-                (false, true) => (Direction::Out, &exchanges, &theirs),
-                (true, false) => (Direction::In, &theirs, &exchanges),
-                _ => continue,
-            };
-            if let Some((step, interaction)) = run.first_shared(session) {
-                let because = format!("{step} has the prompt and the response of {interaction}");
-                let target = self.artifact(other)?;
-                self.add(direction, "replays", target, because);
+        for (other, (ours, theirs)) in exchanges.shared_with_others(self.snapshot, artifact.id)? {
+            let target = self.artifact(other)?;
+            if exchanges.is_recording() {
+                let because = format!("{theirs} has the prompt and the response of {ours}");
+                self.derive(Direction::In, "replays", target, because);
+            } else {
+                let because = format!("{ours} has the prompt and the response of {theirs}");
+                self.derive(Direction::Out, "replays", target, because);
             }
         }
         Ok(())
     }
 
     fn forks(&mut self, artifact: &ArtifactRow) -> Result<()> {
-        let records = self.records(artifact.id)?;
-        let Some(header) = records.first().copied() else {
-            return Ok(());
-        };
-        let same_header = self.snapshot.mentioning(header, Some("record"))?;
-        let others: BTreeSet<ArtifactId> = same_header
-            .into_iter()
-            .filter(|row| row.place == Place::Index(0) && row.artifact != artifact.id)
-            .map(|row| row.artifact)
-            .collect();
-        for other in others {
-            let theirs = self.records(other)?;
-            let fork = records.iter().zip(&theirs).position(|(ours, theirs)| ours != theirs);
-            if let Some(index) = fork {
-                let target = self.artifact(other)?;
-                // Neither of two histories came first, so a fork is seen the same from both sides.
-                self.add(Direction::Out, "forks", target, format!("same header, different record {index}"));
-            }
+        for (other, index) in forks::of(self.snapshot, artifact.id)? {
+            let target = self.artifact(other)?;
+            // Neither of two histories came first, so a fork is seen the same from both sides.
+            self.derive(Direction::Out, "forks", target, format!("same header, different record {index}"));
         }
         Ok(())
-    }
-
-    /// The record hashes of a trace, in order.
-    fn records(&self, artifact: ArtifactId) -> Result<Vec<Digest>> {
-        Ok(self.snapshot.mentions_of(artifact, "record")?.into_iter().map(|row| row.digest).collect())
-    }
-}
-
-/// Prompts of an artifact with the responses that answer them.
-struct Exchanges {
-    /// Whether each prompt stands at the place of its response, as in a session.
-    is_recording: bool,
-    pairs: BTreeMap<(Digest, Digest), String>,
-}
-
-impl Exchanges {
-    /// The response to a prompt is what the first place at or after the prompt's carries, up to the next such place.
-    fn of(snapshot: &Snapshot<'_>, artifact: ArtifactId) -> Result<Self> {
-        let prompts = snapshot.mentions_of(artifact, "prompt")?;
-        let responses = snapshot.mentions_of(artifact, "response")?;
-        let mut pairs = BTreeMap::new();
-        let mut is_recording = true;
-        for prompt in &prompts {
-            let first = responses.partition_point(|response| response.place < prompt.place);
-            let answers = responses.get(first..).unwrap_or_default();
-            let at = answers.first().map(|answer| &answer.place);
-            is_recording &= at == Some(&prompt.place);
-            for answer in answers.iter().take_while(|answer| Some(&answer.place) == at) {
-                pairs.entry((prompt.digest, answer.digest)).or_insert_with(|| place(prompt));
-            }
-        }
-        Ok(Self { is_recording, pairs })
-    }
-
-    /// Others that mention one of the prompts.
-    fn candidates(&self, snapshot: &Snapshot<'_>, artifact: ArtifactId) -> Result<BTreeSet<ArtifactId>> {
-        let prompts: BTreeSet<Digest> = self.pairs.keys().map(|(prompt, _)| *prompt).collect();
-        let mut candidates = BTreeSet::new();
-        for prompt in prompts {
-            candidates
-                .extend(snapshot.mentioning(prompt, Some("prompt"))?.into_iter().map(|row| row.artifact));
-        }
-        candidates.remove(&artifact);
-        Ok(candidates)
-    }
-
-    /// Where both have the same exchange.
-    fn first_shared<'e>(&'e self, other: &'e Self) -> Option<(&'e str, &'e str)> {
-        self.pairs.iter().find_map(|(pair, ours)| Some((ours.as_str(), other.pairs.get(pair)?.as_str())))
     }
 }
 
 /// The place of a mention in words: `interaction 3`, or its pointer.
-fn place(mention: &MentionRow) -> String {
+pub(super) fn place(mention: &MentionRow) -> String {
     match mention.unit.as_str() {
         "" => mention.place.to_string(),
         unit => format!("{unit} {}", mention.place),

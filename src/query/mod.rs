@@ -3,10 +3,17 @@
 //! Everything here is asked of one [`Snapshot`](crate::store::Snapshot), so an answer never mixes two states of the
 //! vault.
 
+mod dangling;
+mod exchanges;
 mod find;
+mod forks;
+mod graph;
 mod links;
 mod resolve;
 
+pub use dangling::{Dangling, Referrer, dangling};
 pub use find::{Filter, Hit, Match, Query, Sort, find};
-pub use links::{Direction, Link, LinkTarget, links};
+pub use forks::{Fork, forks};
+pub use graph::{ChainStep, Edge, Graph, MAX_SEARCHED, Node, Walk, chain, walk};
+pub use links::{Direction, Link, LinkTarget, Origin, links};
 pub use resolve::{HashTarget, resolve, resolve_mentioned};

@@ -12,6 +12,17 @@ use crate::digest::{CaptureHash, CoreHash, Digest, Hasher};
 pub(super) enum Entry<'e> {
     /// A capture was added: the first of its artifact, or a further one.
     Add { at: &'e str, kind: &'e str, core: CoreHash, capture: CaptureHash, size: u64 },
+    /// A person stated a link.
+    Link {
+        at: &'e str,
+        source: CoreHash,
+        relation: &'e str,
+        target: CoreHash,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        note: Option<&'e str>,
+    },
+    /// A person took a stated link back.
+    Unlink { at: &'e str, source: CoreHash, relation: &'e str, target: CoreHash },
 }
 
 /// Appends entries within a transaction.

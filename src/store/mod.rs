@@ -11,6 +11,7 @@ mod pool;
 mod read;
 mod rows;
 mod schema;
+mod stated;
 mod write;
 
 use std::io::ErrorKind;
@@ -22,8 +23,10 @@ pub use error::{PayloadDefect, StoreError};
 pub use payload::Prepared;
 pub use read::Snapshot;
 pub use rows::{
-    ArtifactId, ArtifactRow, CaptureRow, DigestEdge, MentionRow, NameEdge, RoleCount, StoredMember,
+    ArtifactId, ArtifactRow, CaptureRow, DigestEdge, MentionRow, NameEdge, Reference, RoleCount, StatedEdge,
+    StoredMember,
 };
+pub use stated::StatedLink;
 pub use write::{Put, PutOutcome};
 
 use pool::Pool;
@@ -102,6 +105,24 @@ impl Store {
     pub fn put_one(&self, prepared: &Prepared, at: DateTime<Utc>) -> Result<Put> {
         let mut connection = self.connection()?;
         write::put_one(&mut connection, prepared, at).map_err(|error| StoreError::of(&self.path, error))
+    }
+
+    /// States a link, and journals it. Gives false if it was stated with this note before.
+    ///
+    /// # Errors
+    /// As [`Store::put`].
+    pub fn state_link(&self, link: StatedLink<'_>, note: Option<&str>, at: DateTime<Utc>) -> Result<bool> {
+        let mut connection = self.connection()?;
+        stated::state(&mut connection, link, note, at).map_err(|error| StoreError::of(&self.path, error))
+    }
+
+    /// Takes a stated link back, and journals it. Gives false if it was not stated.
+    ///
+    /// # Errors
+    /// As [`Store::put`].
+    pub fn take_back_link(&self, link: StatedLink<'_>, at: DateTime<Utc>) -> Result<bool> {
+        let mut connection = self.connection()?;
+        stated::take_back(&mut connection, link, at).map_err(|error| StoreError::of(&self.path, error))
     }
 
     /// The vault as it is now. It does not change while it is held, whatever others write.

@@ -9,8 +9,8 @@ use super::error::PayloadDefect;
 use super::payload;
 use super::pool::Connection;
 use super::rows::{
-    ArtifactId, ArtifactRow, CaptureRow, DigestEdge, MentionRow, Milliseconds, NameEdge, RoleCount,
-    StoredMember,
+    ArtifactId, ArtifactRow, CaptureRow, DigestEdge, MentionRow, Milliseconds, NameEdge, Reference,
+    RoleCount, StatedEdge, StoredMember,
 };
 use super::{Result, StoreError};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
@@ -260,6 +260,68 @@ impl<'s> Snapshot<'s> {
                     WHERE i.artifact = ?1
                     ORDER BY n.relation, n.handle, n.artifact";
         self.rows(sql, [artifact.0], name_edge)
+    }
+
+    /// The links that people stated from or to an artifact.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn stated_edges(&self, artifact: ArtifactId) -> Result<Vec<StatedEdge>> {
+        let sql = "SELECT source, relation, target, note FROM link WHERE source = ?1 OR target = ?1
+                    ORDER BY relation, source, target";
+        self.rows(sql, [artifact.0], |row| {
+            Ok(StatedEdge {
+                source: row.get(0)?,
+                relation: row.get(1)?,
+                target: row.get(2)?,
+                note: row.get(3)?,
+            })
+        })
+    }
+
+    /// Digests that artifacts refer to and that are no core hash in the vault, in their order.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn missing_digests(&self) -> Result<Vec<Reference<Digest>>> {
+        let sql = "SELECT m.digest, m.artifact, r.relation, m.place
+                     FROM role r CROSS JOIN mention m ON m.role = r.id
+                    WHERE r.dangles AND NOT EXISTS (SELECT 1 FROM artifact t WHERE t.core = m.digest)
+                    ORDER BY m.digest, m.artifact, m.place";
+        self.rows(sql, [], |row| {
+            Ok(Reference {
+                missing: row.get(0)?,
+                artifact: row.get(1)?,
+                relation: row.get(2)?,
+                place: Some(row.get(3)?),
+            })
+        })
+    }
+
+    /// Names that artifacts refer to and that no other artifact in the vault has, in their order.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn missing_names(&self) -> Result<Vec<Reference<String>>> {
+        let sql = "SELECT n.handle, n.artifact, n.relation FROM name_mention n
+                    WHERE n.dangles AND NOT EXISTS
+                      (SELECT 1 FROM identity i WHERE i.handle = n.handle AND i.artifact <> n.artifact)
+                    ORDER BY n.handle, n.artifact";
+        self.rows(sql, [], |row| {
+            Ok(Reference { missing: row.get(0)?, artifact: row.get(1)?, relation: row.get(2)?, place: None })
+        })
+    }
+
+    /// Digests that several artifacts mention at place 0 in the roles of one group, in their order.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn shared_beginnings(&self, group: &str) -> Result<Vec<Digest>> {
+        let sql = "SELECT m.digest FROM artifact a
+                     JOIN role r ON r.kind = a.kind AND r.role_group = ?1
+                     JOIN mention m ON m.artifact = a.id AND m.role = r.id AND m.place = 0
+                    GROUP BY m.digest HAVING count(DISTINCT m.artifact) > 1 ORDER BY m.digest";
+        self.rows(sql, [group], |row| row.get(0))
     }
 
     fn rows<T>(

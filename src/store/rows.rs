@@ -89,6 +89,32 @@ pub struct NameEdge {
     pub target: Option<ArtifactId>,
 }
 
+/// A link that a person stated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatedEdge {
+    /// The artifact that relates.
+    pub source: ArtifactId,
+    /// How.
+    pub relation: String,
+    /// The artifact that it relates to.
+    pub target: ArtifactId,
+    /// What the person said of it.
+    pub note: Option<String>,
+}
+
+/// Something that artifacts refer to and the vault does not have, with one of those who do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reference<T> {
+    /// What is missing.
+    pub missing: T,
+    /// Who refers to it.
+    pub artifact: ArtifactId,
+    /// Under which relation.
+    pub relation: String,
+    /// Where; nothing for names.
+    pub place: Option<Place>,
+}
+
 /// How often an artifact mentions digests in one role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoleCount {

@@ -74,3 +74,123 @@ fn two_histories_of_one_run_are_a_fork() {
         );
     }
 }
+
+/// The core hashes of the shipped examples, by file name.
+fn examples(sandbox: &Sandbox) -> impl Fn(&str) -> String + use<> {
+    let lines =
+        sandbox.run(["add".as_ref(), "--json".as_ref(), repository("examples").as_os_str()]).expect(0).json();
+    move |name: &str| {
+        let line = lines.iter().find(|line| line["path"].as_str().unwrap().ends_with(name));
+        line.unwrap()["core_hash"].as_str().unwrap().to_owned()
+    }
+}
+
+#[test]
+fn links_near_and_far() {
+    let sandbox = Sandbox::new();
+    let core = examples(&sandbox);
+    let session = core("/session.json");
+    let mut all = String::new();
+    for arguments in [
+        &["--depth", "3"][..],
+        &["--depth", "2", "--direction", "in"],
+        &["--depth", "9", "--relation", "replays"],
+        &["--depth", "2", "--format", "dot"],
+        &["--depth", "2", "--format", "mermaid"],
+        &["--depth", "2", "--json"],
+    ] {
+        let ran = sandbox.run(["links", &session].iter().chain(arguments)).expect(0);
+        all += &format!("$ links {}\n{}\n", arguments.join(" "), ran.stdout);
+    }
+    insta::assert_snapshot!(all);
+    sandbox.run(["links", "--depth", "0", &session]).expect(3);
+}
+
+#[test]
+fn people_can_state_links() {
+    let sandbox = Sandbox::new();
+    let core = examples(&sandbox);
+    let (contract, trace) = (core("contract.yaml"), core("trace.ndjson"));
+    let stated = |sandbox: &Sandbox, core: &str| {
+        let links = sandbox.run(["links", "--json", core]).expect(0).json();
+        let stated: Vec<_> = links.into_iter().filter(|link| link["stated"] == true).collect();
+        stated
+    };
+    let link = ["link", contract.as_str(), "governs", &trace, "--note", "agreed on Monday"];
+    assert_eq!(sandbox.run(link).expect(0).stderr, "linked\n");
+    assert_eq!(sandbox.run(link).expect(0).stderr, "was linked before\n");
+    let [out] = &stated(&sandbox, &contract)[..] else { panic!("one link") };
+    assert_eq!(
+        (&out["direction"], &out["core_hash"], &out["because"]),
+        (&"out".into(), &trace.as_str().into(), &"agreed on Monday".into())
+    );
+    assert_eq!(stated(&sandbox, &trace)[0]["direction"], "in");
+    // Another note replaces the first one.
+    sandbox.run(["link", &contract, "governs", &trace, "--note", "\u{1b}[2J"]).expect(0);
+    let shown = sandbox.run(["links", &trace]).expect(0).stdout;
+    assert!(shown.contains("stated: \\u{1b}[2J"), "{shown}");
+    sandbox.run(["unlink", &contract, "governs", &trace]).expect(0);
+    assert!(stated(&sandbox, &trace).is_empty());
+    let again = sandbox.run(["unlink", &contract, "governs", &trace]).expect(1);
+    assert!(again.stderr.contains("nobody stated that"), "{}", again.stderr);
+    // A derived link cannot be taken back.
+    sandbox.run(["unlink", &contract, "governs", &core("run.rpk")]).expect(1);
+    sandbox.run(["link", &contract, "Bad Relation", &trace]).expect(3);
+    sandbox.run(["link", &contract, "governs", &contract]).expect(3);
+    sandbox.run(["link", &contract, "governs", "000000000000"]).expect(1);
+}
+
+#[test]
+fn the_journal_chains_everything_that_happened() {
+    let sandbox = Sandbox::new();
+    let core = examples(&sandbox);
+    sandbox.run(["link", &core("contract.yaml"), "governs", &core("trace.ndjson")]).expect(0);
+    sandbox.run(["unlink", &core("contract.yaml"), "governs", &core("trace.ndjson")]).expect(0);
+    let connection =
+        rusqlite::Connection::open_with_flags(sandbox.vault(), rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY);
+    let connection = connection.unwrap();
+    let mut statement = connection.prepare("SELECT entry, chain FROM journal ORDER BY seq").unwrap();
+    let rows: Vec<(String, Vec<u8>)> =
+        statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap().map(Result::unwrap).collect();
+    let mut chain = vec![0; 32];
+    let mut actions = Vec::new();
+    for (entry, stated) in rows {
+        chain.extend_from_slice(entry.as_bytes());
+        chain = runvault::digest::Digest::of(&chain).as_bytes().to_vec();
+        assert_eq!(chain, stated);
+        let entry: serde_json::Value = serde_json::from_str(&entry).unwrap();
+        actions.push(entry["action"].as_str().unwrap().to_owned());
+    }
+    let adds = actions.iter().filter(|action| *action == "add").count();
+    assert_eq!((adds, &actions[adds..]), (7, &["link".to_owned(), "unlink".to_owned()][..]));
+}
+
+#[test]
+fn why_dangling_and_forks() {
+    let sandbox = Sandbox::new();
+    let core = examples(&sandbox);
+    let (session, trace) = (core("session-small-model.json"), core("trace-partial.ndjson"));
+    let mut all = sandbox.run(["why", &session, &trace]).expect(0).stdout;
+    assert_eq!(sandbox.run(["why", &session, &trace, "--json"]).expect(0).json().len(), 2);
+    assert_eq!(sandbox.run(["why", &session, &session]).expect(0).stdout.lines().count(), 1);
+    let alone =
+        sandbox.add([sandbox.write("alone.json", crate::sandbox::session("alone", &[("q", "a")]))]).remove(0);
+    let none = sandbox.run(["why", &session, &alone]).expect(1);
+    all += &none.stderr;
+    assert_eq!(sandbox.run(["dangling"]).expect(0).stderr, "0 dangling\n");
+    assert_eq!(sandbox.run(["forks"]).expect(0).stderr, "0 forks\n");
+    let missing = "sha256:".to_owned() + &"ab".repeat(32);
+    let refers =
+        crate::sandbox::session("refers", &[]).replacen('{', &format!("{{\"seen\": \"{missing}\","), 1);
+    sandbox.add([sandbox.write("refers.json", refers)]);
+    let other_run = std::fs::read_to_string(repository("examples/trace.ndjson")).unwrap();
+    let header = other_run.lines().next().unwrap();
+    let mut header: serde_json::Value = serde_json::from_str(header).unwrap();
+    header["trace_id"] = "run-unknown".into();
+    header.as_object_mut().unwrap().remove("record_hash");
+    header["record_hash"] = runvault::digest::Digest::of(header.to_string().as_bytes()).hex().into();
+    sandbox.add([sandbox.write("other.ndjson", format!("{header}\n"))]);
+    all += &sandbox.run(["dangling"]).expect(0).stdout;
+    assert_eq!(sandbox.run(["dangling", "--json"]).expect(0).json()[0]["digest"], missing);
+    insta::assert_snapshot!(all);
+}

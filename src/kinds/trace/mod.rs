@@ -110,6 +110,11 @@ impl Artifact for Trace {
         let text = c14n_v1::object_without(record, "record_hash").map_err(io::Error::other)?;
         out.write_all(&text)
     }
+
+    fn quote(document: &[u8], index: usize) -> Option<String> {
+        let line = document.split(|byte| *byte == b'\n').nth(index)?;
+        String::from_utf8(line.to_vec()).ok()
+    }
 }
 
 fn describe(record: &Record<'_>, draft: &mut Draft) {

@@ -1,0 +1,67 @@
+//! `runvault why`
+
+use std::io::Write;
+
+use clap::Args as ClapArgs;
+use runvault::digest::{CoreHash, DigestPrefix};
+use runvault::query::{self, LinkTarget, MAX_SEARCHED};
+use serde::Serialize;
+
+use super::escape::Escaped;
+use super::exit::{Failure, Status};
+use super::links::{self, JsonLink};
+use super::output::{self, HASH};
+use super::vault::VaultArgs;
+use super::{hash, json};
+
+/// Show the shortest chain of links between two artifacts, with the reason for each step.
+#[derive(ClapArgs)]
+pub(crate) struct Args {
+    /// Where the chain begins
+    #[arg(value_parser = hash::prefix)]
+    one: DigestPrefix,
+
+    /// Where it ends
+    #[arg(value_parser = hash::prefix)]
+    other: DigestPrefix,
+
+    /// Print one line of JSON for each step
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Line<'c> {
+    from: CoreHash,
+    #[serde(flatten)]
+    link: JsonLink<'c>,
+}
+
+impl Args {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        let vault = vault.open()?;
+        let (one, other) = (vault.locate(&self.one)?.artifact, vault.locate(&self.other)?.artifact);
+        let Some(chain) = query::chain(&vault.snapshot()?, &one, &other)? else {
+            return Err(Failure::No(format!(
+                "no chain of links leads from {:.12} to {:.12}; the {MAX_SEARCHED} nearest artifacts were searched",
+                one.core, other.core
+            )));
+        };
+        if self.json {
+            let mut out = output::raw();
+            for step in &chain {
+                json::line(&mut out, &Line { from: step.from.core, link: JsonLink::of(&step.link) })?;
+            }
+            return Ok(Status::Done);
+        }
+        let mut out = output::text();
+        writeln!(out, "{} {HASH}{}{HASH:#}", Escaped(&one.kind), one.core)?;
+        for step in &chain {
+            links::print(&mut out, "  ", &step.link)?;
+        }
+        if let Some(LinkTarget::Artifact(end)) = chain.last().map(|step| &step.link.target) {
+            writeln!(out, "{} {HASH}{}{HASH:#}", Escaped(&end.kind), end.core)?;
+        }
+        Ok(Status::Done)
+    }
+}

@@ -1,0 +1,76 @@
+//! Links that people state.
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
+
+use super::journal::{Entry, Journal};
+use super::rows::ArtifactRow;
+
+/// A link that a person states: `source` relates to `target`.
+#[derive(Clone, Copy, Debug)]
+pub struct StatedLink<'l> {
+    /// The artifact that relates.
+    pub source: &'l ArtifactRow,
+    /// How.
+    pub relation: &'l str,
+    /// The artifact that it relates to.
+    pub target: &'l ArtifactRow,
+}
+
+/// States `link`; false if it was stated with this note before.
+pub(super) fn state(
+    connection: &mut Connection,
+    link: StatedLink<'_>,
+    note: Option<&str>,
+    at: DateTime<Utc>,
+) -> rusqlite::Result<bool> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let key = (link.source.id.0, link.relation, link.target.id.0);
+    let known: Option<Option<String>> = transaction
+        .prepare_cached("SELECT note FROM link WHERE source = ?1 AND relation = ?2 AND target = ?3")?
+        .query_row(key, |row| row.get(0))
+        .optional()?;
+    if known.is_some_and(|known| known.as_deref() == note) {
+        return Ok(false);
+    }
+    transaction
+        .prepare_cached(
+            "INSERT INTO link (source, relation, target, note, stated_at) VALUES (?1, ?2, ?3, ?4, ?5)
+             ON CONFLICT DO UPDATE SET note = excluded.note, stated_at = excluded.stated_at",
+        )?
+        .execute((key.0, key.1, key.2, note, at.timestamp_millis()))?;
+    let StatedLink { source, relation, target } = link;
+    let entry = Entry::Link { at: &text(at), source: source.core, relation, target: target.core, note };
+    record(transaction, &entry)?;
+    Ok(true)
+}
+
+/// Takes `link` back; false if it was not stated.
+pub(super) fn take_back(
+    connection: &mut Connection,
+    link: StatedLink<'_>,
+    at: DateTime<Utc>,
+) -> rusqlite::Result<bool> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let removed = transaction
+        .prepare_cached("DELETE FROM link WHERE source = ?1 AND relation = ?2 AND target = ?3")?
+        .execute((link.source.id.0, link.relation, link.target.id.0))?;
+    if removed == 0 {
+        return Ok(false);
+    }
+    let StatedLink { source, relation, target } = link;
+    record(
+        transaction,
+        &Entry::Unlink { at: &text(at), source: source.core, relation, target: target.core },
+    )?;
+    Ok(true)
+}
+
+fn text(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(SecondsFormat::Millis, true)
+}
+
+fn record(transaction: Transaction<'_>, entry: &Entry<'_>) -> rusqlite::Result<()> {
+    Journal::of(&transaction)?.append(&transaction, entry)?;
+    transaction.commit()
+}
