@@ -11,6 +11,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, Write};
 
+use crate::canonical::Value;
 use crate::canonical::reader::{Limits, ReadError};
 use crate::canonical::replaykit;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
@@ -31,6 +32,9 @@ pub trait Artifact: 'static {
     /// The relation in which an artifact of this kind stands to everything that states its core hash.
     const STATED_BY: Option<&'static str> = None;
 
+    /// Whether artifacts of this kind record runs, so that contracts can be held against them.
+    const IS_RUN: bool = false;
+
     /// The rules, in the order of the documentation.
     fn rules() -> Vec<RuleInfo>;
 
@@ -47,6 +51,13 @@ pub trait Artifact: 'static {
     /// # Errors
     /// Those of `out`; a document that was not admitted is invalid data.
     fn write_core(document: &[u8], limits: &Limits, out: &mut dyn Write) -> io::Result<()>;
+
+    /// What an admitted `document` recorded as results, in order.
+    #[must_use]
+    fn results<'d>(document: &'d [u8], limits: &Limits) -> Vec<RunResult<'d>> {
+        let _ = (document, limits);
+        Vec::new()
+    }
 
     /// What an admitted `document` says at the interaction, step or record `index`, as it is written there; nothing if the
     /// kind has no such parts.
@@ -128,6 +139,15 @@ impl NameHandle {
     }
 }
 
+/// A result that a run recorded.
+#[derive(Clone, Debug)]
+pub struct RunResult<'d> {
+    /// Where in the run, in words, such as `step 6`.
+    pub place: String,
+    /// The result.
+    pub value: Value<'d>,
+}
+
 /// What a kind says of a document: its identity and what it can be found by.
 #[derive(Debug)]
 pub struct Draft {
@@ -176,6 +196,8 @@ struct KindTable {
     recognises: fn(&str, &[Cow<'_, str>]) -> bool,
     examine: fn(&[u8], &AdmitOptions, &mut Findings) -> Option<Draft>,
     write_core: fn(&[u8], &Limits, &mut dyn Write) -> io::Result<()>,
+    is_run: bool,
+    results: for<'d> fn(&'d [u8], &Limits) -> Vec<RunResult<'d>>,
     quote: fn(&[u8], usize) -> Option<String>,
 }
 
@@ -195,6 +217,8 @@ impl Kind {
                     recognises: K::recognises,
                     examine: K::examine,
                     write_core: K::write_core,
+                    is_run: K::IS_RUN,
+                    results: K::results,
                     quote: K::quote,
                 }
             },
@@ -278,6 +302,18 @@ impl Kind {
     /// Those of `out`; a document that was not admitted is invalid data.
     pub fn write_core(self, document: &[u8], limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
         (self.0.write_core)(document, limits, out)
+    }
+
+    /// Whether artifacts of this kind record runs, so that contracts can be held against them.
+    #[must_use]
+    pub fn is_run(self) -> bool {
+        self.0.is_run
+    }
+
+    /// What an admitted `document` recorded as results, in order.
+    #[must_use]
+    pub fn results<'d>(self, document: &'d [u8], limits: &Limits) -> Vec<RunResult<'d>> {
+        (self.0.results)(document, limits)
     }
 
     /// What an admitted `document` says at the interaction, step or record `index`, as it is written there; nothing if the

@@ -15,6 +15,7 @@
 //! | [`store`] | SQLite: blobs, artifacts, index, journal | formats |
 //! | [`query`] | finding, short hashes, links | SQL, formats |
 //! | [`source`] | files, directories, recognising kinds | SQL |
+//! | [`audit`] | contracts held against runs | SQL, the terminal |
 //! | [`ingest`] | the flow of adding and verifying many documents | formats, SQL |
 //! | [`Vault`] | all of the above, for users | the terminal |
 //!
@@ -31,6 +32,7 @@
 //! 9. The same vault and the same question give the same answer.
 
 pub mod artifact;
+pub mod audit;
 pub mod canonical;
 pub mod digest;
 pub mod ingest;

@@ -5,11 +5,12 @@ use std::path::Path;
 use chrono::Utc;
 
 use crate::artifact::Kind;
+use crate::audit::{self, Finding};
 use crate::canonical::reader::Limits;
 use crate::digest::{CoreHash, DigestPrefix, PrefixResolution};
 use crate::ingest::{self, Monitor, Summary};
-use crate::kinds::{self, model_io};
-use crate::query::{self, Graph, HashTarget, Hit, Link, Query, Walk};
+use crate::kinds::{self, contract, model_io};
+use crate::query::{self, Direction, Graph, HashTarget, Hit, Link, LinkTarget, Query, Walk};
 use crate::source::{self, ExamineOptions, Inputs};
 use crate::store::{
     ArtifactRow, CaptureRow, Prepared, Put, RoleCount, Snapshot, StatedLink, Store, StoreError,
@@ -91,6 +92,14 @@ pub enum LookupError {
         wanted: &'static str,
         /// Its kind.
         found: String,
+    },
+    /// The artifact records no run.
+    #[error("{core} is a {kind}, not a run; a contract is audited against a run pack or a trace")]
+    NotARun {
+        /// The artifact.
+        core: CoreHash,
+        /// Its kind.
+        kind: String,
     },
     /// The stored document cannot be understood by this program, though its bytes are intact.
     #[error("the document of {core} cannot be read by this runvault: {message}")]
@@ -249,11 +258,8 @@ impl Vault {
     /// [`LookupError::OtherKind`] if the hash is that of something else, and as [`Vault::locate`] and [`Vault::read`].
     pub fn session(&self, model_io_hash: CoreHash) -> Result<model_io::Session, LookupError> {
         let located = self.locate(&model_io_hash.0.into())?;
-        let session = Kind::of::<model_io::ModelIo>().name();
-        let ArtifactRow { core, kind, .. } = &located.artifact;
-        if kind != session {
-            return Err(LookupError::OtherKind { core: *core, wanted: session, found: kind.clone() });
-        }
+        expect_kind(&located.artifact, Kind::of::<model_io::ModelIo>())?;
+        let core = &located.artifact.core;
         let unreadable = |message: String| LookupError::Unreadable { core: *core, message };
         model_io::Session::read(&self.read(&located)?, &unlimited())
             .map_err(|error| unreadable(error.to_string()))?
@@ -314,6 +320,42 @@ impl Vault {
         self.store.take_back_link(link, Utc::now())
     }
 
+    /// The runs that a contract governs, by derived or stated links, each once. What states the contract's hash and
+    /// records no run, such as a session, has nothing to be audited and is left out.
+    ///
+    /// # Errors
+    /// [`LookupError::OtherKind`] if `contract` is no contract; otherwise what the store says.
+    pub fn governed_runs(&self, contract: &ArtifactRow) -> Result<Vec<ArtifactRow>, LookupError> {
+        let kind = Kind::of::<contract::Contract>();
+        expect_kind(contract, kind)?;
+        let mut runs: Vec<ArtifactRow> = Vec::new();
+        for link in self.links(contract)? {
+            let governs =
+                link.direction == Direction::Out && Some(link.relation.as_str()) == kind.stated_by();
+            let LinkTarget::Artifact(target) = link.target else { continue };
+            let is_run = || kinds::named(&target.kind).is_some_and(Kind::is_run);
+            if governs && !runs.contains(&target) && is_run() {
+                runs.push(target);
+            }
+        }
+        Ok(runs)
+    }
+
+    /// Looks for the evidence of a contract's effects in a run: what each effect declares, and whether it resolves.
+    ///
+    /// # Errors
+    /// [`LookupError::OtherKind`] if `contract` is no contract; [`LookupError::NotARun`]; and as [`Vault::read`].
+    pub fn audit(&self, contract: &ArtifactRow, run: &ArtifactRow) -> Result<Vec<Finding>, LookupError> {
+        expect_kind(contract, Kind::of::<contract::Contract>())?;
+        let terms = self.read(&self.locate(&contract.core.0.into())?)?;
+        let effects = contract::Effect::read_all(&terms, &unlimited())
+            .map_err(|error| LookupError::Unreadable { core: contract.core, message: error.to_string() })?;
+        let kind = kinds::named(&run.kind).filter(|kind| kind.is_run());
+        let kind = kind.ok_or_else(|| LookupError::NotARun { core: run.core, kind: run.kind.clone() })?;
+        let document = self.read(&self.locate(&run.core.0.into())?)?;
+        Ok(audit::audit(effects, &kind.results(&document, &unlimited())))
+    }
+
     /// What an artifact says at its interaction, step or record `index`, as it is written there; nothing if its kind has
     /// no such parts.
     ///
@@ -367,4 +409,12 @@ fn locate(snapshot: &Snapshot<'_>, prefix: &DigestPrefix) -> Result<Located, Loo
     };
     let (capture, artifact) = found.ok_or(LookupError::NotFound(*prefix))?;
     Ok(Located { artifact, capture })
+}
+
+fn expect_kind(artifact: &ArtifactRow, wanted: Kind) -> Result<(), LookupError> {
+    if artifact.kind == wanted.name() {
+        return Ok(());
+    }
+    let (core, found) = (artifact.core, artifact.kind.clone());
+    Err(LookupError::OtherKind { core, wanted: wanted.name(), found })
 }

@@ -78,9 +78,10 @@ impl From<LookupError> for Failure {
                     format!("{message}\n  {} {sort}", candidate.digest())
                 }))
             }
-            LookupError::NotFound(_) | LookupError::NotItsCapture { .. } | LookupError::OtherKind { .. } => {
-                Self::No(message)
-            }
+            LookupError::NotFound(_)
+            | LookupError::NotItsCapture { .. }
+            | LookupError::OtherKind { .. }
+            | LookupError::NotARun { .. } => Self::No(message),
         }
     }
 }

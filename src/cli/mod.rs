@@ -1,6 +1,7 @@
 //! Arguments in, text out. Each command is one file: its arguments, its run, its printing.
 
 mod add;
+mod audit;
 mod completions;
 mod dangling;
 mod escape;
@@ -71,6 +72,8 @@ enum Command {
     Dangling(dangling::Args),
     /// List traces that share a header and then disagree.
     Forks(forks::Args),
+    /// Hold a contract against the runs that it governs.
+    Audit(audit::Args),
     /// List the rules, or explain one.
     Rules(rules::Args),
     /// Print a completion script for a shell.
@@ -103,6 +106,7 @@ impl Cli {
             Command::Why(args) => args.run(vault),
             Command::Dangling(args) => args.run(vault),
             Command::Forks(args) => args.run(vault),
+            Command::Audit(args) => args.run(vault),
             Command::Rules(args) => args.run(),
             Command::Completions(args) => args.run(Cli::command()),
             Command::Man(args) => args.run(Cli::command()),

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use clap::Args as ClapArgs;
 use runvault::artifact::document;
+use runvault::audit;
 use runvault::kinds;
 use runvault::verify::{RuleInfo, Severity};
 use serde::Serialize;
@@ -25,7 +26,7 @@ pub(crate) struct Args {
 
 #[derive(Serialize)]
 struct Row {
-    /// The kind that the rule is for; `document` for all.
+    /// The kind that the rule is for; `document` for all, `audit` for contracts held against runs.
     kind: &'static str,
     #[serde(flatten)]
     rule: RuleInfo,
@@ -36,7 +37,8 @@ fn all() -> Vec<Row> {
     let of_kinds = kinds::ALL
         .into_iter()
         .flat_map(|kind| kind.rules().into_iter().map(move |rule| Row { kind: kind.name(), rule }));
-    of_documents.chain(of_kinds).collect()
+    let of_audits = audit::RULES.into_iter().map(|rule| Row { kind: "audit", rule });
+    of_documents.chain(of_kinds).chain(of_audits).collect()
 }
 
 impl Args {

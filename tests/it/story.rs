@@ -194,3 +194,34 @@ fn why_dangling_and_forks() {
     assert_eq!(sandbox.run(["dangling", "--json"]).expect(0).json()[0]["digest"], missing);
     insta::assert_snapshot!(all);
 }
+
+#[test]
+fn contracts_are_held_against_runs() {
+    let sandbox = Sandbox::new();
+    let core = examples(&sandbox);
+    let contract = core("contract.yaml");
+    let mut all = String::new();
+    // Every run that it governs, a trace before and after its last step, and what is no run.
+    for (run, status) in [("", 0), ("trace.ndjson", 0), ("trace-partial.ndjson", 1), ("/session.json", 1)] {
+        let arguments = ["audit".to_owned(), contract.clone()];
+        let run = if run.is_empty() { None } else { Some(core(run)) };
+        let ran = sandbox.run(arguments.into_iter().chain(run)).expect(status);
+        all += &format!("{}{}\n", ran.stdout, ran.stderr);
+    }
+    let risky = r#"{"io_refs": [{"ref": "r", "kind": "service", "schema": "s", "required": true, "mode": "write"}],
+        "effects": [
+        {"name": "pay", "kind": "resource", "target": "r", "idempotency": {"type": "non-idempotent"},
+         "evidence": {"type": "hash", "path": "/result/label_status"}},
+        {"name": "mail", "kind": "resource", "target": "r", "idempotency": {"type": "non-idempotent", "nonce": "n-1"},
+         "evidence": {"type": "range", "metric": "label_status"}},
+        {"name": "none", "kind": "resource", "target": "r", "idempotency": {"type": "reentrant"}}]}"#;
+    let risky = sandbox.add([sandbox.write("risky.json", risky)]).remove(0);
+    let nothing = sandbox.run(["audit", &risky]).expect(1);
+    assert!(nothing.stderr.contains("governs no run in the vault"), "{}", nothing.stderr);
+    sandbox.run(["link", &risky, "governs", &core("run.rpk")]).expect(0);
+    let ran = sandbox.run(["audit", &risky]).expect(1);
+    all += &format!("{}{}\n", ran.stdout, ran.stderr);
+    all += &sandbox.run(["audit", "--json", &risky]).expect(1).stdout;
+    assert!(sandbox.run(["audit", &core("run.rpk")]).expect(1).stderr.contains("is not a contract"));
+    insta::assert_snapshot!(all);
+}

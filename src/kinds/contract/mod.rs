@@ -1,6 +1,7 @@
 //! `contract`: IO contracts, in JSON or YAML. Rules: the IO contract specification's static checks; `docs/formats.md`,
 //! "contract".
 
+mod effect;
 mod key_field;
 mod read;
 mod recognise;
@@ -19,6 +20,8 @@ use crate::canonical::reader::{Defect, Limits, ReadError};
 use crate::canonical::{Value, rfc8785};
 use crate::digest::{CoreHash, Hasher};
 use crate::verify::{Findings, RuleInfo, apply};
+
+pub use effect::{Effect, Evidence};
 
 /// The kind `contract`.
 pub struct Contract;

@@ -9,8 +9,8 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, Attribute, Draft, Mention, NameHandle, Relation, Role, collect_references,
-    document, unreadable,
+    AdmitOptions, Artifact, Attribute, Draft, Mention, NameHandle, Relation, Role, RunResult,
+    collect_references, document, unreadable,
 };
 use crate::canonical::Value;
 use crate::canonical::reader::{self, Limits};
@@ -36,6 +36,7 @@ impl Artifact for Rpk {
     const PLURAL: &'static str = "runs";
     const MEMBER: &'static str = "run.rpk";
     const FILE_NAMES: &'static [&'static str] = &["*.rpk", "*.bundle"];
+    const IS_RUN: bool = true;
 
     fn rules() -> Vec<RuleInfo> {
         rules::RULES.iter().map(|rule| rule.info).collect()
@@ -70,6 +71,15 @@ impl Artifact for Rpk {
         let text = core_text(&root).and_then(Result::ok).ok_or(io::ErrorKind::InvalidData)?;
         out.write_all(&text)
     }
+
+    /// The outputs of all steps.
+    fn results<'d>(document: &'d [u8], limits: &Limits) -> Vec<RunResult<'d>> {
+        let Ok(root) = reader::read(document, limits) else { return Vec::new() };
+        let outputs = steps(&root).iter().enumerate().filter_map(|(index, step)| {
+            Some(RunResult { place: format!("step {index}"), value: step.get("output")?.clone() })
+        });
+        outputs.collect()
+    }
 }
 
 /// The document with what several rules need of it.
@@ -103,11 +113,11 @@ fn canonical_members(
 }
 
 /// The value at the end of `names`.
-fn at<'v>(value: &'v Value<'v>, names: &[&str]) -> Option<&'v Value<'v>> {
+fn at<'v, 'd>(value: &'v Value<'d>, names: &[&str]) -> Option<&'v Value<'d>> {
     names.iter().try_fold(value, |value, name| value.get(name))
 }
 
-fn steps<'v>(root: &'v Value<'v>) -> &'v [Value<'v>] {
+fn steps<'v, 'd>(root: &'v Value<'d>) -> &'v [Value<'d>] {
     at(root, &["payload", "run", "steps"]).and_then(Value::as_array).unwrap_or_default()
 }
 

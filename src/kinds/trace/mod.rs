@@ -12,7 +12,8 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, Draft, Mention, NameHandle, Relation, Role, collect_references, unreadable,
+    AdmitOptions, Artifact, Draft, Mention, NameHandle, Relation, Role, RunResult, collect_references,
+    unreadable,
 };
 use crate::canonical::reader::{self, Limits};
 use crate::canonical::{Value, c14n_v1};
@@ -68,6 +69,7 @@ impl Artifact for Trace {
     const PLURAL: &'static str = "traces";
     const MEMBER: &'static str = "trace.ndjson";
     const FILE_NAMES: &'static [&'static str] = &[];
+    const IS_RUN: bool = true;
 
     fn rules() -> Vec<RuleInfo> {
         [lines::LINE_FORMAT].into_iter().chain(rules::RULES.iter().map(|rule| rule.info)).collect()
@@ -109,6 +111,17 @@ impl Artifact for Trace {
         let record = value.as_object().ok_or(io::ErrorKind::InvalidData)?;
         let text = c14n_v1::object_without(record, "record_hash").map_err(io::Error::other)?;
         out.write_all(&text)
+    }
+
+    /// The outputs of all steps.
+    fn results<'d>(document: &'d [u8], limits: &Limits) -> Vec<RunResult<'d>> {
+        let lines = document.split(|byte| *byte == b'\n').enumerate();
+        let outputs = lines.filter_map(|(index, line)| {
+            let record = reader::read(line, limits).ok()?;
+            let value = record.get("result")?.get("output")?.clone();
+            Some(RunResult { place: format!("record {index}"), value })
+        });
+        outputs.collect()
     }
 
     fn quote(document: &[u8], index: usize) -> Option<String> {
