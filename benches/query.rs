@@ -1,0 +1,152 @@
+//! Questions to a vault of 100,000 artifacts and more than two million mentions.
+//!
+//! `cargo bench --bench query`; `benches/README.md` says how to read it.
+
+use std::hint::black_box;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use runvault::Vault;
+use runvault::digest::Digest;
+use runvault::ingest::{Examined, Monitor, Outcome};
+use runvault::query::{Filter, Query, Walk};
+use runvault::source::{ExamineOptions, Input, Inputs, SourceError};
+use serde_json::{Value, json};
+
+const SESSIONS: usize = 98_000;
+const RUNS: usize = 1_000;
+const EXCHANGES: usize = 10;
+/// Each governs a hundred runs.
+const CONTRACTS: usize = RUNS / 100;
+
+struct Expecting;
+
+impl Monitor for Expecting {
+    fn examined(&mut self, examined: &Examined) {
+        assert_eq!(examined.outcome, Outcome::Added, "{:?}", examined.report);
+    }
+
+    fn unreadable(&mut self, error: &SourceError) {
+        panic!("{error}");
+    }
+}
+
+fn digest(text: &str) -> String {
+    Digest::of(text.as_bytes()).to_string()
+}
+
+/// Every prompt is asked in ten sessions, every exchange is recorded in one.
+fn prompt(session: usize, index: usize) -> String {
+    format!("What is the state of case {} after step {index}?", session / 10)
+}
+
+fn response(session: usize, index: usize) -> String {
+    format!("Case {session}: step {index} is done, the next one waits for the customer's answer.")
+}
+
+fn session(number: usize) -> String {
+    let interactions: Vec<Value> = (0..EXCHANGES)
+        .map(|index| {
+            let content = response(number, index);
+            json!({"i": index, "prompt_hash": digest(&prompt(number, index)), "response_hash": digest(&content),
+                "response_content": content})
+        })
+        .collect();
+    json!({"model_io_schema_version": "1.0.0", "adapter_id": format!("adapter-{}", number % 7),
+        "model_id": format!("model-{}", number % 5), "mode": "record", "interactions": interactions})
+    .to_string()
+}
+
+fn contract(number: usize) -> String {
+    format!(
+        r#"{{"effects":[],"io_refs":[{{"kind":"service","mode":"read","ref":"r-{number}","required":true,"schema":"s"}}]}}"#
+    )
+}
+
+/// Member names and values here have no canonical form other than the one `serde_json` prints.
+fn run(number: usize) -> String {
+    let step = |step_type: &str, input: Value, output: Value| {
+        let hashed = json!({"input": input, "metadata": {}, "output": output, "type": step_type});
+        json!({"id": "s", "type": step_type, "input": input, "output": output, "metadata": {}, "hash": digest(&hashed.to_string())})
+    };
+    let steps: Vec<Value> = (0..EXCHANGES)
+        .flat_map(|index| {
+            [
+                step("model.request", json!({"prompt": prompt(number, index)}), json!("sent")),
+                step("model.response", json!({}), json!({"content": response(number, index)})),
+            ]
+        })
+        .collect();
+    let at = "2026-01-01T00:00:00.000000Z";
+    let core = json!({"version": "1.0", "metadata": {"run_id": format!("run-{number}"), "created_at": at,
+            // A contract that is written in its canonical form is its own core.
+            "contract": digest(&contract(number % CONTRACTS))},
+        "payload": {"run": {"id": format!("run-{number}"), "timestamp": at, "environment_fingerprint": {},
+            "runtime_versions": {}, "steps": steps}}});
+    let mut document = core.clone();
+    document["checksum"] = digest(&core.to_string()).into();
+    document.to_string()
+}
+
+fn trace(number: usize) -> String {
+    let mut header = json!({"type": "header", "version": "1.0.0", "trace_id": format!("run-{number}"),
+        "created_at": "2026-01-01T00:00:00Z", "engine_version": "1.0.0", "hash_algorithm": "sha256",
+        "canonicalization": "json-c14n-v1", "problem_spec_hash": "p", "initial_state_hash": "s"});
+    header["record_hash"] = Digest::of(header.to_string().as_bytes()).hex().into();
+    format!("{header}\n")
+}
+
+fn filled(directory: &std::path::Path) -> Vault {
+    let vault = Vault::open_or_create(&directory.join("bench.vault")).expect("a vault");
+    let documents = (0..RUNS).map(run).chain((0..RUNS).map(trace)).chain((0..CONTRACTS).map(contract));
+    let documents = documents.chain((0..SESSIONS).map(session));
+    let mut documents =
+        documents.map(|text| Input::Document { name: String::new(), bytes: text.into_bytes() });
+    loop {
+        let some: Vec<Input> = documents.by_ref().take(5_000).collect();
+        if some.is_empty() {
+            return vault;
+        }
+        vault.add(Inputs::new(some), &ExamineOptions::default(), &mut Expecting).expect("stored");
+    }
+}
+
+fn questions(criterion: &mut Criterion) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let vault = filled(directory.path());
+    let all = vault.find(&Query::default()).expect("an answer").len();
+    assert_eq!(all, SESSIONS + 2 * RUNS + CONTRACTS);
+
+    let asked = |number: usize| Query {
+        filters: vec![Filter::Mention {
+            group: Some("prompt"),
+            digest: Digest::of(prompt(number, 3).as_bytes()),
+        }],
+        ..Query::default()
+    };
+    assert_eq!(vault.find(&asked(50_000)).expect("an answer").len(), 10);
+    let mut number = 10_000;
+    criterion.bench_function("find --prompt-hash, 10 hits", |bencher| {
+        bencher.iter(|| {
+            number = (number + 7_919) % SESSIONS;
+            black_box(vault.find(&asked(number.max(10_000)))).expect("an answer").len()
+        });
+    });
+
+    let walk = Walk { depth: 3, relation: None, direction: None };
+    let run = |number: usize| {
+        let filters = vec![Filter::Attribute { name: "run_id".to_owned(), value: format!("run-{number}") }];
+        vault.find(&Query { filters, ..Query::default() }).expect("an answer").remove(0).artifact
+    };
+    let reached = vault.walk(&run(17), &walk).expect("a graph").nodes.len();
+    assert_eq!(reached, 1 + 3 * 100, "its contract, the runs that it governs, their sessions and traces");
+    let mut number = 0;
+    criterion.bench_function("links --depth 3 of a run", |bencher| {
+        bencher.iter(|| {
+            number = (number + 37) % RUNS;
+            black_box(vault.walk(&run(number), &walk)).expect("a graph").nodes.len()
+        });
+    });
+}
+
+criterion_group!(benches, questions);
+criterion_main!(benches);
