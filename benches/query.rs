@@ -2,6 +2,14 @@
 //!
 //! `cargo bench --bench query`; `benches/README.md` says how to read it.
 
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs,
+    reason = "a bench fails by panicking"
+)]
+
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
