@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use runvault::artifact::{AdmitOptions, Kind, SigningKey};
 use runvault::canonical::reader::Limits;
 use runvault::kinds;
@@ -19,7 +20,7 @@ pub(crate) struct InputArgs {
     paths: Vec<PathBuf>,
 
     /// Insist on a kind instead of recognising it by content
-    #[arg(long, value_parser = kind)]
+    #[arg(long, value_parser = a_kind())]
     kind: Option<Kind>,
 
     /// Refuse documents that are larger; k, M and G stand for KiB, MiB and GiB
@@ -86,8 +87,9 @@ impl InputArgs {
     }
 }
 
-fn kind(name: &str) -> Result<Kind, String> {
-    kinds::named(name).ok_or_else(|| format!("the kinds are {}", kinds::names()))
+fn a_kind() -> impl TypedValueParser<Value = Kind> {
+    let names = PossibleValuesParser::new(kinds::ALL.map(Kind::name));
+    names.try_map(|name| kinds::named(&name).ok_or("no such kind"))
 }
 
 fn bytes(text: &str) -> Result<u64, String> {

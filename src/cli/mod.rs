@@ -50,35 +50,20 @@ struct Cli {
 #[derive(Subcommand)]
 #[expect(clippy::large_enum_variant, reason = "there is one in a process")]
 enum Command {
-    /// Verify artifacts and store them.
     Add(add::Args),
-    /// Apply the same checks and store nothing.
     Verify(verify::Args),
-    /// Write an artifact's exact bytes.
     Get(get::Args),
-    /// Tell what an artifact is and what it is linked to.
     Show(show::Args),
-    /// Find artifacts by what they mention.
     Find(find::Args),
-    /// List what an artifact is linked to, near and far.
     Links(links::Args),
-    /// State a link between two artifacts.
     Link(link::Args),
-    /// Take a stated link back.
     Unlink(unlink::Args),
-    /// Show the shortest chain of links between two artifacts.
     Why(why::Args),
-    /// List what artifacts refer to and the vault does not have.
     Dangling(dangling::Args),
-    /// List traces that share a header and then disagree.
     Forks(forks::Args),
-    /// Hold a contract against the runs that it governs.
     Audit(audit::Args),
-    /// List the rules, or explain one.
     Rules(rules::Args),
-    /// Print a completion script for a shell.
     Completions(completions::Args),
-    /// Print the manual page of runvault or of one of its commands.
     Man(man::Args),
 }
 
