@@ -21,7 +21,7 @@ impl Monitor for Printer {
         let (Some(kind), Some(core)) = (examined.kind, examined.core) else { return };
         let outcome = match examined.outcome {
             Outcome::Added => "added",
-            Outcome::NewCapture => "captured again",
+            Outcome::NewCapture => "new capture",
             _ => "there already",
         };
         println!("  {outcome:<15} {:<9} {core:.12}  {}", kind.name(), examined.path);

@@ -38,7 +38,9 @@ CREATE TABLE capture (
   digest   BLOB NOT NULL UNIQUE CHECK (length(digest) = 32),
   size     INTEGER NOT NULL,
   added_at INTEGER NOT NULL,
-  warnings TEXT NOT NULL
+  warnings TEXT NOT NULL,
+  -- The SHA-256 of the core hash and the capture hash: shows that a capture is still with its own artifact.
+  seal     BLOB NOT NULL CHECK (length(seal) = 32)
 ) STRICT;
 
 CREATE INDEX capture_by_artifact ON capture (artifact);
@@ -130,39 +132,38 @@ CREATE TABLE journal (
   chain BLOB NOT NULL CHECK (length(chain) = 32)
 ) STRICT;
 
+-- `artifact` is the same number in every view, to join on: hashes as text cannot use an index.
 CREATE VIEW artifacts AS
-  SELECT 'sha256:' || lower(hex(a.core)) AS core_hash,
+  SELECT a.id AS artifact,
+         'sha256:' || lower(hex(a.core)) AS core_hash,
          k.name AS kind,
          strftime('%Y-%m-%dT%H:%M:%fZ', a.added_at / 1000.0, 'unixepoch') AS added_at,
          (SELECT count(*) FROM capture c WHERE c.artifact = a.id) AS captures
     FROM artifact a JOIN kind k ON k.id = a.kind;
 
 CREATE VIEW captures AS
-  SELECT 'sha256:' || lower(hex(c.digest)) AS capture_hash,
-         'sha256:' || lower(hex(a.core)) AS core_hash,
+  SELECT c.artifact AS artifact,
+         'sha256:' || lower(hex(c.digest)) AS capture_hash,
          c.size AS size,
          strftime('%Y-%m-%dT%H:%M:%fZ', c.added_at / 1000.0, 'unixepoch') AS added_at,
          c.warnings AS warnings
-    FROM capture c JOIN artifact a ON a.id = c.artifact;
+    FROM capture c;
 
 CREATE VIEW mentions AS
-  SELECT 'sha256:' || lower(hex(a.core)) AS core_hash,
+  SELECT m.artifact AS artifact,
          r.name AS role,
          r.unit AS unit,
          m.place AS place,
          'sha256:' || lower(hex(m.digest)) AS digest
-    FROM mention m JOIN artifact a ON a.id = m.artifact JOIN role r ON r.id = m.role;
-
-CREATE VIEW stated_links AS
-  SELECT 'sha256:' || lower(hex(s.core)) AS source,
-         l.relation AS relation,
-         'sha256:' || lower(hex(t.core)) AS target,
-         l.note AS note,
-         strftime('%Y-%m-%dT%H:%M:%fZ', l.stated_at / 1000.0, 'unixepoch') AS stated_at
-    FROM link l JOIN artifact s ON s.id = l.source JOIN artifact t ON t.id = l.target;
+    FROM mention m JOIN role r ON r.id = m.role;
 
 CREATE VIEW attributes AS
-  SELECT 'sha256:' || lower(hex(a.core)) AS core_hash,
-         t.name AS name,
-         t.value AS value
-    FROM attribute t JOIN artifact a ON a.id = t.artifact;
+  SELECT artifact, name, value FROM attribute;
+
+CREATE VIEW stated_links AS
+  SELECT source AS artifact,
+         relation AS relation,
+         target AS target,
+         note AS note,
+         strftime('%Y-%m-%dT%H:%M:%fZ', stated_at / 1000.0, 'unixepoch') AS stated_at
+    FROM link;

@@ -17,7 +17,7 @@ use crate::canonical::replaykit;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::verify::{Findings, Report, RuleInfo};
 
-pub use mention::{Mention, Place, REFERENCE, Relation, Role, collect_references};
+pub use mention::{Mention, Place, REFERENCE, Relation, Role};
 
 /// A kind of artifact, as its folder defines it.
 pub trait Artifact: 'static {
@@ -40,7 +40,7 @@ pub trait Artifact: 'static {
 
     /// Whether `text` is meant to be of this kind, valid or not. `names` are the names of its root object's members as
     /// far as they could be read.
-    fn recognises(text: &str, names: &[Cow<'_, str>]) -> bool;
+    fn recognises(text: &str, names: &[Cow<'_, str>]) -> Option<Recognition>;
 
     /// Applies every rule to `document` and describes it. Gives nothing if the document cannot be described, and then
     /// `findings` has an error that says why.
@@ -65,6 +65,28 @@ pub trait Artifact: 'static {
     fn quote(document: &[u8], index: usize) -> Option<String> {
         let _ = (document, index);
         None
+    }
+}
+
+/// How sure it is that a document is meant to be of a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Recognition {
+    /// It has what no other document has.
+    Surely,
+    /// It has words that other documents may have as well: enough for a document that somebody named, not for one that
+    /// was found in a directory.
+    Perhaps,
+}
+
+impl Recognition {
+    /// Surely if `surely`, else perhaps if `perhaps`.
+    #[must_use]
+    pub fn of(surely: bool, perhaps: bool) -> Option<Self> {
+        match (surely, perhaps) {
+            (true, _) => Some(Self::Surely),
+            (false, true) => Some(Self::Perhaps),
+            (false, false) => None,
+        }
     }
 }
 
@@ -161,6 +183,8 @@ pub struct Draft {
     pub identified_by: Vec<NameHandle>,
     /// Names by which the artifact refers to others.
     pub refers_to: Vec<(Relation, NameHandle)>,
+    /// The bytes of the pointers in `mentions`.
+    pointer_bytes: usize,
 }
 
 impl Draft {
@@ -173,7 +197,15 @@ impl Draft {
             attributes: Vec::new(),
             identified_by: Vec::new(),
             refers_to: Vec::new(),
+            pointer_bytes: 0,
         }
+    }
+
+    /// Adds a [`REFERENCE`] for every string and member name in `value` that is `sha256:` and 64 lowercase hex digits,
+    /// and nothing else. `prefix` goes before the pointers. Places that match one of `indexed`, in which `*` stands for
+    /// any one token, are passed over: the kind has indexed them under a role of their own.
+    pub fn collect_references(&mut self, value: &Value<'_>, prefix: &str, indexed: &[&str]) {
+        mention::collect_references(value, prefix, indexed, self);
     }
 
     /// Adds an attribute.
@@ -193,7 +225,7 @@ struct KindTable {
     file_names: &'static [&'static str],
     stated_by: Option<&'static str>,
     rules: fn() -> Vec<RuleInfo>,
-    recognises: fn(&str, &[Cow<'_, str>]) -> bool,
+    recognises: fn(&str, &[Cow<'_, str>]) -> Option<Recognition>,
     examine: fn(&[u8], &AdmitOptions, &mut Findings) -> Option<Draft>,
     write_core: fn(&[u8], &Limits, &mut dyn Write) -> io::Result<()>,
     is_run: bool,
@@ -261,7 +293,7 @@ impl Kind {
     /// Whether `text` is meant to be of this kind, valid or not. `names` are the names of its root object's members as
     /// far as they could be read.
     #[must_use]
-    pub fn recognises(self, text: &str, names: &[Cow<'_, str>]) -> bool {
+    pub fn recognises(self, text: &str, names: &[Cow<'_, str>]) -> Option<Recognition> {
         (self.0.recognises)(text, names)
     }
 
@@ -272,6 +304,9 @@ impl Kind {
     pub fn admit(self, document: Vec<u8>, options: &AdmitOptions) -> Result<Admitted, Report> {
         let mut findings = Findings::default();
         let draft = (self.0.examine)(&document, options, &mut findings);
+        if draft.as_ref().is_some_and(|draft| draft.pointer_bytes > mention::MAX_POINTER_BYTES) {
+            document::report_pointers(&mut findings);
+        }
         let report = findings.into_report();
         match draft {
             Some(mut draft) if report.is_acceptable() => {

@@ -255,15 +255,17 @@ struct Batch<'s> {
     /// One time for all of one `add`, so that the order within it leaves no trace.
     at: DateTime<Utc>,
     waiting: Vec<Item<Prepared>>,
-    /// The size of the artifacts among them.
+    /// The size of the artifacts and reports among them.
     bytes: u64,
 }
 
 impl Batch<'_> {
     fn push(&mut self, item: Item<Prepared>, teller: &mut Teller<'_>) -> Result<()> {
-        if let Ok(Examination { verdict: Finding::Admitted(prepared), .. }) = &item {
-            self.bytes += prepared.admitted().size();
-        }
+        self.bytes += match &item {
+            Ok(Examination { verdict: Finding::Admitted(prepared), .. }) => prepared.admitted().size(),
+            Ok(Examination { verdict: Finding::Rejected(rejection), .. }) => rejection.report.bytes() as u64,
+            _ => 0,
+        };
         self.waiting.push(item);
         if self.waiting.len() >= BATCH_DOCUMENTS || self.bytes >= BATCH_BYTES {
             self.store(teller)?;

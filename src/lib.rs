@@ -45,3 +45,8 @@ mod vault;
 pub mod verify;
 
 pub use vault::{AddError, Description, Located, LookupError, Vault};
+
+/// The README's Rust code, compiled by the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

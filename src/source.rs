@@ -5,8 +5,8 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use crate::artifact::{AdmitOptions, Admitted, Kind, document};
-use crate::canonical::reader;
+use crate::artifact::{AdmitOptions, Admitted, Kind, Recognition, document};
+use crate::canonical::reader::{self, Limits};
 use crate::kinds;
 use crate::verify::{Report, Violation};
 
@@ -69,7 +69,7 @@ pub enum Item {
     Named(PathBuf),
     /// A file in a directory: it may be no artifact.
     Found(PathBuf),
-    /// A link, device or pipe in a directory: never opened.
+    /// A link, device or pipe in a directory: never opened. One that has a name which a format gives is a rejection.
     NotAFile(PathBuf),
     /// A document that was read already.
     Document {
@@ -128,7 +128,7 @@ pub struct Inputs {
 #[derive(Debug)]
 enum Waiting {
     Input(Input),
-    Entry(fs::DirEntry),
+    Entry(PathBuf, fs::FileType),
 }
 
 impl Inputs {
@@ -152,9 +152,7 @@ impl Inputs {
         }
     }
 
-    fn found(&mut self, entry: &fs::DirEntry) -> Result<Option<Item>, SourceError> {
-        let path = entry.path();
-        let file_type = entry.file_type().map_err(SourceError::at(&path))?;
+    fn found(&mut self, path: PathBuf, file_type: fs::FileType) -> Result<Option<Item>, SourceError> {
         if file_type.is_dir() {
             self.enter(&path)?;
             Ok(None)
@@ -166,11 +164,15 @@ impl Inputs {
     }
 
     fn enter(&mut self, directory: &Path) -> Result<(), SourceError> {
-        let entries: io::Result<Vec<_>> = fs::read_dir(directory).and_then(Iterator::collect);
+        // Entries of a directory hold it open; paths do not.
+        let entry =
+            |entry: io::Result<fs::DirEntry>| entry.and_then(|entry| Ok((entry.path(), entry.file_type()?)));
+        let entries: io::Result<Vec<_>> =
+            fs::read_dir(directory).and_then(|entries| entries.map(entry).collect());
         let mut entries = entries.map_err(SourceError::at(directory))?;
-        entries.sort_by_key(fs::DirEntry::file_name);
-        for entry in entries.into_iter().rev() {
-            self.waiting.push_front(Waiting::Entry(entry));
+        entries.sort_by(|(one, _), (other, _)| one.cmp(other));
+        for (path, file_type) in entries.into_iter().rev() {
+            self.waiting.push_front(Waiting::Entry(path, file_type));
         }
         Ok(())
     }
@@ -184,7 +186,7 @@ impl Iterator for Inputs {
             let item = match self.waiting.pop_front()? {
                 Waiting::Input(Input::Document { name, bytes }) => Ok(Some(Item::Document { name, bytes })),
                 Waiting::Input(Input::Path(path)) => self.named(path),
-                Waiting::Entry(entry) => self.found(&entry),
+                Waiting::Entry(path, file_type) => self.found(path, file_type),
             };
             if let Some(item) = item.transpose() {
                 return Some(item);
@@ -202,16 +204,32 @@ pub fn examine(item: Item, options: &ExamineOptions) -> Result<Verdict, SourceEr
         Item::Document { name, bytes } => Ok(examine_document(bytes, &name, options).into()),
         Item::Named(path) => examine_named(&path, options).map_err(SourceError::at(&path)),
         Item::Found(path) => examine_found(&path, options).map_err(SourceError::at(&path)),
-        Item::NotAFile(_) => Ok(Verdict::NoArtifact),
+        Item::NotAFile(path) => Ok(match owner(&file_name(&path)) {
+            None => Verdict::NoArtifact,
+            kind => {
+                let message =
+                    "is a link, device or pipe; in directories these are not opened, name it to add it";
+                let report = Violation::new(document::UNRECOGNISED, "", message).into();
+                Verdict::Rejected(Rejection { kind, report })
+            }
+        }),
     }
 }
 
-/// The kind that a document is meant to be of, told by its content, whether it is valid or not.
+/// The kind that a document is meant to be of, told by its content, whether it is valid or not: the first that is sure,
+/// else the first that thinks so.
 #[must_use]
-pub fn recognise(document: &[u8]) -> Option<Kind> {
+pub fn recognise(document: &[u8]) -> Option<(Kind, Recognition)> {
     let text = String::from_utf8_lossy(document);
     let names = reader::member_names(&text);
-    kinds::ALL.into_iter().find(|kind| kind.recognises(&text, &names))
+    let recognised = kinds::ALL.into_iter().filter_map(|kind| Some((kind, kind.recognises(&text, &names)?)));
+    // The first of the greatest: surely is less than perhaps.
+    recognised.min_by_key(|(_, recognition)| *recognition)
+}
+
+/// The kind that a document which was named is meant to be of.
+fn meant(document: &[u8]) -> Option<Kind> {
+    recognise(document).map(|(kind, _)| kind)
 }
 
 /// The kind whose files have names like `file_name`. It decides nothing but how a broken document is reported.
@@ -232,7 +250,7 @@ pub fn examine_document(
     file_name: &str,
     options: &ExamineOptions,
 ) -> Result<Admitted, Rejection> {
-    let kind = options.kind.or_else(|| recognise(&bytes)).or_else(|| owner(file_name));
+    let kind = options.kind.or_else(|| meant(&bytes)).or_else(|| owner(file_name));
     match kind {
         Some(kind) => admit(kind, bytes, options),
         None => Err(Rejection { kind: None, report: unrecognised(&bytes, options).into() }),
@@ -244,7 +262,7 @@ fn examine_named(path: &Path, options: &ExamineOptions) -> io::Result<Verdict> {
     Ok(match OpenFile::open(path)?.read(options)? {
         Contents::Whole(bytes) => examine_document(bytes, &file_name, options).into(),
         Contents::TooLarge { head, report } => {
-            let kind = options.kind.or_else(|| recognise(&head)).or_else(|| owner(&file_name));
+            let kind = options.kind.or_else(|| meant(&head)).or_else(|| owner(&file_name));
             Verdict::Rejected(Rejection { kind, report })
         }
     })
@@ -258,7 +276,9 @@ fn examine_found(path: &Path, options: &ExamineOptions) -> io::Result<Verdict> {
     }
     let contents = file.read(options)?;
     let (Contents::Whole(bytes) | Contents::TooLarge { head: bytes, .. }) = &contents;
-    let recognised = recognise(bytes).or(owner);
+    // Nobody said that this is an artifact, so common words are not enough.
+    let sure = recognise(bytes).filter(|(_, recognition)| *recognition == Recognition::Surely);
+    let recognised = sure.map(|(kind, _)| kind).or(owner);
     let kind = match recognised {
         Some(kind) if options.kind.is_none_or(|wanted| wanted == kind) => kind,
         _ => return Ok(Verdict::NoArtifact),
@@ -277,8 +297,12 @@ fn admit(kind: Kind, bytes: Vec<u8>, options: &ExamineOptions) -> Result<Admitte
 fn unrecognised(bytes: &[u8], options: &ExamineOptions) -> Violation {
     let limits = &options.admit.limits;
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+    let is_jsonl = |text: &[u8]| {
+        let mut lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        text.contains(&b'\n') && lines.all(|line| line.starts_with(b"{") && line.ends_with(b"}"))
+    };
     let read = match first {
-        Some(b'{' | b'[') => reader::read(bytes, limits).map(drop),
+        Some(b'{' | b'[') if !is_jsonl(bytes) => reader::read(bytes, limits).map(drop),
         _ => reader::utf8(bytes, limits).map(drop),
     };
     let message = match (read, first) {
@@ -318,7 +342,7 @@ impl OpenFile {
     /// Reads the rest, but no more than the limit allows: a file may also grow while it is read.
     fn read(self, options: &ExamineOptions) -> io::Result<Contents> {
         let Self { file, size, head } = self;
-        let limit = options.admit.limits.bytes;
+        let limit = options.admit.limits.bytes.min(Limits::MAX_BYTES);
         let too_large = |head, size| {
             let report = document::too_large(size, limit).into();
             Ok(Contents::TooLarge { head, report })

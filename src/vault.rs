@@ -7,7 +7,7 @@ use chrono::Utc;
 use crate::artifact::Kind;
 use crate::audit::{self, Finding};
 use crate::canonical::reader::Limits;
-use crate::digest::{CoreHash, DigestPrefix, PrefixResolution};
+use crate::digest::{CoreHash, Digest, DigestPrefix, PrefixResolution};
 use crate::ingest::{self, Monitor, Summary};
 use crate::kinds::{self, contract, model_io};
 use crate::query::{self, Direction, Graph, HashTarget, Hit, Link, LinkTarget, Query, Walk};
@@ -236,7 +236,10 @@ impl Vault {
             kinds::named(kind).ok_or_else(|| unreadable(format!("it does not know the kind {kind}")))?;
         let mut text = Vec::new();
         kind.write_core(&document, &unlimited(), &mut text).map_err(|error| unreadable(error.to_string()))?;
-        Ok(text)
+        match Digest::of(&text) {
+            digest if digest == core.0 => Ok(text),
+            other => Err(unreadable(format!("its core has the hash {other}"))),
+        }
     }
 
     /// The recorded session with this `ModelIOHash`, as typed data.

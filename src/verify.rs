@@ -96,6 +96,8 @@ pub struct Report {
     violations: Vec<Violation>,
     errors: usize,
     warnings: usize,
+    /// Of paths and messages that are listed.
+    bytes: usize,
 }
 
 impl Report {
@@ -105,6 +107,15 @@ impl Report {
 
     /// The same for warnings, of which there are fewer because they are stored with the artifact.
     pub const MAX_WARNINGS: usize = 1_000;
+
+    /// No more violations are listed when the paths and messages of those before have more bytes than this.
+    pub const MAX_BYTES: usize = 2 << 20;
+
+    /// The bytes of the paths and messages that are listed.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
 
     /// The violations, sorted.
     #[must_use]
@@ -124,22 +135,28 @@ impl Report {
         self.errors == 0
     }
 
-    fn push(&mut self, violation: Violation) {
-        let (count, limit) = match violation.severity {
+    /// Counts a violation of `severity`; whether it may still be listed.
+    fn count(&mut self, severity: Severity) -> bool {
+        let (count, limit) = match severity {
             Severity::Error => (&mut self.errors, Self::MAX_ERRORS),
             Severity::Warning => (&mut self.warnings, Self::MAX_WARNINGS),
         };
         *count += 1;
-        if *count <= limit {
-            self.violations.push(violation);
-        }
+        // The first error is always listed: whoever reads a report must see why.
+        *count <= limit && self.bytes <= Self::MAX_BYTES || severity == Severity::Error && *count == 1
+    }
+
+    fn list(&mut self, violation: Violation) {
+        self.bytes += violation.path.len() + violation.message.len();
+        self.violations.push(violation);
     }
 }
 
 impl From<Violation> for Report {
     fn from(violation: Violation) -> Self {
         let mut report = Self::default();
-        report.push(violation);
+        report.count(violation.severity);
+        report.list(violation);
         report
     }
 }
@@ -160,6 +177,12 @@ impl Findings {
         !self.0.is_acceptable()
     }
 
+    /// Whether so many errors were found that nothing more will be listed.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.0.errors >= Report::MAX_ERRORS || self.0.omitted() > 0 && self.has_errors()
+    }
+
     /// The sorted report of all that was found.
     #[must_use]
     pub fn into_report(mut self) -> Report {
@@ -177,13 +200,18 @@ pub struct Finder<'f> {
 impl Finder<'_> {
     /// Reports a violation of the rule.
     pub fn add(&mut self, path: impl Into<String>, message: impl Into<String>) {
-        self.report.push(Violation::new(self.rule, path, message));
+        self.find(self.rule, path, message);
     }
 
     /// Reports a violation that does not keep the artifact out, whatever the rule's severity.
     pub fn warn(&mut self, path: impl Into<String>, message: impl Into<String>) {
-        let warning = RuleInfo { severity: Severity::Warning, ..self.rule };
-        self.report.push(Violation::new(warning, path, message));
+        self.find(RuleInfo { severity: Severity::Warning, ..self.rule }, path, message);
+    }
+
+    fn find(&mut self, rule: RuleInfo, path: impl Into<String>, message: impl Into<String>) {
+        if self.report.count(rule.severity) {
+            self.report.list(Violation::new(rule, path, message));
+        }
     }
 }
 

@@ -100,3 +100,11 @@ pub fn report(error: &ReadError, findings: &mut Findings) {
     let path = format!("line {} column {}", error.line, error.column);
     findings.of(rule_of(error.defect)).add(path, error.message.clone());
 }
+
+/// Reports that a document states too many digests too deep inside.
+pub(super) fn report_pointers(findings: &mut Findings) {
+    let limit = super::mention::MAX_POINTER_BYTES;
+    let message =
+        format!("the JSON Pointers to the digests that the document states have more than {limit} bytes");
+    findings.of(SIZE).add("", message);
+}

@@ -1,5 +1,7 @@
 use std::fmt;
 
+use super::Draft;
+
 use crate::canonical::Value;
 use crate::canonical::pointer::{self, Token};
 use crate::digest::Digest;
@@ -56,7 +58,7 @@ impl fmt::Display for Place {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mention {
     /// In which capacity.
-    pub role: Role,
+    pub role: &'static Role,
     /// Where.
     pub place: Place,
     /// The digest.
@@ -66,16 +68,18 @@ pub struct Mention {
 impl Mention {
     /// A mention at the interaction, step or record `index`. No document within the limits has more than `u32` counts.
     #[must_use]
-    pub fn at(role: Role, index: usize, digest: Digest) -> Self {
+    pub fn at(role: &'static Role, index: usize, digest: Digest) -> Self {
         Self { role, place: Place::Index(u32::try_from(index).unwrap_or(u32::MAX)), digest }
     }
 }
 
-/// Adds a [`REFERENCE`] for every string and member name in `value` that is `sha256:` and 64 lowercase hex digits, and
-/// nothing else. `prefix` goes before the pointers. Places that match one of `indexed`, in which `*` stands for any one
-/// token, are passed over: the kind has indexed them under a role of their own.
-pub fn collect_references(value: &Value<'_>, prefix: &str, indexed: &[&str], mentions: &mut Vec<Mention>) {
-    let mut collector = Collector { prefix, indexed, tokens: Vec::new(), mentions };
+/// Pointers to digests may have so many bytes in one document. They are copied into the index, so a long name above many
+/// digests would otherwise make a small document large.
+pub(super) const MAX_POINTER_BYTES: usize = 16 << 20;
+
+/// See [`Draft::collect_references`].
+pub(super) fn collect_references(value: &Value<'_>, prefix: &str, indexed: &[&str], draft: &mut Draft) {
+    let mut collector = Collector { prefix, indexed, tokens: Vec::new(), draft };
     collector.visit(value);
 }
 
@@ -83,7 +87,7 @@ struct Collector<'v, 'c> {
     prefix: &'c str,
     indexed: &'c [&'c str],
     tokens: Vec<Token<'v>>,
-    mentions: &'c mut Vec<Mention>,
+    draft: &'c mut Draft,
 }
 
 impl<'v> Collector<'v, '_> {
@@ -116,7 +120,8 @@ impl<'v> Collector<'v, '_> {
         let at = pointer::of(&self.tokens);
         if !self.indexed.iter().any(|pattern| matches(pattern, &at)) {
             let place = Place::Pointer(format!("{}{at}", self.prefix));
-            self.mentions.push(Mention { role: REFERENCE, place, digest });
+            self.draft.pointer_bytes += at.len();
+            self.draft.mentions.push(Mention { role: &REFERENCE, place, digest });
         }
     }
 }
@@ -137,6 +142,7 @@ fn matches(pattern: &str, pointer: &str) -> bool {
 mod tests {
     use super::*;
     use crate::canonical::reader::{self, Limits};
+    use crate::digest::CoreHash;
 
     #[test]
     fn references_are_whole_strings_and_names_outside_indexed_places() {
@@ -147,9 +153,9 @@ mod tests {
             digest.hex()
         );
         let value = reader::read(text.as_bytes(), &Limits::default()).unwrap();
-        let mut mentions = Vec::new();
-        collect_references(&value, "line 2 ", &["/steps/*/hash"], &mut mentions);
-        let places: Vec<String> = mentions.iter().map(|mention| mention.place.to_string()).collect();
+        let mut draft = Draft::new(CoreHash(digest));
+        draft.collect_references(&value, "line 2 ", &["/steps/*/hash"]);
+        let places: Vec<String> = draft.mentions.iter().map(|mention| mention.place.to_string()).collect();
         assert_eq!(
             places,
             ["line 2 /steps/0/note".to_owned(), format!("line 2 /{digest}"), "line 2 /c~0/0".to_owned()]

@@ -15,12 +15,17 @@ use super::{Number, Object, Value};
 /// How large a document may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of the document. Default: 256 MiB.
+    /// Bytes of the document. Default: 256 MiB; never more than [`Limits::MAX_BYTES`].
     pub bytes: u64,
     /// Levels of arrays and objects within each other. Default: 128.
     pub depth: usize,
     /// Values in one JSON text, keys not counted. Bounds the memory that a small text can claim. Default: 10,000,000.
     pub values: usize,
+}
+
+impl Limits {
+    /// No limit on bytes goes beyond this: a vault cannot store more in one piece.
+    pub const MAX_BYTES: u64 = 900 << 20;
 }
 
 impl Default for Limits {
@@ -94,7 +99,10 @@ pub fn read_keeping_overflow<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Val
     Reader::new(utf8(bytes, limits)?, limits, true).document()
 }
 
-/// The names of the root object's members as far as the text can be read; nothing if the root is something else. A
+/// So many names are enough to tell a kind by.
+const MAX_MEMBER_NAMES: usize = 1_000;
+
+/// The names of the root object's first thousand members, as far as the text can be read; nothing if the root is something else. A
 /// byte order mark is passed over. Made for telling kinds apart, also of damaged documents.
 #[must_use]
 pub fn member_names(text: &str) -> Vec<Cow<'_, str>> {
@@ -169,7 +177,7 @@ impl<'a, 'l> Reader<'a, 'l> {
         }
         self.offset += 1;
         self.skip_whitespace();
-        while self.peek() == Some(b'"') {
+        while self.peek() == Some(b'"') && names.len() < MAX_MEMBER_NAMES {
             names.push(self.string()?);
             self.colon()?;
             self.skip_member();

@@ -130,9 +130,10 @@ impl Monitor for Printer<'_> {
 /// Names a bad artifact with its violations.
 fn rejected(examined: &Examined) {
     let kind = examined.kind.map(|kind| format!("{} ", kind.name())).unwrap_or_default();
-    output::note(&format!("{BAD}rejected{BAD:#} {kind}{}", Escaped(&examined.path)));
-    // There is nobody to tell if this fails.
-    let _ = report::write(&mut anstream::stderr().lock(), &examined.report);
+    let mut text = format!("{BAD}rejected{BAD:#} {kind}{}\n", Escaped(&examined.path)).into_bytes();
+    // Writing to a vector cannot fail.
+    let _ = report::write(&mut text, &examined.report);
+    output::note(String::from_utf8_lossy(&text).trim_end());
 }
 
 fn print_json(examined: &Examined) -> io::Result<()> {

@@ -37,6 +37,9 @@ pub(crate) enum Failure {
     /// The answer is no, and this says why.
     #[error("{0}")]
     No(String),
+    /// A hash stands for several things, which are listed.
+    #[error("{message}")]
+    Ambiguous { message: String, candidates: Vec<String> },
     /// It could not run.
     #[error("{0}")]
     CouldNotRun(String),
@@ -70,13 +73,11 @@ impl From<LookupError> for Failure {
         match error {
             LookupError::Store(_) | LookupError::Unreadable { .. } => Self::CouldNotRun(message),
             LookupError::Ambiguous { candidates, .. } => {
-                Self::No(candidates.iter().fold(message, |message, candidate| {
-                    let sort = match candidate {
-                        HashTarget::Artifact(_) => "artifact",
-                        HashTarget::Capture(_) => "capture",
-                    };
-                    format!("{message}\n  {} {sort}", candidate.digest())
-                }))
+                let line = |candidate: &HashTarget| match candidate {
+                    HashTarget::Artifact(core) => format!("{core} artifact"),
+                    HashTarget::Capture(capture) => format!("{capture} capture"),
+                };
+                Self::Ambiguous { message, candidates: candidates.iter().map(line).collect() }
             }
             LookupError::NotFound(_)
             | LookupError::NotItsCapture { .. }
@@ -95,8 +96,13 @@ pub(crate) fn of(outcome: Result<Status, Failure>) -> ExitCode {
         Err(failure) => failure,
     };
     output::error(&failure.to_string());
+    if let Failure::Ambiguous { candidates, .. } = &failure {
+        for candidate in candidates {
+            output::note(&format!("  {candidate}"));
+        }
+    }
     ExitCode::from(match failure {
-        Failure::No(_) => 1,
+        Failure::No(_) | Failure::Ambiguous { .. } => 1,
         Failure::CouldNotRun(_) => 2,
         Failure::Usage(_) => 3,
         Failure::ClosedPipe => 0,

@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use clap::{Args as ClapArgs, ValueEnum};
 use runvault::Vault;
 use runvault::artifact::Place;
+use runvault::canonical::reader::Limits;
 use runvault::digest::{CoreHash, Digest, DigestPrefix, PrefixResolution};
 use runvault::kinds;
 use runvault::query::{self, Filter, Hit, Match, Query, Sort};
@@ -216,9 +217,8 @@ fn mentioned(vault: &Vault, prefix: &DigestPrefix, group: Option<&str>) -> Resul
         PrefixResolution::Ambiguous(candidates) => {
             let message =
                 format!("{prefix} is ambiguous: {} hashes begin with it; give more digits", candidates.len());
-            Err(Failure::No(
-                candidates.iter().fold(message, |message, digest| format!("{message}\n  {digest}")),
-            ))
+            let candidates = candidates.iter().map(ToString::to_string).collect();
+            Err(Failure::Ambiguous { message, candidates })
         }
     }
 }
@@ -226,8 +226,8 @@ fn mentioned(vault: &Vault, prefix: &DigestPrefix, group: Option<&str>) -> Resul
 fn read_prompt(path: &PathBuf) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let read = match path.to_str() {
-        Some("-") => io::stdin().lock().read_to_end(&mut bytes),
-        _ => std::fs::File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)),
+        Some("-") => io::stdin().lock().take(Limits::MAX_BYTES).read_to_end(&mut bytes),
+        _ => std::fs::File::open(path).and_then(|file| file.take(Limits::MAX_BYTES).read_to_end(&mut bytes)),
     };
     read.map_err(|error| {
         Failure::CouldNotRun(format!("cannot read the prompt {}: {error}", path.display()))

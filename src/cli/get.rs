@@ -1,6 +1,6 @@
 //! `runvault get`
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
@@ -20,7 +20,7 @@ pub(crate) struct Args {
     #[arg(value_parser = hash::prefix)]
     hash: DigestPrefix,
 
-    /// Write to this file instead
+    /// Write to this file instead; - is standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -46,8 +46,8 @@ impl Args {
         }
         let bytes = if self.core { vault.read_core(&located)? } else { vault.read(&located)? };
         match &self.output {
-            Some(path) => self.write_file(path, &bytes)?,
-            None => self.write_standard_output(&bytes)?,
+            Some(path) if path != Path::new("-") => self.write_file(path, &bytes)?,
+            _ => self.write_standard_output(&bytes)?,
         }
         Ok(Status::Done)
     }
@@ -65,21 +65,35 @@ impl Args {
     }
 
     fn write_file(&self, path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-        let failed =
-            |error: &io::Error| Failure::CouldNotRun(format!("cannot write {}: {error}", path.display()));
-        let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+        let failed = |error: &dyn std::fmt::Display| {
+            Failure::CouldNotRun(format!("cannot write {}: {error}", path.display()))
+        };
+        // What a link points to is what is meant.
+        let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let existing = target.metadata().ok();
+        match &existing {
+            Some(existing) if !existing.is_file() => return Err(failed(&"it is there and is not a file")),
+            Some(_) if !self.force => {
+                return Err(failed(&"it exists already; use --force to overwrite it"));
+            }
+            _ => {}
+        }
+        let directory = target.parent().filter(|directory| !directory.as_os_str().is_empty());
+        let directory = directory.unwrap_or(Path::new("."));
+        if !directory.is_dir() {
+            return Err(failed(&"there is no such directory"));
+        }
         // Under its own name only when it is complete: nobody reads half an artifact.
-        let mut file =
-            tempfile::NamedTempFile::new_in(directory.unwrap_or(Path::new("."))).map_err(|e| failed(&e))?;
+        let mut builder = tempfile::Builder::new();
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let mut file = builder.tempfile_in(directory).map_err(|error| failed(&error))?;
         file.write_all(bytes).map_err(|error| failed(&error))?;
-        let placed = if self.force { file.persist(path) } else { file.persist_noclobber(path) };
-        placed.map(drop).map_err(|error| match error.error.kind() {
-            io::ErrorKind::AlreadyExists => Failure::CouldNotRun(format!(
-                "{} exists already; use --force to overwrite it",
-                path.display()
-            )),
-            _ => failed(&error.error),
-        })
+        if let Some(existing) = existing {
+            file.as_file().set_permissions(existing.permissions()).map_err(|error| failed(&error))?;
+        }
+        let placed = if self.force { file.persist(&target) } else { file.persist_noclobber(&target) };
+        placed.map(drop).map_err(|error| failed(&error.error))
     }
 }
 

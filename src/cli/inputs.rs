@@ -11,6 +11,7 @@ use runvault::kinds;
 use runvault::source::{ExamineOptions, Input, Inputs};
 
 use super::exit::Failure;
+use super::output;
 
 /// Files and how they are checked.
 #[derive(Args)]
@@ -31,7 +32,7 @@ pub(crate) struct InputArgs {
     #[arg(long, value_name = "FILE")]
     signing_key_file: Option<PathBuf>,
 
-    /// Refuse rpk files that are not signed
+    /// Refuse rpk files that are not signed; give a key as well to have signatures checked
     #[arg(long)]
     require_signature: bool,
 }
@@ -58,11 +59,15 @@ impl InputArgs {
 
     /// How to examine.
     pub(crate) fn options(&self) -> Result<ExamineOptions, Failure> {
+        let signing_key = self.signing_key()?;
+        if self.require_signature && signing_key.is_none() {
+            output::note("note: signatures must be there, but are not checked: no signing key was given");
+        }
         Ok(ExamineOptions {
             kind: self.kind,
             admit: AdmitOptions {
                 limits: Limits { bytes: self.max_size, ..Limits::default() },
-                signing_key: self.signing_key()?,
+                signing_key,
                 require_signature: self.require_signature,
             },
         })
@@ -78,6 +83,8 @@ impl InputArgs {
                 (text, name)
             }
             None => match std::env::var("RUNVAULT_SIGNING_KEY") {
+                // This is how many systems pass a secret that is not set.
+                Ok(text) if text.is_empty() => return Ok(None),
                 Ok(text) => (text, "RUNVAULT_SIGNING_KEY".to_owned()),
                 Err(std::env::VarError::NotPresent) => return Ok(None),
                 Err(error) => return Err(Failure::Usage(format!("RUNVAULT_SIGNING_KEY: {error}"))),
@@ -102,5 +109,6 @@ fn bytes(text: &str) -> Result<u64, String> {
         _ => return Err("a size is a number of bytes, or a number followed by k, M or G".to_owned()),
     };
     let number: u64 = digits.parse().map_err(|_| "a size begins with a whole number".to_owned())?;
-    number.checked_mul(unit).ok_or_else(|| "the size is too large".to_owned())
+    let bytes = number.checked_mul(unit).filter(|bytes| *bytes <= Limits::MAX_BYTES);
+    bytes.ok_or_else(|| "no document can be larger than 900M".to_owned())
 }

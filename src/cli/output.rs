@@ -34,15 +34,13 @@ pub(crate) fn is_terminal() -> bool {
 
 /// Writes a line to standard error. Nobody can be told if that fails.
 pub(crate) fn note(line: &str) {
-    let _ = writeln!(anstream::stderr().lock(), "{line}");
+    // In one piece, so that lines of several processes do not mix.
+    let _ = anstream::stderr().lock().write_all(format!("{line}\n").as_bytes());
 }
 
 /// Writes an error to standard error.
 pub(crate) fn error(message: &str) {
-    for (index, line) in message.lines().enumerate() {
-        let line = Escaped(line);
-        note(&if index == 0 { format!("{BAD}error:{BAD:#} {line}") } else { line.to_string() });
-    }
+    note(&format!("{BAD}error:{BAD:#} {}", Escaped(message)));
 }
 
 /// `count` and `thing`, with an `s` if there is not exactly one.

@@ -11,16 +11,20 @@ use super::exit::Failure;
 /// Which vault to use.
 #[derive(Args)]
 pub(crate) struct VaultArgs {
-    /// The vault to use; "add" creates it. Default: runvault/default.vault in the user's data directory
-    #[arg(long, global = true, env = "RUNVAULT_VAULT", value_name = "PATH", hide_env_values = true)]
+    /// The vault to use; "add" creates it. Default: `RUNVAULT_VAULT`, else runvault/default.vault in the user's data
+    /// directory
+    #[arg(long, global = true, value_name = "PATH", help_heading = "Vault")]
     vault: Option<PathBuf>,
 }
 
 impl VaultArgs {
     /// Where the vault is or will be.
     pub(crate) fn path(&self) -> Result<PathBuf, Failure> {
-        if let Some(path) = &self.vault {
-            return Ok(path.clone());
+        // A variable that is set to nothing counts as not set.
+        let from_environment =
+            || std::env::var_os("RUNVAULT_VAULT").filter(|path| !path.is_empty()).map(PathBuf::from);
+        if let Some(path) = self.vault.clone().or_else(from_environment) {
+            return Ok(path);
         }
         let directories = etcetera::choose_base_strategy().map_err(|error| {
             Failure::CouldNotRun(format!("cannot tell the user's data directory ({error}); use --vault PATH"))

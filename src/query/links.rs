@@ -150,7 +150,9 @@ impl Found<'_> {
         for edge in self.snapshot.name_edges_from(artifact.id)? {
             let (target, because) = match edge.target {
                 Some(target) => (self.artifact(target)?, format!("it is {}", edge.handle)),
-                None => (LinkTarget::MissingName(edge.handle.clone()), edge.handle),
+                None => {
+                    (LinkTarget::MissingName(edge.handle), "nothing in the vault has this name".to_owned())
+                }
             };
             self.derive(Direction::Out, &edge.relation, target, because);
         }

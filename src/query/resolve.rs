@@ -1,5 +1,3 @@
-use std::cmp::Reverse;
-
 use crate::digest::{CaptureHash, CoreHash, Digest, DigestPrefix, PrefixResolution};
 use crate::store::{Result, Snapshot};
 
@@ -36,8 +34,9 @@ pub fn resolve(snapshot: &Snapshot<'_>, prefix: &DigestPrefix) -> Result<PrefixR
         snapshot.artifacts_beginning(prefix, MAX_CANDIDATES)?.into_iter().map(HashTarget::Artifact);
     let captures = snapshot.captures_beginning(prefix, MAX_CANDIDATES)?.into_iter().map(HashTarget::Capture);
     let mut candidates: Vec<HashTarget> = artifacts.chain(captures).collect();
-    // A document that is written in its canonical form has its core hash as capture hash, too. The capture says more.
-    candidates.sort_unstable_by_key(|candidate| (candidate.digest(), Reverse(*candidate)));
+    // A document that is written in its canonical form has its core hash as capture hash, too. The artifact counts: what
+    // its hash gives must not change when that document arrives.
+    candidates.sort_unstable_by_key(|candidate| (candidate.digest(), *candidate));
     candidates.dedup_by_key(|candidate| candidate.digest());
     Ok(candidates.into_iter().collect())
 }

@@ -67,6 +67,14 @@ pub enum StoreError {
         /// What is wrong.
         defect: Box<PayloadDefect>,
     },
+    /// The file is damaged.
+    #[error("{} is damaged ({source}); restore it from a backup", path.display())]
+    Corrupt {
+        /// The vault.
+        path: PathBuf,
+        /// The cause.
+        source: rusqlite::Error,
+    },
     /// What the database says.
     #[error("{}: {source}", path.display())]
     Database {
@@ -118,6 +126,9 @@ pub enum PayloadDefect {
         /// The hash they should have.
         blob: BlobHash,
     },
+    /// They were stored for something else.
+    #[error("what is stored there belongs to something else")]
+    NotItsOwn,
     /// The capture has no members.
     #[error("the capture has no members")]
     NoMembers,
@@ -128,6 +139,7 @@ impl StoreError {
         let path = path.to_owned();
         match source.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::Full { path },
+            Some(ErrorCode::DatabaseCorrupt) => Self::Corrupt { path, source },
             Some(ErrorCode::ReadOnly) => Self::ReadOnly { path },
             Some(ErrorCode::DatabaseBusy) => Self::Busy { path },
             Some(ErrorCode::NotADatabase) => {

@@ -3,7 +3,6 @@
 use rusqlite::{OptionalExtension, Transaction};
 use serde::Serialize;
 
-use crate::canonical::rfc8785;
 use crate::digest::{CaptureHash, CoreHash, Digest, Hasher};
 
 /// What happened. The text of an entry is its RFC 8785 form, so that any program can read and check it.
@@ -11,18 +10,18 @@ use crate::digest::{CaptureHash, CoreHash, Digest, Hasher};
 #[serde(tag = "action", rename_all = "lowercase")]
 pub(super) enum Entry<'e> {
     /// A capture was added: the first of its artifact, or a further one.
-    Add { at: &'e str, kind: &'e str, core: CoreHash, capture: CaptureHash, size: u64 },
+    Add { at: &'e str, capture: CaptureHash, core: CoreHash, kind: &'e str, size: u64 },
     /// A person stated a link.
     Link {
         at: &'e str,
-        source: CoreHash,
-        relation: &'e str,
-        target: CoreHash,
         #[serde(skip_serializing_if = "Option::is_none")]
         note: Option<&'e str>,
+        relation: &'e str,
+        source: CoreHash,
+        target: CoreHash,
     },
     /// A person took a stated link back.
-    Unlink { at: &'e str, source: CoreHash, relation: &'e str, target: CoreHash },
+    Unlink { at: &'e str, relation: &'e str, source: CoreHash, target: CoreHash },
 }
 
 /// Appends entries within a transaction.
@@ -45,8 +44,9 @@ impl Journal {
         transaction: &Transaction<'_>,
         entry: &Entry<'_>,
     ) -> rusqlite::Result<()> {
-        let text =
-            rfc8785::to_vec(entry).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+        // Members are declared in their canonical order, and serde_json writes texts and numbers as RFC 8785 does.
+        let text = serde_json::to_vec(entry)
+            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
         let mut hasher = Hasher::new();
         hasher.update(self.chain.as_bytes());
         hasher.update(&text);
@@ -57,5 +57,26 @@ impl Journal {
             .prepare_cached("INSERT INTO journal (seq, entry, chain) VALUES (?1, ?2, ?3)")?
             .execute((self.seq, text, self.chain.as_bytes()))?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::canonical::rfc8785;
+
+    #[test]
+    fn entries_are_in_their_canonical_form() {
+        let (core, capture) = (CoreHash(Digest::of(b"a")), CaptureHash(Digest::of(b"b")));
+        let at = "2026-01-01T00:00:00.000Z";
+        let note = Some("\u{e000}\u{1f600}\u{7f}\u{1}\"\\/é");
+        for entry in [
+            Entry::Add { at, capture, core, kind: "trace", size: 9_007_199_254_740_991 },
+            Entry::Link { at, note, relation: "governs", source: core, target: core },
+            Entry::Link { at, note: None, relation: "governs", source: core, target: core },
+            Entry::Unlink { at, relation: "governs", source: core, target: core },
+        ] {
+            assert_eq!(serde_json::to_vec(&entry).unwrap(), rfc8785::to_vec(&entry).unwrap());
+        }
     }
 }

@@ -14,7 +14,6 @@ mod schema;
 mod stated;
 mod write;
 
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Utc};
@@ -49,15 +48,7 @@ impl Store {
     /// [`StoreError::Missing`] if there is none, [`StoreError::NotAVault`], [`StoreError::Newer`], or what the system
     /// says.
     pub fn open(path: &Path) -> Result<Self> {
-        // SQLite would only say that it cannot open the file.
-        match std::fs::File::open(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                return Err(StoreError::Missing { path: path.to_owned() });
-            }
-            Err(source) => return Err(StoreError::Io { path: path.to_owned(), source }),
-            Ok(_) => {}
-        }
-        Self::prepare(path)
+        Self::prepare(path, schema::Beginning::Refused)
     }
 
     /// Opens the vault at `path`, and creates it if there is none, readable by its owner only.
@@ -66,11 +57,12 @@ impl Store {
     /// As for [`Store::open`], but for [`StoreError::Missing`].
     pub fn open_or_create(path: &Path) -> Result<Self> {
         pool::create_file(path)?;
-        Self::prepare(path)
+        Self::prepare(path, schema::Beginning::Allowed)
     }
 
-    fn prepare(path: &Path) -> Result<Self> {
-        schema::bring_up_to_date(path)?;
+    fn prepare(path: &Path, beginning: schema::Beginning) -> Result<Self> {
+        pool::expect_file(path)?;
+        schema::bring_up_to_date(path, beginning)?;
         Ok(Self { path: path.to_owned(), pool: pool::open(path)? })
     }
 

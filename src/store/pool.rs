@@ -18,19 +18,38 @@ pub(super) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Creates an empty file that only its owner can read and write, and the directories above it, if there is none.
 pub(super) fn create_file(path: &Path) -> Result<()> {
-    let failed = |source| StoreError::Io { path: path.to_owned(), source };
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source| StoreError::Io { path, source }
+    };
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
     let directory = directory.unwrap_or(Path::new("."));
-    std::fs::create_dir_all(directory).map_err(failed)?;
+    if !directory.is_dir() {
+        std::fs::create_dir_all(directory).map_err(failed(directory))?;
+    }
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     match options.open(path) {
-        Ok(_) => sync_directory(directory).map_err(failed),
+        Ok(_) => sync_directory(directory).map_err(failed(directory)),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(failed(error)),
+        Err(error) => Err(failed(path)(error)),
     }
+}
+
+/// Makes sure that there is a file at `path` that can be opened: SQLite would only say that it cannot, and wait for the
+/// other end of a pipe.
+pub(super) fn expect_file(path: &Path) -> Result<()> {
+    let failed = |source: std::io::Error| match source.kind() {
+        ErrorKind::NotFound => StoreError::Missing { path: path.to_owned() },
+        _ => StoreError::Io { path: path.to_owned(), source },
+    };
+    if !std::fs::metadata(path).map_err(failed)?.is_file() {
+        let reason = "it is not a file".to_owned();
+        return Err(StoreError::NotAVault { path: path.to_owned(), reason });
+    }
+    std::fs::File::open(path).map(drop).map_err(failed)
 }
 
 /// Makes sure that a new file in `directory` is still there after a power loss.
@@ -40,8 +59,10 @@ fn sync_directory(directory: &Path) -> std::io::Result<()> {
 
 /// A way to open connections to the vault at `path`, which must exist.
 pub(super) fn manager(path: &Path) -> SqliteConnectionManager {
+    // SQLite reads names that begin with "file:" as URIs, and what follows in them as options.
+    let is_uri = path.as_os_str().to_string_lossy().starts_with("file:");
+    let path = if is_uri { Path::new(".").join(path) } else { path.to_owned() };
     SqliteConnectionManager::file(path)
-        // No URI: a file name must never be read as options.
         .with_flags(OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)
         .with_init(|connection| {
             connection.busy_timeout(PATIENCE)?;

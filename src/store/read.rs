@@ -12,6 +12,7 @@ use super::rows::{
     ArtifactId, ArtifactRow, CaptureRow, DigestEdge, MentionRow, Milliseconds, NameEdge, Reference,
     RoleCount, StatedEdge, StoredMember,
 };
+use super::write::seal;
 use super::{Result, StoreError};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 
@@ -93,16 +94,20 @@ impl<'s> Snapshot<'s> {
         self.rows(sql, [artifact.0], capture_row)
     }
 
-    /// The members of a capture, in the order of their names. Every byte is hashed again.
+    /// The members of a capture, in the order of their names. Every byte is hashed again, and so is what binds the bytes
+    /// to the capture and the capture to its artifact.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] if the bytes are not those that were stored, and what the database says.
+    /// [`StoreError::Damaged`] if these are not the bytes that were stored for `core`, and what the database says.
     pub fn members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<StoredMember>> {
-        let sql = "SELECT m.name, b.digest, b.size, p.encoding, p.bytes
+        let sql = "SELECT m.name, b.digest, b.size, p.encoding, p.bytes, c.seal
                      FROM capture c JOIN member m ON m.capture = c.id JOIN blob b ON b.id = m.blob
                      LEFT JOIN payload p ON p.blob = b.id
                     WHERE c.digest = ?1 ORDER BY m.name";
+        let expected_seal = seal(core, capture);
+        let mut sealed = true;
         let stored: Vec<StoredPayload> = self.rows(sql, [capture.0.as_bytes()], |row| {
+            sealed &= row.get::<_, Digest>(5)? == expected_seal;
             Ok(StoredPayload {
                 name: row.get(0)?,
                 blob: BlobHash(row.get(1)?),
@@ -113,6 +118,10 @@ impl<'s> Snapshot<'s> {
         let damaged = |defect| StoreError::Damaged { core, capture, defect: Box::new(defect) };
         if stored.is_empty() {
             return Err(damaged(PayloadDefect::NoMembers));
+        }
+        let blobs = stored.iter().map(|payload| (payload.name.as_str(), payload.blob));
+        if !sealed || CaptureHash::of_members(blobs) != capture {
+            return Err(damaged(PayloadDefect::NotItsOwn));
         }
         stored.into_iter().map(|payload| payload.restore().map_err(damaged)).collect()
     }

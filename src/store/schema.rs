@@ -19,13 +19,23 @@ const PAGE_SIZE: u32 = 16_384;
 
 const STEPS: &[M<'static>] = &[M::up(include_str!("../../migrations/0001_vault.sql"))];
 
-/// Makes the file at `path` a vault of the current schema, if it is empty or a vault of an older one.
-pub(super) fn bring_up_to_date(path: &Path) -> Result<()> {
-    let mut connection = pool::manager(path).connect().map_err(|source| StoreError::of(path, source))?;
-    apply(&mut connection, path, STEPS)
+/// Whether an empty file may become a vault.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Beginning {
+    Allowed,
+    /// Who only reads must not change anything.
+    Refused,
 }
 
-fn apply(connection: &mut Connection, path: &Path, steps: &[M<'_>]) -> Result<()> {
+/// Makes the file at `path` a vault of the current schema, if it is a vault of an older one, or empty and that is allowed.
+pub(super) fn bring_up_to_date(path: &Path, beginning: Beginning) -> Result<()> {
+    let mut connection = pool::manager(path).connect().map_err(|source| StoreError::of(path, source))?;
+    apply(&mut connection, path, STEPS, beginning)
+}
+
+fn apply(connection: &mut Connection, path: &Path, steps: &[M<'_>], beginning: Beginning) -> Result<()> {
+    let not_a_vault =
+        |reason: &str| StoreError::NotAVault { path: path.to_owned(), reason: reason.to_owned() };
     let latest = i64::try_from(steps.len()).unwrap_or(i64::MAX);
     let state = State::of(connection).map_err(|source| StoreError::of(path, source))?;
     match state {
@@ -33,12 +43,13 @@ fn apply(connection: &mut Connection, path: &Path, steps: &[M<'_>]) -> Result<()
         State::Vault { version } if version > latest => {
             return Err(StoreError::Newer { path: path.to_owned(), found: version, supported: latest });
         }
+        State::Vault { version: ..1 } => return Err(not_a_vault("it has no schema version; it is damaged")),
         State::Vault { version } => keep_copy(connection, path, version)?,
-        State::Empty => begin(connection).map_err(|source| StoreError::of(path, source))?,
-        State::Foreign => {
-            let reason = "it is a database of another program".to_owned();
-            return Err(StoreError::NotAVault { path: path.to_owned(), reason });
+        State::Empty if beginning == Beginning::Refused => {
+            return Err(not_a_vault("it is empty; \"runvault add\" makes it one"));
         }
+        State::Empty => begin(connection).map_err(|source| StoreError::of(path, source))?,
+        State::Foreign => return Err(not_a_vault("it is a database of another program")),
     }
     connection.set_transaction_behavior(TransactionBehavior::Immediate);
     match Migrations::new(steps.to_vec()).to_latest(connection) {
@@ -102,7 +113,7 @@ fn keep_copy(connection: &Connection, path: &Path, version: i64) -> Result<()> {
     }
     let failed = |source| StoreError::Io { path: copy.clone(), source };
     // Under another name until it is complete: a crash must not leave half a copy behind that looks like one.
-    let unfinished = copy.with_extension("unfinished");
+    let unfinished = copy.with_extension(format!("unfinished-{}", std::process::id()));
     match std::fs::remove_file(&unfinished) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
         _ => pool::create_file(&unfinished)?,
@@ -133,10 +144,10 @@ mod tests {
     fn an_older_vault_is_migrated_after_a_copy_was_kept() {
         let directory = tempfile::tempdir().unwrap();
         let (path, mut connection) = fresh(&directory);
-        apply(&mut connection, &path, STEPS).unwrap();
+        apply(&mut connection, &path, STEPS, Beginning::Allowed).unwrap();
         connection.execute("INSERT INTO kind (name) VALUES ('old')", []).unwrap();
         let steps = [STEPS, &[M::up("CREATE TABLE next (x)")]].concat();
-        apply(&mut connection, &path, &steps).unwrap();
+        apply(&mut connection, &path, &steps, Beginning::Allowed).unwrap();
         assert_eq!(connection.query_row("SELECT count(*) FROM next", [], |row| row.get::<_, i64>(0)), Ok(0));
         let copy = pool::manager(&copy_path(&path, 1)).connect().unwrap();
         assert_eq!(copy.query_row("SELECT name FROM kind", [], |row| row.get(0)), Ok("old".to_owned()));
@@ -148,8 +159,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (path, mut connection) = fresh(&directory);
         let steps = [STEPS, &[M::up("CREATE TABLE next (x)")]].concat();
-        apply(&mut connection, &path, &steps).unwrap();
-        let message = apply(&mut connection, &path, STEPS).unwrap_err().to_string();
+        apply(&mut connection, &path, &steps, Beginning::Allowed).unwrap();
+        let message = apply(&mut connection, &path, STEPS, Beginning::Allowed).unwrap_err().to_string();
         assert!(message.contains("schema version 2") && message.contains("up to 1"), "{message}");
     }
 
@@ -158,6 +169,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (path, mut connection) = fresh(&directory);
         connection.execute_batch("CREATE TABLE theirs (x)").unwrap();
-        assert!(matches!(apply(&mut connection, &path, STEPS), Err(StoreError::NotAVault { .. })));
+        assert!(matches!(
+            apply(&mut connection, &path, STEPS, Beginning::Allowed),
+            Err(StoreError::NotAVault { .. })
+        ));
     }
 }

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, ToSql, Transaction, TransactionBeh
 use super::journal::{Entry, Journal};
 use super::payload::{Payload, Prepared};
 use crate::artifact::{Admitted, Kind, Member, Place, Role};
-use crate::digest::{CaptureHash, CoreHash};
+use crate::digest::{CaptureHash, CoreHash, Digest, Hasher};
 
 /// What putting an artifact did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ struct Writer<'t> {
     at: DateTime<Utc>,
     at_text: String,
     kinds: HashMap<&'static str, i64>,
-    roles: HashMap<(i64, Role), i64>,
+    roles: HashMap<(i64, &'static Role), i64>,
     /// Rows for `mention_key`, kept until the end of the batch: in the order of the keys they touch fewer pages.
     keys: Vec<(i64, i64, i64, Place)>,
 }
@@ -151,7 +151,8 @@ impl<'t> Writer<'t> {
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
         self.transaction
             .prepare_cached(
-                "INSERT INTO capture (artifact, digest, size, added_at, warnings) VALUES (?1, ?2, ?3, ?4, ?5)",
+                "INSERT INTO capture (artifact, digest, size, added_at, warnings, seal)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             )?
             .execute((
                 artifact,
@@ -159,6 +160,7 @@ impl<'t> Writer<'t> {
                 admitted.size().cast_signed(),
                 self.at.timestamp_millis(),
                 warnings,
+                seal(admitted.core(), admitted.capture()).as_bytes(),
             ))?;
         let capture = self.transaction.last_insert_rowid();
         for (member, payload) in admitted.members().iter().zip(&prepared.payloads) {
@@ -226,7 +228,7 @@ impl<'t> Writer<'t> {
         Ok(())
     }
 
-    fn role(&mut self, kind: i64, role: Role) -> rusqlite::Result<i64> {
+    fn role(&mut self, kind: i64, role: &'static Role) -> rusqlite::Result<i64> {
         if let Some(id) = self.roles.get(&(kind, role)) {
             return Ok(*id);
         }
@@ -265,6 +267,14 @@ impl<'t> Writer<'t> {
         }
         Ok(())
     }
+}
+
+/// What binds a capture to its artifact in the vault.
+pub(super) fn seal(core: CoreHash, capture: CaptureHash) -> Digest {
+    let mut hasher = Hasher::new();
+    hasher.update(core.0.as_bytes());
+    hasher.update(capture.0.as_bytes());
+    hasher.finish()
 }
 
 /// Places are numbers or texts in the database, so that they sort as people expect.

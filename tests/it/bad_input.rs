@@ -147,8 +147,52 @@ fn links_and_pipes_in_directories_are_not_opened() {
         let named = sandbox.run(["add", "d/pipe.rpk"]).expect(2);
         assert!(named.stderr.contains("neither a file nor a directory"), "{}", named.stderr);
     }
-    sandbox.run(["add", "d"]).expect(0);
+    // Names that a format gives are never skipped silently.
+    let ran = sandbox.run(["add", "--json", "d"]).expect(1);
+    let kinds: Vec<_> = ran.json().iter().map(|line| line["kind"].clone()).collect();
+    assert_eq!(kinds, ["model_io", "rpk"]);
+    assert!(ran.stderr.contains("1 other file skipped"), "{}", ran.stderr);
     assert_eq!(sandbox.run(["find", "--json"]).expect(0).stdout, before);
+}
+
+#[test]
+fn what_only_resembles_an_artifact_is_skipped_in_directories() {
+    let (sandbox, before) = prepared();
+    for (name, text) in [
+        ("effects.json", r#"{"effects": ["blur"]}"#),
+        ("effects.yaml", "effects:\n - blur\n"),
+        ("event.json", r#"{"version": 2, "metadata": {}, "payload": {}}"#),
+        ("post.md", "---\ntitle: x\neffects: none\n---\ntext\n"),
+        ("quote.md", "# Contracts\n\nThey look like this:\n\n```yaml\nio_refs: []\n```\n"),
+        ("log.txt", "INFO: start\nWARN: x\neffects: none\nplain line\n"),
+        ("states.ndjson", "{\"type\": \"enter\", \"state_hash\": \"a\"}\n{\"type\": \"leave\"}\n"),
+        ("chat.json", r#"{"interactions": [], "model_id": "x"}"#),
+        ("list.json", "[1, 2, 3]"),
+        ("empty", ""),
+    ] {
+        sandbox.write(&format!("d/{name}"), text);
+    }
+    let ran = sandbox.run(["add", "d"]).expect(0);
+    assert!(ran.stderr.contains("10 other files skipped"), "{}", ran.stderr);
+    assert_eq!(sandbox.run(["find", "--json"]).expect(0).stdout, before);
+    // Who names one of them is told what is wrong with it.
+    let named = sandbox.run(["add", "--json", "d/effects.json"]).expect(1).json().remove(0);
+    assert_eq!((&named["kind"], &named["violations"][0]["path"]), (&"contract".into(), &"/effects/0".into()));
+    let log = sandbox.run(["verify", "--json", "d/states.ndjson", "d/list.json"]).expect(1).json();
+    assert_eq!((&log[0]["kind"], &log[1]["violations"][0]["rule_id"]), (&"trace".into(), &"KIND".into()));
+}
+
+#[test]
+fn long_names_above_many_digests_do_not_multiply() {
+    let digests = vec![format!("\"sha256:{}\"", "ab".repeat(32)); 600].join(",");
+    let text = session("a", &[]).replacen('{', &format!("{{\"{}\":[{digests}],", "k".repeat(100_000)), 1);
+    let (kind, found) = rejected("wide.json", text.as_bytes(), &[]);
+    assert_eq!(kind.as_deref(), Some("model_io"));
+    assert!(found[0].starts_with("DOC5 : the JSON Pointers to the digests"), "{found:?}");
+    let numbers = vec!["1e999"; 5_000].join(",");
+    let text = format!("{{\"io_refs\":[],\"effects\":[],\"{}\":[{numbers}]}}", "k".repeat(100_000));
+    let (_, found) = rejected("numbers.json", text.as_bytes(), &[]);
+    assert!(found.len() < 100 && found[0].starts_with("SCHEMA /kkk"), "{}", found.len());
 }
 
 #[test]
@@ -164,6 +208,44 @@ fn a_vault_that_is_none() {
     std::fs::create_dir(sandbox.path("directory")).unwrap();
     sandbox.run(["--vault", "directory", "add", "good.json"]).expect(2);
     sandbox.run(["--vault", "good.json/below", "add", "good.json"]).expect(2);
+    // Who only reads changes nothing.
+    sandbox.write("empty", "");
+    let ran = sandbox.run(["--vault", "empty", "find"]).expect(2);
+    assert!(
+        ran.stderr.contains("empty is not a vault: it is empty; \"runvault add\" makes it one"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(std::fs::read(sandbox.path("empty")).unwrap(), b"");
+    // A name is a name, not a URI with options.
+    sandbox.run(["--vault", "file:odd.vault?mode=memory", "add", "good.json"]).expect(0);
+    assert!(sandbox.path("file:odd.vault?mode=memory").metadata().unwrap().len() > 0);
+    #[cfg(unix)]
+    {
+        assert!(std::process::Command::new("mkfifo").arg(sandbox.path("pipe")).status().unwrap().success());
+        let ran = sandbox.run(["--vault", "pipe", "find"]).expect(2);
+        assert!(ran.stderr.contains("pipe is not a vault: it is not a file"), "{}", ran.stderr);
+        assert!(
+            sandbox
+                .run(["--vault", "pipe", "add", "good.json"])
+                .expect(2)
+                .stderr
+                .contains("it is not a file")
+        );
+    }
+}
+
+#[test]
+fn empty_variables_count_as_not_set() {
+    let sandbox = Sandbox::new();
+    sandbox.write("good.json", session("a", &[]));
+    let mut command = sandbox.command();
+    command.env("RUNVAULT_SIGNING_KEY", "").args(["verify", "good.json"]);
+    assert!(command.output().unwrap().status.success());
+    let mut command = sandbox.command();
+    command.env("RUNVAULT_VAULT", "").env("HOME", sandbox.path("home")).args(["add", "good.json"]);
+    assert!(command.output().unwrap().status.success());
+    assert!(sandbox.path("home").is_dir());
 }
 
 #[cfg(unix)]

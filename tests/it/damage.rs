@@ -55,7 +55,7 @@ fn bytes_that_are_gone() {
 }
 
 #[test]
-fn an_index_that_lost_its_keys_finds_nothing_wrong() {
+fn a_mention_whose_digest_changed_is_no_hit() {
     // The key is only a hint: a mention whose digest differs is no hit.
     let (sandbox, _) = tampered("UPDATE mention SET digest = zeroblob(32)");
     assert!(sandbox.run(["find", "--prompt", "hello"]).expect(1).stdout.is_empty());
@@ -73,4 +73,41 @@ fn a_newer_vault_is_refused_naming_both_versions() {
         "{}",
         ran.stderr
     );
+}
+
+/// A vault with two sessions of the same size, changed by `sql` behind the program's back.
+fn mixed_up(sql: &str) -> (Sandbox, [String; 2]) {
+    let sandbox = Sandbox::new();
+    let one = sandbox.add([sandbox.write("1.json", session("one", &[("p", "r")]))]).remove(0);
+    let two = sandbox.add([sandbox.write("2.json", session("two", &[("p", "r")]))]).remove(0);
+    let connection =
+        Connection::open_with_flags(sandbox.vault(), rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE);
+    connection.unwrap().execute_batch(sql).unwrap();
+    (sandbox, [one, two])
+}
+
+#[test]
+fn bytes_that_belong_to_something_else_are_never_returned() {
+    for sql in [
+        "UPDATE member SET blob = 2 WHERE capture = 1",
+        "UPDATE capture SET artifact = 3 - artifact",
+        "UPDATE blob SET digest = zeroblob(32) WHERE id = 2; UPDATE blob SET digest = \
+           (SELECT digest FROM capture WHERE id = 2) WHERE id = 1; UPDATE member SET blob = 1 WHERE capture = 2;",
+        "UPDATE payload SET blob = 3 WHERE blob = 1; UPDATE payload SET blob = 1 WHERE blob = 2; \
+         UPDATE payload SET blob = 2 WHERE blob = 3",
+        "UPDATE artifact SET core = zeroblob(32) WHERE id = 2; UPDATE artifact SET core = \
+           (SELECT unhex(substr(json_extract(entry, '$.core'), 8)) FROM journal WHERE seq = 2) WHERE id = 1",
+    ] {
+        let (sandbox, cores) = mixed_up(&format!("PRAGMA foreign_keys = OFF; {sql}"));
+        for (core, file) in cores.iter().zip(["1.json", "2.json"]) {
+            let original = std::fs::read_to_string(sandbox.path(file)).unwrap();
+            let ran = sandbox.run(["get", core]);
+            assert!(ran.status != 0 || ran.stdout == original, "{sql}: {}", ran.stdout);
+            let capture = runvault::digest::Digest::of(original.as_bytes()).to_string();
+            let ran = sandbox.run(["get", &capture]);
+            assert!(ran.status != 0 || ran.stdout == original, "{sql}: {}", ran.stdout);
+        }
+        let failures = cores.iter().filter(|core| sandbox.run(["get", core]).status != 0).count();
+        assert!(failures > 0, "{sql}");
+    }
 }

@@ -10,14 +10,13 @@ const TABLE: &[(&str, &[&str])] = &[
     ("canonical", &["digest", "serde_json", "serde_json_canonicalizer"]),
     ("verify", &[]),
     ("artifact", &["digest", "canonical", "verify"]),
-    ("kinds", &["artifact", "digest", "canonical", "verify"]),
+    ("kinds", &["artifact", "digest", "canonical", "verify", "saphyr_parser"]),
     (
         "store",
         &[
             "digest",
             "verify",
             "artifact",
-            "canonical",
             "serde_json",
             "rusqlite",
             "r2d2",
@@ -46,7 +45,21 @@ const TABLE: &[(&str, &[&str])] = &[
             "verify",
         ],
     ),
-    ("cli", &["runvault", "serde_json"]),
+    (
+        "cli",
+        &[
+            "runvault",
+            "serde_json",
+            "clap",
+            "clap_complete",
+            "clap_mangen",
+            "indicatif",
+            "anstream",
+            "anstyle",
+            "etcetera",
+            "tempfile",
+        ],
+    ),
 ];
 
 /// Crates that belong to the modules that list them.
@@ -61,6 +74,15 @@ const HOMED: &[&str] = &[
     "serde_json",
     "serde_json_canonicalizer",
     "runvault",
+    "saphyr_parser",
+    "clap",
+    "clap_complete",
+    "clap_mangen",
+    "indicatif",
+    "anstream",
+    "anstyle",
+    "etcetera",
+    "tempfile",
 ];
 
 fn rust_files(directory: &Path) -> Vec<PathBuf> {

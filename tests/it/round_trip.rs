@@ -102,6 +102,11 @@ fn two_byte_forms_are_one_artifact_with_two_captures() {
     assert_eq!(sandbox.run(["get", core, "--capture", &format!("{capture:.8}")]).expect(0).stdout, second);
     let canonical = sandbox.run(["get", core, "--core"]).expect(0).stdout;
     assert_eq!(Digest::of(canonical.as_bytes()).to_string(), core);
+    // The canonical form is a capture like any other, although its hash is the core hash.
+    sandbox.add([sandbox.write("canonical.json", &canonical)]);
+    assert_eq!(sandbox.run(["get", core]).expect(0).stdout, first);
+    assert_eq!(sandbox.run(["get", core, "--capture", core]).expect(0).stdout, canonical);
+    assert_eq!(sandbox.run(["get", core, "--capture", "000000"]).expect(1).stdout, "");
 }
 
 #[test]
@@ -113,10 +118,24 @@ fn a_file_is_written_whole_and_never_over_another() {
     assert_eq!(std::fs::read_to_string(sandbox.path("out.json")).unwrap(), text);
     std::fs::write(sandbox.path("out.json"), "mine").unwrap();
     let refused = sandbox.run(["get", &core, "-o", "out.json"]).expect(2);
-    assert!(refused.stderr.contains("out.json exists already; use --force"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("out.json: it exists already; use --force"), "{}", refused.stderr);
     assert_eq!(std::fs::read_to_string(sandbox.path("out.json")).unwrap(), "mine");
     sandbox.run(["get", &core, "-o", "out.json", "--force"]).expect(0);
     assert_eq!(std::fs::read_to_string(sandbox.path("out.json")).unwrap(), text);
+    assert_eq!(sandbox.run(["get", &core, "-o", "-"]).expect(0).stdout, text);
+    for (target, because) in [(".", "is not a file"), ("no/such/out.json", "there is no such directory")] {
+        let refused = sandbox.run(["get", &core, "-o", target, "--force"]).expect(2);
+        assert!(refused.stderr.contains(because), "{}", refused.stderr);
+    }
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("out.json", sandbox.path("link.json")).unwrap();
+        std::fs::write(sandbox.path("out.json"), "mine").unwrap();
+        sandbox.run(["get", &core, "-o", "link.json"]).expect(2);
+        sandbox.run(["get", &core, "-o", "link.json", "--force"]).expect(0);
+        assert!(sandbox.path("link.json").symlink_metadata().unwrap().is_symlink());
+        assert_eq!(std::fs::read_to_string(sandbox.path("out.json")).unwrap(), text);
+    }
 }
 
 #[test]

@@ -66,7 +66,7 @@ pub enum Defect {
 /// The canonical bytes of an object that has just these `members`.
 ///
 /// # Errors
-/// Everything that has no canonical form, in the order of the canonical text.
+/// What has no canonical form, in the order of the canonical text, a hundred places at most.
 pub fn object(members: &[(&str, &Value<'_>)], volatile: Volatile) -> Result<Vec<u8>, Vec<Uncanonical>> {
     let mut writer = Writer { volatile, out: Vec::new(), place: Vec::new(), defects: Vec::new() };
     let mut members = members.to_vec();
@@ -74,6 +74,9 @@ pub fn object(members: &[(&str, &Value<'_>)], volatile: Volatile) -> Result<Vec<
     writer.members(&members);
     if writer.defects.is_empty() { Ok(writer.out) } else { Err(writer.defects) }
 }
+
+/// So many defects are told.
+const MAX_DEFECTS: usize = 100;
 
 struct Writer<'v> {
     volatile: Volatile,
@@ -104,23 +107,38 @@ impl<'v> Writer<'v> {
 
     fn array(&mut self, elements: &'v [Value<'_>], key: Option<&str>) {
         let unordered = key.is_some_and(|key| UNORDERED_NAMES.contains(&key.to_lowercase().as_str()));
-        let mut texts = Vec::new();
         self.out.push(b'[');
+        let start = self.out.len();
+        let mut ends = Vec::new();
         for (index, element) in elements.iter().enumerate() {
-            if index > 0 && !unordered {
+            if index > 0 {
                 self.out.push(b',');
             }
-            let start = self.out.len();
             self.place.push(Token::Index(index));
             self.value(element, None);
             self.place.pop();
             if unordered {
-                texts.push(self.out.split_off(start));
+                ends.push(self.out.len());
             }
         }
-        texts.sort_unstable();
-        self.out.extend(texts.join(&b','));
+        if unordered {
+            self.sort(start, &ends);
+        }
         self.out.push(b']');
+    }
+
+    /// Sorts the texts that were written from `start` on, end at `ends` and have a comma between them.
+    fn sort(&mut self, start: usize, ends: &[usize]) {
+        let begins = std::iter::once(start).chain(ends.iter().map(|end| end + 1));
+        let texts = begins.zip(ends).filter_map(|(begin, end)| self.out.get(begin..*end));
+        let mut texts: Vec<&[u8]> = texts.collect();
+        // Mostly they are in order already; then nothing is copied, however deep such lists are nested.
+        if !texts.is_sorted() {
+            texts.sort_unstable();
+            let sorted = texts.join(&b',');
+            self.out.truncate(start);
+            self.out.extend(sorted);
+        }
     }
 
     fn members(&mut self, sorted: &[(&'v str, &'v Value<'_>)]) {
@@ -166,6 +184,10 @@ impl<'v> Writer<'v> {
     }
 
     fn defect(&mut self, defect: Defect) {
+        // Each carries its pointer, which may be long; nobody reads a thousand of them.
+        if self.defects.len() >= MAX_DEFECTS {
+            return;
+        }
         self.defects.push(Uncanonical { pointer: pointer::of(&self.place), defect });
     }
 }
@@ -194,6 +216,7 @@ fn normalised<'t>(text: &'t str, key: Option<&str>) -> Result<Cow<'t, str>, Defe
     } else if TIMESTAMP_NAMES.contains(&key.as_str()) {
         match timestamp::normalise(&text) {
             Ok(utc) => Ok(Cow::Owned(utc)),
+            // Such a text is a timestamp, so it is short.
             Err(timestamp::OutOfRange) => Err(Defect::Timestamp(text.into_owned())),
         }
     } else {

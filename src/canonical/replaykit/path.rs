@@ -7,22 +7,30 @@ pub(super) fn normalise(text: &str) -> String {
     while text.contains("//") {
         text = text.replace("//", "/");
     }
-    let absolute = text.starts_with('/');
-    let mut components: Vec<&str> = Vec::new();
+    let root = if text.starts_with('/') { "/" } else { "" };
+    let mut path = root.to_owned();
+    // What `..` cannot remove: the root, or what it could not remove before.
+    let mut fixed = path.len();
     for component in text.split('/') {
         match component {
             "" | "." => {}
-            ".." if components.last().is_some_and(|last| *last != "..") => {
-                components.pop();
+            ".." if path.len() > fixed => {
+                let end = path.rfind('/').unwrap_or(0);
+                path.truncate(end.max(fixed));
             }
-            ".." if absolute => {}
-            other => components.push(other),
+            ".." if !root.is_empty() => {}
+            other => {
+                if !path.is_empty() && !path.ends_with('/') {
+                    path.push('/');
+                }
+                path.push_str(other);
+                if other == ".." {
+                    fixed = path.len();
+                }
+            }
         }
     }
-    let mut path = components.join("/");
-    if absolute {
-        path.insert(0, '/');
-    } else if path.is_empty() {
+    if path.is_empty() {
         path.push('.');
     }
     if text.ends_with('/') && path != "/" {

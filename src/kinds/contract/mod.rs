@@ -15,7 +15,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use crate::artifact::{AdmitOptions, Artifact, Draft, collect_references, document, unreadable};
+use crate::artifact::{AdmitOptions, Artifact, Draft, Recognition, document, unreadable};
 use crate::canonical::reader::{Defect, Limits, ReadError};
 use crate::canonical::{Value, rfc8785};
 use crate::digest::{CoreHash, Hasher};
@@ -37,8 +37,10 @@ impl Artifact for Contract {
         rules::all()
     }
 
-    fn recognises(text: &str, names: &[Cow<'_, str>]) -> bool {
-        recognise::is_contract(text, names)
+    fn recognises(text: &str, names: &[Cow<'_, str>]) -> Option<Recognition> {
+        // Other documents have effects as well.
+        let surely = recognise::has_member(text, names, &["io_refs"]);
+        Recognition::of(surely, surely || recognise::has_member(text, names, &["effects"]))
     }
 
     fn examine(bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
@@ -74,7 +76,7 @@ fn report(error: &ReadError, findings: &mut Findings) {
         document::report(error, findings);
     } else {
         let rule = document::rule_of(error.defect).id;
-        findings.of(rules::SCHEMA).add("", format!("{error} (rule {rule})"));
+        findings.of(rules::SCHEMA).add("", format!("{error} ({rule})"));
     }
 }
 
@@ -121,7 +123,7 @@ fn describe(root: &Value<'_>, view: &View<'_>) -> Draft {
     // Neither can fail: the hasher takes everything, and the rules allow no number that overflows.
     let _ = rfc8785::write(&view.core, &mut hasher);
     let mut draft = Draft::new(CoreHash(hasher.finish()));
-    collect_references(root, "", &[], &mut draft.mentions);
+    draft.collect_references(root, "", &[]);
     let text = |value: &Value<'_>, name: &str| {
         value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
     };

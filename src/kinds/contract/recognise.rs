@@ -2,17 +2,14 @@
 
 use std::borrow::Cow;
 
-/// The members that make a contract.
-const MEMBERS: [&str; 2] = ["io_refs", "effects"];
-
-/// Whether the root of `text` has a member of a contract. `names` are the root's members if it is a JSON object.
-pub(super) fn is_contract(text: &str, names: &[Cow<'_, str>]) -> bool {
-    if names.iter().any(|name| MEMBERS.contains(&name.as_ref())) {
+/// Whether the root of `text` has one of `members`. `names` are the root's members if it is a JSON object.
+pub(super) fn has_member(text: &str, names: &[Cow<'_, str>], members: &[&str]) -> bool {
+    if names.iter().any(|name| members.contains(&name.as_ref())) {
         return true;
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let Some(text) = content(text) else { return false };
-    if text.starts_with('{') { in_flow_mapping(text) } else { in_block_mapping(text) }
+    if text.starts_with('{') { in_flow_mapping(text, members) } else { in_block_mapping(text, members) }
 }
 
 /// `text` from where its first node begins: after blank lines, comments, directives and document markers.
@@ -36,7 +33,7 @@ fn content(text: &str) -> Option<&str> {
 
 /// Whether a line of the first document begins with a contract's key. Every line that begins in the first column must
 /// look like YAML up to there: other documents may quote a contract.
-fn in_block_mapping(text: &str) -> bool {
+fn in_block_mapping(text: &str, members: &[&str]) -> bool {
     for (number, line) in text.lines().enumerate() {
         if number > 0 && (line.starts_with([' ', '\t', '#']) || line.trim_end().is_empty()) {
             continue;
@@ -49,7 +46,7 @@ fn in_block_mapping(text: &str) -> bool {
             }
             return false;
         };
-        if MEMBERS.contains(&key) {
+        if members.contains(&key) {
             return true;
         }
     }
@@ -78,7 +75,7 @@ fn key_of(line: &str) -> Option<&str> {
 }
 
 /// Whether the mapping with whose brace `text` begins has a contract's key. What is within its values does not count.
-fn in_flow_mapping(text: &str) -> bool {
+fn in_flow_mapping(text: &str, members: &[&str]) -> bool {
     let mut depth = 0_usize;
     // The character before, and the one before that is not blank.
     let (mut before, mut mark) = (' ', ' ');
@@ -101,7 +98,7 @@ fn in_flow_mapping(text: &str) -> bool {
         if depth == 0 {
             return false;
         }
-        if matches!(character, '{' | ',') && depth == 1 && begins_with_member(after) {
+        if matches!(character, '{' | ',') && depth == 1 && begins_with_member(after, members) {
             return true;
         }
         before = character;
@@ -112,10 +109,10 @@ fn in_flow_mapping(text: &str) -> bool {
     false
 }
 
-fn begins_with_member(text: &str) -> bool {
+fn begins_with_member(text: &str, members: &[&str]) -> bool {
     let text = text.trim_start();
     let unquoted = text.strip_prefix(['"', '\'']).unwrap_or(text);
-    MEMBERS.iter().any(|member| {
+    members.iter().any(|member| {
         let rest = unquoted.strip_prefix(member).unwrap_or_default();
         rest.strip_prefix(['"', '\'']).unwrap_or(rest).trim_start().starts_with(':')
     })
@@ -139,7 +136,7 @@ mod tests {
     use crate::canonical::reader::member_names;
 
     fn recognised(text: &str) -> bool {
-        is_contract(text, &member_names(text))
+        has_member(text, &member_names(text), &["io_refs", "effects"])
     }
 
     #[test]

@@ -93,21 +93,18 @@ fn what_cannot_be_read_breaks_the_schema_and_our_limits_are_named() {
         format!("{} {:?} {}", violation.rule_id, violation.path, violation.message)
     };
     for (document, expected) in [
-        (
-            &b"io_refs: \xff"[..],
-            "SCHEMA \"\" line 1 column 10: byte 0xff is not valid UTF-8 here (rule DOC1)",
-        ),
-        (b"", "SCHEMA \"\" line 1 column 1: there is no document (rule DOC2)"),
+        (&b"io_refs: \xff"[..], "SCHEMA \"\" line 1 column 10: byte 0xff is not valid UTF-8 here (DOC1)"),
+        (b"", "SCHEMA \"\" line 1 column 1: there is no document (DOC2)"),
         (
             b"io_refs:\n- ref: a\n  ref: b",
-            "SCHEMA \"\" line 3 column 3: the mapping already has a key \"ref\" (rule DOC3)",
+            "SCHEMA \"\" line 3 column 3: the mapping already has a key \"ref\" (DOC3)",
         ),
         (
             b"{\"io_refs\": \"\\ud83d\"}",
-            "SCHEMA \"\" line 1 column 14: \\ud83d is an unpaired surrogate, not a character (rule DOC7)",
+            "SCHEMA \"\" line 1 column 14: \\ud83d is an unpaired surrogate, not a character (DOC7)",
         ),
         (b"- a", "SCHEMA \"\" a contract is an object with io_refs and effects, this is an array"),
-        (b"{\"io_refs\": [}", "SCHEMA \"\" line 1 column 14: expected a value, found '}' (rule DOC2)"),
+        (b"{\"io_refs\": [}", "SCHEMA \"\" line 1 column 14: expected a value, found '}' (DOC2)"),
     ] {
         assert_eq!(message(document), expected);
     }

@@ -8,9 +8,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use crate::artifact::{
-    AdmitOptions, Artifact, Draft, Mention, Role, collect_references, document, unreadable,
-};
+use crate::artifact::{AdmitOptions, Artifact, Draft, Mention, Recognition, Role, document, unreadable};
 use crate::canonical::reader::{self, Limits};
 use crate::canonical::{Value, rfc8785};
 use crate::digest::{CoreHash, Digest, Hasher};
@@ -37,9 +35,11 @@ impl Artifact for ModelIo {
         rules::all()
     }
 
-    fn recognises(_: &str, names: &[Cow<'_, str>]) -> bool {
+    fn recognises(_: &str, names: &[Cow<'_, str>]) -> Option<Recognition> {
         let has = |name: &str| names.iter().any(|other| other == name);
-        has("model_io_schema_version") || has("interactions") && (has("adapter_id") || has("model_id"))
+        let (adapter, model) = (has("adapter_id"), has("model_id"));
+        let surely = has("model_io_schema_version") || has("interactions") && adapter && model;
+        Recognition::of(surely, has("interactions") && (adapter || model))
     }
 
     fn examine(bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
@@ -137,12 +137,12 @@ fn describe(root: &Value<'_>, view: &View<'_>) -> Draft {
     let _ = rfc8785::write(&view.core(), &mut hasher);
     let mut draft = Draft::new(CoreHash(hasher.finish()));
     for (index, interaction) in view.interactions.iter().enumerate() {
-        for (name, role) in [("prompt_hash", PROMPT), ("response_hash", RESPONSE)] {
+        for (name, role) in [("prompt_hash", &PROMPT), ("response_hash", &RESPONSE)] {
             let digest = interaction.get(name).and_then(Value::as_str).and_then(Digest::stated);
             draft.mentions.extend(digest.map(|digest| Mention::at(role, index, digest)));
         }
     }
-    collect_references(root, "", &INDEXED, &mut draft.mentions);
+    draft.collect_references(root, "", &INDEXED);
     for (name, value) in [("adapter_id", view.adapter_id), ("model_id", view.model_id), ("mode", view.mode)] {
         draft.attribute(name, value.as_str().unwrap_or_default());
     }

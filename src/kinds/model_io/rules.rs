@@ -1,6 +1,7 @@
 use std::collections::HashSet;
 
 use super::View;
+use crate::canonical::reader::excerpt;
 use crate::canonical::{Number, Value, rfc8785};
 use crate::digest::Digest;
 use crate::verify::{Finder, Rule, RuleInfo, Severity};
@@ -152,7 +153,9 @@ fn schema_version(root: &Value<'_>, found: &mut Finder<'_>) {
     if parts.clone().count() != 3 || !parts.clone().all(numeric) {
         let message = match version {
             None => "missing; it must be like \"1.0.0\"".to_owned(),
-            Some(Value::String(text)) => format!("{text:?} is not like \"1.0.0\": digits.digits.digits"),
+            Some(Value::String(text)) => {
+                format!("{} is not like \"1.0.0\": digits.digits.digits", excerpt(text))
+            }
             Some(other) => format!("is {}, not a string like \"1.0.0\"", other.sort()),
         };
         found.add("$.model_io_schema_version", message);
@@ -192,7 +195,9 @@ fn ids(session: &View<'_>, found: &mut Finder<'_>) {
 fn mode(session: &View<'_>, found: &mut Finder<'_>) {
     match session.mode {
         Value::String(mode) if mode == "record" || mode == "replay" => {}
-        Value::String(mode) => found.add("$.mode", format!("{mode:?} is neither \"record\" nor \"replay\"")),
+        Value::String(mode) => {
+            found.add("$.mode", format!("{} is neither \"record\" nor \"replay\"", excerpt(mode)));
+        }
         other => found.add("$.mode", format!("must be \"record\" or \"replay\", is {}", other.sort())),
     }
 }

@@ -9,8 +9,8 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, Attribute, Draft, Mention, NameHandle, Relation, Role, RunResult,
-    collect_references, document, unreadable,
+    AdmitOptions, Artifact, Attribute, Draft, Mention, NameHandle, Recognition, Relation, Role, RunResult,
+    document, unreadable,
 };
 use crate::canonical::Value;
 use crate::canonical::reader::{self, Limits};
@@ -42,11 +42,12 @@ impl Artifact for Rpk {
         rules::RULES.iter().map(|rule| rule.info).collect()
     }
 
-    fn recognises(_: &str, names: &[Cow<'_, str>]) -> bool {
+    fn recognises(_: &str, names: &[Cow<'_, str>]) -> Option<Recognition> {
         let has = |name: &str| names.iter().any(|other| other == name);
-        // Each of these is a common name, three of them are not a coincidence.
+        // Each of these is a common name, three of them are hardly a coincidence.
         let envelope = ["version", "metadata", "payload", "checksum"];
-        envelope.into_iter().filter(|name| has(name)).count() >= 3
+        let three = envelope.into_iter().filter(|name| has(name)).count() >= 3;
+        Recognition::of(three && has("checksum"), three)
     }
 
     fn examine(bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
@@ -126,13 +127,13 @@ fn describe(root: &Value<'_>, core: CoreHash) -> Draft {
     let steps = steps(root);
     for (index, step) in steps.iter().enumerate() {
         let hash = step.get("hash").and_then(Value::as_str).and_then(Digest::stated);
-        draft.mentions.extend(hash.map(|hash| Mention::at(STEP, index, hash)));
-        for (role, places) in [(PROMPT, &PROMPT_PLACES), (RESPONSE, &RESPONSE_PLACES)] {
+        draft.mentions.extend(hash.map(|hash| Mention::at(&STEP, index, hash)));
+        for (role, places) in [(&PROMPT, &PROMPT_PLACES), (&RESPONSE, &RESPONSE_PLACES)] {
             let digests = texts::carried(step, places).into_iter().map(|text| Digest::of(text.as_bytes()));
             draft.mentions.extend(digests.map(|digest| Mention::at(role, index, digest)));
         }
     }
-    collect_references(root, "", &INDEXED, &mut draft.mentions);
+    draft.collect_references(root, "", &INDEXED);
     name(root, steps, &mut draft);
     draft.attribute("steps", steps.len().to_string());
     draft

@@ -1,4 +1,5 @@
 use super::{Envelope, canonical_members, shape, steps};
+use crate::canonical::reader::excerpt;
 use crate::canonical::replaykit::{Defect, Volatile, strip};
 use crate::canonical::{Object, Value};
 use crate::digest::{Digest, hmac_matches};
@@ -89,7 +90,7 @@ fn version(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
         let message = match root.get("version") {
             None => "missing; it must be like \"1.0\"".to_owned(),
             Some(Value::String(text)) => {
-                format!("{text:?} is not supported; it must be 1 and a minor version, like \"1.0\"")
+                format!("{} is not supported; it must be 1 and a minor version, like \"1.0\"", excerpt(text))
             }
             Some(other) => format!("must be a string like \"1.0\", is {}", other.sort()),
         };
@@ -150,7 +151,10 @@ fn signature(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
         return;
     };
     if strip(algorithm) != ALGORITHM {
-        found.add("/signature/algorithm", format!("{algorithm:?} is not supported; only {ALGORITHM} is"));
+        found.add(
+            "/signature/algorithm",
+            format!("{} is not supported; only {ALGORITHM} is", excerpt(algorithm)),
+        );
         return;
     }
     let signed = ["version", "metadata", "payload", "checksum"];

@@ -134,7 +134,7 @@ fn version(root: &Object<'_>, found: &mut Finder<'_>) {
         Some(Value::String(text))
             if rules::has_supported_version(root) && !text.bytes().all(is_version_byte) =>
         {
-            found.add("/version", format!("{text:?} has white space around the version"));
+            found.add("/version", format!("{} has white space around the version", excerpt(text)));
         }
         _ => {}
     }

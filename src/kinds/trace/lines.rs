@@ -52,25 +52,27 @@ impl<'a> Lines<'a> {
     }
 
     fn check(&self, text: &str, findings: &mut Findings) {
-        let mut found = findings.of(LINE_FORMAT);
         if text.is_empty() {
-            found.add("line 1", "the trace is empty; it must have at least a header");
+            findings.of(LINE_FORMAT).add("line 1", "the trace is empty; it must have at least a header");
             return;
         }
         for line in self.iter() {
-            let path = format!("line {}", line.number);
-            if line.is_blank() {
-                found.add(path, "the line is blank; remove it");
+            let problem = if line.is_blank() {
+                "the line is blank; remove it"
             } else if line.text.contains('\r') {
-                found.add(path, "the line has a carriage return; lines end with a line feed only");
+                "the line has a carriage return; lines end with a line feed only"
+            } else {
+                continue;
+            };
+            if findings.is_full() {
+                return;
             }
+            findings.of(LINE_FORMAT).add(format!("line {}", line.number), problem);
         }
         if !text.ends_with('\n') {
-            let last = self.iter().count();
-            found.warn(
-                format!("line {last}"),
-                "the last line has no line feed; the writer may have been interrupted",
-            );
+            let last = format!("line {}", self.iter().count());
+            let problem = "the last line has no line feed; the writer may have been interrupted";
+            findings.of(LINE_FORMAT).warn(last, problem);
         }
     }
 }

@@ -12,8 +12,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, Draft, Mention, NameHandle, Relation, Role, RunResult, collect_references,
-    unreadable,
+    AdmitOptions, Artifact, Draft, Mention, NameHandle, Recognition, Relation, Role, RunResult, unreadable,
 };
 use crate::canonical::reader::{self, Limits};
 use crate::canonical::{Value, c14n_v1};
@@ -75,12 +74,11 @@ impl Artifact for Trace {
         [lines::LINE_FORMAT].into_iter().chain(rules::RULES.iter().map(|rule| rule.info)).collect()
     }
 
-    fn recognises(_: &str, names: &[Cow<'_, str>]) -> bool {
+    fn recognises(_: &str, names: &[Cow<'_, str>]) -> Option<Recognition> {
         let has = |name: &str| names.iter().any(|other| other == name);
         let of_record = ["prev_hash", "state_before_hash", "state_hash", "initial_state_hash"];
-        has("record_hash")
-            || has("type") && of_record.into_iter().any(has)
-            || has("canonicalization") && has("hash_algorithm")
+        let of_header = has("canonicalization") && has("hash_algorithm");
+        Recognition::of(has("record_hash") || of_header, has("type") && of_record.into_iter().any(has))
     }
 
     fn examine(bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
@@ -89,6 +87,9 @@ impl Artifact for Trace {
         let mut draft = Draft::new(CoreHash(Digest::of(b"")));
         let mut records = 0;
         for (position, line) in lines.filled().enumerate() {
+            if findings.is_full() {
+                break;
+            }
             records = position + 1;
             let Some(value) = line.value(&options.limits, findings) else {
                 chain.break_off();
@@ -97,7 +98,10 @@ impl Artifact for Trace {
             let record = Record::of(line.number, position, &value, &chain);
             apply(&rules::RULES, findings, |check, found| check(&record, found));
             draft.core = CoreHash(record.hash);
-            describe(&record, &mut draft);
+            // What is refused is not described: its records may be as many as they like.
+            if !findings.has_errors() {
+                describe(&record, &mut draft);
+            }
             chain.follow(&value);
         }
         draft.attribute("records", records.to_string());
@@ -132,7 +136,7 @@ impl Artifact for Trace {
 
 fn describe(record: &Record<'_>, draft: &mut Draft) {
     let value = record.value;
-    draft.mentions.push(Mention::at(RECORD, record.position, record.hash));
+    draft.mentions.push(Mention::at(&RECORD, record.position, record.hash));
     mention(value, &HEADER_ROLES, record.position, draft);
     mention(value, &STEP_ROLES, record.position, draft);
     mention(value, &CONTROL_ROLES, record.position, draft);
@@ -151,13 +155,13 @@ fn describe(record: &Record<'_>, draft: &mut Draft) {
         }
     }
     let prefix = format!("line {} ", record.line);
-    collect_references(value, &prefix, &INDEXED, &mut draft.mentions);
+    draft.collect_references(value, &prefix, &INDEXED);
 }
 
-fn mention(value: &Value<'_>, roles: &[(&str, Role)], position: usize, draft: &mut Draft) {
+fn mention(value: &Value<'_>, roles: &'static [(&'static str, Role)], position: usize, draft: &mut Draft) {
     for (name, role) in roles {
         let digest = value.get(name).and_then(Value::as_str).and_then(digest_of);
-        draft.mentions.extend(digest.map(|digest| Mention::at(*role, position, digest)));
+        draft.mentions.extend(digest.map(|digest| Mention::at(role, position, digest)));
     }
 }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use saphyr_parser::ScalarStyle;
 
-use crate::canonical::reader::{Defect, ReadError};
+use crate::canonical::reader::{Defect, ReadError, excerpt};
 
 /// The most words and indicators in a YAML text. The parser keeps everything from a `[` or `{` up to its end in memory
 /// before it reports the first of it, and takes nearly half a kilobyte for each.
@@ -84,7 +84,7 @@ fn check_version(text: &str) -> Result<(), ReadError> {
         if first == "%YAML" {
             let version = words.next().unwrap_or_default();
             if version != "1.2" {
-                let message = format!("contracts are YAML 1.2, this says that it is {version:?}");
+                let message = format!("contracts are YAML 1.2, this says that it is {}", excerpt(version));
                 return Err(ReadError::at(text.as_bytes(), offset, Defect::Syntax, message));
             }
         } else if !first.is_empty() && !first.starts_with(['#', '%']) {
