@@ -206,13 +206,7 @@ pub fn examine(item: Item, options: &ExamineOptions) -> Result<Verdict, SourceEr
     }
 }
 
-/// The kind that a document is meant to be of, told by its content, whether it is valid or not.
-#[must_use]
-pub fn recognise(document: &[u8]) -> Option<Kind> {
-    let text = String::from_utf8_lossy(document);
-    let names = reader::member_names(&text);
-    kinds::ALL.into_iter().find(|kind| kind.recognises(&text, &names))
-}
+pub use kinds::recognise;
 
 /// The kind whose files have names like `file_name`. It decides nothing but how a broken document is reported.
 fn owner(file_name: &str) -> Option<Kind> {

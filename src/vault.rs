@@ -4,14 +4,16 @@ use std::path::Path;
 
 use chrono::Utc;
 
-use crate::artifact::Kind;
+use crate::artifact::{Kind, MemberBytes};
 use crate::canonical::reader::Limits;
 use crate::digest::{CoreHash, DigestPrefix, PrefixResolution};
 use crate::ingest::{self, Monitor, Summary};
 use crate::kinds::{self, model_io};
 use crate::query::{self, HashTarget, Hit, Link, Query};
 use crate::source::{self, ExamineOptions, Inputs};
-use crate::store::{ArtifactRow, CaptureRow, Prepared, Put, RoleCount, Snapshot, Store, StoreError};
+use crate::store::{
+    ArtifactRow, CaptureRow, Prepared, Put, RoleCount, Snapshot, Store, StoreError, StoredMember,
+};
 use crate::verify::{Report, Violation};
 
 /// One archive.
@@ -89,6 +91,14 @@ pub enum LookupError {
         wanted: &'static str,
         /// Its kind.
         found: String,
+    },
+    /// The artifact has several files, and one document was asked for.
+    #[error("{core} is a {kind}, which has several files; --member NAME gives one of them, -o all of them")]
+    SeveralMembers {
+        /// The artifact.
+        core: CoreHash,
+        /// Its kind.
+        kind: String,
     },
     /// The stored document cannot be understood by this program, though its bytes are intact.
     #[error("the document of {core} cannot be read by this runvault: {message}")]
@@ -204,13 +214,25 @@ impl Vault {
         }
     }
 
-    /// The exact bytes of a capture, hashed again.
+    /// The exact bytes of a capture of one document, hashed again.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] if they are not those that were stored, or what the store says.
-    pub fn read(&self, located: &Located) -> Result<Vec<u8>, StoreError> {
-        let members = self.snapshot()?.members(located.artifact.core, located.capture.capture)?;
-        Ok(members.into_iter().map(|member| member.bytes).next().unwrap_or_default())
+    /// [`LookupError::SeveralMembers`] if it is a directory, [`StoreError::Damaged`] if the bytes are not those that were
+    /// stored, or what the store says.
+    pub fn read(&self, located: &Located) -> Result<Vec<u8>, LookupError> {
+        let ArtifactRow { core, kind, .. } = &located.artifact;
+        if kinds::named(kind).is_some_and(Kind::is_of_directories) {
+            return Err(LookupError::SeveralMembers { core: *core, kind: kind.clone() });
+        }
+        Ok(self.members(located)?.into_iter().map(|member| member.bytes).next().unwrap_or_default())
+    }
+
+    /// The files of a capture in the order of their names, hashed again.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] if the bytes are not those that were stored, or what the store says.
+    pub fn members(&self, located: &Located) -> Result<Vec<StoredMember>, StoreError> {
+        self.snapshot()?.members(located.artifact.core, located.capture.capture)
     }
 
     /// The canonical bytes whose SHA-256 is the core hash.
@@ -220,11 +242,13 @@ impl Vault {
     pub fn read_core(&self, located: &Located) -> Result<Vec<u8>, LookupError> {
         let ArtifactRow { core, kind, .. } = &located.artifact;
         let unreadable = |message: String| LookupError::Unreadable { core: *core, message };
-        let document = self.read(located)?;
+        let members = self.members(located)?;
+        let members: Vec<MemberBytes<'_>> =
+            members.iter().map(|member| MemberBytes { name: &member.name, bytes: &member.bytes }).collect();
         let kind =
             kinds::named(kind).ok_or_else(|| unreadable(format!("it does not know the kind {kind}")))?;
         let mut text = Vec::new();
-        kind.write_core(&document, &unlimited(), &mut text).map_err(|error| unreadable(error.to_string()))?;
+        kind.write_core(&members, &unlimited(), &mut text).map_err(|error| unreadable(error.to_string()))?;
         Ok(text)
     }
 

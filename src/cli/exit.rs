@@ -78,6 +78,7 @@ impl From<LookupError> for Failure {
                     format!("{message}\n  {} {sort}", candidate.digest())
                 }))
             }
+            LookupError::SeveralMembers { .. } => Self::Usage(message),
             LookupError::NotFound(_) | LookupError::NotItsCapture { .. } | LookupError::OtherKind { .. } => {
                 Self::No(message)
             }

@@ -2,17 +2,20 @@
 
 pub mod contract;
 pub mod model_io;
+pub mod pack;
 pub mod rpk;
 pub mod trace;
 
-use crate::artifact::Kind;
+use crate::artifact::{Kind, Peek};
+use crate::canonical::reader;
 
 /// Every kind, in the order in which they are asked whether they recognise a document.
-pub static ALL: [Kind; 4] = [
+pub static ALL: [Kind; 5] = [
     Kind::of::<model_io::ModelIo>(),
     Kind::of::<rpk::Rpk>(),
     Kind::of::<trace::Trace>(),
     Kind::of::<contract::Contract>(),
+    Kind::of_directories::<pack::Pack>(),
 ];
 
 /// The kind named `name`.
@@ -25,4 +28,19 @@ pub fn named(name: &str) -> Option<Kind> {
 #[must_use]
 pub fn names() -> String {
     ALL.map(Kind::name).join(", ")
+}
+
+/// The kind that a document is meant to be of, told by its content, whether it is valid or not.
+#[must_use]
+pub fn recognise(document: &[u8]) -> Option<Kind> {
+    let text = String::from_utf8_lossy(document);
+    let names = reader::member_names(&text);
+    ALL.into_iter().find(|kind| kind.recognises(&text, &names))
+}
+
+/// The kind whose artifacts are directories like one with entries of these names; `peek` gives the beginning of a file
+/// in it.
+#[must_use]
+pub fn recognise_directory(names: &[&str], peek: &mut Peek<'_>) -> Option<Kind> {
+    ALL.into_iter().find(|kind| kind.recognises_directory(names, peek))
 }
