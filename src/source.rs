@@ -1,14 +1,22 @@
 //! From paths to verdicts: finding files, recognising kinds by content, admitting documents.
 
-use std::collections::VecDeque;
-use std::fs::{self, File};
-use std::io::{self, Read};
+mod directory;
+mod file;
+mod inputs;
+mod packed;
+
+use std::io::{self, Cursor};
 use std::path::{Path, PathBuf};
 
+use crate::archive::Format;
 use crate::artifact::{AdmitOptions, Admitted, Kind, document};
 use crate::canonical::reader;
 use crate::kinds;
 use crate::verify::{Report, Violation};
+
+use file::{Contents, OpenFile};
+
+pub use inputs::Inputs;
 
 /// How documents are examined.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +25,13 @@ pub struct ExamineOptions {
     pub kind: Option<Kind>,
     /// What the checks need to know.
     pub admit: AdmitOptions,
+}
+
+impl ExamineOptions {
+    /// Whether archives are looked into: unless documents of one kind are asked for.
+    fn may_be_archive(&self) -> bool {
+        self.kind.is_none_or(Kind::is_of_directories)
+    }
 }
 
 /// What examining a document gave.
@@ -71,6 +86,15 @@ pub enum Item {
     Found(PathBuf),
     /// A link, device or pipe in a directory: never opened.
     NotAFile(PathBuf),
+    /// A directory that is meant to be one artifact.
+    Directory {
+        /// Where it is.
+        path: PathBuf,
+        /// Of which kind.
+        kind: Kind,
+        /// Whether it was asked for by its name.
+        named: bool,
+    },
     /// A document that was read already.
     Document {
         /// The name.
@@ -85,7 +109,7 @@ impl Item {
     #[must_use]
     pub fn name(&self) -> String {
         match self {
-            Self::Named(path) | Self::Found(path) | Self::NotAFile(path) => {
+            Self::Named(path) | Self::Found(path) | Self::NotAFile(path) | Self::Directory { path, .. } => {
                 path.to_string_lossy().into_owned()
             }
             Self::Document { name, .. } => name.clone(),
@@ -96,8 +120,9 @@ impl Item {
     #[must_use]
     pub fn size(&self) -> u64 {
         match self {
-            Self::Named(path) | Self::Found(path) => fs::metadata(path).map_or(0, |metadata| metadata.len()),
+            Self::Named(path) | Self::Found(path) => file::weigh(path),
             Self::NotAFile(_) => 0,
+            Self::Directory { path, kind, .. } => directory::weigh(path, *kind),
             Self::Document { bytes, .. } => bytes.len() as u64,
         }
     }
@@ -119,80 +144,6 @@ impl SourceError {
     }
 }
 
-/// Walks through inputs: everything in a directory in the order of names, links not followed.
-#[derive(Debug)]
-pub struct Inputs {
-    waiting: VecDeque<Waiting>,
-}
-
-#[derive(Debug)]
-enum Waiting {
-    Input(Input),
-    Entry(fs::DirEntry),
-}
-
-impl Inputs {
-    /// All of `inputs`, in their order.
-    #[must_use]
-    pub fn new(inputs: Vec<Input>) -> Self {
-        Self { waiting: inputs.into_iter().map(Waiting::Input).collect() }
-    }
-
-    fn named(&mut self, path: PathBuf) -> Result<Option<Item>, SourceError> {
-        // Unlike in directories, a link that is named is meant.
-        let metadata = fs::metadata(&path).map_err(SourceError::at(&path))?;
-        if metadata.is_dir() {
-            self.enter(&path)?;
-            Ok(None)
-        } else if metadata.is_file() {
-            Ok(Some(Item::Named(path)))
-        } else {
-            let reason = "is neither a file nor a directory; to read from a pipe, use - and redirect it";
-            Err(SourceError { path, source: io::Error::new(io::ErrorKind::InvalidInput, reason) })
-        }
-    }
-
-    fn found(&mut self, entry: &fs::DirEntry) -> Result<Option<Item>, SourceError> {
-        let path = entry.path();
-        let file_type = entry.file_type().map_err(SourceError::at(&path))?;
-        if file_type.is_dir() {
-            self.enter(&path)?;
-            Ok(None)
-        } else if file_type.is_file() {
-            Ok(Some(Item::Found(path)))
-        } else {
-            Ok(Some(Item::NotAFile(path)))
-        }
-    }
-
-    fn enter(&mut self, directory: &Path) -> Result<(), SourceError> {
-        let entries: io::Result<Vec<_>> = fs::read_dir(directory).and_then(Iterator::collect);
-        let mut entries = entries.map_err(SourceError::at(directory))?;
-        entries.sort_by_key(fs::DirEntry::file_name);
-        for entry in entries.into_iter().rev() {
-            self.waiting.push_front(Waiting::Entry(entry));
-        }
-        Ok(())
-    }
-}
-
-impl Iterator for Inputs {
-    type Item = Result<Item, SourceError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            let item = match self.waiting.pop_front()? {
-                Waiting::Input(Input::Document { name, bytes }) => Ok(Some(Item::Document { name, bytes })),
-                Waiting::Input(Input::Path(path)) => self.named(path),
-                Waiting::Entry(entry) => self.found(&entry),
-            };
-            if let Some(item) = item.transpose() {
-                return Some(item);
-            }
-        }
-    }
-}
-
 /// Reads and examines `item`.
 ///
 /// # Errors
@@ -203,6 +154,13 @@ pub fn examine(item: Item, options: &ExamineOptions) -> Result<Verdict, SourceEr
         Item::Named(path) => examine_named(&path, options).map_err(SourceError::at(&path)),
         Item::Found(path) => examine_found(&path, options).map_err(SourceError::at(&path)),
         Item::NotAFile(_) => Ok(Verdict::NoArtifact),
+        Item::Directory { path, kind, named } => {
+            let given = named.then(|| path.to_string_lossy().into_owned());
+            Ok(match directory::read(&path, given, kind, options)? {
+                Ok(directory) => admitted(kind, kind.admit_directory(directory, &options.admit)).into(),
+                Err(report) => Verdict::Rejected(Rejection { kind: Some(kind), report }),
+            })
+        }
     }
 }
 
@@ -226,8 +184,17 @@ pub fn examine_document(
     file_name: &str,
     options: &ExamineOptions,
 ) -> Result<Admitted, Rejection> {
+    if options.may_be_archive()
+        && let Some(format) = Format::of(&bytes)
+    {
+        return packed::examine(format, Cursor::new(bytes), options);
+    }
     let kind = options.kind.or_else(|| recognise(&bytes)).or_else(|| owner(file_name));
     match kind {
+        Some(kind) if kind.is_of_directories() => {
+            let message = "this is a file, neither a directory nor an archive";
+            Err(Rejection { kind: Some(kind), report: kind.unreadable(file_name, message) })
+        }
         Some(kind) => admit(kind, bytes, options),
         None => Err(Rejection { kind: None, report: unrecognised(&bytes, options).into() }),
     }
@@ -235,7 +202,18 @@ pub fn examine_document(
 
 fn examine_named(path: &Path, options: &ExamineOptions) -> io::Result<Verdict> {
     let file_name = file_name(path);
-    Ok(match OpenFile::open(path)?.read(options)? {
+    let file = OpenFile::open(path)?;
+    if options.may_be_archive() {
+        if let Some(format) = Format::of(&file.head) {
+            return Ok(packed::examine(format, file.file, options).into());
+        }
+        if let Some(kind) = options.kind.filter(|kind| kind.is_of_directories()) {
+            let message = "this is a file, neither a directory nor an archive";
+            let report = kind.unreadable(&path.to_string_lossy(), message);
+            return Ok(Verdict::Rejected(Rejection { kind: Some(kind), report }));
+        }
+    }
+    Ok(match file.read(options)? {
         Contents::Whole(bytes) => examine_document(bytes, &file_name, options).into(),
         Contents::TooLarge { head, report } => {
             let kind = options.kind.or_else(|| recognise(&head)).or_else(|| owner(&file_name));
@@ -247,6 +225,11 @@ fn examine_named(path: &Path, options: &ExamineOptions) -> io::Result<Verdict> {
 fn examine_found(path: &Path, options: &ExamineOptions) -> io::Result<Verdict> {
     let owner = owner(&file_name(path));
     let file = OpenFile::open(path)?;
+    if options.may_be_archive()
+        && let Some(format) = Format::of(&file.head)
+    {
+        return Ok(packed::examine_found(format, file.file, options));
+    }
     if owner.is_none() && file.head.contains(&0) {
         return Ok(Verdict::NoArtifact);
     }
@@ -264,7 +247,11 @@ fn examine_found(path: &Path, options: &ExamineOptions) -> io::Result<Verdict> {
 }
 
 fn admit(kind: Kind, bytes: Vec<u8>, options: &ExamineOptions) -> Result<Admitted, Rejection> {
-    kind.admit(bytes, &options.admit).map_err(|report| Rejection { kind: Some(kind), report })
+    admitted(kind, kind.admit(bytes, &options.admit))
+}
+
+fn admitted(kind: Kind, outcome: Result<Admitted, Report>) -> Result<Admitted, Rejection> {
+    outcome.map_err(|report| Rejection { kind: Some(kind), report })
 }
 
 /// Why no kind recognises a document that was named.
@@ -283,50 +270,4 @@ fn unrecognised(bytes: &[u8], options: &ExamineOptions) -> Violation {
         }
     };
     Violation::new(document::UNRECOGNISED, "", message)
-}
-
-/// Enough of a file to tell text from anything else, and most kinds from each other.
-const HEAD_BYTES: u64 = 64 << 10;
-
-/// A file of which the beginning was read.
-struct OpenFile {
-    file: File,
-    size: u64,
-    head: Vec<u8>,
-}
-
-enum Contents {
-    Whole(Vec<u8>),
-    TooLarge { head: Vec<u8>, report: Report },
-}
-
-impl OpenFile {
-    fn open(path: &Path) -> io::Result<Self> {
-        let mut file = File::open(path)?;
-        let size = file.metadata()?.len();
-        let mut head = Vec::new();
-        file.by_ref().take(HEAD_BYTES).read_to_end(&mut head)?;
-        Ok(Self { file, size, head })
-    }
-
-    /// Reads the rest, but no more than the limit allows: a file may also grow while it is read.
-    fn read(self, options: &ExamineOptions) -> io::Result<Contents> {
-        let Self { file, size, head } = self;
-        let limit = options.admit.limits.bytes;
-        let too_large = |head, size| {
-            let report = document::too_large(size, limit).into();
-            Ok(Contents::TooLarge { head, report })
-        };
-        if size > limit {
-            return too_large(head, size);
-        }
-        let mut bytes = head;
-        bytes.reserve_exact(usize::try_from(size).unwrap_or(0).saturating_sub(bytes.len()));
-        let left = (limit + 1).saturating_sub(bytes.len() as u64);
-        file.take(left).read_to_end(&mut bytes)?;
-        match bytes.len() as u64 {
-            size if size > limit => too_large(bytes, size),
-            _ => Ok(Contents::Whole(bytes)),
-        }
-    }
 }

@@ -42,7 +42,8 @@ impl InputArgs {
             Some("-") => self.standard_input(),
             _ => Ok(Input::Path(path.clone())),
         };
-        self.paths.iter().map(input).collect::<Result<_, _>>().map(Inputs::new)
+        let inputs = self.paths.iter().map(input).collect::<Result<_, _>>().map(Inputs::new);
+        inputs.map(|inputs| inputs.of_kind(self.kind))
     }
 
     fn standard_input(&self) -> Result<Input, Failure> {

@@ -121,7 +121,8 @@ fn shape(bundle: &Value<'_>, found: &mut Inner<'_, '_>) {
             found.schema(format!("{name}[{index}] must be an object, is null"));
         }
     }
-    for (index, output) in list(bundle, "outputs").iter().enumerate().filter(|(_, output)| !output.is_null()) {
+    for (index, output) in list(bundle, "outputs").iter().enumerate().filter(|(_, output)| !output.is_null())
+    {
         if output.get("path").and_then(Value::as_str).is_none() {
             let is = sort(output.get("path"));
             found.schema(format!("outputs[{index}].path must be a string, is {is}"));
@@ -176,7 +177,8 @@ fn questions(bundle: &Value<'_>, found: &mut Inner<'_, '_>) {
         let in_order = questions.iter().zip(questions.iter().skip(1)).all(|(one, next)| {
             let (priority, next_priority) = (one.get("priority"), next.get("priority"));
             let ties = js::is_same(priority, next_priority);
-            !js::is_greater(next_priority, priority) && !(ties && js::is_greater(one.get("id"), next.get("id")))
+            !js::is_greater(next_priority, priority)
+                && !(ties && js::is_greater(one.get("id"), next.get("id")))
         });
         if !in_order {
             found.add(format!("{place} are not sorted by priority, highest first, then by id"));

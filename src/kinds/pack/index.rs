@@ -17,18 +17,14 @@ const MEMBER: Role = role("member", "member");
 const LEDGER_INTENT: Role = role("ledger_intent", "ledger");
 const LEDGER_BUNDLE: Role = role("ledger_bundle", "ledger");
 /// The session is stored with its pack, so the link cannot dangle when the pack is there.
-const SESSION_OF: Role = Role {
-    relation: Some(Relation { name: "contains", dangles: false }),
-    ..role("session", "session")
-};
+const SESSION_OF: Role =
+    Role { relation: Some(Relation { name: "contains", dangles: false }), ..role("session", "session") };
 
 /// Where digests stand in `run.json` that are indexed under roles of their own.
 const INDEXED_IN_RUN: [&str; 2] = ["/intent/sha256", "/bundle/sha256"];
 /// The same in a line of the ledger.
-const INDEXED_IN_LEDGER: [(&str, &str, Role); 2] = [
-    ("intent_sha256", "/intent_sha256", LEDGER_INTENT),
-    ("bundle_sha256", "/bundle_sha256", LEDGER_BUNDLE),
-];
+const INDEXED_IN_LEDGER: [(&str, &str, Role); 2] =
+    [("intent_sha256", "/intent_sha256", LEDGER_INTENT), ("bundle_sha256", "/bundle_sha256", LEDGER_BUNDLE)];
 
 /// The longest text that is indexed as a policy.
 const MAX_POLICY_BYTES: usize = 256;

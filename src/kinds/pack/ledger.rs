@@ -41,7 +41,9 @@ pub(super) fn check(bytes: &[u8], limits: &Limits, found: &mut Finder<'_>) {
                     found.add(NAME, format!("line {number}: the required member {name} is missing"));
                 }
             }
-            Ok(other) => found.add(NAME, format!("line {number}: an entry is an object, this is {}", other.sort())),
+            Ok(other) => {
+                found.add(NAME, format!("line {number}: an entry is an object, this is {}", other.sort()))
+            }
         }
     }
 }

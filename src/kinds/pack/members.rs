@@ -57,7 +57,8 @@ impl<'d> Members<'d> {
             }
         }
         let kind = kinds::named("model_io");
-        let session = file(directory, SESSION).zip(kind).map(|(bytes, kind)| kind.admit(bytes.to_vec(), options));
+        let session =
+            file(directory, SESSION).zip(kind).map(|(bytes, kind)| kind.admit(bytes.to_vec(), options));
         Self { directory, limits: &options.limits, json, session }
     }
 

@@ -31,17 +31,16 @@ pub(super) static SHAPE: [InnerRule; 2] = [
 /// Applied to patches that keep the rule SCHEMA, all of them.
 pub(super) static CONTENT: [InnerRule; 8] = [
     InnerRule {
-        info: info(
-            "PS2",
-            "patch.json: op is create, modify or delete.",
-            "Other operations have no meaning.",
-        ),
-        check: |patch, found| each(patch, |index, operation| {
-            if !matches!(text(operation, "op"), Some("create" | "modify" | "delete")) {
-                let op = text(operation, "op").map_or_else(|| sort(operation.get("op")).to_owned(), excerpt);
-                found.add(format!("operations[{index}].op is {op}, not create, modify or delete"));
-            }
-        }),
+        info: info("PS2", "patch.json: op is create, modify or delete.", "Other operations have no meaning."),
+        check: |patch, found| {
+            each(patch, |index, operation| {
+                if !matches!(text(operation, "op"), Some("create" | "modify" | "delete")) {
+                    let op =
+                        text(operation, "op").map_or_else(|| sort(operation.get("op")).to_owned(), excerpt);
+                    found.add(format!("operations[{index}].op is {op}, not create, modify or delete"));
+                }
+            })
+        },
     },
     InnerRule {
         info: info(
@@ -49,12 +48,14 @@ pub(super) static CONTENT: [InnerRule; 8] = [
             "patch.json: paths are relative.",
             "A path must begin neither with a slash nor with a drive letter and a colon.",
         ),
-        check: |patch, found| each(patch, |index, operation| {
-            let path = path_of(operation);
-            if is_absolute(path) {
-                found.add(format!("operations[{index}].path {} is absolute", excerpt(path)));
-            }
-        }),
+        check: |patch, found| {
+            each(patch, |index, operation| {
+                let path = path_of(operation);
+                if is_absolute(path) {
+                    found.add(format!("operations[{index}].path {} is absolute", excerpt(path)));
+                }
+            })
+        },
     },
     InnerRule {
         info: info(
@@ -112,11 +113,13 @@ pub(super) static CONTENT: [InnerRule; 8] = [
             "patch.json: no operation makes a symbolic link.",
             "A link can lead out of the directory that a patch is for. Reported beside PS2.",
         ),
-        check: |patch, found| each(patch, |index, operation| {
-            if text(operation, "op") == Some("symlink") {
-                found.add(format!("operations[{index}] makes a symbolic link"));
-            }
-        }),
+        check: |patch, found| {
+            each(patch, |index, operation| {
+                if text(operation, "op") == Some("symlink") {
+                    found.add(format!("operations[{index}] makes a symbolic link"));
+                }
+            })
+        },
     },
 ];
 
@@ -205,7 +208,10 @@ fn content(index: usize, operation: &Value<'_>, found: &mut Inner<'_, '_>) {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "sizes are compared as the format's numbers; they are far below 2^53")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "sizes are compared as the format's numbers; they are far below 2^53"
+)]
 fn total_bytes(patch: &Value<'_>, found: &mut Inner<'_, '_>) {
     let Some(stated) = patch.get("total_bytes").and_then(Value::as_number).map(Number::as_f64) else {
         found.add(format!("total_bytes must be a number, is {}", sort(patch.get("total_bytes"))));
@@ -214,7 +220,8 @@ fn total_bytes(patch: &Value<'_>, found: &mut Inner<'_, '_>) {
     if stated > MAX_TOTAL_BYTES {
         found.add(format!("total_bytes is more than {MAX_TOTAL_BYTES}"));
     }
-    let sum: usize = operations(patch).iter().filter_map(|operation| text(operation, "content")).map(str::len).sum();
+    let sum: usize =
+        operations(patch).iter().filter_map(|operation| text(operation, "content")).map(str::len).sum();
     #[expect(clippy::float_cmp, reason = "both are whole numbers, or one is wrong")]
     if stated != sum as f64 {
         found.add(format!("total_bytes is not {sum}, the bytes of all contents"));

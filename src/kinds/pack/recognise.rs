@@ -6,15 +6,8 @@ use crate::kinds;
 
 /// Members that other directories are not likely to have by chance. Sessions and metadata are not among them: a
 /// directory of sessions is no pack.
-const TELLING: [&str; 7] = [
-    "run.json",
-    "bundle.json",
-    "patch.json",
-    "evidence.json",
-    "ledger.jsonl",
-    "policy.json",
-    "runner.json",
-];
+const TELLING: [&str; 7] =
+    ["run.json", "bundle.json", "patch.json", "evidence.json", "ledger.jsonl", "policy.json", "runner.json"];
 
 /// Members that say what happened. At least one of them is in every pack worth the name.
 const CENTRAL: [&str; 3] = ["run.json", "bundle.json", "ledger.jsonl"];

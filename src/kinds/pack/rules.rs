@@ -175,7 +175,10 @@ pub(super) static RULES: [Rule<Check>; 15] = [
             for (name, value) in members.values().filter(|(name, _)| *name != "meta.json") {
                 if let Some((count, first)) = members::large_integers(value) {
                     let more = if count > 1 { format!(", and {} more", count - 1) } else { String::new() };
-                    found.add(name, format!("{first} is an integer beyond 2^53{more}; it is hashed as a double"));
+                    found.add(
+                        name,
+                        format!("{first} is an integer beyond 2^53{more}; it is hashed as a double"),
+                    );
                 }
             }
         },
@@ -240,7 +243,8 @@ fn known_names(members: &Members<'_>, found: &mut Finder<'_>) {
     let names: BTreeSet<&str> = members.directory.entries.iter().map(|entry| entry.name.as_str()).collect();
     for name in names.into_iter().filter(|name| !NAMES.contains(name)) {
         let known = NAMES.into_iter().find(|known| known.eq_ignore_ascii_case(name));
-        let hint = known.map_or(String::new(), |known| format!("; names are case-sensitive, was {known} meant?"));
+        let hint =
+            known.map_or(String::new(), |known| format!("; names are case-sensitive, was {known} meant?"));
         found.add(name, format!("is not one of the nine names of a pack's files{hint}"));
     }
 }
@@ -316,10 +320,13 @@ fn optional_members(members: &Members<'_>, found: &mut Finder<'_>) {
         for violation in report.violations() {
             let (rule, path, message) = (&violation.rule_id, &violation.path, &violation.message);
             let is_unreadable = rule.starts_with("DOC");
-            found.add(SESSION, match is_unreadable {
-                true => format!("not JSON: {path}: {message} (rule {rule})"),
-                false => format!("{rule}: {path}: {message}"),
-            });
+            found.add(
+                SESSION,
+                match is_unreadable {
+                    true => format!("not JSON: {path}: {message} (rule {rule})"),
+                    false => format!("{rule}: {path}: {message}"),
+                },
+            );
         }
     }
 }
@@ -366,6 +373,9 @@ fn session_hash(members: &Members<'_>, found: &mut Finder<'_>) {
     let Some(Ok(session)) = &members.session else { return };
     if stated.as_str() != Some(session.core().to_string().as_str()) {
         let actual = session.core();
-        found.add("run.json", format!("model_io_hash is not the ModelIOHash of model_io.json, which is {actual}"));
+        found.add(
+            "run.json",
+            format!("model_io_hash is not the ModelIOHash of model_io.json, which is {actual}"),
+        );
     }
 }

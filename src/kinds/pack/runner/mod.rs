@@ -168,10 +168,10 @@ fn ids(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
 }
 
 fn is_runner_id(id: &str) -> bool {
-    let digits = |part: &str, count: usize| part.len() == count && part.bytes().all(|byte| byte.is_ascii_digit());
-    let suffix = |part: &str| {
-        !part.is_empty() && part.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9'))
-    };
+    let digits =
+        |part: &str, count: usize| part.len() == count && part.bytes().all(|byte| byte.is_ascii_digit());
+    let suffix =
+        |part: &str| !part.is_empty() && part.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9'));
     match id.split('_').collect::<Vec<_>>().as_slice() {
         ["runner", date, time, end] => digits(date, 8) && digits(time, 6) && suffix(end),
         _ => false,
@@ -295,9 +295,9 @@ fn context(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
         found.add("context.working_dir is not \".\"");
     }
     for (index, name) in sorted_list(context, "context.", "env_allowlist", found).iter().enumerate() {
-        let prefix = FORBIDDEN_PREFIXES.into_iter().find(|prefix| {
-            name.as_str().is_some_and(|name| name.starts_with(prefix))
-        });
+        let prefix = FORBIDDEN_PREFIXES
+            .into_iter()
+            .find(|prefix| name.as_str().is_some_and(|name| name.starts_with(prefix)));
         if let Some(prefix) = prefix {
             found.add(format!("context.env_allowlist[{index}] begins with {prefix}"));
         }
@@ -315,7 +315,8 @@ fn exit(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
     if !code.is_some_and(|code| (0.0..=255.0).contains(&code) && code.fract().abs() < f64::EPSILON) {
         found.add("exit.code must be a whole number from 0 to 255");
     }
-    let is_signal = |signal: &Value<'_>| signal.as_filled_str().is_some_and(|name| name.to_uppercase() == name);
+    let is_signal =
+        |signal: &Value<'_>| signal.as_filled_str().is_some_and(|name| name.to_uppercase() == name);
     if exit.get("signal").is_some_and(|signal| !is_signal(signal)) {
         found.add("exit.signal must be a string in capitals");
     }

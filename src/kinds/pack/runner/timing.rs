@@ -44,10 +44,14 @@ fn check_phases(phases: &[Value<'_>], found: &mut Inner<'_, '_>) {
             found.schema(format!("{place}.name must be a string, is {}", sort(phase.get("name"))));
         }
         if number(phase, "duration_ms").is_none() {
-            found.schema(format!("{place}.duration_ms must be a number, is {}", sort(phase.get("duration_ms"))));
+            found.schema(format!(
+                "{place}.duration_ms must be a number, is {}",
+                sort(phase.get("duration_ms"))
+            ));
         }
         match text(phase, "started_at") {
-            None => found.schema(format!("{place}.started_at must be a string, is {}", sort(phase.get("started_at")))),
+            None => found
+                .schema(format!("{place}.started_at must be a string, is {}", sort(phase.get("started_at")))),
             Some(time) if milliseconds(time).is_none() => {
                 found.add(format!("{place}.started_at is not a time like 2026-01-01T12:00:00.000Z"));
             }
@@ -62,7 +66,8 @@ fn check_phases(phases: &[Value<'_>], found: &mut Inner<'_, '_>) {
 /// a shorter month are days of the next one, as ECMAScript reads them.
 fn milliseconds(text: &str) -> Option<f64> {
     let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
-    let (time, fraction) = time.split_once('.').map_or((time, None), |(time, fraction)| (time, Some(fraction)));
+    let (time, fraction) =
+        time.split_once('.').map_or((time, None), |(time, fraction)| (time, Some(fraction)));
     let [year, month, day] = fields(date, '-', [4, 2, 2])?;
     let [hour, minute, second] = fields(time, ':', [2, 2, 2])?;
     let millisecond = fraction.map_or(Some(0), |fraction| digits(fraction, 3))?;
