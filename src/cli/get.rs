@@ -1,28 +1,38 @@
 //! `runvault get`
 
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
+use runvault::Located;
+use runvault::artifact::Kind;
 use runvault::digest::DigestPrefix;
+use runvault::kinds;
+use runvault::store::StoredMember;
 
 use super::escape::is_hidden;
 use super::exit::{Failure, Status};
 use super::vault::VaultArgs;
-use super::{hash, output};
+use super::{export, hash, output};
 
 /// Write an artifact's exact bytes, as they were received.
 ///
-/// The bytes are hashed again before anything is written. Without -o they go to standard output.
+/// The bytes are hashed again before anything is written. Without -o they go to standard output. A pack has several
+/// files: -o writes them as a directory, or as an archive if the name ends with .zip, .tar, .tar.gz or .tgz; --member
+/// gives one of them.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// A core hash, a capture's own hash, or the first digits of one
     #[arg(value_parser = hash::prefix)]
     hash: DigestPrefix,
 
-    /// Write to this file instead
-    #[arg(short, long, value_name = "FILE")]
+    /// Write to this file instead; of a pack, to this directory or archive
+    #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
+
+    /// Write only the file of this name, such as run.json
+    #[arg(long, value_name = "NAME", conflicts_with = "core")]
+    member: Option<String>,
 
     /// Write the canonical core, whose SHA-256 is the core hash
     #[arg(long, conflicts_with = "capture")]
@@ -32,7 +42,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "HASH", value_parser = hash::prefix)]
     capture: Option<DigestPrefix>,
 
-    /// Overwrite FILE, and write to a terminal what may control it
+    /// Overwrite what is at PATH, and write to a terminal what may control it
     #[arg(long)]
     force: bool,
 }
@@ -44,9 +54,17 @@ impl Args {
         if let Some(capture) = &self.capture {
             located = vault.capture_of(&located, capture)?;
         }
-        let bytes = if self.core { vault.read_core(&located)? } else { vault.read(&located)? };
+        let bytes = match (&self.member, &self.output) {
+            (Some(name), _) => member(name, vault.members(&located)?)?,
+            (None, _) if self.core => vault.read_core(&located)?,
+            (None, Some(path)) if is_of_directories(&located) => {
+                export::write(path, &located, &vault.members(&located)?, self.force)?;
+                return Ok(Status::Done);
+            }
+            (None, _) => vault.read(&located)?,
+        };
         match &self.output {
-            Some(path) => self.write_file(path, &bytes)?,
+            Some(path) => export::write_file(path, &bytes, self.force)?,
             None => self.write_standard_output(&bytes)?,
         }
         Ok(Status::Done)
@@ -63,24 +81,19 @@ impl Args {
         out.write_all(bytes)?;
         Ok(out.flush()?)
     }
+}
 
-    fn write_file(&self, path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-        let failed =
-            |error: &io::Error| Failure::CouldNotRun(format!("cannot write {}: {error}", path.display()));
-        let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
-        // Under its own name only when it is complete: nobody reads half an artifact.
-        let mut file =
-            tempfile::NamedTempFile::new_in(directory.unwrap_or(Path::new("."))).map_err(|e| failed(&e))?;
-        file.write_all(bytes).map_err(|error| failed(&error))?;
-        let placed = if self.force { file.persist(path) } else { file.persist_noclobber(path) };
-        placed.map(drop).map_err(|error| match error.error.kind() {
-            io::ErrorKind::AlreadyExists => Failure::CouldNotRun(format!(
-                "{} exists already; use --force to overwrite it",
-                path.display()
-            )),
-            _ => failed(&error.error),
-        })
-    }
+fn is_of_directories(located: &Located) -> bool {
+    kinds::named(&located.artifact.kind).is_some_and(Kind::is_of_directories)
+}
+
+/// The bytes of the file `name`.
+fn member(name: &str, members: Vec<StoredMember>) -> Result<Vec<u8>, Failure> {
+    let names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
+    let found = members.into_iter().find(|member| member.name == name);
+    found
+        .map(|member| member.bytes)
+        .ok_or_else(|| Failure::No(format!("there is no member {name}, only {}", names.join(", "))))
 }
 
 /// Whether `bytes` are text that a terminal shows and nothing else.

@@ -4,6 +4,7 @@ mod add;
 mod completions;
 mod escape;
 mod exit;
+mod export;
 mod find;
 mod get;
 mod hash;

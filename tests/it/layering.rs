@@ -10,6 +10,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("canonical", &["digest", "serde_json", "serde_json_canonicalizer"]),
     ("verify", &[]),
     ("artifact", &["digest", "canonical", "verify"]),
+    ("archive", &["artifact", "zip", "tar", "flate2"]),
     ("kinds", &["artifact", "digest", "canonical", "verify"]),
     (
         "store",
@@ -27,7 +28,7 @@ const TABLE: &[(&str, &[&str])] = &[
         ],
     ),
     ("query", &["store", "artifact", "digest"]),
-    ("source", &["artifact", "canonical", "kinds", "verify"]),
+    ("source", &["archive", "artifact", "canonical", "kinds", "verify"]),
     ("pipeline", &[]),
     ("ingest", &["artifact", "digest", "pipeline", "source", "store", "verify"]),
     ("vault", &["artifact", "canonical", "digest", "ingest", "kinds", "query", "source", "store", "verify"]),
@@ -46,6 +47,9 @@ const HOMED: &[&str] = &[
     "serde_json",
     "serde_json_canonicalizer",
     "runvault",
+    "zip",
+    "tar",
+    "flate2",
 ];
 
 fn rust_files(directory: &Path) -> Vec<PathBuf> {
