@@ -14,7 +14,7 @@ use super::exit::Failure;
 /// Files and how they are checked.
 #[derive(Args)]
 pub(crate) struct InputArgs {
-    /// Files, directories (with all that is in them), or - for standard input
+    /// Files, directories (with all that is in them), packs as directories or archives, or - for standard input
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
 

@@ -12,7 +12,7 @@ pub(super) static SHAPE: [InnerRule; 2] = [
         info: info(
             "BS1",
             "bundle.json: schema_version is a string that is not empty.",
-            "The version says which rules a bundle claims to follow.",
+            "The version says which rules a bundle claims to follow. Its text is not looked at beyond that.",
         ),
         check: |bundle, found| {
             if bundle.get("schema_version").and_then(Value::as_filled_str).is_none() {

@@ -16,7 +16,7 @@ pub(super) static SHAPE: [InnerRule; 2] = [
         info: info(
             "PS1",
             "patch.json: patch_schema_version is a string that is not empty.",
-            "The version says which rules a patch claims to follow.",
+            "The version says which rules a patch claims to follow. Its text is not looked at beyond that.",
         ),
         check: |patch, found| {
             if patch.get("patch_schema_version").and_then(Value::as_filled_str).is_none() {
@@ -31,7 +31,11 @@ pub(super) static SHAPE: [InnerRule; 2] = [
 /// Applied to patches that keep the rule SCHEMA, all of them.
 pub(super) static CONTENT: [InnerRule; 8] = [
     InnerRule {
-        info: info("PS2", "patch.json: op is create, modify or delete.", "Other operations have no meaning."),
+        info: info(
+            "PS2",
+            "patch.json: op is create, modify or delete.",
+            "Whoever applies a patch knows these three operations; others have no meaning.",
+        ),
         check: |patch, found| {
             each(patch, |index, operation| {
                 if !matches!(text(operation, "op"), Some("create" | "modify" | "delete")) {

@@ -70,13 +70,14 @@ fn zip_files_with_an_entry_twice_are_refused() {
 #[test]
 fn bombs_end_in_a_clear_error() {
     let sandbox = Sandbox::new();
-    let zeros = with([part("meta.json", vec![b' '; 64 << 20])]);
+    let note = |bytes: usize| part("meta.json", format!("\"{}\"", " ".repeat(bytes)));
+    let zeros = with([note(64 << 20)]);
     for bytes in [zip_of(&zeros), gzip(&tar_of(&zeros))] {
         sandbox.write("bomb", bytes);
         let ran = sandbox.run(["add", "bomb"]).expect(1);
         assert!(ran.stderr.contains("more than 200 times its size"), "{}", ran.stderr);
     }
-    let large = with([part("meta.json", vec![b' '; 3 << 20])]);
+    let large = with([note(3 << 20)]);
     for bytes in [zip_of(&large), gzip(&tar_of(&large)), tar_of(&large)] {
         sandbox.write("large", bytes);
         let ran = sandbox.run(["add", "--max-size", "2M", "large"]).expect(1);

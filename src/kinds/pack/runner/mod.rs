@@ -21,7 +21,7 @@ pub(super) static RULES: [InnerRule; 11] = [
         info: info(
             "RN1",
             "runner.json: runner_schema_version is 1.0.0.",
-            "Records of other versions follow other rules.",
+            "Records of other versions follow other rules, which this program does not know.",
         ),
         check: |runner, found| {
             if text(runner, "runner_schema_version") != Some("1.0.0") {
@@ -33,7 +33,7 @@ pub(super) static RULES: [InnerRule; 11] = [
         info: info(
             "RN2",
             "runner.json: runner_id is like runner_20260101_120000_ab12, runner_version is not empty.",
-            "They tell one runner's records apart from another's.",
+            "They tell the records of one runner apart from those of another, and are hashed.",
         ),
         check: ids,
     },
