@@ -36,6 +36,7 @@ impl ExamineOptions {
 
 /// What examining a document gave.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "each is taken apart where it is made; there are never many")]
 pub enum Verdict {
     /// It is an artifact.
     Admitted(Admitted),

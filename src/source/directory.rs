@@ -21,11 +21,11 @@ pub(super) fn recognise(entries: &[DirEntry]) -> Option<Kind> {
         .copied()
         .collect();
     // Directories may have very many entries. Only a few can matter.
-    let named = entries.iter().filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry)));
+    let readable = entries.iter().filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry)));
     let candidates: Vec<(String, &DirEntry)> =
-        named.filter(|(name, _)| known.contains(name.as_str())).collect();
-    let names: Vec<&str> = candidates.iter().map(|(name, _)| name.as_str()).collect();
-    kinds::recognise_directory(&names, &mut |wanted| {
+        readable.filter(|(name, _)| known.contains(name.as_str())).collect();
+    let all: Vec<&str> = candidates.iter().map(|(name, _)| name.as_str()).collect();
+    kinds::recognise_directory(&all, &mut |wanted| {
         let entry = candidates.iter().find(|(name, _)| name == wanted);
         entry.and_then(|(_, entry)| head(entry).ok()).unwrap_or_default()
     })

@@ -161,7 +161,7 @@ fn archives_have_the_verdicts_of_directories() {
                 match verdict(&sandbox.write(file, bytes)) {
                     Ok((core, _)) => assert_eq!(case["core_hash"], core, "{name} in {file}"),
                     Err(found) if case["class"].is_null() => {
-                        assert_eq!(found, expected(&case), "{name} in {file}")
+                        assert_eq!(found, expected(&case), "{name} in {file}");
                     }
                     Err(found) => assert!(!found.is_empty()),
                 }

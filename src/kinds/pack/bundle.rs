@@ -177,8 +177,9 @@ fn questions(bundle: &Value<'_>, found: &mut Inner<'_, '_>) {
         let in_order = questions.iter().zip(questions.iter().skip(1)).all(|(one, next)| {
             let (priority, next_priority) = (one.get("priority"), next.get("priority"));
             let ties = js::is_same(priority, next_priority);
-            !js::is_greater(next_priority, priority)
-                && !(ties && js::is_greater(one.get("id"), next.get("id")))
+            let is_wrong = js::is_greater(next_priority, priority)
+                || ties && js::is_greater(one.get("id"), next.get("id"));
+            !is_wrong
         });
         if !in_order {
             found.add(format!("{place} are not sorted by priority, highest first, then by id"));

@@ -42,7 +42,7 @@ pub(super) fn check(bytes: &[u8], limits: &Limits, found: &mut Finder<'_>) {
                 }
             }
             Ok(other) => {
-                found.add(NAME, format!("line {number}: an entry is an object, this is {}", other.sort()))
+                found.add(NAME, format!("line {number}: an entry is an object, this is {}", other.sort()));
             }
         }
     }

@@ -47,9 +47,10 @@ impl<'d> Members<'d> {
         let mut limits = options.limits;
         for name in NAMES.into_iter().filter(|name| !OTHERWISE_READ.contains(name)) {
             if let Some(bytes) = file(directory, name) {
-                let read = match WITH_OVERFLOW_RULE.contains(&name) {
-                    true => reader::read_keeping_overflow(bytes, &limits),
-                    false => reader::read(bytes, &limits),
+                let read = if WITH_OVERFLOW_RULE.contains(&name) {
+                    reader::read_keeping_overflow(bytes, &limits)
+                } else {
+                    reader::read(bytes, &limits)
                 };
                 // All of them are in memory at once, so they share what one document may have.
                 limits.values = limits.values.saturating_sub(read.as_ref().map_or(0, count));

@@ -43,7 +43,7 @@ pub(super) static CONTENT: [InnerRule; 8] = [
                         text(operation, "op").map_or_else(|| sort(operation.get("op")).to_owned(), excerpt);
                     found.add(format!("operations[{index}].op is {op}, not create, modify or delete"));
                 }
-            })
+            });
         },
     },
     InnerRule {
@@ -58,7 +58,7 @@ pub(super) static CONTENT: [InnerRule; 8] = [
                 if is_absolute(path) {
                     found.add(format!("operations[{index}].path {} is absolute", excerpt(path)));
                 }
-            })
+            });
         },
     },
     InnerRule {
@@ -107,7 +107,7 @@ pub(super) static CONTENT: [InnerRule; 8] = [
         info: info(
             "PS8",
             "patch.json: operations are sorted by order, then by path.",
-            "An absent or null order counts as 0.",
+            "It is the order in which they are applied. An absent or null order counts as 0.",
         ),
         check: order,
     },
@@ -122,7 +122,7 @@ pub(super) static CONTENT: [InnerRule; 8] = [
                 if text(operation, "op") == Some("symlink") {
                     found.add(format!("operations[{index}] makes a symbolic link"));
                 }
-            })
+            });
         },
     },
 ];

@@ -319,14 +319,12 @@ fn optional_members(members: &Members<'_>, found: &mut Finder<'_>) {
     if let Some(Err(report)) = &members.session {
         for violation in report.violations() {
             let (rule, path, message) = (&violation.rule_id, &violation.path, &violation.message);
-            let is_unreadable = rule.starts_with("DOC");
-            found.add(
-                SESSION,
-                match is_unreadable {
-                    true => format!("not JSON: {path}: {message} (rule {rule})"),
-                    false => format!("{rule}: {path}: {message}"),
-                },
-            );
+            let message = if rule.starts_with("DOC") {
+                format!("not JSON: {path}: {message} (rule {rule})")
+            } else {
+                format!("{rule}: {path}: {message}")
+            };
+            found.add(SESSION, message);
         }
     }
 }

@@ -108,7 +108,6 @@ mod tests {
     use super::*;
 
     #[test]
-    #[expect(clippy::float_cmp, reason = "whole numbers")]
     fn times_are_read_as_ecmascript_reads_them() {
         assert_eq!(milliseconds("1970-01-01T00:00:00Z"), Some(0.0));
         assert_eq!(milliseconds("2026-06-01T12:00:01.500Z"), Some(1_780_315_201_500.0));
