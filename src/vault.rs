@@ -221,10 +221,15 @@ impl Vault {
     /// stored, or what the store says.
     pub fn read(&self, located: &Located) -> Result<Vec<u8>, LookupError> {
         let ArtifactRow { core, kind, .. } = &located.artifact;
+        let several = LookupError::SeveralMembers { core: *core, kind: kind.clone() };
         if kinds::named(kind).is_some_and(Kind::is_of_directories) {
-            return Err(LookupError::SeveralMembers { core: *core, kind: kind.clone() });
+            return Err(several);
         }
-        Ok(self.members(located)?.into_iter().map(|member| member.bytes).next().unwrap_or_default())
+        let mut members = self.members(located)?;
+        match (members.pop(), members.is_empty()) {
+            (Some(only), true) => Ok(only.bytes),
+            _ => Err(several),
+        }
     }
 
     /// The files of a capture in the order of their names, hashed again.

@@ -85,7 +85,7 @@ pub fn violation(error: &ReadError) -> Violation {
     Violation::new(rule_of(error.defect), path, error.message.clone())
 }
 
-/// The violation of [`SIZE`] that a document of `bytes` bytes is, found before reading it.
+/// The violation that a document of `bytes` bytes is, found before reading it.
 #[must_use]
 pub fn too_large(bytes: u64, limit: u64) -> Violation {
     Violation::new(
@@ -105,7 +105,7 @@ pub fn files_too_large(limit: u64) -> Violation {
     )
 }
 
-/// The violation of [`SIZE`] that something other than a document is, for the reason in `message`.
+/// The violation that something which goes beyond a limit is, as `message` says.
 #[must_use]
 pub fn too_much(message: String) -> Violation {
     Violation::new(SIZE, "", message)

@@ -152,10 +152,11 @@ fn runners() {
         (
             "1001}",
             r#"1001,"phases":[{"name":"a","started_at":"2026-01-02T00:00:00Z","duration_ms":0},
-            {"name":"b","started_at":"2026-01-01T00:00:00Z","duration_ms":0},0]}"#,
+            {"name":"b","started_at":"2026-01-01T00:00:00Z","duration_ms":0},
+            {"name":"c","started_at":"2026-01-01T00:00:01Z","duration_ms":0},0]}"#,
             vec!["PK8 RN9", "PK8 SCHEMA"],
         ),
-        ("\"code\":0", "\"code\":0.5,\"signal\":null", vec!["PK8 RN10", "PK8 RN10"]),
+        ("\"code\":0", "\"code\":1e-20,\"signal\":null", vec!["PK8 RN10", "PK8 RN10"]),
         ("\"exit\":{", "\"warnings\":[\"b\",\"a\"],\"exit\":{", vec!["PK8 SCHEMA"]),
         ("\"exit\":{", "\"ephemeral\":1e400,\"exit\":{", vec!["PK8 RN12"]),
         ("\"exit\":{", "\"exits\":{", vec!["PK8 SCHEMA"]),

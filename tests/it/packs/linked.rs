@@ -48,6 +48,37 @@ fn the_session_of_a_pack_is_an_artifact_of_its_own() {
 }
 
 #[test]
+fn the_order_of_arrival_does_not_matter() {
+    let answers = |order: [&str; 2]| {
+        let sandbox = Sandbox::new();
+        let model_io_hash = pack_with_session(&sandbox, None);
+        let mut cores = order.map(|path| sandbox.add([sandbox.path(path)]).remove(0));
+        cores.sort();
+        let links = cores.clone().map(|core| sandbox.run(["links", "--json", &core]).expect(0).stdout);
+        (model_io_hash, cores, links)
+    };
+    assert_eq!(answers(["p", "p/model_io.json"]), answers(["p/model_io.json", "p"]));
+}
+
+#[test]
+fn a_bad_session_keeps_all_of_a_pack_out() {
+    let sandbox = Sandbox::new();
+    pack_with_session(&sandbox, None);
+    let edited =
+        std::fs::read_to_string(sandbox.path("p/model_io.json")).unwrap().replace("\"hi\"", "\"ho\"");
+    sandbox.write("p/model_io.json", edited);
+    let line = sandbox.run(["add", "--json", "p"]).expect(1).json().remove(0);
+    assert_eq!(line["violations"][0]["rule_id"], "PK8");
+    assert!(
+        line["violations"][0]["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("MI7: $.interactions[0].response_hash")
+    );
+    sandbox.run(["find"]).expect(1);
+}
+
+#[test]
 fn a_rehearsal_knows_what_packs_bring_along() {
     let sandbox = Sandbox::new();
     pack_with_session(&sandbox, None);

@@ -312,11 +312,10 @@ fn context(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
 fn exit(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
     let Some(exit) = object(runner, "exit") else { return };
     let code = number(exit, "code");
-    if !code.is_some_and(|code| (0.0..=255.0).contains(&code) && code.fract().abs() < f64::EPSILON) {
+    if !code.is_some_and(|code| (0.0..=255.0).contains(&code) && code.trunc().total_cmp(&code).is_eq()) {
         found.add("exit.code must be a whole number from 0 to 255");
     }
-    let is_signal =
-        |signal: &Value<'_>| signal.as_filled_str().is_some_and(|name| name.to_uppercase() == name);
+    let is_signal = |signal: &Value<'_>| signal.as_str().is_some_and(|name| name.to_uppercase() == name);
     if exit.get("signal").is_some_and(|signal| !is_signal(signal)) {
         found.add("exit.signal must be a string in capitals");
     }
