@@ -70,20 +70,19 @@ pub(super) fn read(
         let name = entry.file_name().to_string_lossy().into_owned();
         let at = entry.path();
         let file_type = entry.file_type().map_err(SourceError::at(&at))?;
-        let content = if file_type.is_symlink() {
-            EntryContent::Link
-        } else if !file_type.is_file() {
-            EntryContent::Other
-        } else if !kind.members().contains(&name.as_str()) {
-            EntryContent::Stranger
-        } else {
-            let bytes = read_file(&at, left).map_err(SourceError::at(&at))?;
+        let is_member = kind.members().contains(&name.as_str());
+        let content = match (file_type.is_symlink(), file_type.is_file()) {
+            (true, _) => EntryContent::Link,
+            (false, false) => EntryContent::Other,
+            (false, true) if !is_member => EntryContent::Stranger,
+            (false, true) => EntryContent::File(read_file(&at, left).map_err(SourceError::at(&at))?),
+        };
+        if let EntryContent::File(bytes) = &content {
             match left.checked_sub(bytes.len() as u64) {
                 Some(rest) => left = rest,
                 None => return Ok(Err(document::files_too_large(limit).into())),
             }
-            EntryContent::File(bytes)
-        };
+        }
         directory.entries.push(Entry { name, content });
     }
     Ok(Ok(directory))

@@ -2,6 +2,7 @@
 //! files in a pack; `docs/formats.md`, "pack".
 
 mod bundle;
+mod checks;
 mod hash;
 mod index;
 mod inner;

@@ -1,11 +1,9 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use super::inner::{Inner, InnerRule, SCHEMA, info};
-use super::members::{self, Members, NAMES, SESSION, not_json};
-use super::{bundle, hash, ledger, patch, path, runner};
+use super::inner::{InnerRule, SCHEMA, info};
+use super::members::{self, Members};
+use super::{bundle, checks, ledger, patch, runner};
 use crate::artifact::EntryContent;
-use crate::canonical::reader::{ReadError, excerpt};
-use crate::canonical::{Value, rfc8785};
 use crate::verify::{Finder, Rule, RuleInfo, Severity};
 
 /// What is no directory breaks this, and nothing else is looked at.
@@ -15,22 +13,6 @@ pub(super) const IO: RuleInfo = info(
     "A path that does not exist, a file that is no archive and a link to a directory are no packs: name the directory \
      itself.",
 );
-
-const RUN_FIELDS: [&str; 10] = [
-    "run_schema_version",
-    "run_id",
-    "started_at",
-    "completed_at",
-    "kernel_version",
-    "policy",
-    "intent",
-    "kernel_result_kind",
-    "decision",
-    "model_mode",
-];
-
-const EVIDENCE_FIELDS: [&str; 5] =
-    ["proposal_id", "proposal_hash", "action_results", "test_results", "status"];
 
 const fn warning(id: &'static str, summary: &'static str, why: &'static str) -> RuleInfo {
     RuleInfo { severity: Severity::Warning, ..info(id, summary, why) }
@@ -47,7 +29,7 @@ pub(super) static RULES: [Rule<Check>; 15] = [
             "Without them there is no run to look at. bundle.json may be absent only if run.json can be read and its \
              kernel_result_kind is REFUSE. What is no regular file does not count.",
         ),
-        check: required_files,
+        check: checks::required_files,
     },
     Rule {
         info: info(
@@ -56,7 +38,7 @@ pub(super) static RULES: [Rule<Check>; 15] = [
             "run.json, bundle.json, patch.json, evidence.json, ledger.jsonl, policy.json, model_io.json, runner.json and \
              meta.json, spelled exactly so. Anything else has no meaning in a pack, and might hide something.",
         ),
-        check: known_names,
+        check: checks::known_names,
     },
     Rule {
         info: info(
@@ -65,7 +47,7 @@ pub(super) static RULES: [Rule<Check>; 15] = [
             "The ten required ones may have any value, null included. If kernel_result_kind is there, it is BUNDLE, \
              CLARIFY or REFUSE.",
         ),
-        check: run,
+        check: checks::run,
     },
     Rule {
         info: info(
@@ -73,7 +55,7 @@ pub(super) static RULES: [Rule<Check>; 15] = [
             "bundle.json keeps the rules of bundles.",
             "One violation for each broken rule of bundles, whose id is in the message: BS1 to BS8 and SCHEMA.",
         ),
-        check: |members, found| inner(members, "bundle.json", found, bundle::check),
+        check: |members, found| checks::inner(members, "bundle.json", found, bundle::check),
     },
     Rule {
         info: info(
@@ -82,7 +64,7 @@ pub(super) static RULES: [Rule<Check>; 15] = [
             "It ties the run to its result: with another bundle the pack would tell of another run. The hash is that of \
              the canonical form and a line feed. A run that names no bundle is not compared.",
         ),
-        check: bundle_hash,
+        check: checks::bundle_hash,
     },
     Rule {
         info: info(
@@ -106,7 +88,7 @@ pub(super) static RULES: [Rule<Check>; 15] = [
              without .., without superfluous dots and slashes. In an archive, absolute names and names that climb out \
              are refused; nothing is ever written by such a name.",
         ),
-        check: plain_names,
+        check: checks::plain_names,
     },
     Rule {
         info: info(
@@ -115,7 +97,7 @@ pub(super) static RULES: [Rule<Check>; 15] = [
             "For patch.json, model_io.json and runner.json the id of the broken rule is in the message. evidence.json has \
              five required members. policy.json is the same as run.json's policy. meta.json is any JSON.",
         ),
-        check: optional_members,
+        check: checks::optional_members,
     },
     Rule {
         info: info(
@@ -190,7 +172,7 @@ pub(super) static RULES: [Rule<Check>; 15] = [
             "The format's own verifier does not compare them, so a difference does not refuse the pack. It means that \
              the run states another recording than the one beside it.",
         ),
-        check: session_hash,
+        check: checks::session_hash,
     },
     Rule {
         info: info(
@@ -222,158 +204,4 @@ pub(super) fn all() -> Vec<RuleInfo> {
     ];
     let inner = tables.into_iter().flatten().map(|rule| rule.info).filter(|rule| rule.id != SCHEMA.id);
     RULES.iter().map(|rule| rule.info).chain([IO]).chain(inner).chain([SCHEMA]).collect()
-}
-
-fn required_files(members: &Members<'_>, found: &mut Finder<'_>) {
-    let missing = |name: &str| match members.directory.entry(name) {
-        Some(_) => format!("the required file {name} is not a regular file"),
-        None => format!("the required file {name} is missing"),
-    };
-    if members.file("run.json").is_none() {
-        found.add("run.json", missing("run.json"));
-    }
-    let result = members.value("run.json").and_then(|run| run.get("kernel_result_kind"));
-    let was_refused = result.and_then(Value::as_str) == Some("REFUSE");
-    if members.file("bundle.json").is_none() && !was_refused {
-        found.add("bundle.json", missing("bundle.json"));
-    }
-}
-
-fn known_names(members: &Members<'_>, found: &mut Finder<'_>) {
-    let names: BTreeSet<&str> = members.directory.entries.iter().map(|entry| entry.name.as_str()).collect();
-    for name in names.into_iter().filter(|name| !NAMES.contains(name)) {
-        let known = NAMES.into_iter().find(|known| known.eq_ignore_ascii_case(name));
-        let hint =
-            known.map_or(String::new(), |known| format!("; names are case-sensitive, was {known} meant?"));
-        found.add(name, format!("is not one of the nine names of a pack's files{hint}"));
-    }
-}
-
-fn run(members: &Members<'_>, found: &mut Finder<'_>) {
-    const NAME: &str = "run.json";
-    match members.json(NAME) {
-        None => {}
-        Some(Err(error)) => found.add(NAME, not_json(error)),
-        Some(Ok(run @ (Value::Object(_) | Value::Array(_)))) => {
-            for name in RUN_FIELDS.into_iter().filter(|name| run.get(name).is_none()) {
-                found.add(NAME, format!("the required member {name} is missing"));
-            }
-            let result = run.get("kernel_result_kind");
-            let is_known = |kind: &Value<'_>| matches!(kind.as_str(), Some("BUNDLE" | "CLARIFY" | "REFUSE"));
-            if let Some(other) = result.filter(|kind| !is_known(kind)) {
-                let is = other.as_filled_str().map_or_else(|| other.sort().to_owned(), excerpt);
-                found.add(NAME, format!("kernel_result_kind is {is}, not BUNDLE, CLARIFY or REFUSE"));
-            }
-        }
-        Some(Ok(other)) => found.add(NAME, format!("a run is an object, this is {}", other.sort())),
-    }
-}
-
-/// Applies the rules of the member `name`, if it is there.
-fn inner(
-    members: &Members<'_>,
-    name: &'static str,
-    found: &mut Finder<'_>,
-    check: fn(&Value<'_>, &mut Inner<'_, '_>),
-) {
-    match members.json(name) {
-        None => {}
-        Some(Err(error)) => found.add(name, not_json(error)),
-        Some(Ok(value)) => check(value, &mut Inner::new(name, found)),
-    }
-}
-
-fn bundle_hash(members: &Members<'_>, found: &mut Finder<'_>) {
-    let Some(bundle) = members.json("bundle.json") else { return };
-    let reference = members.value("run.json").and_then(|run| run.get("bundle"));
-    let text = |name: &str| reference.and_then(|reference| reference.get(name)).and_then(Value::as_str);
-    let (Some(_), Some(stated)) = (text("bundle_id"), text("sha256")) else { return };
-    let actual = bundle.ok().and_then(hash::canonical_hash);
-    if actual.is_none_or(|actual| actual.to_string() != stated) {
-        let is = actual.map_or_else(|| "it has none".to_owned(), |actual| format!("which is {actual}"));
-        found.add("bundle.json", format!("run.json's bundle.sha256 is not the hash of the bundle, {is}"));
-    }
-}
-
-fn plain_names(members: &Members<'_>, found: &mut Finder<'_>) {
-    if let Some(given) = members.directory.given.as_deref().filter(|given| !path::is_plain(given)) {
-        let message = "the path has \"..\" or is not in its plain form; name the directory plainly, for example by its \
-                       absolute path";
-        found.add(given, message);
-    }
-    for entry in &members.directory.entries {
-        if entry.name.contains(['/', '\\', '\0']) {
-            found.add(&entry.name, "the name contains a slash, a backslash or a NUL");
-        }
-    }
-}
-
-fn optional_members(members: &Members<'_>, found: &mut Finder<'_>) {
-    inner(members, "patch.json", found, patch::check);
-    inner(members, "runner.json", found, runner::check);
-    evidence(members, found);
-    policy(members, found);
-    if let Some(Err(error)) = members.json("meta.json") {
-        found.add("meta.json", not_json(error));
-    }
-    if let Some(Err(report)) = &members.session {
-        for violation in report.violations() {
-            let (rule, path, message) = (&violation.rule_id, &violation.path, &violation.message);
-            let message = if rule.starts_with("DOC") {
-                format!("not JSON: {path}: {message} (rule {rule})")
-            } else {
-                format!("{rule}: {path}: {message}")
-            };
-            found.add(SESSION, message);
-        }
-    }
-}
-
-fn evidence(members: &Members<'_>, found: &mut Finder<'_>) {
-    const NAME: &str = "evidence.json";
-    match members.json(NAME) {
-        None => {}
-        Some(Err(error)) => found.add(NAME, not_json(error)),
-        Some(Ok(evidence @ (Value::Object(_) | Value::Array(_)))) => {
-            for name in EVIDENCE_FIELDS.into_iter().filter(|name| evidence.get(name).is_none()) {
-                found.add(NAME, format!("the required member {name} is missing"));
-            }
-        }
-        Some(Ok(other)) => found.add(NAME, format!("evidence is an object, this is {}", other.sort())),
-    }
-}
-
-fn policy(members: &Members<'_>, found: &mut Finder<'_>) {
-    const NAME: &str = "policy.json";
-    let read: Result<&Value<'_>, &ReadError> = match members.json(NAME) {
-        Some(read) => read,
-        None if members.is_unopenable(NAME) => return found.add(NAME, "is no file and cannot be read"),
-        None => return,
-    };
-    match read {
-        Err(error) => found.add(NAME, not_json(error)),
-        Ok(policy) => {
-            let stated = members.value("run.json").and_then(|run| run.get("policy"));
-            let differs = |stated| match (rfc8785::to_vec(stated), rfc8785::to_vec(policy)) {
-                (Ok(stated), Ok(policy)) => stated != policy,
-                _ => false,
-            };
-            if stated.is_some_and(differs) {
-                found.add(NAME, "is not the same as run.json's policy");
-            }
-        }
-    }
-}
-
-fn session_hash(members: &Members<'_>, found: &mut Finder<'_>) {
-    let stated = members.value("run.json").and_then(|run| run.get("model_io_hash"));
-    let Some(stated) = stated.filter(|stated| !stated.is_null()) else { return };
-    let Some(Ok(session)) = &members.session else { return };
-    if stated.as_str() != Some(session.core().to_string().as_str()) {
-        let actual = session.core();
-        found.add(
-            "run.json",
-            format!("model_io_hash is not the ModelIOHash of model_io.json, which is {actual}"),
-        );
-    }
 }
