@@ -71,6 +71,11 @@ fn broken(error: &dyn std::error::Error) -> ArchiveError {
     ArchiveError::Broken(error.to_string())
 }
 
+/// The most bytes that an archive of `size` bytes may give.
+pub(super) fn most_bytes(size: u64) -> u64 {
+    size.saturating_mul(MAX_RATIO).max(FREE_BYTES)
+}
+
 /// How many bytes unpacking may give, and what it means if it gives more.
 #[derive(Clone)]
 struct Budget {
@@ -80,7 +85,7 @@ struct Budget {
 
 impl Budget {
     fn of(size: u64, limit: u64) -> Self {
-        let dense = size.saturating_mul(MAX_RATIO).max(FREE_BYTES);
+        let dense = most_bytes(size);
         if dense < limit {
             Self { left: dense, exceeded: ArchiveError::TooDense }
         } else {

@@ -228,6 +228,18 @@ fn archives_have_the_same_bytes_every_time() {
 const TAR: &str = "43734df01d86ea1c2ac6a98db4afe82d56ea5a279c7cbb72e3b9f296daff28e0";
 
 #[test]
+fn what_is_written_can_be_read_however_well_it_compresses() {
+    let sandbox = Sandbox::new();
+    sandbox.write("p/run.json", run().to_string());
+    sandbox.write("p/meta.json", format!("\"{}\"", " ".repeat(17 << 20)));
+    let core = sandbox.add([sandbox.path("p")]).remove(0);
+    for (_, file) in FORMATS {
+        sandbox.run(["get", &core, "-o", file]).expect(0);
+        assert_eq!(verdict(&sandbox.path(file)).unwrap().0, core, "{file}");
+    }
+}
+
+#[test]
 fn nothing_is_overwritten_and_nothing_is_left_over() {
     let sandbox = Sandbox::new();
     let directory = corpus().join("pack/minimal-bundle");
