@@ -66,7 +66,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let located = vault.locate(&model_io_hash.0.into())?;
     let bytes = vault.read(&located)?;
     let captures = vault.describe(&model_io_hash.0.into())?.captures;
-    let original = std::fs::read(examples.join("session-rerecorded.json"))?;
+    let original = std::fs::read(examples.join("session.json"))?;
     println!("  {} captures; the first comes out byte for byte: {}", captures.len(), bytes == original);
 
     println!("\nFrom the run to its sessions, traces and contract:");

@@ -1,10 +1,14 @@
 //! What an artifact is to the rest of the program, whatever its kind.
 //!
-//! A kind implements [`Artifact`] in its own folder. Everybody else holds a [`Kind`], which can tell names, print rules
-//! and admit documents, but not be matched on. Only [`Kind::admit`] makes [`Admitted`] values, and only those can be
-//! stored: nothing unverified gets in.
+//! A kind implements [`Artifact`], or [`ArtifactDirectory`] if its artifacts are of several files, in its own folder.
+//! Everybody else holds a [`Kind`], which can tell names, print rules and admit documents, but not be matched on. Only
+//! [`Kind::admit`] and [`Kind::admit_directory`] make [`Admitted`] values, and only those can be stored: nothing
+//! unverified gets in.
 
+mod admitted;
+mod directory;
 pub mod document;
+mod kind;
 mod mention;
 
 use std::borrow::Cow;
@@ -14,9 +18,12 @@ use std::io::{self, Write};
 use crate::canonical::Value;
 use crate::canonical::reader::{Limits, ReadError};
 use crate::canonical::replaykit;
-use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
-use crate::verify::{Findings, Report, RuleInfo};
+use crate::digest::CoreHash;
+use crate::verify::{Findings, RuleInfo};
 
+pub use admitted::{Admitted, Member};
+pub use directory::{ArtifactDirectory, Directory, Entry, EntryContent, MemberBytes, Peek, is_capture_of};
+pub use kind::Kind;
 pub use mention::{Mention, Place, REFERENCE, Relation, Role};
 
 /// A kind of artifact, as its folder defines it.
@@ -31,7 +38,6 @@ pub trait Artifact: 'static {
     const FILE_NAMES: &'static [&'static str];
     /// The relation in which an artifact of this kind stands to everything that states its core hash.
     const STATED_BY: Option<&'static str> = None;
-
     /// Whether artifacts of this kind record runs, so that contracts can be held against them.
     const IS_RUN: bool = false;
 
@@ -183,6 +189,8 @@ pub struct Draft {
     pub identified_by: Vec<NameHandle>,
     /// Names by which the artifact refers to others.
     pub refers_to: Vec<(Relation, NameHandle)>,
+    /// Artifacts that are part of it and are stored with it, each as an artifact of its own.
+    pub embedded: Vec<Admitted>,
     /// The bytes of the pointers in `mentions`.
     pointer_bytes: usize,
 }
@@ -197,6 +205,7 @@ impl Draft {
             attributes: Vec::new(),
             identified_by: Vec::new(),
             refers_to: Vec::new(),
+            embedded: Vec::new(),
             pointer_bytes: 0,
         }
     }
@@ -212,252 +221,15 @@ impl Draft {
     pub fn attribute(&mut self, name: &'static str, value: impl Into<String>) {
         self.attributes.push(Attribute { name, value: value.into() });
     }
-}
 
-/// A kind of artifact as the rest of the program sees it.
-#[derive(Clone, Copy)]
-pub struct Kind(&'static KindTable);
-
-struct KindTable {
-    name: &'static str,
-    plural: &'static str,
-    member: &'static str,
-    file_names: &'static [&'static str],
-    stated_by: Option<&'static str>,
-    rules: fn() -> Vec<RuleInfo>,
-    recognises: fn(&str, &[Cow<'_, str>]) -> Option<Recognition>,
-    examine: fn(&[u8], &AdmitOptions, &mut Findings) -> Option<Draft>,
-    write_core: fn(&[u8], &Limits, &mut dyn Write) -> io::Result<()>,
-    is_run: bool,
-    results: for<'d> fn(&'d [u8], &Limits) -> Vec<RunResult<'d>>,
-    quote: fn(&[u8], usize) -> Option<String>,
-}
-
-impl Kind {
-    /// The handle of the kind `K`.
-    #[must_use]
-    pub const fn of<K: Artifact>() -> Self {
-        Self(
-            &const {
-                KindTable {
-                    name: K::NAME,
-                    plural: K::PLURAL,
-                    member: K::MEMBER,
-                    file_names: K::FILE_NAMES,
-                    stated_by: K::STATED_BY,
-                    rules: K::rules,
-                    recognises: K::recognises,
-                    examine: K::examine,
-                    write_core: K::write_core,
-                    is_run: K::IS_RUN,
-                    results: K::results,
-                    quote: K::quote,
-                }
-            },
-        )
-    }
-
-    /// The name, such as `model_io`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        self.0.name
-    }
-
-    /// What people call its artifacts, such as `sessions`.
-    #[must_use]
-    pub fn plural(self) -> &'static str {
-        self.0.plural
-    }
-
-    /// The relation in which it stands to everything that states its core hash, if it has a name of its own.
-    #[must_use]
-    pub fn stated_by(self) -> Option<&'static str> {
-        self.0.stated_by
-    }
-
-    /// The rules, without those of all documents.
-    #[must_use]
-    pub fn rules(self) -> Vec<RuleInfo> {
-        (self.0.rules)()
-    }
-
-    /// Whether the format gives its files such names.
-    #[must_use]
-    pub fn owns_file_name(self, file_name: &str) -> bool {
-        self.0.file_names.iter().any(|pattern| match pattern.strip_prefix('*') {
-            Some(ending) => file_name.len() > ending.len() && file_name.ends_with(ending),
-            None => file_name == *pattern,
-        })
-    }
-
-    /// Whether `text` is meant to be of this kind, valid or not. `names` are the names of its root object's members as
-    /// far as they could be read.
-    #[must_use]
-    pub fn recognises(self, text: &str, names: &[Cow<'_, str>]) -> Option<Recognition> {
-        (self.0.recognises)(text, names)
-    }
-
-    /// Parses `document`, canonicalizes it and applies every rule.
-    ///
-    /// # Errors
-    /// The report, if a rule of severity error is broken. Nothing else is an error: admission does no I/O.
-    pub fn admit(self, document: Vec<u8>, options: &AdmitOptions) -> Result<Admitted, Report> {
-        let mut findings = Findings::default();
-        let draft = (self.0.examine)(&document, options, &mut findings);
-        if draft.as_ref().is_some_and(|draft| draft.pointer_bytes > mention::MAX_POINTER_BYTES) {
-            document::report_pointers(&mut findings);
-        }
-        let report = findings.into_report();
-        match draft {
-            Some(mut draft) if report.is_acceptable() => {
-                // What is indexed is a set: the same fact found twice is one fact.
-                draft.mentions.sort_unstable();
-                draft.mentions.dedup();
-                draft.attributes.sort_unstable();
-                draft.attributes.dedup();
-                draft.identified_by.sort_unstable();
-                draft.identified_by.dedup();
-                let digest = Digest::of(&document);
-                let member = Member { name: self.0.member, blob: BlobHash(digest), bytes: document };
-                Ok(Admitted {
-                    kind: self,
-                    capture: CaptureHash(digest),
-                    members: vec![member],
-                    draft,
-                    report,
-                })
-            }
-            _ => Err(report),
-        }
-    }
-
-    /// Writes the canonical bytes whose SHA-256 is the core hash of an admitted `document`.
-    ///
-    /// # Errors
-    /// Those of `out`; a document that was not admitted is invalid data.
-    pub fn write_core(self, document: &[u8], limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
-        (self.0.write_core)(document, limits, out)
-    }
-
-    /// Whether artifacts of this kind record runs, so that contracts can be held against them.
-    #[must_use]
-    pub fn is_run(self) -> bool {
-        self.0.is_run
-    }
-
-    /// What an admitted `document` recorded as results, in order.
-    #[must_use]
-    pub fn results<'d>(self, document: &'d [u8], limits: &Limits) -> Vec<RunResult<'d>> {
-        (self.0.results)(document, limits)
-    }
-
-    /// What an admitted `document` says at the interaction, step or record `index`, as it is written there; nothing if the
-    /// kind has no such parts.
-    #[must_use]
-    pub fn quote(self, document: &[u8], index: usize) -> Option<String> {
-        (self.0.quote)(document, index)
-    }
-}
-
-impl PartialEq for Kind {
-    fn eq(&self, other: &Self) -> bool {
-        self.name() == other.name()
-    }
-}
-
-impl Eq for Kind {}
-
-impl fmt::Debug for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// A named file of an artifact, as it was received.
-#[derive(Debug)]
-pub struct Member {
-    name: &'static str,
-    blob: BlobHash,
-    bytes: Vec<u8>,
-}
-
-impl Member {
-    /// Its name within the artifact.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        self.name
-    }
-
-    /// The digest of its bytes.
-    #[must_use]
-    pub fn blob(&self) -> BlobHash {
-        self.blob
-    }
-
-    /// Its bytes.
-    #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-}
-
-/// A verified artifact: proof that no rule of severity error is broken. Only [`Kind::admit`] makes one.
-#[derive(Debug)]
-pub struct Admitted {
-    kind: Kind,
-    capture: CaptureHash,
-    members: Vec<Member>,
-    draft: Draft,
-    report: Report,
-}
-
-impl Admitted {
-    /// Its kind.
-    #[must_use]
-    pub fn kind(&self) -> Kind {
-        self.kind
-    }
-
-    /// Its core hash: which artifact it is.
-    #[must_use]
-    pub fn core(&self) -> CoreHash {
-        self.draft.core
-    }
-
-    /// Its capture hash: which byte form of the artifact it is.
-    #[must_use]
-    pub fn capture(&self) -> CaptureHash {
-        self.capture
-    }
-
-    /// Its files.
-    #[must_use]
-    pub fn members(&self) -> &[Member] {
-        &self.members
-    }
-
-    /// The size of its files in bytes.
-    #[must_use]
-    pub fn size(&self) -> u64 {
-        self.members.iter().map(|member| member.bytes.len() as u64).sum()
-    }
-
-    /// What it can be found by. Mentions, attributes and names are sorted, each listed once.
-    #[must_use]
-    pub fn draft(&self) -> &Draft {
-        &self.draft
-    }
-
-    /// Its warnings.
-    #[must_use]
-    pub fn report(&self) -> &Report {
-        &self.report
-    }
-}
-
-impl AsRef<Admitted> for Admitted {
-    fn as_ref(&self) -> &Admitted {
-        self
+    /// What is indexed is a set: the same fact found twice is one fact.
+    fn make_sets(&mut self) {
+        self.mentions.sort_unstable();
+        self.mentions.dedup();
+        self.attributes.sort_unstable();
+        self.attributes.dedup();
+        self.identified_by.sort_unstable();
+        self.identified_by.dedup();
     }
 }
 

@@ -208,20 +208,6 @@ digest_of! {
     BlobHash
 }
 
-impl CaptureHash {
-    /// The capture hash of an artifact with these members, given by name and blob hash: for an artifact of one file, the
-    /// digest of that file.
-    #[must_use]
-    pub fn of_members<'m>(members: impl IntoIterator<Item = (&'m str, BlobHash)>) -> Self {
-        let mut members = members.into_iter();
-        match (members.next(), members.next()) {
-            (Some((_, only)), None) => Self(only.0),
-            // No kind has several members yet.
-            _ => Self(Digest::of(b"")),
-        }
-    }
-}
-
 /// The first hex digits of a digest, at least [`DigestPrefix::MIN_DIGITS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DigestPrefix {

@@ -306,6 +306,9 @@ struct Seen<'s> {
 
 impl Seen<'_> {
     fn outcome(&mut self, admitted: &Admitted) -> Result<Outcome> {
+        for embedded in admitted.embedded() {
+            self.outcome(embedded)?;
+        }
         let (core, capture) = (admitted.core(), admitted.capture());
         let (mut has_core, mut has_capture) = (!self.cores.insert(core), !self.captures.insert(capture));
         if let Some(snapshot) = self.snapshot {

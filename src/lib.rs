@@ -1,7 +1,7 @@
 //! runvault: an embedded, content-addressed archive for what AI agent runs leave behind.
 //!
-//! A [`Vault`] is one SQLite file. Recorded model sessions, run packs, traces and contracts are verified before they go
-//! in, are found by what they mention, and come out byte for byte.
+//! A [`Vault`] is one SQLite file. Recorded model sessions, run packs, traces, contracts and export packs are verified before
+//! they go in, are found by what they mention, and come out byte for byte.
 //!
 //! # Map
 //!
@@ -11,6 +11,7 @@
 //! | [`canonical`] | JSON: one strict reader, three canonical profiles | what documents mean |
 //! | [`verify`] | rules, violations, reports | anything else of ours |
 //! | [`artifact`] | what all kinds have in common; makes [`Admitted`](artifact::Admitted) | any kind |
+//! | [`archive`] | zip and tar: entries out, files in | what the entries mean |
 //! | [`kinds`] | the formats, one folder each | each other, SQL, the terminal |
 //! | [`store`] | SQLite: blobs, artifacts, index, journal | formats |
 //! | [`query`] | finding, short hashes, links | SQL, formats |
@@ -31,6 +32,7 @@
 //! 8. Untrusted input is bounded in size, depth and memory.
 //! 9. The same vault and the same question give the same answer.
 
+pub mod archive;
 pub mod artifact;
 pub mod audit;
 pub mod canonical;

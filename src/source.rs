@@ -1,14 +1,22 @@
 //! From paths to verdicts: finding files, recognising kinds by content, admitting documents.
 
-use std::collections::VecDeque;
-use std::fs::{self, File};
-use std::io::{self, Read};
+mod directory;
+mod file;
+mod inputs;
+mod packed;
+
+use std::io::{self, Cursor};
 use std::path::{Path, PathBuf};
 
+use crate::archive::Format;
 use crate::artifact::{AdmitOptions, Admitted, Kind, Recognition, document};
-use crate::canonical::reader::{self, Limits};
+use crate::canonical::reader;
 use crate::kinds;
 use crate::verify::{Report, Violation};
+
+use file::{Contents, OpenFile};
+
+pub use inputs::Inputs;
 
 /// How documents are examined.
 #[derive(Clone, Debug, Default)]
@@ -19,8 +27,16 @@ pub struct ExamineOptions {
     pub admit: AdmitOptions,
 }
 
+impl ExamineOptions {
+    /// Whether archives are looked into: unless documents of one kind are asked for.
+    fn may_be_archive(&self) -> bool {
+        self.kind.is_none_or(Kind::is_of_directories)
+    }
+}
+
 /// What examining a document gave.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "each is taken apart where it is made; there are never many")]
 pub enum Verdict {
     /// It is an artifact.
     Admitted(Admitted),
@@ -71,6 +87,15 @@ pub enum Item {
     Found(PathBuf),
     /// A link, device or pipe in a directory: never opened. One that has a name which a format gives is a rejection.
     NotAFile(PathBuf),
+    /// A directory that is meant to be one artifact.
+    Directory {
+        /// Where it is.
+        path: PathBuf,
+        /// Of which kind.
+        kind: Kind,
+        /// Whether it was asked for by its name.
+        named: bool,
+    },
     /// A document that was read already.
     Document {
         /// The name.
@@ -85,7 +110,7 @@ impl Item {
     #[must_use]
     pub fn name(&self) -> String {
         match self {
-            Self::Named(path) | Self::Found(path) | Self::NotAFile(path) => {
+            Self::Named(path) | Self::Found(path) | Self::NotAFile(path) | Self::Directory { path, .. } => {
                 path.to_string_lossy().into_owned()
             }
             Self::Document { name, .. } => name.clone(),
@@ -96,8 +121,9 @@ impl Item {
     #[must_use]
     pub fn size(&self) -> u64 {
         match self {
-            Self::Named(path) | Self::Found(path) => fs::metadata(path).map_or(0, |metadata| metadata.len()),
+            Self::Named(path) | Self::Found(path) => file::weigh(path),
             Self::NotAFile(_) => 0,
+            Self::Directory { path, kind, .. } => directory::weigh(path, *kind),
             Self::Document { bytes, .. } => bytes.len() as u64,
         }
     }
@@ -119,82 +145,6 @@ impl SourceError {
     }
 }
 
-/// Walks through inputs: everything in a directory in the order of names, links not followed.
-#[derive(Debug)]
-pub struct Inputs {
-    waiting: VecDeque<Waiting>,
-}
-
-#[derive(Debug)]
-enum Waiting {
-    Input(Input),
-    Entry(PathBuf, fs::FileType),
-}
-
-impl Inputs {
-    /// All of `inputs`, in their order.
-    #[must_use]
-    pub fn new(inputs: Vec<Input>) -> Self {
-        Self { waiting: inputs.into_iter().map(Waiting::Input).collect() }
-    }
-
-    fn named(&mut self, path: PathBuf) -> Result<Option<Item>, SourceError> {
-        // Unlike in directories, a link that is named is meant.
-        let metadata = fs::metadata(&path).map_err(SourceError::at(&path))?;
-        if metadata.is_dir() {
-            self.enter(&path)?;
-            Ok(None)
-        } else if metadata.is_file() {
-            Ok(Some(Item::Named(path)))
-        } else {
-            let reason = "is neither a file nor a directory; to read from a pipe, use - and redirect it";
-            Err(SourceError { path, source: io::Error::new(io::ErrorKind::InvalidInput, reason) })
-        }
-    }
-
-    fn found(&mut self, path: PathBuf, file_type: fs::FileType) -> Result<Option<Item>, SourceError> {
-        if file_type.is_dir() {
-            self.enter(&path)?;
-            Ok(None)
-        } else if file_type.is_file() {
-            Ok(Some(Item::Found(path)))
-        } else {
-            Ok(Some(Item::NotAFile(path)))
-        }
-    }
-
-    fn enter(&mut self, directory: &Path) -> Result<(), SourceError> {
-        // Entries of a directory hold it open; paths do not.
-        let entry =
-            |entry: io::Result<fs::DirEntry>| entry.and_then(|entry| Ok((entry.path(), entry.file_type()?)));
-        let entries: io::Result<Vec<_>> =
-            fs::read_dir(directory).and_then(|entries| entries.map(entry).collect());
-        let mut entries = entries.map_err(SourceError::at(directory))?;
-        entries.sort_by(|(one, _), (other, _)| one.cmp(other));
-        for (path, file_type) in entries.into_iter().rev() {
-            self.waiting.push_front(Waiting::Entry(path, file_type));
-        }
-        Ok(())
-    }
-}
-
-impl Iterator for Inputs {
-    type Item = Result<Item, SourceError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            let item = match self.waiting.pop_front()? {
-                Waiting::Input(Input::Document { name, bytes }) => Ok(Some(Item::Document { name, bytes })),
-                Waiting::Input(Input::Path(path)) => self.named(path),
-                Waiting::Entry(path, file_type) => self.found(path, file_type),
-            };
-            if let Some(item) = item.transpose() {
-                return Some(item);
-            }
-        }
-    }
-}
-
 /// Reads and examines `item`.
 ///
 /// # Errors
@@ -213,19 +163,17 @@ pub fn examine(item: Item, options: &ExamineOptions) -> Result<Verdict, SourceEr
                 Verdict::Rejected(Rejection { kind, report })
             }
         }),
+        Item::Directory { path, kind, named } => {
+            let given = named.then(|| path.to_string_lossy().into_owned());
+            Ok(match directory::read(&path, given, kind, options)? {
+                Ok(directory) => admitted(kind, kind.admit_directory(directory, &options.admit)).into(),
+                Err(report) => Verdict::Rejected(Rejection { kind: Some(kind), report }),
+            })
+        }
     }
 }
 
-/// The kind that a document is meant to be of, told by its content, whether it is valid or not: the first that is sure,
-/// else the first that thinks so.
-#[must_use]
-pub fn recognise(document: &[u8]) -> Option<(Kind, Recognition)> {
-    let text = String::from_utf8_lossy(document);
-    let names = reader::member_names(&text);
-    let recognised = kinds::ALL.into_iter().filter_map(|kind| Some((kind, kind.recognises(&text, &names)?)));
-    // The first of the greatest: surely is less than perhaps.
-    recognised.min_by_key(|(_, recognition)| *recognition)
-}
+pub use kinds::recognise;
 
 /// The kind that a document which was named is meant to be of.
 fn meant(document: &[u8]) -> Option<Kind> {
@@ -250,8 +198,17 @@ pub fn examine_document(
     file_name: &str,
     options: &ExamineOptions,
 ) -> Result<Admitted, Rejection> {
+    if options.may_be_archive()
+        && let Some(format) = Format::of(&bytes)
+    {
+        return packed::examine(format, Cursor::new(bytes), options);
+    }
     let kind = options.kind.or_else(|| meant(&bytes)).or_else(|| owner(file_name));
     match kind {
+        Some(kind) if kind.is_of_directories() => {
+            let message = "this is a file, neither a directory nor an archive";
+            Err(Rejection { kind: Some(kind), report: kind.unreadable(file_name, message) })
+        }
         Some(kind) => admit(kind, bytes, options),
         None => Err(Rejection { kind: None, report: unrecognised(&bytes, options).into() }),
     }
@@ -259,7 +216,18 @@ pub fn examine_document(
 
 fn examine_named(path: &Path, options: &ExamineOptions) -> io::Result<Verdict> {
     let file_name = file_name(path);
-    Ok(match OpenFile::open(path)?.read(options)? {
+    let file = OpenFile::open(path)?;
+    if options.may_be_archive() {
+        if let Some(format) = Format::of(&file.head) {
+            return Ok(packed::examine(format, file.file, options).into());
+        }
+        if let Some(kind) = options.kind.filter(|kind| kind.is_of_directories()) {
+            let message = "this is a file, neither a directory nor an archive";
+            let report = kind.unreadable(&path.to_string_lossy(), message);
+            return Ok(Verdict::Rejected(Rejection { kind: Some(kind), report }));
+        }
+    }
+    Ok(match file.read(options)? {
         Contents::Whole(bytes) => examine_document(bytes, &file_name, options).into(),
         Contents::TooLarge { head, report } => {
             let kind = options.kind.or_else(|| meant(&head)).or_else(|| owner(&file_name));
@@ -271,6 +239,11 @@ fn examine_named(path: &Path, options: &ExamineOptions) -> io::Result<Verdict> {
 fn examine_found(path: &Path, options: &ExamineOptions) -> io::Result<Verdict> {
     let owner = owner(&file_name(path));
     let file = OpenFile::open(path)?;
+    if options.may_be_archive()
+        && let Some(format) = Format::of(&file.head)
+    {
+        return Ok(packed::examine_found(format, file.file, options));
+    }
     if owner.is_none() && file.head.contains(&0) {
         return Ok(Verdict::NoArtifact);
     }
@@ -290,7 +263,11 @@ fn examine_found(path: &Path, options: &ExamineOptions) -> io::Result<Verdict> {
 }
 
 fn admit(kind: Kind, bytes: Vec<u8>, options: &ExamineOptions) -> Result<Admitted, Rejection> {
-    kind.admit(bytes, &options.admit).map_err(|report| Rejection { kind: Some(kind), report })
+    admitted(kind, kind.admit(bytes, &options.admit))
+}
+
+fn admitted(kind: Kind, outcome: Result<Admitted, Report>) -> Result<Admitted, Rejection> {
+    outcome.map_err(|report| Rejection { kind: Some(kind), report })
 }
 
 /// Why no kind recognises a document that was named.
@@ -313,50 +290,4 @@ fn unrecognised(bytes: &[u8], options: &ExamineOptions) -> Violation {
         }
     };
     Violation::new(document::UNRECOGNISED, "", message)
-}
-
-/// Enough of a file to tell text from anything else, and most kinds from each other.
-const HEAD_BYTES: u64 = 64 << 10;
-
-/// A file of which the beginning was read.
-struct OpenFile {
-    file: File,
-    size: u64,
-    head: Vec<u8>,
-}
-
-enum Contents {
-    Whole(Vec<u8>),
-    TooLarge { head: Vec<u8>, report: Report },
-}
-
-impl OpenFile {
-    fn open(path: &Path) -> io::Result<Self> {
-        let mut file = File::open(path)?;
-        let size = file.metadata()?.len();
-        let mut head = Vec::new();
-        file.by_ref().take(HEAD_BYTES).read_to_end(&mut head)?;
-        Ok(Self { file, size, head })
-    }
-
-    /// Reads the rest, but no more than the limit allows: a file may also grow while it is read.
-    fn read(self, options: &ExamineOptions) -> io::Result<Contents> {
-        let Self { file, size, head } = self;
-        let limit = options.admit.limits.bytes.min(Limits::MAX_BYTES);
-        let too_large = |head, size| {
-            let report = document::too_large(size, limit).into();
-            Ok(Contents::TooLarge { head, report })
-        };
-        if size > limit {
-            return too_large(head, size);
-        }
-        let mut bytes = head;
-        bytes.reserve_exact(usize::try_from(size).unwrap_or(0).saturating_sub(bytes.len()));
-        let left = (limit + 1).saturating_sub(bytes.len() as u64);
-        file.take(left).read_to_end(&mut bytes)?;
-        match bytes.len() as u64 {
-            size if size > limit => too_large(bytes, size),
-            _ => Ok(Contents::Whole(bytes)),
-        }
-    }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use chrono::Utc;
 
-use crate::artifact::Kind;
+use crate::artifact::{Kind, MemberBytes};
 use crate::audit::{self, Finding};
 use crate::canonical::reader::Limits;
 use crate::digest::{CoreHash, Digest, DigestPrefix, PrefixResolution};
@@ -13,7 +13,7 @@ use crate::kinds::{self, contract, model_io};
 use crate::query::{self, Direction, Graph, HashTarget, Hit, Link, LinkTarget, Query, Walk};
 use crate::source::{self, ExamineOptions, Inputs};
 use crate::store::{
-    ArtifactRow, CaptureRow, Prepared, Put, RoleCount, Snapshot, StatedLink, Store, StoreError,
+    ArtifactRow, CaptureRow, Prepared, Put, RoleCount, Snapshot, StatedLink, Store, StoreError, StoredMember,
 };
 use crate::verify::{Report, Violation};
 
@@ -94,8 +94,16 @@ pub enum LookupError {
         found: String,
     },
     /// The artifact records no run.
-    #[error("{core} is a {kind}, not a run; a contract is audited against a run pack or a trace")]
+    #[error("{core} is a {kind}, not a run; a contract is audited against a run pack, a trace or a pack")]
     NotARun {
+        /// The artifact.
+        core: CoreHash,
+        /// Its kind.
+        kind: String,
+    },
+    /// The artifact has several files, and one document was asked for.
+    #[error("{core} is a {kind}, which has several files; --member NAME gives one of them, -o all of them")]
+    SeveralMembers {
         /// The artifact.
         core: CoreHash,
         /// Its kind.
@@ -215,13 +223,30 @@ impl Vault {
         }
     }
 
-    /// The exact bytes of a capture, hashed again.
+    /// The exact bytes of a capture of one document, hashed again.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] if they are not those that were stored, or what the store says.
-    pub fn read(&self, located: &Located) -> Result<Vec<u8>, StoreError> {
-        let members = self.snapshot()?.members(located.artifact.core, located.capture.capture)?;
-        Ok(members.into_iter().map(|member| member.bytes).next().unwrap_or_default())
+    /// [`LookupError::SeveralMembers`] if it is a directory, [`StoreError::Damaged`] if the bytes are not those that were
+    /// stored, or what the store says.
+    pub fn read(&self, located: &Located) -> Result<Vec<u8>, LookupError> {
+        let ArtifactRow { core, kind, .. } = &located.artifact;
+        let several = LookupError::SeveralMembers { core: *core, kind: kind.clone() };
+        if kinds::named(kind).is_some_and(Kind::is_of_directories) {
+            return Err(several);
+        }
+        let mut members = self.members(located)?;
+        match (members.pop(), members.is_empty()) {
+            (Some(only), true) => Ok(only.bytes),
+            _ => Err(several),
+        }
+    }
+
+    /// The files of a capture in the order of their names, hashed again.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] if the bytes are not those that were stored, or what the store says.
+    pub fn members(&self, located: &Located) -> Result<Vec<StoredMember>, StoreError> {
+        self.snapshot()?.members(located.artifact.core, located.capture.capture)
     }
 
     /// The canonical bytes whose SHA-256 is the core hash.
@@ -231,11 +256,12 @@ impl Vault {
     pub fn read_core(&self, located: &Located) -> Result<Vec<u8>, LookupError> {
         let ArtifactRow { core, kind, .. } = &located.artifact;
         let unreadable = |message: String| LookupError::Unreadable { core: *core, message };
-        let document = self.read(located)?;
+        let members = self.members(located)?;
         let kind =
             kinds::named(kind).ok_or_else(|| unreadable(format!("it does not know the kind {kind}")))?;
         let mut text = Vec::new();
-        kind.write_core(&document, &unlimited(), &mut text).map_err(|error| unreadable(error.to_string()))?;
+        kind.write_core(&as_bytes(&members), &unlimited(), &mut text)
+            .map_err(|error| unreadable(error.to_string()))?;
         match Digest::of(&text) {
             digest if digest == core.0 => Ok(text),
             other => Err(unreadable(format!("its core has the hash {other}"))),
@@ -355,8 +381,8 @@ impl Vault {
             .map_err(|error| LookupError::Unreadable { core: contract.core, message: error.to_string() })?;
         let kind = kinds::named(&run.kind).filter(|kind| kind.is_run());
         let kind = kind.ok_or_else(|| LookupError::NotARun { core: run.core, kind: run.kind.clone() })?;
-        let document = self.read(&self.locate(&run.core.0.into())?)?;
-        Ok(audit::audit(effects, &kind.results(&document, &unlimited())))
+        let members = self.members(&self.locate(&run.core.0.into())?)?;
+        Ok(audit::audit(effects, &kind.results(&as_bytes(&members), &unlimited())))
     }
 
     /// What an artifact says at its interaction, step or record `index`, as it is written there; nothing if its kind has
@@ -385,6 +411,10 @@ impl Vault {
             artifact,
         })
     }
+}
+
+fn as_bytes(members: &[StoredMember]) -> Vec<MemberBytes<'_>> {
+    members.iter().map(|member| MemberBytes { name: &member.name, bytes: &member.bytes }).collect()
 }
 
 /// What is in the vault was within the limits of its day.

@@ -15,7 +15,7 @@ const ENCODING: RuleInfo = rule(
 );
 const SYNTAX: RuleInfo = rule(
     "DOC2",
-    "The document is well-formed JSON, JSON Lines or YAML.",
+    "The document is well-formed JSON, JSON Lines or YAML; an archive is whole.",
     "JSON is read as RFC 8259 defines it: no comments, no trailing commas, nothing after the value. A file that breaks \
      off in the middle was often copied while it was still being written.",
 );
@@ -85,7 +85,7 @@ pub fn violation(error: &ReadError) -> Violation {
     Violation::new(rule_of(error.defect), path, error.message.clone())
 }
 
-/// The violation of [`SIZE`] that a document of `bytes` bytes is, found before reading it.
+/// The violation that a document of `bytes` bytes is, found before reading it.
 #[must_use]
 pub fn too_large(bytes: u64, limit: u64) -> Violation {
     Violation::new(
@@ -93,6 +93,28 @@ pub fn too_large(bytes: u64, limit: u64) -> Violation {
         "",
         format!("the document has {bytes} bytes, more than the limit of {limit}; --max-size sets another"),
     )
+}
+
+/// The violation that the files of a directory or archive are which have more than `limit` bytes in all.
+#[must_use]
+pub fn files_too_large(limit: u64) -> Violation {
+    Violation::new(
+        SIZE,
+        "",
+        format!("the files have more bytes in all than the limit of {limit}; --max-size sets another"),
+    )
+}
+
+/// The violation that something which goes beyond a limit is, as `message` says.
+#[must_use]
+pub fn too_much(message: String) -> Violation {
+    Violation::new(SIZE, "", message)
+}
+
+/// The violation that an archive is which is broken, as `message` says.
+#[must_use]
+pub fn broken_archive(message: String) -> Violation {
+    Violation::new(SYNTAX, "", message)
 }
 
 /// Reports that a document cannot be read.

@@ -5,7 +5,7 @@
 //!
 //! | profile | used by | keys | numbers | strings |
 //! |---|---|---|---|---|
-//! | [`rfc8785`] | `model_io`, `contract` | UTF-16 order | IEEE doubles as ECMAScript prints them | raw UTF-8 |
+//! | [`rfc8785`] | `model_io`, `contract`, `pack` | UTF-16 order | IEEE doubles as ECMAScript prints them | raw UTF-8 |
 //! | [`c14n_v1`] | `trace` | code point order | exact integers, floats as Python prints them | raw UTF-8 |
 //! | [`replaykit`] | `rpk` | code point order | as `c14n_v1`, floats rounded to 12 digits | normalised, ASCII |
 //!

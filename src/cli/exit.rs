@@ -79,6 +79,7 @@ impl From<LookupError> for Failure {
                 };
                 Self::Ambiguous { message, candidates: candidates.iter().map(line).collect() }
             }
+            LookupError::SeveralMembers { .. } => Self::Usage(message),
             LookupError::NotFound(_)
             | LookupError::NotItsCapture { .. }
             | LookupError::OtherKind { .. }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use chrono::{DateTime, Utc};
 use clap::{Args as ClapArgs, ValueEnum};
 use runvault::Vault;
-use runvault::artifact::Place;
+use runvault::artifact::{Kind, Place};
 use runvault::canonical::reader::Limits;
 use runvault::digest::{CoreHash, Digest, DigestPrefix, PrefixResolution};
 use runvault::kinds;
@@ -21,10 +21,11 @@ use super::{hash, json, time};
 
 /// Find artifacts by what they mention.
 ///
-/// All conditions must hold. The answer says where an artifact matched. Hashes may be given by their first digits.
+/// All conditions must hold. The answer says where an artifact matched. Hashes may be given by their first digits. A
+/// pack matches as well where the session that it contains does.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// sessions, runs, traces, contracts or artifacts (any kind)
+    /// sessions, runs, traces, contracts, packs or artifacts (any kind)
     #[arg(value_name = "WHAT", default_value = "artifacts", value_parser = what)]
     what: What,
 
@@ -49,6 +50,12 @@ pub(crate) struct Args {
     /// Passed through a state with this hash
     #[arg(long, value_name = "HASH", value_parser = hash::prefix)]
     state_hash: Option<DigestPrefix>,
+    /// Is the pack of a run with this intent
+    #[arg(long, value_name = "HASH", value_parser = hash::prefix)]
+    intent_hash: Option<DigestPrefix>,
+    /// Is the pack of a run with this bundle
+    #[arg(long, value_name = "HASH", value_parser = hash::prefix)]
+    bundle_hash: Option<DigestPrefix>,
     /// Mentions this hash in any role
     #[arg(long, value_name = "HASH", value_parser = hash::prefix)]
     mentions: Option<DigestPrefix>,
@@ -68,6 +75,15 @@ pub(crate) struct Args {
     /// Called this tool
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
+    /// Is the pack of a run with this result: BUNDLE, CLARIFY or REFUSE
+    #[arg(long, value_name = "RESULT", value_parser = ["BUNDLE", "CLARIFY", "REFUSE"])]
+    result: Option<String>,
+    /// Is the pack of a run under this policy: its name, or name and version
+    #[arg(long, value_name = "POLICY")]
+    policy: Option<String>,
+    /// Is the pack of a run with this model mode
+    #[arg(long, value_name = "MODE")]
+    model_mode: Option<String>,
     /// Declares this IO reference
     #[arg(long, value_name = "REF")]
     io_ref: Option<String>,
@@ -105,7 +121,7 @@ fn what(text: &str) -> Result<What, String> {
         kinds::ALL.into_iter().map(|kind| What { kind: Some(kind.name()), plural: kind.plural() });
     let any = What { kind: None, plural: "artifacts" };
     kinds.by_ref().chain([any]).find(|what| what.plural == text).ok_or_else(|| {
-        let plurals: Vec<&str> = kinds::ALL.into_iter().map(runvault::artifact::Kind::plural).collect();
+        let plurals: Vec<&str> = kinds::ALL.into_iter().map(Kind::plural).collect();
         format!("one of {} or artifacts can be found", plurals.join(", "))
     })
 }
@@ -128,6 +144,7 @@ impl Args {
         let query = Query {
             kind: self.what.kind.map(str::to_owned),
             filters: self.filters(&vault)?,
+            through_members: self.what.kind.and_then(kinds::named).is_some_and(Kind::is_of_directories),
             since: self.since,
             until: self.until,
             sort: match self.sort {
@@ -164,6 +181,8 @@ impl Args {
             (Some("step"), &self.step_hash),
             (Some("record"), &self.record_hash),
             (Some("state"), &self.state_hash),
+            (Some("intent"), &self.intent_hash),
+            (Some("bundle"), &self.bundle_hash),
             (None, &self.mentions),
         ];
         for (group, prefix) in hashes {
@@ -177,6 +196,9 @@ impl Args {
             ("model_id", &self.model),
             ("adapter_id", &self.adapter),
             ("tool", &self.tool),
+            ("result", &self.result),
+            ("policy", &self.policy),
+            ("model_mode", &self.model_mode),
             ("io_ref", &self.io_ref),
         ];
         let named =
@@ -236,7 +258,7 @@ fn read_prompt(path: &PathBuf) -> Result<Vec<u8>, Failure> {
 }
 
 /// What people know artifacts by, most telling first.
-const TELLING: [&str; 5] = ["run_id", "trace_id", "adapter_id", "model_id", "io_ref"];
+const TELLING: [&str; 6] = ["run_id", "result", "trace_id", "adapter_id", "model_id", "io_ref"];
 
 fn label(attributes: &[(String, String)]) -> String {
     const VALUES: usize = 3;

@@ -4,25 +4,35 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
+use runvault::Located;
+use runvault::artifact::Kind;
 use runvault::digest::DigestPrefix;
+use runvault::kinds;
+use runvault::store::StoredMember;
 
 use super::escape::is_hidden;
 use super::exit::{Failure, Status};
 use super::vault::VaultArgs;
-use super::{hash, output};
+use super::{export, hash, output};
 
 /// Write an artifact's exact bytes, as they were received.
 ///
-/// The bytes are hashed again before anything is written. Without -o they go to standard output.
+/// The bytes are hashed again before anything is written. Without -o they go to standard output. A pack has several
+/// files: -o writes them as a directory, or as an archive if the name ends with .zip, .tar, .tar.gz or .tgz; --member
+/// gives one of them.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// A core hash, a capture's own hash, or the first digits of one
     #[arg(value_parser = hash::prefix)]
     hash: DigestPrefix,
 
-    /// Write to this file instead; - is standard output
-    #[arg(short, long, value_name = "FILE")]
+    /// Write to this file instead, of a pack to this directory or archive; - is standard output
+    #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
+
+    /// Write only the file of this name, such as run.json
+    #[arg(long, value_name = "NAME", conflicts_with = "core")]
+    member: Option<String>,
 
     /// Write the canonical core, whose SHA-256 is the core hash
     #[arg(long, conflicts_with = "capture")]
@@ -32,7 +42,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "HASH", value_parser = hash::prefix)]
     capture: Option<DigestPrefix>,
 
-    /// Overwrite FILE, and write to a terminal what may control it
+    /// Overwrite what is at PATH, and write to a terminal what may control it
     #[arg(long)]
     force: bool,
 }
@@ -44,9 +54,17 @@ impl Args {
         if let Some(capture) = &self.capture {
             located = vault.capture_of(&located, capture)?;
         }
-        let bytes = if self.core { vault.read_core(&located)? } else { vault.read(&located)? };
+        let bytes = match (&self.member, &self.output) {
+            (Some(name), _) => member(name, vault.members(&located)?)?,
+            (None, _) if self.core => vault.read_core(&located)?,
+            (None, Some(path)) if path != Path::new("-") && is_of_directories(&located) => {
+                export::write(path, &located, &vault.members(&located)?, self.force)?;
+                return Ok(Status::Done);
+            }
+            (None, _) => vault.read(&located)?,
+        };
         match &self.output {
-            Some(path) if path != Path::new("-") => self.write_file(path, &bytes)?,
+            Some(path) if path != Path::new("-") => export::write_file(path, &bytes, self.force)?,
             _ => self.write_standard_output(&bytes)?,
         }
         Ok(Status::Done)
@@ -63,38 +81,19 @@ impl Args {
         out.write_all(bytes)?;
         Ok(out.flush()?)
     }
+}
 
-    fn write_file(&self, path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-        let failed = |error: &dyn std::fmt::Display| {
-            Failure::CouldNotRun(format!("cannot write {}: {error}", path.display()))
-        };
-        // What a link points to is what is meant.
-        let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let existing = target.metadata().ok();
-        match &existing {
-            Some(existing) if !existing.is_file() => return Err(failed(&"it is there and is not a file")),
-            Some(_) if !self.force => {
-                return Err(failed(&"it exists already; use --force to overwrite it"));
-            }
-            _ => {}
-        }
-        let directory = target.parent().filter(|directory| !directory.as_os_str().is_empty());
-        let directory = directory.unwrap_or(Path::new("."));
-        if !directory.is_dir() {
-            return Err(failed(&"there is no such directory"));
-        }
-        // Under its own name only when it is complete: nobody reads half an artifact.
-        let mut builder = tempfile::Builder::new();
-        #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let mut file = builder.tempfile_in(directory).map_err(|error| failed(&error))?;
-        file.write_all(bytes).map_err(|error| failed(&error))?;
-        if let Some(existing) = existing {
-            file.as_file().set_permissions(existing.permissions()).map_err(|error| failed(&error))?;
-        }
-        let placed = if self.force { file.persist(&target) } else { file.persist_noclobber(&target) };
-        placed.map(drop).map_err(|error| failed(&error.error))
-    }
+fn is_of_directories(located: &Located) -> bool {
+    kinds::named(&located.artifact.kind).is_some_and(Kind::is_of_directories)
+}
+
+/// The bytes of the file `name`.
+fn member(name: &str, members: Vec<StoredMember>) -> Result<Vec<u8>, Failure> {
+    let names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
+    let found = members.into_iter().find(|member| member.name == name);
+    found
+        .map(|member| member.bytes)
+        .ok_or_else(|| Failure::No(format!("there is no member {name}, only {}", names.join(", "))))
 }
 
 /// Whether `bytes` are text that a terminal shows and nothing else.

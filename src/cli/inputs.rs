@@ -16,7 +16,7 @@ use super::output;
 /// Files and how they are checked.
 #[derive(Args)]
 pub(crate) struct InputArgs {
-    /// Files, directories (with all that is in them), or - for standard input
+    /// Files, directories (with all that is in them), packs as directories or archives, or - for standard input
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
 
@@ -44,7 +44,8 @@ impl InputArgs {
             Some("-") => self.standard_input(),
             _ => Ok(Input::Path(path.clone())),
         };
-        self.paths.iter().map(input).collect::<Result<_, _>>().map(Inputs::new)
+        let inputs = self.paths.iter().map(input).collect::<Result<_, _>>().map(Inputs::new);
+        inputs.map(|inputs| inputs.of_kind(self.kind))
     }
 
     fn standard_input(&self) -> Result<Input, Failure> {

@@ -6,6 +6,7 @@ mod completions;
 mod dangling;
 mod escape;
 mod exit;
+mod export;
 mod find;
 mod forks;
 mod get;

@@ -2,17 +2,20 @@
 
 pub mod contract;
 pub mod model_io;
+pub mod pack;
 pub mod rpk;
 pub mod trace;
 
-use crate::artifact::Kind;
+use crate::artifact::{Kind, Peek, Recognition};
+use crate::canonical::reader;
 
 /// Every kind, in the order in which they are asked whether they recognise a document.
-pub static ALL: [Kind; 4] = [
+pub static ALL: [Kind; 5] = [
     Kind::of::<model_io::ModelIo>(),
     Kind::of::<rpk::Rpk>(),
     Kind::of::<trace::Trace>(),
     Kind::of::<contract::Contract>(),
+    Kind::of_directories::<pack::Pack>(),
 ];
 
 /// The kind named `name`.
@@ -25,4 +28,22 @@ pub fn named(name: &str) -> Option<Kind> {
 #[must_use]
 pub fn names() -> String {
     ALL.map(Kind::name).join(", ")
+}
+
+/// The kind that a document is meant to be of, told by its content, whether it is valid or not: the first that is sure,
+/// else the first that thinks so.
+#[must_use]
+pub fn recognise(document: &[u8]) -> Option<(Kind, Recognition)> {
+    let text = String::from_utf8_lossy(document);
+    let names = reader::member_names(&text);
+    let recognised = ALL.into_iter().filter_map(|kind| Some((kind, kind.recognises(&text, &names)?)));
+    // The first of the least: surely is less than perhaps.
+    recognised.min_by_key(|(_, recognition)| *recognition)
+}
+
+/// The kind whose artifacts are directories like one with entries of these names; `peek` gives the beginning of a file
+/// in it.
+#[must_use]
+pub fn recognise_directory(names: &[&str], peek: &mut Peek<'_>) -> Option<Kind> {
+    ALL.into_iter().find(|kind| kind.recognises_directory(names, peek))
 }

@@ -14,6 +14,8 @@ pub struct Query {
     pub kind: Option<String>,
     /// What must match.
     pub filters: Vec<Filter>,
+    /// Whether an artifact matches as well where something that it contains does: the session of a pack.
+    pub through_members: bool,
     /// Added at this time or later.
     pub since: Option<DateTime<Utc>>,
     /// Added before this time.
@@ -92,7 +94,7 @@ pub enum Match {
 /// # Errors
 /// What the database says.
 pub fn find(snapshot: &Snapshot<'_>, query: &Query) -> Result<Vec<Hit>> {
-    let mut hits: Vec<Hit> = if let Some(matches) = matching(snapshot, &query.filters)? {
+    let mut hits: Vec<Hit> = if let Some(matches) = matching(snapshot, query)? {
         let hit = |(id, matches)| Ok(Hit { artifact: snapshot.artifact_by_id(id)?, matches });
         matches.into_iter().map(hit).collect::<Result<_>>()?
     } else {
@@ -115,11 +117,16 @@ pub fn find(snapshot: &Snapshot<'_>, query: &Query) -> Result<Vec<Hit>> {
 }
 
 /// The artifacts that match all filters, and where; nothing if there are no filters.
-fn matching(snapshot: &Snapshot<'_>, filters: &[Filter]) -> Result<Option<BTreeMap<ArtifactId, Vec<Match>>>> {
+fn matching(snapshot: &Snapshot<'_>, query: &Query) -> Result<Option<BTreeMap<ArtifactId, Vec<Match>>>> {
     let mut all: Option<BTreeMap<ArtifactId, Vec<Match>>> = None;
-    for filter in filters {
+    for filter in &query.filters {
         let mut found: BTreeMap<ArtifactId, Vec<Match>> = BTreeMap::new();
         for (artifact, place) in matches_of(snapshot, filter)? {
+            if query.through_members {
+                for container in snapshot.containers_of(artifact)? {
+                    found.entry(container).or_default().push(place.clone());
+                }
+            }
             found.entry(artifact).or_default().push(place);
         }
         all = Some(match all {

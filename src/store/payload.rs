@@ -20,6 +20,8 @@ const ZSTD: i64 = 1;
 pub struct Prepared {
     pub(super) admitted: Admitted,
     pub(super) payloads: Vec<Payload>,
+    /// The artifacts that are part of it.
+    pub(super) embedded: Vec<Prepared>,
 }
 
 /// Stored bytes and how they are encoded.
@@ -35,11 +37,12 @@ thread_local! {
 }
 
 impl Prepared {
-    /// Compresses the files of `admitted`.
+    /// Compresses the files of `admitted` and of the artifacts that are part of it.
     #[must_use]
-    pub fn new(admitted: Admitted) -> Self {
+    pub fn new(mut admitted: Admitted) -> Self {
+        let embedded = admitted.take_embedded().into_iter().map(Self::new).collect();
         let payloads = admitted.members().iter().map(|member| Payload::of(member.bytes())).collect();
-        Self { admitted, payloads }
+        Self { admitted, payloads, embedded }
     }
 
     /// The artifact.

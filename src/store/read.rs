@@ -14,7 +14,11 @@ use super::rows::{
 };
 use super::write::seal;
 use super::{Result, StoreError};
+use crate::artifact::is_capture_of;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
+
+/// The relation of an artifact to those that are stored with it because they are part of it.
+const CONTAINS: &str = "contains";
 
 /// The vault at one moment.
 pub struct Snapshot<'s> {
@@ -119,8 +123,8 @@ impl<'s> Snapshot<'s> {
         if stored.is_empty() {
             return Err(damaged(PayloadDefect::NoMembers));
         }
-        let blobs = stored.iter().map(|payload| (payload.name.as_str(), payload.blob));
-        if !sealed || CaptureHash::of_members(blobs) != capture {
+        let blobs: Vec<_> = stored.iter().map(|payload| (payload.name.as_str(), payload.blob)).collect();
+        if !sealed || !is_capture_of(capture, &blobs) {
             return Err(damaged(PayloadDefect::NotItsOwn));
         }
         stored.into_iter().map(|payload| payload.restore().map_err(damaged)).collect()
@@ -243,6 +247,16 @@ impl<'s> Snapshot<'s> {
                     WHERE y.key = ?1 AND m.digest = ?2 AND r.relation IS NOT NULL AND m.artifact <> t.id
                     ORDER BY r.relation, m.artifact, m.place";
         self.rows(sql, (artifact.core.0.key(), artifact.core.0.as_bytes()), digest_edge)
+    }
+
+    /// The artifacts that contain an artifact, such as the packs of a session.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn containers_of(&self, artifact: ArtifactId) -> Result<Vec<ArtifactId>> {
+        let artifact = self.artifact_by_id(artifact)?;
+        let edges = self.digest_edges_to(&artifact)?.into_iter();
+        Ok(edges.filter(|edge| edge.relation == CONTAINS).map(|edge| edge.mention.artifact).collect())
     }
 
     /// The names by which an artifact refers to others, each with every artifact that has it. Those that nothing in the

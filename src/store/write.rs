@@ -90,6 +90,9 @@ impl<'t> Writer<'t> {
     }
 
     fn put(&mut self, prepared: &Prepared) -> rusqlite::Result<Put> {
+        for embedded in &prepared.embedded {
+            self.put(embedded)?;
+        }
         let admitted = prepared.admitted();
         let (core, capture) = (admitted.core(), admitted.capture());
         let known: Option<i64> = self

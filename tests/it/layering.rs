@@ -10,6 +10,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("canonical", &["digest", "serde_json", "serde_json_canonicalizer"]),
     ("verify", &[]),
     ("artifact", &["digest", "canonical", "verify"]),
+    ("archive", &["artifact", "zip", "tar", "flate2"]),
     ("kinds", &["artifact", "digest", "canonical", "verify", "saphyr_parser"]),
     (
         "store",
@@ -26,7 +27,7 @@ const TABLE: &[(&str, &[&str])] = &[
         ],
     ),
     ("query", &["store", "artifact", "digest"]),
-    ("source", &["artifact", "canonical", "kinds", "verify"]),
+    ("source", &["archive", "artifact", "canonical", "kinds", "verify"]),
     ("audit", &["artifact", "canonical", "digest", "kinds", "verify"]),
     ("pipeline", &[]),
     ("ingest", &["artifact", "digest", "pipeline", "source", "store", "verify"]),
@@ -83,6 +84,9 @@ const HOMED: &[&str] = &[
     "anstyle",
     "etcetera",
     "tempfile",
+    "zip",
+    "tar",
+    "flate2",
 ];
 
 fn rust_files(directory: &Path) -> Vec<PathBuf> {

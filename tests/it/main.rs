@@ -15,6 +15,7 @@ mod damage;
 mod large;
 mod layering;
 mod output;
+mod packs;
 mod properties;
 mod readme;
 mod real;

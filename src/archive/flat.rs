@@ -1,0 +1,116 @@
+//! From the paths of an archive to the entries of one directory.
+
+use std::collections::HashSet;
+
+use crate::artifact::{Entry, EntryContent};
+
+/// An entry of an archive, under the path that stands there.
+pub(super) struct RawEntry {
+    pub(super) path: String,
+    pub(super) content: EntryContent,
+}
+
+impl RawEntry {
+    /// The parts of a path that stays inside: without `.`, without a slash at the end. Nothing if it could lead
+    /// elsewhere.
+    fn parts(&self) -> Option<Vec<&str>> {
+        parts(&self.path)
+    }
+}
+
+fn parts(path: &str) -> Option<Vec<&str>> {
+    if path.starts_with('/') || path.contains(['\\', '\0']) {
+        return None;
+    }
+    let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+    (!parts.contains(&"..")).then_some(parts)
+}
+
+/// Whether a file at `path` may end up with the name of a member: at the top, or in a single directory at the top.
+pub(super) fn may_be_member(path: &str, is_member: &dyn Fn(&str) -> bool) -> bool {
+    match parts(path).as_deref() {
+        Some([name] | [_, name]) => is_member(name),
+        _ => false,
+    }
+}
+
+/// The entries of the directory that an archive stands for. A single directory at the top is left out. What is deeper
+/// down makes the directory that contains it an entry. Paths that lead elsewhere are kept as they are.
+pub(super) fn flatten(raw: Vec<RawEntry>) -> Vec<Entry> {
+    let top = common_top(&raw);
+    let mut directories = HashSet::new();
+    let mut entries = Vec::new();
+    for entry in raw {
+        let Some(parts) = entry.parts() else {
+            entries.push(Entry { name: entry.path, content: entry.content });
+            continue;
+        };
+        let inside = match (&top, parts.as_slice()) {
+            (Some(_), [_, inside @ ..]) => inside,
+            (_, parts) => parts,
+        };
+        let (name, is_directory) = match inside {
+            [] => continue,
+            [name] => ((*name).to_owned(), entry.path.ends_with('/')),
+            [name, ..] => ((*name).to_owned(), true),
+        };
+        if !is_directory {
+            entries.push(Entry { name, content: entry.content });
+        } else if directories.insert(name.clone()) {
+            entries.push(Entry { name, content: EntryContent::Other });
+        }
+    }
+    entries
+}
+
+/// The directory that contains everything whose path stays inside, if there is one.
+fn common_top(raw: &[RawEntry]) -> Option<String> {
+    let mut top: Option<String> = None;
+    let mut is_filled = false;
+    for entry in raw {
+        let parts = entry.parts();
+        let first = match parts.as_deref() {
+            None | Some([]) => continue,
+            Some([first]) if entry.path.ends_with('/') => first,
+            Some([_]) => return None,
+            Some([first, ..]) => {
+                is_filled = true;
+                first
+            }
+        };
+        if top.as_deref().is_some_and(|top| top != *first) {
+            return None;
+        }
+        top = Some((*first).to_owned());
+    }
+    top.filter(|_| is_filled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(paths: &[&str]) -> Vec<String> {
+        let raw =
+            paths.iter().map(|path| RawEntry { path: (*path).to_owned(), content: EntryContent::Stranger });
+        let shown = |entry: Entry| match entry.content {
+            EntryContent::Other => format!("{}/", entry.name),
+            _ => entry.name,
+        };
+        flatten(raw.collect()).into_iter().map(shown).collect()
+    }
+
+    #[test]
+    fn paths_become_entries() {
+        assert_eq!(names(&["./", "./a", "b"]), ["a", "b"]);
+        assert_eq!(names(&["top/", "top/a", "top/b/c", "top/b/d", "top/b/"]), ["a", "b/"]);
+        assert_eq!(names(&["top/a", "other/a"]), ["top/", "other/"]);
+        assert_eq!(names(&["top/a", "a"]), ["top/", "a"]);
+        assert_eq!(names(&["top/"]), ["top/"]);
+        assert_eq!(
+            names(&["top/a", "../b", "/c", "top/../../d", "e\\f"]),
+            ["a", "../b", "/c", "top/../../d", "e\\f"]
+        );
+        assert_eq!(names(&["a", "a"]), ["a", "a"]);
+    }
+}

@@ -1,0 +1,72 @@
+use std::io::{self, Cursor, Write};
+
+use flate2::{Compression, GzBuilder};
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, DateTime, ZipWriter};
+
+use super::Format;
+use super::read::most_bytes;
+use crate::artifact::MemberBytes;
+
+/// Readable by everybody, writable by the owner: nothing of the machine that writes is told.
+const MODE: u32 = 0o644;
+
+/// Writes an archive of `files` to `out`. The same files give the same bytes: they are written in the order of their
+/// names, and all times, owners and modes are the same. Files that compress so well that the archive would be taken for
+/// a bomb are not compressed.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(format: Format, files: &[MemberBytes<'_>], out: &mut dyn Write) -> io::Result<()> {
+    let mut files = files.to_vec();
+    files.sort_unstable_by_key(|file| file.name);
+    let size: u64 = files.iter().map(|file| file.bytes.len() as u64).sum();
+    let mut packed = pack(format, &files, Compression::default())?;
+    if format != Format::Tar && size > most_bytes(packed.len() as u64) {
+        packed = pack(format, &files, Compression::none())?;
+    }
+    out.write_all(&packed)
+}
+
+fn pack(format: Format, files: &[MemberBytes<'_>], compression: Compression) -> io::Result<Vec<u8>> {
+    match format {
+        Format::Zip => zip(files, compression),
+        Format::Tar => tar(files, Vec::new()),
+        Format::TarGz => {
+            // 255: the operating system is unknown.
+            let packer = GzBuilder::new().mtime(0).operating_system(255);
+            tar(files, packer.write(Vec::new(), compression))?.finish()
+        }
+    }
+}
+
+fn tar<W: Write>(files: &[MemberBytes<'_>], out: W) -> io::Result<W> {
+    let mut archive = tar::Builder::new(out);
+    for file in files {
+        let mut header = tar::Header::new_ustar();
+        header.set_size(file.bytes.len() as u64);
+        header.set_mode(MODE);
+        header.set_mtime(0);
+        header.set_uid(0);
+        header.set_gid(0);
+        archive.append_data(&mut header, file.name, file.bytes)?;
+    }
+    archive.into_inner()
+}
+
+fn zip(files: &[MemberBytes<'_>], compression: Compression) -> io::Result<Vec<u8>> {
+    let method = match compression.level() {
+        0 => CompressionMethod::Stored,
+        _ => CompressionMethod::Deflated,
+    };
+    let options = SimpleFileOptions::default()
+        .compression_method(method)
+        .last_modified_time(DateTime::DEFAULT)
+        .unix_permissions(MODE);
+    let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
+    for file in files {
+        archive.start_file(file.name, options)?;
+        archive.write_all(file.bytes)?;
+    }
+    Ok(archive.finish()?.into_inner())
+}

@@ -1,0 +1,294 @@
+use std::borrow::Cow;
+use std::fmt;
+use std::io::{self, Write};
+
+use super::directory::{ArtifactDirectory, Directory, EntryContent, MemberBytes, Peek, capture_hash};
+use super::{AdmitOptions, Admitted, Artifact, Draft, Member, Recognition, RunResult};
+use crate::canonical::reader::Limits;
+use crate::digest::CaptureHash;
+use crate::verify::{Findings, Report, RuleInfo, Violation};
+
+/// A kind of artifact as the rest of the program sees it.
+#[derive(Clone, Copy)]
+pub struct Kind(&'static KindTable);
+
+struct KindTable {
+    name: &'static str,
+    plural: &'static str,
+    stated_by: Option<&'static str>,
+    is_run: bool,
+    rules: fn() -> Vec<RuleInfo>,
+    form: Form,
+}
+
+/// What an artifact of the kind is made of.
+enum Form {
+    Document {
+        member: &'static str,
+        file_names: &'static [&'static str],
+        recognises: fn(&str, &[Cow<'_, str>]) -> Option<Recognition>,
+        examine: fn(&[u8], &AdmitOptions, &mut Findings) -> Option<Draft>,
+        write_core: fn(&[u8], &Limits, &mut dyn Write) -> io::Result<()>,
+        results: for<'d> fn(&'d [u8], &Limits) -> Vec<RunResult<'d>>,
+        quote: fn(&[u8], usize) -> Option<String>,
+    },
+    Directory {
+        members: &'static [&'static str],
+        unreadable: RuleInfo,
+        recognises: fn(&[&str], &mut Peek<'_>) -> bool,
+        examine: fn(&Directory, &AdmitOptions, &mut Findings) -> Option<Draft>,
+        write_core: fn(&[MemberBytes<'_>], &Limits, &mut dyn Write) -> io::Result<()>,
+        results: for<'d> fn(&[MemberBytes<'d>], &Limits) -> Vec<RunResult<'d>>,
+    },
+}
+
+impl Kind {
+    /// The handle of the kind `K`, whose artifacts are documents.
+    #[must_use]
+    pub const fn of<K: Artifact>() -> Self {
+        Self(
+            &const {
+                KindTable {
+                    name: K::NAME,
+                    plural: K::PLURAL,
+                    stated_by: K::STATED_BY,
+                    is_run: K::IS_RUN,
+                    rules: K::rules,
+                    form: Form::Document {
+                        member: K::MEMBER,
+                        file_names: K::FILE_NAMES,
+                        recognises: K::recognises,
+                        examine: K::examine,
+                        write_core: K::write_core,
+                        results: K::results,
+                        quote: K::quote,
+                    },
+                }
+            },
+        )
+    }
+
+    /// The handle of the kind `K`, whose artifacts are directories.
+    #[must_use]
+    pub const fn of_directories<K: ArtifactDirectory>() -> Self {
+        Self(
+            &const {
+                KindTable {
+                    name: K::NAME,
+                    plural: K::PLURAL,
+                    stated_by: K::STATED_BY,
+                    is_run: K::IS_RUN,
+                    rules: K::rules,
+                    form: Form::Directory {
+                        members: K::MEMBERS,
+                        unreadable: K::UNREADABLE,
+                        recognises: K::recognises,
+                        examine: K::examine,
+                        write_core: K::write_core,
+                        results: K::results,
+                    },
+                }
+            },
+        )
+    }
+
+    /// The name, such as `model_io`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.0.name
+    }
+
+    /// What people call its artifacts, such as `sessions`.
+    #[must_use]
+    pub fn plural(self) -> &'static str {
+        self.0.plural
+    }
+
+    /// The relation in which it stands to everything that states its core hash, if it has a name of its own.
+    #[must_use]
+    pub fn stated_by(self) -> Option<&'static str> {
+        self.0.stated_by
+    }
+
+    /// The rules, without those of all documents.
+    #[must_use]
+    pub fn rules(self) -> Vec<RuleInfo> {
+        (self.0.rules)()
+    }
+
+    /// Whether its artifacts are directories. Others are single documents.
+    #[must_use]
+    pub fn is_of_directories(self) -> bool {
+        matches!(self.0.form, Form::Directory { .. })
+    }
+
+    /// The names that the files of its artifacts may have.
+    #[must_use]
+    pub fn members(self) -> &'static [&'static str] {
+        match &self.0.form {
+            Form::Document { member, .. } => std::slice::from_ref(member),
+            Form::Directory { members, .. } => members,
+        }
+    }
+
+    /// Whether the format gives its documents such names.
+    #[must_use]
+    pub fn owns_file_name(self, file_name: &str) -> bool {
+        let Form::Document { file_names, .. } = &self.0.form else {
+            return false;
+        };
+        file_names.iter().any(|pattern| match pattern.strip_prefix('*') {
+            Some(ending) => file_name.len() > ending.len() && file_name.ends_with(ending),
+            None => file_name == *pattern,
+        })
+    }
+
+    /// Whether `text` is meant to be a document of this kind, valid or not. `names` are the names of its root object's
+    /// members as far as they could be read.
+    #[must_use]
+    pub fn recognises(self, text: &str, names: &[Cow<'_, str>]) -> Option<Recognition> {
+        match self.0.form {
+            Form::Document { recognises, .. } => recognises(text, names),
+            Form::Directory { .. } => None,
+        }
+    }
+
+    /// Whether a directory with entries of these names is meant to be of this kind, valid or not. `peek` gives the
+    /// beginning of a file in it.
+    #[must_use]
+    pub fn recognises_directory(self, names: &[&str], peek: &mut Peek<'_>) -> bool {
+        match self.0.form {
+            Form::Document { .. } => false,
+            Form::Directory { recognises, .. } => recognises(names, peek),
+        }
+    }
+
+    /// Parses `document`, canonicalizes it and applies every rule.
+    ///
+    /// # Errors
+    /// The report, if a rule of severity error is broken. Nothing else is an error: admission does no I/O.
+    pub fn admit(self, document: Vec<u8>, options: &AdmitOptions) -> Result<Admitted, Report> {
+        let Form::Document { member, examine, .. } = self.0.form else {
+            return Err(self.unreadable("", "this is a document, neither a directory nor an archive"));
+        };
+        let mut findings = Findings::default();
+        let draft = examine(&document, options, &mut findings);
+        self.admitted(draft, findings, || {
+            let member = Member::new(member, document);
+            (CaptureHash(member.blob().0), vec![member])
+        })
+    }
+
+    /// Applies every rule to a directory or archive that was read.
+    ///
+    /// # Errors
+    /// The report, if a rule of severity error is broken.
+    pub fn admit_directory(self, directory: Directory, options: &AdmitOptions) -> Result<Admitted, Report> {
+        let Form::Directory { members: names, examine, .. } = self.0.form else {
+            return Err(Violation::new(super::document::UNRECOGNISED, "", "this is not a document").into());
+        };
+        let mut findings = Findings::default();
+        let draft = examine(&directory, options, &mut findings);
+        self.admitted(draft, findings, || {
+            let files = directory.entries.into_iter().filter_map(|entry| match entry.content {
+                EntryContent::File(bytes) => {
+                    names.iter().find(|name| **name == entry.name).map(|name| Member::new(name, bytes))
+                }
+                EntryContent::Stranger | EntryContent::Link | EntryContent::Other => None,
+            });
+            let mut members: Vec<Member> = files.collect();
+            members.sort_unstable_by(|one, other| one.name().cmp(other.name()));
+            let capture = capture_hash(members.iter().map(|member| (member.name(), member.blob())));
+            (capture, members)
+        })
+    }
+
+    fn admitted(
+        self,
+        draft: Option<Draft>,
+        mut findings: Findings,
+        keep: impl FnOnce() -> (CaptureHash, Vec<Member>),
+    ) -> Result<Admitted, Report> {
+        if draft.as_ref().is_some_and(|draft| draft.pointer_bytes > super::mention::MAX_POINTER_BYTES) {
+            super::document::report_pointers(&mut findings);
+        }
+        let report = findings.into_report();
+        match draft {
+            Some(mut draft) if report.is_acceptable() => {
+                draft.make_sets();
+                let (capture, members) = keep();
+                Ok(Admitted { kind: self, capture, members, draft, report })
+            }
+            _ => Err(report),
+        }
+    }
+
+    /// The report of something at `path` that is not what artifacts of this kind are made of.
+    #[must_use]
+    pub fn unreadable(self, path: &str, message: &str) -> Report {
+        let rule = match self.0.form {
+            Form::Document { .. } => super::document::UNRECOGNISED,
+            Form::Directory { unreadable, .. } => unreadable,
+        };
+        Violation::new(rule, path, message).into()
+    }
+
+    /// Writes the canonical bytes whose SHA-256 is the core hash of an admitted artifact of these `members`.
+    ///
+    /// # Errors
+    /// Those of `out`; members that were not admitted are invalid data.
+    pub fn write_core(
+        self,
+        members: &[MemberBytes<'_>],
+        limits: &Limits,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        match (&self.0.form, members) {
+            (Form::Document { write_core, .. }, [only]) => write_core(only.bytes, limits, out),
+            (Form::Document { .. }, _) => Err(io::ErrorKind::InvalidData.into()),
+            (Form::Directory { write_core, .. }, members) => write_core(members, limits, out),
+        }
+    }
+}
+
+impl Kind {
+    /// Whether artifacts of this kind record runs, so that contracts can be held against them.
+    #[must_use]
+    pub fn is_run(self) -> bool {
+        self.0.is_run
+    }
+
+    /// What an admitted artifact of these `members` recorded as results, in order.
+    #[must_use]
+    pub fn results<'d>(self, members: &[MemberBytes<'d>], limits: &Limits) -> Vec<RunResult<'d>> {
+        match (&self.0.form, members) {
+            (Form::Document { results, .. }, [only]) => results(only.bytes, limits),
+            (Form::Document { .. }, _) => Vec::new(),
+            (Form::Directory { results, .. }, members) => results(members, limits),
+        }
+    }
+
+    /// What an admitted `document` says at the interaction, step or record `index`, as it is written there; nothing if the
+    /// kind has no such parts.
+    #[must_use]
+    pub fn quote(self, document: &[u8], index: usize) -> Option<String> {
+        match self.0.form {
+            Form::Document { quote, .. } => quote(document, index),
+            Form::Directory { .. } => None,
+        }
+    }
+}
+
+impl PartialEq for Kind {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for Kind {}
+
+impl fmt::Debug for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

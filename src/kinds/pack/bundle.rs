@@ -1,0 +1,200 @@
+//! The rules of `bundle.json`.
+
+use super::hash;
+use super::inner::{Inner, InnerRule, SCHEMA, info, required, sort};
+use super::js;
+use crate::canonical::Value;
+use crate::canonical::reader::excerpt;
+
+/// Applied first. If SCHEMA is broken, the rest is not looked at.
+pub(super) static SHAPE: [InnerRule; 2] = [
+    InnerRule {
+        info: info(
+            "BS1",
+            "bundle.json: schema_version is a string that is not empty.",
+            "The version says which rules a bundle claims to follow. Its text is not looked at beyond that.",
+        ),
+        check: |bundle, found| {
+            if bundle.get("schema_version").and_then(Value::as_filled_str).is_none() {
+                let is = sort(bundle.get("schema_version"));
+                found.add(format!("schema_version must be a string that is not empty, is {is}"));
+            }
+        },
+    },
+    InnerRule { info: SCHEMA, check: shape },
+];
+
+/// Applied to bundles that keep the rule SCHEMA, all of them.
+pub(super) static CONTENT: [InnerRule; 6] = [
+    InnerRule {
+        info: info(
+            "BS3",
+            "bundle.json: outputs are sorted by path.",
+            "A bundle is hashed as it is, so the same outputs must always be listed in the same order. Strings compare \
+             by UTF-16 code units; equal neighbours are allowed.",
+        ),
+        check: |bundle, found| {
+            if !is_ascending(list(bundle, "outputs"), |output| output.get("path")) {
+                found.add("outputs are not sorted by path");
+            }
+        },
+    },
+    InnerRule {
+        info: info(
+            "BS4",
+            "bundle.json: lists of constraints are sorted.",
+            "This holds for root_node.constraints, for constraints of every terminal node and for source_constraints of \
+             every output.",
+        ),
+        check: constraints,
+    },
+    InnerRule {
+        info: info(
+            "BS5",
+            "bundle.json: unresolved questions are sorted by priority, highest first, then by id.",
+            "This holds for the bundle's own list and for that of every terminal node.",
+        ),
+        check: questions,
+    },
+    InnerRule {
+        info: info(
+            "BS6",
+            "bundle.json: terminal nodes are sorted by id.",
+            "A bundle is hashed as it is, so the same nodes must always be listed in the same order.",
+        ),
+        check: |bundle, found| {
+            if !is_ascending(list(bundle, "terminal_nodes"), |node| node.get("id")) {
+                found.add("terminal_nodes are not sorted by id");
+            }
+        },
+    },
+    InnerRule {
+        info: info(
+            "BS7",
+            "bundle.json: output paths are relative and stay inside.",
+            "A path must not begin with a slash and must contain neither .. nor a backslash: whoever writes the outputs \
+             to a disk relies on it.",
+        ),
+        check: paths,
+    },
+    InnerRule {
+        info: info(
+            "BS8",
+            "bundle.json has a canonical form.",
+            "A number that overflows to infinity cannot be written canonically, so the bundle would have no hash.",
+        ),
+        check: |bundle, found| {
+            if hash::canonical_hash(bundle).is_none() {
+                found.add("a number overflows to infinity; the bundle has no canonical form");
+            }
+        },
+    },
+];
+
+/// Applies all rules of bundles.
+pub(super) fn check(bundle: &Value<'_>, found: &mut Inner<'_, '_>) {
+    if bundle.as_object().is_none() {
+        found.schema(format!("a bundle is an object, this is {}", bundle.sort()));
+        return;
+    }
+    found.apply(&SHAPE, bundle);
+    if !found.breaks(SCHEMA.id) {
+        found.apply(&CONTENT, bundle);
+    }
+}
+
+fn shape(bundle: &Value<'_>, found: &mut Inner<'_, '_>) {
+    let names = [
+        "id",
+        "schema_version",
+        "kernel_version",
+        "status",
+        "root_node",
+        "terminal_nodes",
+        "outputs",
+        "unresolved_questions",
+        "stats",
+    ];
+    required(bundle, &names, found);
+    for name in ["outputs", "terminal_nodes"] {
+        for (index, _) in list(bundle, name).iter().enumerate().filter(|(_, element)| element.is_null()) {
+            found.schema(format!("{name}[{index}] must be an object, is null"));
+        }
+    }
+    for (index, output) in list(bundle, "outputs").iter().enumerate().filter(|(_, output)| !output.is_null())
+    {
+        if output.get("path").and_then(Value::as_str).is_none() {
+            let is = sort(output.get("path"));
+            found.schema(format!("outputs[{index}].path must be a string, is {is}"));
+        }
+    }
+    for (place, questions) in question_lists(bundle) {
+        // A list of one is never compared with anything.
+        if questions.len() > 1 && questions.iter().any(Value::is_null) {
+            found.schema(format!("{place} must contain objects, contains null"));
+        }
+    }
+}
+
+/// The elements of the member `name`; none if it is no array.
+fn list<'v>(value: &'v Value<'v>, name: &str) -> &'v [Value<'v>] {
+    value.get(name).and_then(Value::as_array).unwrap_or_default()
+}
+
+fn is_ascending<'v>(elements: &'v [Value<'v>], key: impl Fn(&'v Value<'v>) -> Option<&'v Value<'v>>) -> bool {
+    elements.iter().zip(elements.iter().skip(1)).all(|(one, next)| !js::is_greater(key(one), key(next)))
+}
+
+fn constraints(bundle: &Value<'_>, found: &mut Inner<'_, '_>) {
+    let mut check = |place: String, constraints: &Value<'_>| {
+        if !is_ascending(constraints.as_array().unwrap_or_default(), Some) {
+            found.add(format!("{place} are not sorted"));
+        }
+    };
+    if let Some(constraints) = bundle.get("root_node").and_then(|node| node.get("constraints")) {
+        check("root_node.constraints".to_owned(), constraints);
+    }
+    for (list_name, name) in [("terminal_nodes", "constraints"), ("outputs", "source_constraints")] {
+        for (index, element) in list(bundle, list_name).iter().enumerate() {
+            if let Some(constraints) = element.get(name) {
+                check(format!("{list_name}[{index}].{name}"), constraints);
+            }
+        }
+    }
+}
+
+/// The lists of unresolved questions, with their places.
+fn question_lists<'v>(bundle: &'v Value<'v>) -> Vec<(String, &'v [Value<'v>])> {
+    let of_bundle = ("unresolved_questions".to_owned(), list(bundle, "unresolved_questions"));
+    let of_nodes = list(bundle, "terminal_nodes").iter().enumerate().map(|(index, node)| {
+        (format!("terminal_nodes[{index}].unresolved_questions"), list(node, "unresolved_questions"))
+    });
+    std::iter::once(of_bundle).chain(of_nodes).filter(|(_, questions)| !questions.is_empty()).collect()
+}
+
+fn questions(bundle: &Value<'_>, found: &mut Inner<'_, '_>) {
+    for (place, questions) in question_lists(bundle) {
+        let in_order = questions.iter().zip(questions.iter().skip(1)).all(|(one, next)| {
+            let (priority, next_priority) = (one.get("priority"), next.get("priority"));
+            let ties = js::is_same(priority, next_priority);
+            let is_wrong = js::is_greater(next_priority, priority)
+                || ties && js::is_greater(one.get("id"), next.get("id"));
+            !is_wrong
+        });
+        if !in_order {
+            found.add(format!("{place} are not sorted by priority, highest first, then by id"));
+        }
+    }
+}
+
+fn paths(bundle: &Value<'_>, found: &mut Inner<'_, '_>) {
+    for (index, output) in list(bundle, "outputs").iter().enumerate() {
+        let path = output.get("path").and_then(Value::as_str).unwrap_or_default();
+        if path.starts_with('/') || path.contains("..") || path.contains('\\') {
+            let path = excerpt(path);
+            found.add(format!(
+                "outputs[{index}].path {path} begins with a slash, or contains \"..\" or a backslash"
+            ));
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! PK9: the lines of `ledger.jsonl`.
+
+use super::js;
+use crate::artifact::document;
+use crate::canonical::Value;
+use crate::canonical::reader::{self, Limits, ReadError};
+use crate::verify::Finder;
+
+/// The name of the ledger in a pack.
+pub(super) const NAME: &str = "ledger.jsonl";
+
+const FIELDS: [&str; 7] =
+    ["run_id", "timestamp", "intent_sha256", "result_kind", "accepted", "mode", "policy"];
+
+/// The lines that are entries, numbered from 1, each read. Lines of white space are none.
+pub(super) fn entries<'t>(
+    text: &'t str,
+    limits: &'t Limits,
+) -> impl Iterator<Item = (usize, Result<Value<'t>, ReadError>)> {
+    let lines = text.split('\n').enumerate().filter(|(_, line)| !js::trim(line).is_empty());
+    lines.map(|(index, line)| (index + 1, reader::read(line.as_bytes(), limits)))
+}
+
+pub(super) fn check(bytes: &[u8], limits: &Limits, found: &mut Finder<'_>) {
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => {
+            let offset = error.valid_up_to();
+            found.add(NAME, format!("not UTF-8 at byte {offset} (rule DOC1)"));
+            return;
+        }
+    };
+    for (number, entry) in entries(text, limits) {
+        match entry {
+            Err(ReadError { defect, column, message, .. }) => {
+                let rule = document::rule_of(defect).id;
+                found.add(NAME, format!("line {number}: not JSON: column {column}: {message} (rule {rule})"));
+            }
+            Ok(entry @ (Value::Object(_) | Value::Array(_))) => {
+                for name in FIELDS.into_iter().filter(|name| entry.get(name).is_none()) {
+                    found.add(NAME, format!("line {number}: the required member {name} is missing"));
+                }
+            }
+            Ok(other) => {
+                found.add(NAME, format!("line {number}: an entry is an object, this is {}", other.sort()));
+            }
+        }
+    }
+}

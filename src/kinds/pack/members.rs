@@ -1,0 +1,166 @@
+//! The files of a pack, read.
+
+use std::collections::BTreeMap;
+
+use super::{hash, ledger};
+use crate::artifact::{AdmitOptions, Admitted, Directory, EntryContent, document};
+use crate::canonical::reader::{self, Limits, ReadError};
+use crate::canonical::{Value, pointer};
+use crate::digest::Digest;
+use crate::kinds;
+use crate::verify::Report;
+
+/// The names that the files of a pack may have.
+pub(super) const NAMES: [&str; 9] = [
+    "run.json",
+    "bundle.json",
+    "patch.json",
+    "evidence.json",
+    ledger::NAME,
+    "policy.json",
+    SESSION,
+    "runner.json",
+    "meta.json",
+];
+
+/// The name of the recorded session in a pack.
+pub(super) const SESSION: &str = "model_io.json";
+
+/// Documents that are not read as plain JSON.
+const OTHERWISE_READ: [&str; 2] = [ledger::NAME, SESSION];
+
+/// Documents that have a rule of their own for numbers that overflow.
+const WITH_OVERFLOW_RULE: [&str; 2] = ["bundle.json", "runner.json"];
+
+/// What a pack consists of.
+pub(super) struct Members<'d> {
+    pub(super) directory: &'d Directory,
+    pub(super) limits: &'d Limits,
+    json: BTreeMap<&'static str, Result<Value<'d>, ReadError>>,
+    /// The session, admitted as the artifact of its own that it is.
+    pub(super) session: Option<Result<Admitted, Report>>,
+}
+
+impl<'d> Members<'d> {
+    pub(super) fn of(directory: &'d Directory, options: &'d AdmitOptions) -> Self {
+        let mut json = BTreeMap::new();
+        let mut limits = options.limits;
+        for name in NAMES.into_iter().filter(|name| !OTHERWISE_READ.contains(name)) {
+            if let Some(bytes) = file(directory, name) {
+                let read = if WITH_OVERFLOW_RULE.contains(&name) {
+                    reader::read_keeping_overflow(bytes, &limits)
+                } else {
+                    reader::read(bytes, &limits)
+                };
+                // All of them are in memory at once, so they share what one document may have.
+                limits.values = limits.values.saturating_sub(read.as_ref().map_or(0, count));
+                json.insert(name, read);
+            }
+        }
+        let kind = kinds::named("model_io");
+        let session =
+            file(directory, SESSION).zip(kind).map(|(bytes, kind)| kind.admit(bytes.to_vec(), options));
+        Self { directory, limits: &options.limits, json, session }
+    }
+
+    /// The bytes of a member that is a regular file.
+    pub(super) fn file(&self, name: &str) -> Option<&'d [u8]> {
+        file(self.directory, name)
+    }
+
+    /// Whether something that cannot be opened bears the name of a member.
+    pub(super) fn is_unopenable(&self, name: &str) -> bool {
+        matches!(self.directory.entry(name), Some(entry) if matches!(entry.content, EntryContent::Other))
+    }
+
+    /// A member, or why it cannot be read. Nothing if it is not there.
+    pub(super) fn json(&self, name: &str) -> Option<Result<&Value<'d>, &ReadError>> {
+        self.json.get(name).map(Result::as_ref)
+    }
+
+    /// A member that is there and can be read.
+    pub(super) fn value(&self, name: &str) -> Option<&Value<'d>> {
+        self.json(name).and_then(Result::ok)
+    }
+
+    /// All members that can be read, by name.
+    pub(super) fn values(&self) -> impl Iterator<Item = (&'static str, &Value<'d>)> {
+        self.json.iter().filter_map(|(name, value)| Some((*name, value.as_ref().ok()?)))
+    }
+
+    /// The digests of all members that have one and take part in the core hash, by name.
+    pub(super) fn digests(&self) -> BTreeMap<&'static str, Digest> {
+        let hashed = self.values().filter(|(name, _)| *name != "meta.json");
+        let of_json = hashed.filter_map(|(name, value)| {
+            let digest = match name {
+                "runner.json" => hash::canonical_hash(&hash::RunnerCore(value)),
+                _ => hash::canonical_hash(value),
+            };
+            Some((name, digest?))
+        });
+        let ledger = self.file(ledger::NAME).map(|bytes| (ledger::NAME, Digest::of(bytes)));
+        let session = self.session.as_ref().and_then(|session| session.as_ref().ok());
+        of_json.chain(ledger).chain(session.map(|session| (SESSION, session.core().0))).collect()
+    }
+}
+
+fn file<'d>(directory: &'d Directory, name: &str) -> Option<&'d [u8]> {
+    directory.entry(name)?.bytes()
+}
+
+/// How many values there are in a value, itself included.
+fn count(value: &Value<'_>) -> usize {
+    1 + match value {
+        Value::Array(elements) => elements.iter().map(count).sum(),
+        Value::Object(object) => object.iter().map(|(_, member)| count(member)).sum::<usize>(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+    }
+}
+
+/// Why a member is not JSON, for messages.
+pub(super) fn not_json(error: &ReadError) -> String {
+    format!("not JSON: {error} (rule {})", document::rule_of(error.defect).id)
+}
+
+/// Integers that doubles do not carry exactly: how many, and the place of the first.
+pub(super) fn large_integers(value: &Value<'_>) -> Option<(usize, String)> {
+    let mut search = LargeIntegers::default();
+    search.visit(value, &mut String::new());
+    search.first.map(|first| (search.count, first))
+}
+
+#[derive(Default)]
+struct LargeIntegers {
+    count: usize,
+    first: Option<String>,
+}
+
+impl LargeIntegers {
+    fn visit(&mut self, value: &Value<'_>, at: &mut String) {
+        let length = at.len();
+        match value {
+            Value::Number(number) if number.is_integer() => {
+                let is_exact = number.as_i64().is_some_and(|integer| integer.unsigned_abs() <= 1 << 53);
+                if !is_exact {
+                    self.count += 1;
+                    self.first.get_or_insert_with(|| at.clone());
+                }
+            }
+            Value::Array(elements) => {
+                for (index, element) in elements.iter().enumerate() {
+                    pointer::push_index(at, index);
+                    self.visit(element, at);
+                    at.truncate(length);
+                }
+            }
+            Value::Object(object) => {
+                for (name, member) in object.iter() {
+                    pointer::push(at, name);
+                    self.visit(member, at);
+                    at.truncate(length);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+}

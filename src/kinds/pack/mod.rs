@@ -1,0 +1,78 @@
+//! `pack`: run export packs, directories of up to nine files. Rules: the pack specification, section 8, and those of the
+//! files in a pack; `docs/formats.md`, "pack".
+
+mod bundle;
+mod checks;
+mod hash;
+mod index;
+mod inner;
+mod js;
+mod ledger;
+mod members;
+mod patch;
+mod path;
+mod recognise;
+mod rules;
+mod runner;
+
+use std::io::{self, Write};
+
+use crate::artifact::{
+    AdmitOptions, ArtifactDirectory, Directory, Draft, Entry, EntryContent, MemberBytes, Peek, RunResult,
+};
+use crate::canonical::reader::{self, Limits};
+use crate::canonical::rfc8785;
+use crate::verify::{Findings, RuleInfo, apply};
+
+use members::Members;
+
+/// The kind `pack`.
+pub struct Pack;
+
+impl ArtifactDirectory for Pack {
+    const NAME: &'static str = "pack";
+    const PLURAL: &'static str = "packs";
+    const MEMBERS: &'static [&'static str] = &members::NAMES;
+    const UNREADABLE: RuleInfo = rules::IO;
+    const IS_RUN: bool = true;
+
+    fn rules() -> Vec<RuleInfo> {
+        rules::all()
+    }
+
+    fn recognises(names: &[&str], peek: &mut Peek<'_>) -> bool {
+        recognise::is_pack(names, peek)
+    }
+
+    fn examine(directory: &Directory, options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
+        let members = Members::of(directory, options);
+        apply(&rules::RULES, findings, |check, found| check(&members, found));
+        if findings.has_errors() {
+            return None;
+        }
+        Some(index::describe(members))
+    }
+
+    fn write_core(members: &[MemberBytes<'_>], limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
+        let entries = members.iter().map(|member| Entry {
+            name: member.name.to_owned(),
+            content: EntryContent::File(member.bytes.to_vec()),
+        });
+        let directory = Directory { given: None, entries: entries.collect() };
+        let options = AdmitOptions { limits: *limits, ..AdmitOptions::default() };
+        Ok(rfc8785::write(&Members::of(&directory, &options).digests(), &mut io::BufWriter::new(out))?)
+    }
+
+    /// What the run, its runner and its evidence say, in this order: the evidence decides.
+    fn results<'d>(members: &[MemberBytes<'d>], limits: &Limits) -> Vec<RunResult<'d>> {
+        let results = ["run.json", "runner.json", "evidence.json"].into_iter().filter_map(|name| {
+            let member = members.iter().find(|member| member.name == name)?;
+            let value = reader::read_keeping_overflow(member.bytes, limits).ok()?;
+            Some(RunResult { place: name.to_owned(), value })
+        });
+        results.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

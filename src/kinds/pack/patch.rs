@@ -1,0 +1,248 @@
+//! The rules of `patch.json`.
+
+use std::collections::HashSet;
+
+use super::inner::{Inner, InnerRule, SCHEMA, info, required, sort};
+use super::js;
+use crate::canonical::reader::excerpt;
+use crate::canonical::{Number, Value};
+
+/// The most bytes of content in a patch: 50 MiB.
+const MAX_TOTAL_BYTES: f64 = 52_428_800.0;
+
+/// Applied first. If SCHEMA is broken, the rest is not looked at.
+pub(super) static SHAPE: [InnerRule; 2] = [
+    InnerRule {
+        info: info(
+            "PS1",
+            "patch.json: patch_schema_version is a string that is not empty.",
+            "The version says which rules a patch claims to follow. Its text is not looked at beyond that.",
+        ),
+        check: |patch, found| {
+            if patch.get("patch_schema_version").and_then(Value::as_filled_str).is_none() {
+                let is = sort(patch.get("patch_schema_version"));
+                found.add(format!("patch_schema_version must be a string that is not empty, is {is}"));
+            }
+        },
+    },
+    InnerRule { info: SCHEMA, check: shape },
+];
+
+/// Applied to patches that keep the rule SCHEMA, all of them.
+pub(super) static CONTENT: [InnerRule; 8] = [
+    InnerRule {
+        info: info(
+            "PS2",
+            "patch.json: op is create, modify or delete.",
+            "Whoever applies a patch knows these three operations; others have no meaning.",
+        ),
+        check: |patch, found| {
+            each(patch, |index, operation| {
+                if !matches!(text(operation, "op"), Some("create" | "modify" | "delete")) {
+                    let op =
+                        text(operation, "op").map_or_else(|| sort(operation.get("op")).to_owned(), excerpt);
+                    found.add(format!("operations[{index}].op is {op}, not create, modify or delete"));
+                }
+            });
+        },
+    },
+    InnerRule {
+        info: info(
+            "PS3",
+            "patch.json: paths are relative.",
+            "A path must begin neither with a slash nor with a drive letter and a colon.",
+        ),
+        check: |patch, found| {
+            each(patch, |index, operation| {
+                let path = path_of(operation);
+                if is_absolute(path) {
+                    found.add(format!("operations[{index}].path {} is absolute", excerpt(path)));
+                }
+            });
+        },
+    },
+    InnerRule {
+        info: info(
+            "PS4",
+            "patch.json: paths are plain and stay inside.",
+            "Up to three violations for one path: it contains .. or a backslash; it has a control character other than \
+             tab and line feed, or white space at an end; it begins with ./, contains //, ends with a slash, is a single \
+             dot or is empty.",
+        ),
+        check: |patch, found| each(patch, |index, operation| plain_path(index, path_of(operation), found)),
+    },
+    InnerRule {
+        info: info(
+            "PS5",
+            "patch.json: no two operations have the same path.",
+            "What a patch does must not depend on the order in which somebody applies it.",
+        ),
+        check: |patch, found| {
+            let mut seen = HashSet::new();
+            each(patch, |index, operation| {
+                let path = path_of(operation);
+                if !seen.insert(path) {
+                    found.add(format!("operations[{index}].path {} has an operation already", excerpt(path)));
+                }
+            });
+        },
+    },
+    InnerRule {
+        info: info(
+            "PS6",
+            "patch.json: create and modify have content, delete has none; content has no NUL.",
+            "Content is text. Unpaired surrogates, which are no text, keep a patch from being read at all.",
+        ),
+        check: |patch, found| each(patch, |index, operation| content(index, operation, found)),
+    },
+    InnerRule {
+        info: info(
+            "PS7",
+            "patch.json: total_bytes is the sum of the contents' UTF-8 bytes, at most 52,428,800.",
+            "A patch that is not as large as it says was cut off or edited.",
+        ),
+        check: total_bytes,
+    },
+    InnerRule {
+        info: info(
+            "PS8",
+            "patch.json: operations are sorted by order, then by path.",
+            "It is the order in which they are applied. An absent or null order counts as 0.",
+        ),
+        check: order,
+    },
+    InnerRule {
+        info: info(
+            "PS9",
+            "patch.json: no operation makes a symbolic link.",
+            "A link can lead out of the directory that a patch is for. Reported beside PS2.",
+        ),
+        check: |patch, found| {
+            each(patch, |index, operation| {
+                if text(operation, "op") == Some("symlink") {
+                    found.add(format!("operations[{index}] makes a symbolic link"));
+                }
+            });
+        },
+    },
+];
+
+/// Applies all rules of patches.
+pub(super) fn check(patch: &Value<'_>, found: &mut Inner<'_, '_>) {
+    if patch.as_object().is_none() {
+        found.schema(format!("a patch is an object, this is {}", patch.sort()));
+        return;
+    }
+    found.apply(&SHAPE, patch);
+    if !found.breaks(SCHEMA.id) {
+        found.apply(&CONTENT, patch);
+    }
+}
+
+fn shape(patch: &Value<'_>, found: &mut Inner<'_, '_>) {
+    let names =
+        ["patch_schema_version", "source_proposal_id", "source_proposal_hash", "operations", "total_bytes"];
+    required(patch, &names, found);
+    if let Some(operations) = patch.get("operations").filter(|operations| operations.as_array().is_none()) {
+        found.schema(format!("operations must be an array, is {}", operations.sort()));
+    }
+    each(patch, |index, operation| {
+        if operation.get("path").and_then(Value::as_str).is_none() {
+            let is = sort(operation.get("path"));
+            found.schema(format!("operations[{index}].path must be a string, is {is}"));
+        }
+        if let Some(content) = operation.get("content").filter(|content| content.as_str().is_none()) {
+            found.schema(format!("operations[{index}].content must be a string, is {}", content.sort()));
+        }
+    });
+}
+
+fn operations<'v>(patch: &'v Value<'v>) -> &'v [Value<'v>] {
+    patch.get("operations").and_then(Value::as_array).unwrap_or_default()
+}
+
+fn each<'v>(patch: &'v Value<'v>, visit: impl FnMut(usize, &'v Value<'v>)) {
+    let mut visit = visit;
+    for (index, operation) in operations(patch).iter().enumerate() {
+        visit(index, operation);
+    }
+}
+
+fn text<'v>(operation: &'v Value<'v>, name: &str) -> Option<&'v str> {
+    operation.get(name).and_then(Value::as_str)
+}
+
+fn path_of<'v>(operation: &'v Value<'v>) -> &'v str {
+    text(operation, "path").unwrap_or_default()
+}
+
+/// Whether a path begins at a root: with a slash, or with a drive letter and a colon.
+pub(super) fn is_absolute(path: &str) -> bool {
+    path.starts_with('/') || matches!(path.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic())
+}
+
+fn plain_path(index: usize, path: &str, found: &mut Inner<'_, '_>) {
+    let shown = excerpt(path);
+    if path.contains("..") || path.contains('\\') {
+        found.add(format!("operations[{index}].path {shown} contains \"..\" or a backslash"));
+    }
+    let is_control = |character: char| character < ' ' && !matches!(character, '\t' | '\n');
+    if path.contains(is_control) || js::trim(path) != path {
+        found.add(format!(
+            "operations[{index}].path {shown} has a control character, or white space at an end"
+        ));
+    }
+    let odd = path.starts_with("./") || path.contains("//") || path.ends_with('/');
+    if odd || path == "." || path.is_empty() {
+        found.add(format!("operations[{index}].path {shown} is not in its plain form"));
+    }
+}
+
+fn content(index: usize, operation: &Value<'_>, found: &mut Inner<'_, '_>) {
+    let content = text(operation, "content");
+    if content.is_some_and(|content| content.contains('\0')) {
+        found.add(format!("operations[{index}].content has a NUL character"));
+    }
+    match (text(operation, "op"), content) {
+        (Some("delete"), Some(_)) => found.add(format!("operations[{index}] deletes and has content")),
+        (Some(op @ ("create" | "modify")), None) => {
+            found.add(format!("operations[{index}] is a {op} without content"));
+        }
+        _ => {}
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "sizes are compared as the format's numbers; they are far below 2^53"
+)]
+fn total_bytes(patch: &Value<'_>, found: &mut Inner<'_, '_>) {
+    let Some(stated) = patch.get("total_bytes").and_then(Value::as_number).map(Number::as_f64) else {
+        found.add(format!("total_bytes must be a number, is {}", sort(patch.get("total_bytes"))));
+        return;
+    };
+    if stated > MAX_TOTAL_BYTES {
+        found.add(format!("total_bytes is more than {MAX_TOTAL_BYTES}"));
+    }
+    let sum: usize =
+        operations(patch).iter().filter_map(|operation| text(operation, "content")).map(str::len).sum();
+    #[expect(clippy::float_cmp, reason = "both are whole numbers, or one is wrong")]
+    if stated != sum as f64 {
+        found.add(format!("total_bytes is not {sum}, the bytes of all contents"));
+    }
+}
+
+fn order(patch: &Value<'_>, found: &mut Inner<'_, '_>) {
+    let zero = Value::Number(Number::from_literal("0"));
+    let operations = operations(patch);
+    for (index, (one, next)) in operations.iter().zip(operations.iter().skip(1)).enumerate() {
+        let of = |operation| Value::get(operation, "order").filter(|order| !order.is_null()).unwrap_or(&zero);
+        let (first, second) = (of(one), of(next));
+        let ties = js::is_same(Some(first), Some(second));
+        let path_is_smaller = js::text_order(path_of(next), path_of(one)).is_lt();
+        if js::is_greater(Some(first), Some(second)) || ties && path_is_smaller {
+            let index = index + 1;
+            found.add(format!("operations[{index}] belongs before the one in front of it"));
+        }
+    }
+}

@@ -1,0 +1,207 @@
+use std::collections::BTreeMap;
+
+use super::inner::{InnerRule, SCHEMA, info};
+use super::members::{self, Members};
+use super::{bundle, checks, ledger, patch, runner};
+use crate::artifact::EntryContent;
+use crate::verify::{Finder, Rule, RuleInfo, Severity};
+
+/// What is no directory breaks this, and nothing else is looked at.
+pub(super) const IO: RuleInfo = info(
+    "IO",
+    "A pack is a directory, or an archive of one, that can be read.",
+    "A path that does not exist, a file that is no archive and a link to a directory are no packs: name the directory \
+     itself.",
+);
+
+const fn warning(id: &'static str, summary: &'static str, why: &'static str) -> RuleInfo {
+    RuleInfo { severity: Severity::Warning, ..info(id, summary, why) }
+}
+
+type Check = fn(&Members<'_>, &mut Finder<'_>);
+
+/// All rules of packs, applied in this order.
+pub(super) static RULES: [Rule<Check>; 15] = [
+    Rule {
+        info: info(
+            "PK1",
+            "run.json is there, and bundle.json unless the run was refused.",
+            "Without them there is no run to look at. bundle.json may be absent only if run.json can be read and its \
+             kernel_result_kind is REFUSE. What is no regular file does not count.",
+        ),
+        check: checks::required_files,
+    },
+    Rule {
+        info: info(
+            "PK2",
+            "A pack contains only files of the nine names.",
+            "run.json, bundle.json, patch.json, evidence.json, ledger.jsonl, policy.json, model_io.json, runner.json and \
+             meta.json, spelled exactly so. Anything else has no meaning in a pack, and might hide something.",
+        ),
+        check: checks::known_names,
+    },
+    Rule {
+        info: info(
+            "PK3",
+            "run.json has the members of a run.",
+            "The ten required ones may have any value, null included. If kernel_result_kind is there, it is BUNDLE, \
+             CLARIFY or REFUSE.",
+        ),
+        check: checks::run,
+    },
+    Rule {
+        info: info(
+            "PK4",
+            "bundle.json keeps the rules of bundles.",
+            "One violation for each broken rule of bundles, whose id is in the message: BS1 to BS8 and SCHEMA.",
+        ),
+        check: |members, found| checks::inner(members, "bundle.json", found, bundle::check),
+    },
+    Rule {
+        info: info(
+            "PK5",
+            "run.json's bundle.sha256 is the hash of bundle.json.",
+            "It ties the run to its result: with another bundle the pack would tell of another run. The hash is that of \
+             the canonical form and a line feed. A run that names no bundle is not compared.",
+        ),
+        check: checks::bundle_hash,
+    },
+    Rule {
+        info: info(
+            "PK6",
+            "A pack contains no symbolic links.",
+            "A link can point to anything on the machine of whoever follows it. runvault never does.",
+        ),
+        check: |members, found| {
+            for entry in &members.directory.entries {
+                if matches!(entry.content, EntryContent::Link) {
+                    found.add(&entry.name, "is a link; it was not followed");
+                }
+            }
+        },
+    },
+    Rule {
+        info: info(
+            "PK7",
+            "Names do not lead anywhere else.",
+            "The name of an entry contains no slash, backslash or NUL. A directory that is named must be named plainly: \
+             without .., without superfluous dots and slashes. In an archive, absolute names and names that climb out \
+             are refused; nothing is ever written by such a name.",
+        ),
+        check: checks::plain_names,
+    },
+    Rule {
+        info: info(
+            "PK8",
+            "Optional members keep their own rules.",
+            "For patch.json, model_io.json and runner.json the id of the broken rule is in the message. evidence.json has \
+             five required members. policy.json is the same as run.json's policy. meta.json is any JSON.",
+        ),
+        check: checks::optional_members,
+    },
+    Rule {
+        info: info(
+            "PK9",
+            "Every line of ledger.jsonl is an entry.",
+            "An entry is JSON and has seven required members. Lines of white space, a missing last line feed and \
+             carriage returns are allowed; an empty file is, too.",
+        ),
+        check: |members, found| {
+            if let Some(bytes) = members.file(ledger::NAME) {
+                ledger::check(bytes, members.limits, found);
+            } else if members.is_unopenable(ledger::NAME) {
+                found.add(ledger::NAME, "is no file and cannot be read");
+            }
+        },
+    },
+    Rule {
+        info: info(
+            "PK10",
+            "Violations are sorted by rule id, path and message.",
+            "Two verifications of one pack print the same report. runvault sorts every report, so this cannot be broken \
+             by a pack.",
+        ),
+        check: |_, _| {},
+    },
+    Rule {
+        info: info(
+            "PK11",
+            "meta.json takes no part in anything.",
+            "It must be JSON and is not looked at beyond that. runvault leaves it out of the core hash, so this cannot be \
+             broken by a pack.",
+        ),
+        check: |_, _| {},
+    },
+    Rule {
+        info: info(
+            "PK12",
+            "Everything in a pack is a regular file.",
+            "Directories, devices and pipes are refused. None is ever opened: reading a pipe could wait forever.",
+        ),
+        check: |members, found| {
+            for entry in &members.directory.entries {
+                if matches!(entry.content, EntryContent::Other) {
+                    found.add(&entry.name, "is a directory, device or pipe, not a regular file");
+                }
+            }
+        },
+    },
+    Rule {
+        info: warning(
+            "PK13",
+            "Integers are at most 2^53.",
+            "Members are hashed as RFC 8785 says, whose numbers are doubles. A larger integer is hashed as the nearest \
+             double, so another integer near it would give the same hash. Write such numbers as strings.",
+        ),
+        check: |members, found| {
+            for (name, value) in members.values().filter(|(name, _)| *name != "meta.json") {
+                if let Some((count, first)) = members::large_integers(value) {
+                    let more = if count > 1 { format!(", and {} more", count - 1) } else { String::new() };
+                    found.add(
+                        name,
+                        format!("{first} is an integer beyond 2^53{more}; it is hashed as a double"),
+                    );
+                }
+            }
+        },
+    },
+    Rule {
+        info: warning(
+            "PK14",
+            "run.json's model_io_hash is the ModelIOHash of model_io.json.",
+            "The format's own verifier does not compare them, so a difference does not refuse the pack. It means that \
+             the run states another recording than the one beside it.",
+        ),
+        check: checks::session_hash,
+    },
+    Rule {
+        info: info(
+            "PK15",
+            "No two entries have the same name.",
+            "Only archives can have two. Programs disagree on which of them counts.",
+        ),
+        check: |members, found| {
+            let mut seen = BTreeMap::<&str, usize>::new();
+            for entry in &members.directory.entries {
+                *seen.entry(&entry.name).or_default() += 1;
+            }
+            for (name, count) in seen.into_iter().filter(|(_, count)| *count > 1) {
+                found.add(name, format!("there are {count} entries of this name"));
+            }
+        },
+    },
+];
+
+/// Every rule, those of members last. SCHEMA is listed once.
+pub(super) fn all() -> Vec<RuleInfo> {
+    let tables: [&[InnerRule]; 6] = [
+        &bundle::SHAPE,
+        &bundle::CONTENT,
+        &patch::SHAPE,
+        &patch::CONTENT,
+        &runner::RULES,
+        &runner::CANONICAL,
+    ];
+    let inner = tables.into_iter().flatten().map(|rule| rule.info).filter(|rule| rule.id != SCHEMA.id);
+    RULES.iter().map(|rule| rule.info).chain([IO]).chain(inner).chain([SCHEMA]).collect()
+}

@@ -1,0 +1,100 @@
+use std::collections::VecDeque;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use super::{Input, Item, SourceError, directory};
+use crate::artifact::Kind;
+
+/// Walks through inputs: everything in a directory in the order of names, links not followed.
+#[derive(Debug)]
+pub struct Inputs {
+    waiting: VecDeque<Waiting>,
+    kind: Option<Kind>,
+}
+
+#[derive(Debug)]
+enum Waiting {
+    Input(Input),
+    Entry(PathBuf, fs::FileType),
+}
+
+impl Inputs {
+    /// All of `inputs`, in their order.
+    #[must_use]
+    pub fn new(inputs: Vec<Input>) -> Self {
+        Self { waiting: inputs.into_iter().map(Waiting::Input).collect(), kind: None }
+    }
+
+    /// The same for those who ask for artifacts of one kind. If it is one of directories, every directory that is named
+    /// is taken for one; if it is one of documents, all directories are entered.
+    #[must_use]
+    pub fn of_kind(self, kind: Option<Kind>) -> Self {
+        Self { kind, ..self }
+    }
+
+    fn named(&mut self, path: PathBuf) -> Result<Option<Item>, SourceError> {
+        // Unlike in directories, a link that is named is meant.
+        let metadata = fs::metadata(&path);
+        if let Some(kind) = self.kind.filter(|kind| kind.is_of_directories())
+            && !metadata.as_ref().is_ok_and(fs::Metadata::is_file)
+        {
+            return Ok(Some(Item::Directory { path, kind, named: true }));
+        }
+        let metadata = metadata.map_err(SourceError::at(&path))?;
+        if metadata.is_dir() {
+            self.enter(path, true)
+        } else if metadata.is_file() {
+            Ok(Some(Item::Named(path)))
+        } else {
+            let reason = "is neither a file nor a directory; to read from a pipe, use - and redirect it";
+            Err(SourceError { path, source: io::Error::new(io::ErrorKind::InvalidInput, reason) })
+        }
+    }
+
+    fn found(&mut self, path: PathBuf, file_type: fs::FileType) -> Result<Option<Item>, SourceError> {
+        if file_type.is_dir() {
+            self.enter(path, false)
+        } else if file_type.is_file() {
+            Ok(Some(Item::Found(path)))
+        } else {
+            Ok(Some(Item::NotAFile(path)))
+        }
+    }
+
+    /// Gives a directory that is one artifact; of others, the entries are next.
+    fn enter(&mut self, path: PathBuf, named: bool) -> Result<Option<Item>, SourceError> {
+        let entries: io::Result<Vec<_>> = fs::read_dir(&path).and_then(Iterator::collect);
+        let mut entries: Vec<fs::DirEntry> = entries.map_err(SourceError::at(&path))?;
+        if self.kind.is_none_or(Kind::is_of_directories)
+            && let Some(kind) = directory::recognise(&entries)
+        {
+            return Ok(Some(Item::Directory { path, kind, named }));
+        }
+        entries.sort_by_key(fs::DirEntry::file_name);
+        // Entries of a directory hold it open; paths do not.
+        for entry in entries.into_iter().rev() {
+            let path = entry.path();
+            let file_type = entry.file_type().map_err(SourceError::at(&path))?;
+            self.waiting.push_front(Waiting::Entry(path, file_type));
+        }
+        Ok(None)
+    }
+}
+
+impl Iterator for Inputs {
+    type Item = Result<Item, SourceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let item = match self.waiting.pop_front()? {
+                Waiting::Input(Input::Document { name, bytes }) => Ok(Some(Item::Document { name, bytes })),
+                Waiting::Input(Input::Path(path)) => self.named(path),
+                Waiting::Entry(path, file_type) => self.found(path, file_type),
+            };
+            if let Some(item) = item.transpose() {
+                return Some(item);
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Archives that are one artifact.
+
+use std::io::{Read, Seek};
+
+use super::{ExamineOptions, Rejection, Verdict, admitted};
+use crate::archive::{self, ArchiveError, Contents, Format};
+use crate::artifact::{Admitted, Directory, Entry, Kind, document};
+use crate::kinds;
+use crate::verify::{Report, Violation};
+
+/// An archive found in a directory is looked at if it has an entry of this name.
+const TELLING: &str = "run.json";
+
+/// Examines an archive that is meant to be an artifact.
+pub(super) fn examine(
+    format: Format,
+    input: impl Read + Seek,
+    options: &ExamineOptions,
+) -> Result<Admitted, Rejection> {
+    judge(read(format, input, options), options)
+}
+
+/// Examines an archive that may be anything.
+pub(super) fn examine_found(format: Format, input: impl Read + Seek, options: &ExamineOptions) -> Verdict {
+    let contents = read(format, input, options);
+    if contents.entries.iter().any(|entry| entry.name == TELLING)
+        && (contents.error.is_some() || recognise(&contents.entries).is_some())
+    {
+        judge(contents, options).into()
+    } else {
+        Verdict::NoArtifact
+    }
+}
+
+fn read(format: Format, input: impl Read + Seek, options: &ExamineOptions) -> Contents {
+    let kinds = kinds::ALL.into_iter().filter(|kind| kind.is_of_directories());
+    let members: Vec<&str> = kinds.flat_map(Kind::members).copied().collect();
+    archive::read(format, input, &|name| members.contains(&name), options.admit.limits.bytes)
+}
+
+fn judge(contents: Contents, options: &ExamineOptions) -> Result<Admitted, Rejection> {
+    let kind = options.kind.or_else(|| recognise(&contents.entries));
+    if let Some(error) = contents.error {
+        return Err(Rejection { kind, report: report(&error) });
+    }
+    let Some(kind) = kind else {
+        let message = format!("the archive is no artifact; --kind insists on one of {}", kinds::names());
+        return Err(Rejection {
+            kind: None,
+            report: Violation::new(document::UNRECOGNISED, "", message).into(),
+        });
+    };
+    let directory = Directory { given: None, entries: contents.entries };
+    admitted(kind, kind.admit_directory(directory, &options.admit))
+}
+
+fn recognise(entries: &[Entry]) -> Option<Kind> {
+    let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
+    kinds::recognise_directory(&names, &mut |wanted| {
+        let entry = entries.iter().find(|entry| entry.name == wanted);
+        entry.and_then(Entry::bytes).unwrap_or_default().to_vec()
+    })
+}
+
+fn report(error: &ArchiveError) -> Report {
+    match error {
+        ArchiveError::Broken(_) => document::broken_archive(error.to_string()),
+        ArchiveError::TooLarge(_) | ArchiveError::TooDense | ArchiveError::TooManyEntries => {
+            document::too_much(error.to_string())
+        }
+    }
+    .into()
+}

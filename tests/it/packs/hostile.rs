@@ -1,0 +1,215 @@
+//! What nobody should be able to do with a directory or an archive.
+
+use std::path::Path;
+
+use super::{Part, Sort, gzip, other, part, run, tar_of, verdict, zip_of};
+use crate::conformance::{admit_directory, corpus};
+use crate::sandbox::Sandbox;
+
+fn good() -> Vec<Part> {
+    vec![part("run.json", run().to_string())]
+}
+
+fn with(parts: impl IntoIterator<Item = Part>) -> Vec<Part> {
+    good().into_iter().chain(parts).collect()
+}
+
+fn rules(sandbox: &Sandbox, bytes: Vec<u8>) -> Vec<String> {
+    let found = verdict(&sandbox.write("hostile", bytes)).unwrap_err();
+    found.into_iter().map(|(rule, path)| format!("{rule} {path}")).collect()
+}
+
+#[test]
+fn entries_that_lead_elsewhere_are_violations() {
+    let sandbox = Sandbox::new();
+    assert!(verdict(&sandbox.write("good", zip_of(&good()))).is_ok());
+    for (parts, expected) in [
+        (with([part("../escape", "x")]), vec!["PK2 ../escape", "PK7 ../escape"]),
+        (with([part("a/../../escape", "x")]), vec!["PK2 a/../../escape", "PK7 a/../../escape"]),
+        (with([part("/etc/passwd", "x")]), vec!["PK2 /etc/passwd", "PK7 /etc/passwd"]),
+        (with([part("..\\run.json", "x")]), vec!["PK2 ..\\run.json", "PK7 ..\\run.json"]),
+        (with([other("policy.json", Sort::Link)]), vec!["PK6 policy.json"]),
+        (with([part("Policy.json", "x")]), vec!["PK2 Policy.json"]),
+        (with([part("a/b/meta.json", "{}")]), vec!["PK12 a", "PK2 a"]),
+        (with([part("\u{1b}[2Jmeta.json", "x")]), vec!["PK2 \u{1b}[2Jmeta.json"]),
+    ] {
+        assert_eq!(rules(&sandbox, tar_of(&parts)), expected);
+        assert_eq!(rules(&sandbox, zip_of(&parts)), expected);
+        assert_eq!(rules(&sandbox, gzip(&tar_of(&parts))), expected);
+    }
+    let device = with([other("meta.json", Sort::Device)]);
+    assert_eq!(rules(&sandbox, tar_of(&device)), ["PK12 meta.json"]);
+    let twice = with([part("run.json", run().to_string())]);
+    assert_eq!(rules(&sandbox, tar_of(&twice)), ["PK15 run.json"]);
+}
+
+#[test]
+fn control_characters_do_not_reach_the_terminal() {
+    let sandbox = Sandbox::new();
+    sandbox.write("p.tar", tar_of(&with([part("\u{1b}[2Jmeta.json", "x")])));
+    let ran = sandbox.run(["verify", "p.tar"]).expect(1);
+    assert!(!ran.stdout.contains('\u{1b}') && ran.stdout.contains("\\u{1b}[2Jmeta.json"), "{}", ran.stdout);
+    let json = sandbox.run(["verify", "--json", "p.tar"]).expect(1);
+    assert!(!json.stdout.contains('\u{1b}'));
+}
+
+/// A zip file in which an entry stands twice: this writer makes none, so a name of the same length is changed.
+#[test]
+fn zip_files_with_an_entry_twice_are_refused() {
+    let sandbox = Sandbox::new();
+    let mut bytes = zip_of(&with([part("rum.json", "{}")]));
+    let places: Vec<usize> =
+        bytes.windows(8).enumerate().filter(|(_, name)| *name == b"rum.json").map(|(at, _)| at).collect();
+    assert_eq!(places.len(), 2);
+    for at in places {
+        bytes[at + 2] = b'n';
+    }
+    assert_eq!(rules(&sandbox, bytes), ["DOC2 "]);
+}
+
+#[test]
+fn bombs_end_in_a_clear_error() {
+    let sandbox = Sandbox::new();
+    let note = |bytes: usize| part("meta.json", format!("\"{}\"", " ".repeat(bytes)));
+    let zeros = with([note(64 << 20)]);
+    for bytes in [zip_of(&zeros), gzip(&tar_of(&zeros))] {
+        sandbox.write("bomb", bytes);
+        let ran = sandbox.run(["add", "bomb"]).expect(1);
+        assert!(ran.stderr.contains("more than 200 times its size"), "{}", ran.stderr);
+    }
+    let large = with([note(3 << 20)]);
+    for bytes in [zip_of(&large), gzip(&tar_of(&large)), tar_of(&large)] {
+        sandbox.write("large", bytes);
+        let ran = sandbox.run(["add", "--max-size", "2M", "large"]).expect(1);
+        assert!(ran.stderr.contains("limit of 2097152") && ran.stderr.contains("DOC5"), "{}", ran.stderr);
+        sandbox.run(["verify", "--max-size", "4M", "large"]).expect(0);
+    }
+}
+
+#[test]
+fn very_many_entries_are_not_looked_at() {
+    let sandbox = Sandbox::new();
+    let many: Vec<Part> = (0..10_001).map(|number| part(&format!("{number}"), "")).collect();
+    for bytes in [zip_of(&many), tar_of(&many), gzip(&tar_of(&many))] {
+        assert_eq!(rules(&sandbox, bytes), ["DOC5 "]);
+    }
+    // One that only claims to have them, at both places where it can.
+    let mut claims = zip_of(&good());
+    let end = claims.len() - 22;
+    claims[end + 8..end + 12].copy_from_slice(&[0x28, 0x27, 0x28, 0x27]);
+    assert_eq!(rules(&sandbox, claims.clone()), ["DOC5 "]);
+    claims[end + 8..end + 12].copy_from_slice(&[1, 0, 0xff, 0xff]);
+    assert_eq!(rules(&sandbox, claims), ["DOC5 "]);
+    for number in 0..=10_000 {
+        sandbox.write(&format!("wide/{number}"), "");
+    }
+    sandbox.write("wide/run.json", run().to_string());
+    let found = admit_directory(&sandbox.path("wide")).unwrap_err();
+    assert_eq!(found.violations()[0].rule_id, "DOC5");
+}
+
+#[test]
+fn what_was_cut_off_does_not_get_in() {
+    let sandbox = Sandbox::new();
+    let parts = with([part("meta.json", "{\"note\": \"the last member\"}")]);
+    let tar = tar_of(&parts);
+    for (bytes, step) in [(zip_of(&parts), 7), (gzip(&tar), 7), (tar, 256)] {
+        let kept = sandbox.write("whole", &bytes);
+        assert!(verdict(&kept).is_ok());
+        // The end of a tar file is one empty block and padding.
+        let end = if step == 256 { bytes.len() - 512 } else { bytes.len() };
+        for length in (1..end).step_by(step) {
+            let cut = sandbox.write("cut", &bytes[..length]);
+            assert!(verdict(&cut).is_err(), "{length} of {}", bytes.len());
+        }
+        for at in (0..bytes.len()).step_by(11) {
+            let mut changed = bytes.clone();
+            changed[at] ^= 0x55;
+            // Whatever comes of it, it comes to an end, and a member that changed is another pack.
+            let _ = verdict(&sandbox.write("changed", changed));
+        }
+    }
+}
+
+#[test]
+fn other_archives_are_no_packs() {
+    let sandbox = Sandbox::new();
+    let parts = [part("src/main.rs", "fn main() {}"), part("README.md", "hello")];
+    for (name, bytes) in [("x.zip", zip_of(&parts)), ("x.tgz", gzip(&tar_of(&parts)))] {
+        sandbox.write(&format!("walked/{name}"), &bytes);
+        sandbox.write(name, &bytes);
+        let ran = sandbox.run(["verify", name]).expect(1);
+        assert!(ran.stdout.contains("(rule KIND)"), "{}", ran.stdout);
+    }
+    sandbox.write("walked/good.bin", gzip(&tar_of(&good())));
+    sandbox.write("walked/broken.zip", b"PK\x03\x04 and no more");
+    let ran = sandbox.run(["add", "--json", "walked"]).expect(0);
+    let lines = ran.json();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert_eq!(lines[0]["path"], "walked/good.bin");
+    assert!(ran.stderr.contains("3 other files skipped"), "{}", ran.stderr);
+}
+
+#[cfg(unix)]
+fn fifo(path: &Path) {
+    assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+#[cfg(unix)]
+#[test]
+fn pipes_and_links_in_directories_are_never_opened() {
+    let found = |name: &str| {
+        let sandbox = Sandbox::new();
+        sandbox.write("p/run.json", run().to_string());
+        fifo(&sandbox.path("p").join(name));
+        let report = admit_directory(&sandbox.path("p")).unwrap_err();
+        let found = report.violations().iter();
+        found.map(|violation| format!("{} {}", violation.rule_id, violation.path)).collect::<Vec<_>>()
+    };
+    assert_eq!(found("meta.json"), ["PK12 meta.json"]);
+    assert_eq!(found("pipe"), ["PK12 pipe", "PK2 pipe"]);
+    assert_eq!(found("ledger.jsonl"), ["PK12 ledger.jsonl", "PK9 ledger.jsonl"]);
+    assert_eq!(found("policy.json"), ["PK12 policy.json", "PK8 policy.json"]);
+    assert_eq!(found("bundle.json"), ["PK12 bundle.json"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_directory_is_no_pack() {
+    let sandbox = Sandbox::new();
+    std::os::unix::fs::symlink(corpus().join("pack/minimal-bundle"), sandbox.path("link")).unwrap();
+    sandbox.write("file", "{}");
+    for path in ["link", "file", "missing"] {
+        let line = sandbox.run(["verify", "--json", "--kind", "pack", path]).expect(1).json().remove(0);
+        assert_eq!(line["violations"].as_array().unwrap().len(), 1);
+        assert_eq!(
+            (&line["violations"][0]["rule_id"], &line["violations"][0]["path"]),
+            (&"IO".into(), &path.into())
+        );
+    }
+    let line = sandbox.run(["verify", "--json", "link"]).expect(1).json().remove(0);
+    assert_eq!(line["violations"][0]["rule_id"], "IO");
+    // The path as it was given is a matter of the format; one that was come across is not.
+    let name = sandbox.path("x/../p").into_os_string().into_string().unwrap();
+    sandbox.write("p/run.json", run().to_string());
+    std::fs::create_dir(sandbox.path("x")).unwrap();
+    let line = sandbox.run(["verify", "--json", &name]).expect(1).json().remove(0);
+    assert_eq!(line["violations"][0]["rule_id"], "PK7");
+    assert_eq!(line["violations"][0]["path"], *name);
+    sandbox.run(["verify", "./"]).expect(0);
+}
+
+#[test]
+fn a_directory_of_sessions_is_no_pack() {
+    let sandbox = Sandbox::new();
+    let session = crate::sandbox::session("a", &[("hello", "hi")]);
+    sandbox.write("d/model_io.json", &session);
+    sandbox.write("d/meta.json", "{}");
+    sandbox.write("d/policy.json", "{}");
+    // Documents of other kinds do not count, whatever they are called.
+    sandbox.write("d/run.json", &session);
+    sandbox.write("d/bundle.json", &session);
+    let lines = sandbox.run(["add", "--json", "d"]).expect(0).json();
+    assert_eq!(lines.len(), 3);
+    assert!(lines.iter().all(|line| line["kind"] == "model_io"));
+}
