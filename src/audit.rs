@@ -16,9 +16,10 @@ pub const RULES: [RuleInfo; 4] = [
         id: "AU1",
         severity: Severity::Error,
         summary: "Evidence of type hash resolves where its path leads to a digest.",
-        why: "path is a JSON Pointer into a result of the run: the output of a step or of a trace record. The last result \
-              in which it leads anywhere decides. A digest there, with or without sha256:, verifies the effect; anything \
-              else fails it. Without a path, or where it leads nowhere, the effect is pending verification.",
+        why: "path is a JSON Pointer into a result of the run: the output of a step or of a trace record; in a pack \
+              run.json, runner.json, then evidence.json. The last result in which it leads anywhere decides. A digest \
+              there, with or without sha256:, verifies the effect; anything else fails it. Without a path, or where it \
+              leads nowhere, the effect is pending verification.",
     },
     RuleInfo {
         id: "AU2",

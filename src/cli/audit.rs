@@ -25,7 +25,7 @@ pub(crate) struct Args {
     #[arg(value_parser = hash::prefix)]
     contract: DigestPrefix,
 
-    /// The hash of a run pack or trace; without it, every run that the contract governs
+    /// The hash of a run pack, trace or pack; without it, every run that the contract governs
     #[arg(value_parser = hash::prefix)]
     run: Option<DigestPrefix>,
 

@@ -21,8 +21,8 @@ use super::{hash, json, time};
 
 /// Find artifacts by what they mention.
 ///
-/// All conditions must hold. The answer says where an artifact matched. Hashes may be given by their first digits. A
-/// pack matches as well where the session that it contains does.
+/// All conditions must hold. The answer says where an artifact matched. Hashes may be given by their first digits. With
+/// "packs", a pack matches as well where the session that it contains does.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// sessions, runs, traces, contracts, packs or artifacts (any kind)

@@ -21,8 +21,7 @@ fn orders(count: usize) -> Vec<Vec<usize>> {
 #[test]
 fn answers_do_not_depend_on_the_order_of_arrival() {
     let mut answers = Vec::new();
-    // A seventh of the 120 orders; every file comes first and last among them.
-    for order in orders(FILES.len()).into_iter().step_by(7) {
+    for order in orders(FILES.len()) {
         let sandbox = Sandbox::new();
         let mut cores: Vec<(usize, String)> = Vec::new();
         for number in order {
@@ -50,7 +49,7 @@ fn answers_do_not_depend_on_the_order_of_arrival() {
         }
         answers.push(answer);
     }
-    assert_eq!(answers.len(), 18);
+    assert_eq!(answers.len(), 120);
     assert!(answers.iter().all(|answer| *answer == answers[0]));
     insta::assert_snapshot!("answers", answers[0]);
 }
