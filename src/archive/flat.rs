@@ -8,6 +8,8 @@ use crate::artifact::{Entry, EntryContent};
 pub(super) struct RawEntry {
     pub(super) path: String,
     pub(super) content: EntryContent,
+    /// Whether it stands for a directory, by its type or, if it has none, by the slash at its end.
+    pub(super) is_directory: bool,
 }
 
 impl RawEntry {
@@ -50,8 +52,9 @@ pub(super) fn flatten(raw: Vec<RawEntry>) -> Vec<Entry> {
             (_, parts) => parts,
         };
         let (name, is_directory) = match inside {
-            [] => continue,
-            [name] => ((*name).to_owned(), entry.path.ends_with('/')),
+            [] if entry.is_directory => continue,
+            [] => (entry.path.clone(), false),
+            [name] => ((*name).to_owned(), entry.is_directory),
             [name, ..] => ((*name).to_owned(), true),
         };
         if !is_directory {
@@ -71,7 +74,7 @@ fn common_top(raw: &[RawEntry]) -> Option<String> {
         let parts = entry.parts();
         let first = match parts.as_deref() {
             None | Some([]) => continue,
-            Some([first]) if entry.path.ends_with('/') => first,
+            Some([first]) if entry.is_directory => first,
             Some([_]) => return None,
             Some([first, ..]) => {
                 is_filled = true;
@@ -91,8 +94,11 @@ mod tests {
     use super::*;
 
     fn names(paths: &[&str]) -> Vec<String> {
-        let raw =
-            paths.iter().map(|path| RawEntry { path: (*path).to_owned(), content: EntryContent::Stranger });
+        let raw = paths.iter().map(|path| RawEntry {
+            path: (*path).to_owned(),
+            content: EntryContent::Stranger,
+            is_directory: path.ends_with('/'),
+        });
         let shown = |entry: Entry| match entry.content {
             EntryContent::Other => format!("{}/", entry.name),
             _ => entry.name,
@@ -112,5 +118,18 @@ mod tests {
             ["a", "../b", "/c", "top/../../d", "e\\f"]
         );
         assert_eq!(names(&["a", "a"]), ["a", "a"]);
+    }
+
+    #[test]
+    fn a_link_is_never_a_directory() {
+        let link =
+            |path: &str| RawEntry { path: path.to_owned(), content: EntryContent::Link, is_directory: false };
+        let file =
+            || RawEntry { path: "top/a".to_owned(), content: EntryContent::Stranger, is_directory: false };
+        for (path, expected) in [("top/", "top"), ("./", "./"), (".", "."), ("", ""), ("top/a/", "a")] {
+            let entries = flatten(vec![link(path), file()]);
+            let is_link = |entry: &Entry| matches!(entry.content, EntryContent::Link);
+            assert!(entries.iter().any(|entry| entry.name == expected && is_link(entry)), "{entries:?}");
+        }
     }
 }

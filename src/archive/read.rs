@@ -17,6 +17,10 @@ const MAX_RATIO: u64 = 200;
 const TAR_OVERHEAD: u64 = 16 << 20;
 /// The most bytes of a zip file that are read to find its list of entries.
 const MAX_ZIP_LIST_BYTES: u64 = 8 << 20;
+/// The most bytes of the name of an entry.
+const MAX_NAME_BYTES: usize = 4096;
+/// The most bytes of all headers of one entry of a tar file. They are kept in memory before a name can be looked at.
+const MAX_HEADER_BYTES: u64 = 256 << 10;
 
 /// Why an archive cannot be read to its end.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -35,6 +39,19 @@ pub enum ArchiveError {
     /// It has too many entries.
     #[error("there are more than {MAX_ENTRIES} entries, the limit")]
     TooManyEntries,
+    /// The list of entries of a zip file is too large.
+    #[error("the list of entries has more than {MAX_ZIP_LIST_BYTES} bytes, the limit")]
+    ListTooLarge,
+    /// An entry has a name that nobody gives.
+    #[error(
+        "an entry has a name of more than {MAX_NAME_BYTES} bytes, or headers of more than {MAX_HEADER_BYTES}, the limits"
+    )]
+    NameTooLong,
+    /// A zip file in the form for more or larger files than a pack may have.
+    #[error(
+        "the archive is a zip file in the ZIP64 form, which is not read; pack it as a plain zip or as a tar file"
+    )]
+    Zip64,
 }
 
 /// What an archive contains.
@@ -108,11 +125,14 @@ struct Reader<'r> {
 }
 
 impl Reader<'_> {
-    fn push(&mut self, path: String, content: EntryContent) -> Result<(), ArchiveError> {
+    fn push(&mut self, entry: RawEntry) -> Result<(), ArchiveError> {
         if self.raw.len() == MAX_ENTRIES {
             return Err(ArchiveError::TooManyEntries);
         }
-        self.raw.push(RawEntry { path, content });
+        if entry.path.len() > MAX_NAME_BYTES {
+            return Err(ArchiveError::NameTooLong);
+        }
+        self.raw.push(entry);
         Ok(())
     }
 
@@ -122,32 +142,47 @@ impl Reader<'_> {
         size: u64,
         budget: &mut Budget,
     ) -> Result<(), ArchiveError> {
-        check_zip_end(&mut input, size)?;
+        let ends = check_zip_end(&mut input, size)?;
         // The list is kept in memory as a whole, so reading it is bounded, whatever it claims to be.
         let left = Rc::new(Cell::new(MAX_ZIP_LIST_BYTES));
         let metered = Metered { input, left: Rc::clone(&left), at_end: Rc::default() };
         let opened = ZipArchive::new(metered);
         let mut archive = match opened {
-            Err(_) if left.get() == 0 => return Err(ArchiveError::TooManyEntries),
+            Err(_) if left.get() == 0 => return Err(ArchiveError::ListTooLarge),
             opened => opened.map_err(|error| broken(&error))?,
         };
         left.set(u64::MAX);
+        // All names come first: they tell what an archive was meant to be, even if its files cannot be read.
+        let mut wanted = Vec::new();
+        let mut locals = Vec::new();
+        for index in 0..archive.len() {
+            let (entry, local) = zip_entry(&archive, index)?;
+            if matches!(entry.content, EntryContent::Stranger)
+                && flat::may_be_member(&entry.path, self.is_member)
+            {
+                wanted.push((index, self.raw.len()));
+            }
+            self.push(entry)?;
+            locals.push(local);
+        }
         if archive.has_duplicate_names() {
             return Err(ArchiveError::Broken("two of its entries have the same name".to_owned()));
         }
-        for index in 0..archive.len() {
-            let (path, content) = zip_entry(&archive, index)?;
-            let wanted =
-                matches!(content, EntryContent::Stranger) && flat::may_be_member(&path, self.is_member);
-            let content = if wanted {
-                let file = archive.by_index(index).map_err(|error| broken(&error))?;
-                EntryContent::File(budget.read(file)?)
-            } else {
-                content
-            };
-            self.push(path, content)?;
+        ends.check()?;
+        for (index, at) in wanted {
+            let file = archive.by_index(index).map_err(|error| broken(&error))?;
+            let stated = file.size();
+            let bytes = budget.read(file)?;
+            if bytes.len() as u64 != stated {
+                return Err(ArchiveError::Broken(
+                    "a file has not the size that the list of entries states".to_owned(),
+                ));
+            }
+            if let Some(entry) = self.raw.get_mut(at) {
+                entry.content = EntryContent::File(bytes);
+            }
         }
-        Ok(())
+        check_locals(&mut archive.into_inner(), locals)
     }
 
     fn tar(&mut self, input: impl Read, mut budget: Budget) -> Result<(), ArchiveError> {
@@ -155,7 +190,7 @@ impl Reader<'_> {
         let at_end = Rc::new(Cell::new(false));
         let mut archive =
             tar::Archive::new(Metered { input, left: Rc::clone(&left), at_end: Rc::clone(&at_end) });
-        let outcome = self.tar_entries(&mut archive, &mut budget);
+        let outcome = self.tar_entries(&mut archive, &mut budget, &left);
         if left.get() == 0 {
             return Err(budget.exceeded);
         }
@@ -166,10 +201,13 @@ impl Reader<'_> {
             ));
         }
         // A checksum may stand behind the end of the entries.
-        let drained = io::copy(&mut archive.into_inner(), &mut io::sink());
-        match drained {
+        match is_blank(&mut archive.into_inner()) {
             Err(_) if left.get() == 0 => Err(budget.exceeded),
-            drained => drained.map(drop).map_err(|error| broken(&error)),
+            Err(error) => Err(broken(&error)),
+            Ok(false) => {
+                Err(ArchiveError::Broken("there is something behind the mark of its end".to_owned()))
+            }
+            Ok(true) => Ok(()),
         }
     }
 
@@ -177,32 +215,89 @@ impl Reader<'_> {
         &mut self,
         archive: &mut tar::Archive<R>,
         budget: &mut Budget,
+        left: &Cell<u64>,
     ) -> Result<(), ArchiveError> {
-        for entry in archive.entries().map_err(|error| broken(&error))? {
+        let mut entries = archive.entries().map_err(|error| broken(&error))?;
+        loop {
+            // What was read of the entry before is read to its end, so that only headers are read here.
+            let before = left.get();
+            left.set(before.min(MAX_HEADER_BYTES));
+            let next = entries.next();
+            let within = left.get();
+            left.set(before.saturating_sub(before.min(MAX_HEADER_BYTES) - within));
+            if within == 0 && before > MAX_HEADER_BYTES {
+                return Err(ArchiveError::NameTooLong);
+            }
+            let Some(entry) = next else { return Ok(()) };
             let mut entry = entry.map_err(|error| broken(&error))?;
+            check_extensions(&mut entry)?;
             let sort = entry.header().entry_type();
             if sort.is_pax_global_extensions() {
                 continue;
             }
             let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+            // Old programs write directories as files.
+            let is_directory = sort.is_dir() || sort.is_file() && path.ends_with('/');
             let content = if sort.is_symlink() || sort.is_hard_link() {
                 EntryContent::Link
-            } else if !sort.is_file() && !sort.is_contiguous() || path.ends_with('/') {
+            } else if is_directory || !sort.is_file() && !sort.is_contiguous() {
                 EntryContent::Other
             } else if flat::may_be_member(&path, self.is_member) {
                 EntryContent::File(budget.read(&mut entry)?)
             } else {
                 EntryContent::Stranger
             };
-            let path = if sort.is_dir() && !path.ends_with('/') { format!("{path}/") } else { path };
-            self.push(path, content)?;
+            io::copy(&mut entry, &mut io::sink()).map_err(|error| broken(&error))?;
+            self.push(RawEntry { path, content, is_directory })?;
         }
-        Ok(())
     }
 }
 
-/// The path of an entry, and what it is. Files are not read.
-fn zip_entry<R>(archive: &ZipArchive<R>, index: usize) -> Result<(String, EntryContent), ArchiveError>
+/// Refuses what some programs heed in the extended headers of a tar file and others do not.
+fn check_extensions<R: Read>(entry: &mut tar::Entry<'_, R>) -> Result<(), ArchiveError> {
+    let ambiguous = |what: &str| {
+        Err(ArchiveError::Broken(format!("programs do not agree how to read it: it has {what}")))
+    };
+    let sort = entry.header().entry_type();
+    if sort.is_gnu_sparse() {
+        return ambiguous("a sparse file");
+    }
+    if sort.is_pax_global_extensions() && entry.size() > MAX_HEADER_BYTES {
+        return Err(ArchiveError::NameTooLong);
+    }
+    let size = entry.size();
+    let Some(extensions) = entry.pax_extensions().map_err(|error| broken(&error))? else { return Ok(()) };
+    for extension in extensions {
+        let extension = extension.map_err(|error| broken(&error))?;
+        let key = extension.key_bytes();
+        if key.starts_with(b"GNU.sparse") {
+            return ambiguous("a sparse file");
+        }
+        if sort.is_pax_global_extensions() && [&b"path"[..], b"linkpath", b"size"].contains(&key) {
+            return ambiguous("one path or size for all its files");
+        }
+        if key == b"size" && extension.value().ok().and_then(|value| value.parse().ok()) != Some(size) {
+            return ambiguous("a file with two sizes");
+        }
+    }
+    Ok(())
+}
+
+/// Whether nothing but zeros is left to read.
+fn is_blank(input: &mut impl Read) -> io::Result<bool> {
+    let mut block = [0; 8192];
+    loop {
+        match input.read(&mut block) {
+            Ok(0) => return Ok(true),
+            Ok(read) if block.iter().take(read).any(|byte| *byte != 0) => return Ok(false),
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
+            _ => {}
+        }
+    }
+}
+
+/// An entry as the list has it, and where its file is to be found. Files are not read.
+fn zip_entry<R>(archive: &ZipArchive<R>, index: usize) -> Result<(RawEntry, Local), ArchiveError>
 where
     R: Read + Seek,
 {
@@ -215,18 +310,76 @@ where
         Ok(name) => name.into_owned(),
         Err(_) => String::from_utf8_lossy(entry.name_raw()).into_owned(),
     };
-    let content = match entry.unix_mode().unwrap_or_default() & FILE_TYPE {
+    let file_type = entry.unix_mode().unwrap_or_default() & FILE_TYPE;
+    let is_directory = file_type == DIRECTORY || matches!(file_type, 0 | REGULAR) && path.ends_with('/');
+    let content = match file_type {
         LINK => EntryContent::Link,
-        DIRECTORY => EntryContent::Other,
-        0 | REGULAR if path.ends_with('/') => EntryContent::Other,
-        0 | REGULAR => EntryContent::Stranger,
+        0 | REGULAR if !is_directory => EntryContent::Stranger,
         _ => EntryContent::Other,
     };
-    Ok((path, content))
+    let local = Local {
+        start: entry.header_start(),
+        packed_bytes: entry.compressed_size(),
+        name: entry.name_raw().to_vec(),
+    };
+    Ok((RawEntry { path, content, is_directory }, local))
+}
+
+/// Where an entry of a zip file stands, apart from the list of entries.
+struct Local {
+    start: u64,
+    packed_bytes: u64,
+    name: Vec<u8>,
+}
+
+/// Holds the entries of a zip file against its list: programs that read from the front must find the same files as those
+/// that read the list.
+fn check_locals(input: &mut (impl Read + Seek), mut locals: Vec<Local>) -> Result<(), ArchiveError> {
+    const SIGNATURE: &[u8] = b"PK\x03\x04";
+    let differs = |what: &str| Err(ArchiveError::Broken(format!("its list of entries does not fit: {what}")));
+    locals.sort_by_key(|local| local.start);
+    if locals.first().is_some_and(|first| first.start != 0) {
+        return differs("there is something before the first entry");
+    }
+    let mut end = 0;
+    for local in locals {
+        if local.start < end {
+            return differs("two entries share bytes");
+        }
+        let mut header = [0; 30];
+        let read = input.seek(SeekFrom::Start(local.start)).and_then(|_| input.read_exact(&mut header));
+        read.map_err(|error| broken(&error))?;
+        let [.., name_low, name_high, extra_low, extra_high] = header;
+        let name_bytes = u16::from_le_bytes([name_low, name_high]);
+        let mut name = vec![0; usize::from(name_bytes)];
+        input.read_exact(&mut name).map_err(|error| broken(&error))?;
+        if !header.starts_with(SIGNATURE) || name != local.name {
+            return differs("an entry has another name there");
+        }
+        let extra_bytes = u16::from_le_bytes([extra_low, extra_high]);
+        let before = header.len() as u64 + u64::from(name_bytes) + u64::from(extra_bytes);
+        end = local.start.saturating_add(before).saturating_add(local.packed_bytes);
+    }
+    Ok(())
+}
+
+/// How often a zip file seems to end, and whether it ends there.
+struct ZipEnds {
+    number: usize,
+    is_last: bool,
+}
+
+impl ZipEnds {
+    fn check(&self) -> Result<(), ArchiveError> {
+        if self.number == 1 && self.is_last {
+            return Ok(());
+        }
+        Err(ArchiveError::Broken("there is something behind its end, or another end".to_owned()))
+    }
 }
 
 /// Looks at the records with which a zip file ends, before memory is set aside for as many entries as they claim.
-fn check_zip_end(input: &mut (impl Read + Seek), size: u64) -> Result<(), ArchiveError> {
+fn check_zip_end(input: &mut (impl Read + Seek), size: u64) -> Result<ZipEnds, ArchiveError> {
     const SIGNATURE: &[u8] = b"PK\x05\x06";
     const RECORD_BYTES: u64 = 22;
     const COMMENT_BYTES: u64 = 1 << 16;
@@ -234,6 +387,7 @@ fn check_zip_end(input: &mut (impl Read + Seek), size: u64) -> Result<(), Archiv
     let mut tail = Vec::new();
     let read = input.seek(SeekFrom::Start(start)).and_then(|_| input.read_to_end(&mut tail));
     read.and_then(|_| input.rewind()).map_err(|error| broken(&error))?;
+    let mut ends = ZipEnds { number: 0, is_last: false };
     for (at, _) in tail.windows(SIGNATURE.len()).enumerate().filter(|(_, bytes)| *bytes == SIGNATURE) {
         let number = |offset: usize, bytes: usize| {
             let bytes = tail.get(at + offset..at + offset + bytes).unwrap_or_default();
@@ -241,12 +395,16 @@ fn check_zip_end(input: &mut (impl Read + Seek), size: u64) -> Result<(), Archiv
         };
         let (here, in_all, list_bytes, list_at) = (number(8, 2), number(10, 2), number(12, 4), number(16, 4));
         // The largest values stand for larger ones that are written elsewhere.
-        let is_zip64 = in_all == 0xffff || list_bytes == 0xffff_ffff || list_at == 0xffff_ffff;
-        if is_zip64 || here.max(in_all) > MAX_ENTRIES as u64 {
+        if in_all == 0xffff || list_bytes == 0xffff_ffff || list_at == 0xffff_ffff {
+            return Err(ArchiveError::Zip64);
+        }
+        if here.max(in_all) > MAX_ENTRIES as u64 {
             return Err(ArchiveError::TooManyEntries);
         }
+        ends.number += 1;
+        ends.is_last = at as u64 + RECORD_BYTES + number(20, 2) == tail.len() as u64;
     }
-    Ok(())
+    Ok(ends)
 }
 
 /// Passes on so many bytes and no more, and sees when there are none left.

@@ -47,8 +47,13 @@ impl Args {
         let started = Instant::now();
         let options = self.input.options()?;
         let path = vault.path()?;
-        let mut printer =
-            Printer { args: self, progress: Progress::new("adding"), trouble: None, nobody_reads: false };
+        let mut printer = Printer {
+            args: self,
+            progress: Progress::new("adding"),
+            trouble: None,
+            nobody_reads: false,
+            warned: 0,
+        };
         let summary = if self.dry_run {
             let vault = if path.exists() { Some(Vault::open(&path)?) } else { None };
             let snapshot = vault.as_ref().map(Vault::snapshot).transpose()?;
@@ -60,13 +65,14 @@ impl Args {
         if let Some(error) = printer.trouble.take() {
             return Err(error.into());
         }
+        let warned = printer.warned;
         drop(printer);
-        output::note(&self.summary(&summary, started));
+        output::note(&self.summary(&summary, warned, started));
         report::hint(summary.rejected);
         Ok(Status::of(&summary))
     }
 
-    fn summary(&self, summary: &Summary, started: Instant) -> String {
+    fn summary(&self, summary: &Summary, warned: u64, started: Instant) -> String {
         let mut parts = vec![
             format!("{} added", summary.added),
             format!("{} already there", summary.present),
@@ -78,6 +84,9 @@ impl Args {
         }
         if summary.unreadable > 0 {
             parts.push(format!("{} unreadable", summary.unreadable));
+        }
+        if warned > 0 {
+            parts.push(format!("{warned} with warnings, which -v lists"));
         }
         let dry = if self.dry_run { "dry run, nothing was stored: " } else { "" };
         let (size, seconds) = (output::size(summary.bytes), started.elapsed().as_secs_f64());
@@ -103,6 +112,8 @@ struct Printer<'a> {
     /// The first error of writing. Adding goes on: what was asked for is the vault, not the lines.
     trouble: Option<io::Error>,
     nobody_reads: bool,
+    /// How many documents got in with warnings.
+    warned: u64,
 }
 
 impl Monitor for Printer<'_> {
@@ -110,6 +121,11 @@ impl Monitor for Printer<'_> {
         self.progress.file(examined.size);
         if !self.args.json && examined.outcome == Outcome::Rejected {
             self.progress.aside(|| rejected(examined));
+        }
+        if matches!(examined.outcome, Outcome::Added | Outcome::NewCapture)
+            && !examined.report.violations().is_empty()
+        {
+            self.warned += 1;
         }
         if self.nobody_reads || self.trouble.is_some() {
             return;

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, ErrorKind, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use runvault::Located;
 use runvault::archive::{self, Format};
@@ -28,19 +28,18 @@ fn parent(path: &Path) -> &Path {
     path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Writes `bytes` to the file `path`, or to what it points to if it is a link.
+/// Writes `bytes` to the file `path`. A link there could lead anywhere, so it is replaced, not followed.
 pub(crate) fn write_file(path: &Path, bytes: &[u8], force: bool) -> Result<(), Failure> {
     let failed = failed(path);
-    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let existing = target.metadata().ok();
+    let existing = fs::symlink_metadata(path).ok();
     match &existing {
-        Some(existing) if !existing.is_file() => {
+        Some(existing) if !existing.is_file() && !existing.is_symlink() => {
             return Err(failed(io::Error::other("it is there and is not a file")));
         }
         Some(_) if !force => return Err(exists(path)),
         _ => {}
     }
-    let directory = parent(&target);
+    let directory = parent(path);
     if !directory.is_dir() {
         return Err(failed(io::Error::other("there is no such directory")));
     }
@@ -50,10 +49,10 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8], force: bool) -> Result<(), F
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let mut file = builder.tempfile_in(directory).map_err(&failed)?;
     file.write_all(bytes).map_err(&failed)?;
-    if let Some(existing) = existing {
+    if let Some(existing) = existing.filter(fs::Metadata::is_file) {
         file.as_file().set_permissions(existing.permissions()).map_err(&failed)?;
     }
-    let placed = if force { file.persist(&target) } else { file.persist_noclobber(&target) };
+    let placed = if force { file.persist(path) } else { file.persist_noclobber(path) };
     placed.map(drop).map_err(|error| match error.error.kind() {
         ErrorKind::AlreadyExists => exists(path),
         _ => failed(error.error),
@@ -91,46 +90,60 @@ fn write_directory(
     members: &[StoredMember],
     force: bool,
 ) -> Result<(), Failure> {
-    match fs::symlink_metadata(path) {
-        Ok(_) if !force => Err(exists(path)),
-        // A link is not followed: it could lead anywhere.
-        Ok(metadata) if !metadata.is_dir() => {
-            Err(failed(path)(io::Error::other("it is there already and is not a directory")))
-        }
-        Ok(_) => replace_files(path, allowed, members),
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            create_directory(path, members).map_err(failed(path))
-        }
-        Err(error) => Err(failed(path)(error)),
+    // Without a slash at the end, behind which a link would be followed.
+    let path: &Path = &path.components().collect::<PathBuf>();
+    let failed = failed(path);
+    let refused = |reason: &str| Err(failed(io::Error::other(reason)));
+    let existing = match fs::symlink_metadata(path) {
+        Ok(_) if !force => return Err(exists(path)),
+        Ok(metadata) if !metadata.is_dir() => return refused("it is there already and is not a directory"),
+        Ok(metadata) => Some(metadata),
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => return Err(failed(error)),
+    };
+    if existing.is_some() && path.file_name().is_none() {
+        return refused("it cannot be replaced under this name; name it from outside");
     }
+    if !parent(path).is_dir() {
+        return refused("there is no such directory");
+    }
+    if existing.is_some() {
+        check_replaceable(path, allowed)?;
+    }
+    place_directory(path, existing.as_ref(), members).map_err(failed)
 }
 
-/// Makes a directory under another name, and gives it its own when it is complete.
-fn create_directory(path: &Path, members: &[StoredMember]) -> io::Result<()> {
+/// Refuses to take away what a directory has beside the files of an artifact.
+fn check_replaceable(path: &Path, allowed: &[&str]) -> Result<(), Failure> {
+    for entry in fs::read_dir(path).map_err(failed(path))? {
+        let entry = entry.map_err(failed(path))?;
+        let file_type = entry.file_type().map_err(failed(path))?;
+        let name = entry.file_name();
+        let is_member = name.to_str().is_some_and(|name| allowed.contains(&name));
+        if !is_member || !(file_type.is_file() || file_type.is_symlink()) {
+            let name = name.to_string_lossy();
+            let reason =
+                format!("it contains {name}, which is no file of an artifact; remove it, or name another");
+            return Err(failed(path)(io::Error::other(reason)));
+        }
+    }
+    Ok(())
+}
+
+/// Makes a directory under another name and gives it its own when it is complete, in the place of the one that has it.
+fn place_directory(path: &Path, existing: Option<&fs::Metadata>, members: &[StoredMember]) -> io::Result<()> {
     let workplace = tempfile::Builder::new().prefix(".runvault-").tempdir_in(parent(path))?;
     let directory = workplace.path().join("new");
     fs::create_dir(&directory)?;
     for member in members {
         fs::File::create_new(directory.join(&member.name))?.write_all(&member.bytes)?;
     }
-    fs::rename(directory, path)
-}
-
-/// Makes the files in a directory those of the artifact. Files of other names are left alone.
-fn replace_files(path: &Path, allowed: &[&str], members: &[StoredMember]) -> Result<(), Failure> {
-    for member in members {
-        let file = path.join(&member.name);
-        // A link there could lead anywhere, so it is replaced, not followed.
-        if fs::symlink_metadata(&file).is_ok_and(|metadata| metadata.is_symlink()) {
-            fs::remove_file(&file).map_err(failed(&file))?;
-        }
-        write_file(&file, &member.bytes, true)?;
-    }
-    for name in allowed.iter().filter(|name| members.iter().all(|member| member.name != **name)) {
-        match fs::remove_file(path.join(name)) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(path)(error)),
-            _ => {}
-        }
-    }
-    Ok(())
+    let Some(existing) = existing else { return fs::rename(directory, path) };
+    fs::set_permissions(&directory, existing.permissions())?;
+    let old = workplace.path().join("old");
+    fs::rename(path, &old)?;
+    fs::rename(directory, path).inspect_err(|_| {
+        // The error that matters is the one that led here.
+        let _ = fs::rename(&old, path);
+    })
 }

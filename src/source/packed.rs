@@ -8,7 +8,7 @@ use crate::artifact::{Admitted, Directory, Entry, Kind, document};
 use crate::kinds;
 use crate::verify::{Report, Violation};
 
-/// An archive found in a directory is looked at if it has an entry of this name.
+/// An archive found in a directory is a candidate if it has an entry of this name.
 const TELLING: &str = "run.json";
 
 /// Examines an archive that is meant to be an artifact.
@@ -23,19 +23,26 @@ pub(super) fn examine(
 /// Examines an archive that may be anything.
 pub(super) fn examine_found(format: Format, input: impl Read + Seek, options: &ExamineOptions) -> Verdict {
     let contents = read(format, input, options);
-    if contents.entries.iter().any(|entry| entry.name == TELLING)
-        && (contents.error.is_some() || recognise(&contents.entries).is_some())
-    {
-        judge(contents, options).into()
-    } else {
-        Verdict::NoArtifact
-    }
+    let may_be_one = match &contents.error {
+        None => {
+            contents.entries.iter().any(|entry| entry.name == TELLING)
+                && recognise(&contents.entries).is_some()
+        }
+        // Where nothing tells that a broken archive is something else, nobody should believe that it was stored.
+        Some(ArchiveError::Broken(_)) if contents.entries.is_empty() => true,
+        Some(_) => contents.entries.iter().any(|entry| is_member(&entry.name)),
+    };
+    if may_be_one { judge(contents, options).into() } else { Verdict::NoArtifact }
+}
+
+/// Whether this is the name of a file of any kind of directories.
+fn is_member(name: &str) -> bool {
+    let mut kinds = kinds::ALL.into_iter().filter(|kind| kind.is_of_directories());
+    kinds.any(|kind| kind.members().contains(&name))
 }
 
 fn read(format: Format, input: impl Read + Seek, options: &ExamineOptions) -> Contents {
-    let kinds = kinds::ALL.into_iter().filter(|kind| kind.is_of_directories());
-    let members: Vec<&str> = kinds.flat_map(Kind::members).copied().collect();
-    archive::read(format, input, &|name| members.contains(&name), options.admit.limits.bytes)
+    archive::read(format, input, &is_member, options.admit.limits.bytes)
 }
 
 fn judge(contents: Contents, options: &ExamineOptions) -> Result<Admitted, Rejection> {
@@ -65,9 +72,12 @@ fn recognise(entries: &[Entry]) -> Option<Kind> {
 fn report(error: &ArchiveError) -> Report {
     match error {
         ArchiveError::Broken(_) => document::broken_archive(error.to_string()),
-        ArchiveError::TooLarge(_) | ArchiveError::TooDense | ArchiveError::TooManyEntries => {
-            document::too_much(error.to_string())
-        }
+        ArchiveError::TooLarge(_)
+        | ArchiveError::TooDense
+        | ArchiveError::TooManyEntries
+        | ArchiveError::ListTooLarge
+        | ArchiveError::NameTooLong
+        | ArchiveError::Zip64 => document::too_much(error.to_string()),
     }
     .into()
 }

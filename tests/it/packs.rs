@@ -250,9 +250,16 @@ fn nothing_is_overwritten_and_nothing_is_left_over() {
     sandbox.write("out/mine.txt", "mine");
     let refused = sandbox.run(["get", &core, "-o", "out"]).expect(2).stderr;
     assert!(refused.contains("out: it exists already; use --force"), "{refused}");
-    sandbox.run(["get", &core, "-o", "out", "--force"]).expect(0);
-    let names: Vec<String> = parts_of(&sandbox.path("out"), "").into_iter().map(|part| part.path).collect();
-    assert_eq!(names, ["bundle.json", "mine.txt", "run.json"]);
+    let files = |sandbox: &Sandbox| -> Vec<String> {
+        parts_of(&sandbox.path("out"), "").into_iter().map(|part| part.path).collect()
+    };
+    let refused = sandbox.run(["get", &core, "-o", "out", "--force"]).expect(2).stderr;
+    assert!(refused.contains("it contains mine.txt"), "{refused}");
+    assert_eq!(files(&sandbox), ["mine.txt", "patch.json"]);
+    std::fs::remove_file(sandbox.path("out/mine.txt")).unwrap();
+    sandbox.run(["get", &core, "-o", "out/", "--force"]).expect(0);
+    assert_eq!(files(&sandbox), ["bundle.json", "run.json"]);
+    sandbox.run(["get", &core, "-o", "none/out"]).expect(2);
     sandbox.write("file", "mine");
     sandbox.run(["get", &core, "-o", "file", "--force"]).expect(2);
     assert_eq!(std::fs::read(sandbox.path("file")).unwrap(), b"mine");
@@ -269,7 +276,9 @@ fn links_are_not_followed_on_the_way_out() {
     let core = sandbox.add([corpus().join("pack/minimal-bundle")]).remove(0);
     std::fs::create_dir(sandbox.path("elsewhere")).unwrap();
     std::os::unix::fs::symlink("elsewhere", sandbox.path("link")).unwrap();
-    sandbox.run(["get", &core, "-o", "link", "--force"]).expect(2);
+    for link in ["link", "link/"] {
+        sandbox.run(["get", &core, "-o", link, "--force"]).expect(2);
+    }
     assert_eq!(std::fs::read_dir(sandbox.path("elsewhere")).unwrap().count(), 0);
     sandbox.write("victim", "mine");
     std::fs::create_dir(sandbox.path("out")).unwrap();

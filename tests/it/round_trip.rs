@@ -133,8 +133,9 @@ fn a_file_is_written_whole_and_never_over_another() {
         std::fs::write(sandbox.path("out.json"), "mine").unwrap();
         sandbox.run(["get", &core, "-o", "link.json"]).expect(2);
         sandbox.run(["get", &core, "-o", "link.json", "--force"]).expect(0);
-        assert!(sandbox.path("link.json").symlink_metadata().unwrap().is_symlink());
-        assert_eq!(std::fs::read_to_string(sandbox.path("out.json")).unwrap(), text);
+        assert!(!sandbox.path("link.json").is_symlink());
+        assert_eq!(std::fs::read_to_string(sandbox.path("link.json")).unwrap(), text);
+        assert_eq!(std::fs::read_to_string(sandbox.path("out.json")).unwrap(), "mine");
     }
 }
 

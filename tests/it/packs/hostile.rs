@@ -5,6 +5,7 @@ use std::path::Path;
 use super::{Part, Sort, gzip, other, part, run, tar_of, verdict, zip_of};
 use crate::conformance::{admit_directory, corpus};
 use crate::sandbox::Sandbox;
+use serde_json::Value;
 
 fn good() -> Vec<Part> {
     vec![part("run.json", run().to_string())]
@@ -142,12 +143,106 @@ fn other_archives_are_no_packs() {
         assert!(ran.stdout.contains("(rule KIND)"), "{}", ran.stdout);
     }
     sandbox.write("walked/good.bin", gzip(&tar_of(&good())));
-    sandbox.write("walked/broken.zip", b"PK\x03\x04 and no more");
     let ran = sandbox.run(["add", "--json", "walked"]).expect(0);
     let lines = ran.json();
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert_eq!(lines[0]["path"], "walked/good.bin");
-    assert!(ran.stderr.contains("3 other files skipped"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("2 other files skipped"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_broken_archive_in_a_directory_is_not_passed_over() {
+    let sandbox = Sandbox::new();
+    let parts = with([part("bundle.json", "{}")]);
+    let zip = zip_of(&parts);
+    let tar = gzip(&tar_of(&parts));
+    let mut flipped = zip.clone();
+    flipped[45] ^= 1;
+    sandbox.write("walked/cut.zip", &zip[..zip.len() / 2]);
+    sandbox.write("walked/cut.tgz", &tar[..tar.len() - 20]);
+    sandbox.write("walked/flipped.zip", flipped);
+    let others = zip_of(&[part("src/main.rs", "fn main() {}")]);
+    sandbox.write(
+        "walked/other.tgz",
+        &gzip(&tar_of(&[part("src/main.rs", "fn main() {}"), part("a", "b")]))[..100],
+    );
+    sandbox.write("walked/other.zip", [&others[..], b"trailing"].concat());
+    let ran = sandbox.run(["add", "--json", "walked"]).expect(1);
+    let rejected: Vec<Value> = ran.json().iter().map(|line| line["path"].clone()).collect();
+    assert_eq!(rejected, ["walked/cut.tgz", "walked/cut.zip", "walked/flipped.zip"]);
+    assert!(ran.stderr.contains("2 other files skipped"), "{}", ran.stderr);
+}
+
+/// A tar entry with its header written by hand.
+fn raw_entry(path: &str, sort: u8, content: &[u8]) -> Vec<u8> {
+    let mut header = tar::Header::new_ustar();
+    header.as_old_mut().name[..path.len()].copy_from_slice(path.as_bytes());
+    header.set_mode(0o644);
+    header.set_size(content.len() as u64);
+    header.as_old_mut().linkflag = [sort];
+    header.set_cksum();
+    let mut bytes = [header.as_bytes(), content].concat();
+    bytes.resize(bytes.len().next_multiple_of(512), 0);
+    bytes
+}
+
+#[test]
+fn links_and_devices_are_violations_whatever_their_names() {
+    let sandbox = Sandbox::new();
+    let text = run().to_string();
+    for path in ["top/", "./", "."] {
+        for sort in [b'2', b'1', b'3', b'6'] {
+            let inside = if path == "top/" { "top/run.json" } else { "run.json" };
+            let entries =
+                [raw_entry(path, sort, b""), raw_entry(inside, b'0', text.as_bytes()), vec![0; 1024]];
+            let found = rules(&sandbox, entries.concat());
+            assert!(found.iter().any(|rule| rule.starts_with("PK2 ")), "{path} {sort}: {found:?}");
+        }
+    }
+    let slash =
+        [raw_entry("run.json", b'0', text.as_bytes()), raw_entry("meta.json/", b'2', b""), vec![0; 1024]];
+    assert_eq!(rules(&sandbox, slash.concat()), ["PK6 meta.json"]);
+}
+
+#[test]
+fn names_of_any_length_take_no_memory_and_no_screen() {
+    let sandbox = Sandbox::new();
+    let text = run().to_string();
+    for (sort, name) in [(b'L', "a/".repeat(1 << 20)), (b'L', "x".repeat(5000)), (b'x', "y".repeat(1 << 20))]
+    {
+        let long = raw_entry("long", sort, name.as_bytes());
+        let bytes = [long, raw_entry("run.json", b'0', text.as_bytes()), vec![0; 1024]].concat();
+        for bytes in [gzip(&bytes), bytes] {
+            assert_eq!(rules(&sandbox, bytes), ["DOC5 "]);
+        }
+    }
+    assert_eq!(rules(&sandbox, zip_of(&with([part(&"z".repeat(5000), "")]))), ["DOC5 "]);
+}
+
+/// What one program reads as a good pack, and another as something else.
+#[test]
+fn archives_that_programs_read_differently_are_refused() {
+    let sandbox = Sandbox::new();
+    let text = run().to_string();
+    let file = || raw_entry("run.json", b'0', text.as_bytes());
+    let end = || vec![0; 1024];
+    assert!(verdict(&sandbox.write("good", [file(), end()].concat())).is_ok());
+    let comment = raw_entry("pax", b'g', b"15 comment=abc\n");
+    assert!(verdict(&sandbox.write("good", [comment, file(), end()].concat())).is_ok());
+    for bytes in [
+        [file(), end(), file(), end()].concat(),
+        [raw_entry("pax", b'g', b"19 path=other.json\n"), file(), end()].concat(),
+        [raw_entry("pax", b'x', b"26 GNU.sparse.size=100000\n"), file(), end()].concat(),
+        [raw_entry("pax", b'x', b"28 size=99999999999999999999\n"), file(), end()].concat(),
+    ] {
+        assert_eq!(rules(&sandbox, bytes), ["DOC2 "]);
+    }
+    let zip = zip_of(&good());
+    let mut renamed = zip.clone();
+    renamed[30..38].copy_from_slice(b"evil.exe");
+    for bytes in [renamed, [&zip[..], &zip].concat(), [&zip[..], b"more"].concat()] {
+        assert_eq!(rules(&sandbox, bytes), ["DOC2 "]);
+    }
 }
 
 #[cfg(unix)]
