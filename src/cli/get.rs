@@ -42,7 +42,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "HASH", value_parser = hash::prefix)]
     capture: Option<DigestPrefix>,
 
-    /// Overwrite what is at PATH, and write to a terminal what may control it
+    /// Replace the file or the directory of a pack at PATH, and write to a terminal what may control it
     #[arg(long)]
     force: bool,
 }

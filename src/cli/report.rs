@@ -1,5 +1,6 @@
 //! Violations as people read them.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use runvault::verify::{Report, Severity, Violation};
@@ -9,6 +10,19 @@ use super::output::{self, BAD, CAUTION};
 
 /// So many violations of one document are listed; the rest is counted. `--json` lists all.
 const LISTED: usize = 20;
+
+/// Longer texts are shown without their middle, which could be megabytes; `--json` has them whole.
+const SHOWN_CHARACTERS: usize = 1000;
+
+fn shortened(text: &str) -> Cow<'_, str> {
+    let half = SHOWN_CHARACTERS / 2;
+    let start = text.char_indices().nth(half).map_or(text.len(), |(at, _)| at);
+    let end = text.char_indices().nth_back(half).map_or(0, |(at, _)| at);
+    match (text.get(..start), text.get(end..)) {
+        (Some(head), Some(tail)) if start < end => Cow::Owned(format!("{head}…{tail}")),
+        _ => Cow::Borrowed(text),
+    }
+}
 
 /// Writes the violations of a report, indented.
 pub(crate) fn write(out: &mut dyn Write, report: &Report) -> io::Result<()> {
@@ -26,8 +40,9 @@ pub(crate) fn write_some(out: &mut dyn Write, indent: &str, violations: &[Violat
             Severity::Error => BAD,
             Severity::Warning => CAUTION,
         };
-        let place = if path.is_empty() { String::new() } else { format!("{}: ", Escaped(path)) };
-        let message = Escaped(message);
+        let place = if path.is_empty() { String::new() } else { format!("{}: ", Escaped(&shortened(path))) };
+        let message = shortened(message);
+        let message = Escaped(&message);
         writeln!(out, "{indent}{style}{severity}{style:#} {place}{message} (rule {rule_id})")?;
     }
     match violations.len().saturating_sub(LISTED) {
@@ -40,5 +55,20 @@ pub(crate) fn write_some(out: &mut dyn Write, indent: &str, violations: &[Violat
 pub(crate) fn hint(rejected: u64) {
     if rejected > 0 {
         output::note("\"runvault rules ID\" explains a rule");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_lose_their_middle() {
+        let whole = "é".repeat(SHOWN_CHARACTERS);
+        assert_eq!(shortened(&whole), whole);
+        let long = format!("/a{}/z", "é".repeat(1 << 20));
+        let shown = shortened(&long);
+        assert!(shown.starts_with("/aé") && shown.contains("é…é") && shown.ends_with("é/z"));
+        assert_eq!(shown.chars().count(), SHOWN_CHARACTERS + 2);
     }
 }
