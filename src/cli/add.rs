@@ -5,16 +5,13 @@ use std::time::Instant;
 
 use clap::Args as ClapArgs;
 use runvault::Vault;
-use runvault::digest::CoreHash;
 use runvault::ingest::{self, Examined, Monitor, Outcome, Summary};
 use runvault::source::SourceError;
-use runvault::verify::Violation;
 use serde::Serialize;
 
 use super::escape::Escaped;
 use super::exit::{Failure, Status};
 use super::inputs::InputArgs;
-use super::json::is_zero;
 use super::output::{self, BAD, FAINT, GOOD, HASH, counted};
 use super::progress::Progress;
 use super::vault::VaultArgs;
@@ -95,15 +92,8 @@ impl Args {
 }
 
 #[derive(Serialize)]
-struct Line<'e> {
-    path: &'e str,
-    kind: Option<&'e str>,
-    outcome: &'e str,
-    core_hash: Option<CoreHash>,
-    violations: &'e [Violation],
-    /// How many more there are; reports of hostile documents are cut off.
-    #[serde(skip_serializing_if = "is_zero")]
-    violations_omitted: usize,
+struct Verdict {
+    outcome: &'static str,
 }
 
 struct Printer<'a> {
@@ -160,16 +150,8 @@ fn print_json(examined: &Examined) -> io::Result<()> {
         Outcome::Rejected => "rejected",
         Outcome::Skipped => return Ok(()),
     };
-    let line = Line {
-        path: &examined.path,
-        kind: examined.kind.map(runvault::artifact::Kind::name),
-        outcome,
-        core_hash: examined.core,
-        violations: examined.report.violations(),
-        violations_omitted: examined.report.omitted(),
-    };
     let mut out = output::raw();
-    json::line(&mut out, &line)?;
+    json::examined(&mut out, examined, Verdict { outcome })?;
     out.flush()
 }
 

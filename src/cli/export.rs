@@ -97,19 +97,17 @@ fn write_directory(
     let existing = match fs::symlink_metadata(path) {
         Ok(_) if !force => return Err(exists(path)),
         Ok(metadata) if !metadata.is_dir() => return refused("it is there already and is not a directory"),
-        Ok(metadata) => Some(metadata),
+        Ok(_) if path.file_name().is_none() => {
+            return refused("it cannot be replaced under this name; name it from outside");
+        }
+        Ok(metadata) => {
+            check_replaceable(path, allowed)?;
+            Some(metadata)
+        }
+        Err(_) if !parent(path).is_dir() => return refused("there is no such directory"),
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         Err(error) => return Err(failed(error)),
     };
-    if existing.is_some() && path.file_name().is_none() {
-        return refused("it cannot be replaced under this name; name it from outside");
-    }
-    if !parent(path).is_dir() {
-        return refused("there is no such directory");
-    }
-    if existing.is_some() {
-        check_replaceable(path, allowed)?;
-    }
     place_directory(path, existing.as_ref(), members).map_err(failed)
 }
 

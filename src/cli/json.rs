@@ -2,6 +2,10 @@
 
 use std::io::{self, Write};
 
+use runvault::artifact::Kind;
+use runvault::digest::CoreHash;
+use runvault::ingest::Examined;
+use runvault::verify::Violation;
 use serde::Serialize;
 use serde_json::ser::{CharEscape, Formatter};
 
@@ -15,9 +19,35 @@ pub(crate) fn line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()
     out.write_all(&text)
 }
 
+#[derive(Serialize)]
+struct ExaminedLine<'e, V> {
+    path: &'e str,
+    kind: Option<&'e str>,
+    #[serde(flatten)]
+    verdict: V,
+    core_hash: Option<CoreHash>,
+    violations: &'e [Violation],
+    /// How many more there are; reports of hostile documents are cut off.
+    #[serde(skip_serializing_if = "is_zero")]
+    violations_omitted: usize,
+}
+
+/// Writes what is known of a document that was examined; `verdict` has the members that say what came of it.
+pub(crate) fn examined(out: &mut dyn Write, examined: &Examined, verdict: impl Serialize) -> io::Result<()> {
+    let value = ExaminedLine {
+        path: &examined.path,
+        kind: examined.kind.map(Kind::name),
+        verdict,
+        core_hash: examined.core,
+        violations: examined.report.violations(),
+        violations_omitted: examined.report.omitted(),
+    };
+    line(out, &value)
+}
+
 /// Whether a count is not worth a member.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-pub(crate) fn is_zero(count: &usize) -> bool {
+fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 

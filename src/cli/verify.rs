@@ -4,16 +4,13 @@ use std::io::{self, Write};
 
 use clap::Args as ClapArgs;
 use runvault::artifact::Kind;
-use runvault::digest::CoreHash;
 use runvault::ingest::{self, Examined, Monitor, Outcome};
 use runvault::source::SourceError;
-use runvault::verify::Violation;
 use serde::Serialize;
 
 use super::escape::Escaped;
 use super::exit::{Failure, Status};
 use super::inputs::InputArgs;
-use super::json::is_zero;
 use super::output::{self, BAD, FAINT, GOOD, HASH, counted};
 use super::progress::Progress;
 use super::{json, report};
@@ -54,15 +51,8 @@ impl Args {
 }
 
 #[derive(Serialize)]
-struct Line<'e> {
-    path: &'e str,
-    kind: Option<&'e str>,
+struct Verdict {
     ok: bool,
-    core_hash: Option<CoreHash>,
-    violations: &'e [Violation],
-    /// How many more there are; reports of hostile documents are cut off.
-    #[serde(skip_serializing_if = "is_zero")]
-    violations_omitted: usize,
 }
 
 struct Printer<'a> {
@@ -91,15 +81,7 @@ fn print_json(examined: &Examined) -> io::Result<()> {
     if examined.outcome == Outcome::Skipped {
         return Ok(());
     }
-    let line = Line {
-        path: &examined.path,
-        kind: examined.kind.map(Kind::name),
-        ok: examined.outcome == Outcome::Verified,
-        core_hash: examined.core,
-        violations: examined.report.violations(),
-        violations_omitted: examined.report.omitted(),
-    };
-    json::line(&mut output::raw(), &line)
+    json::examined(&mut output::raw(), examined, Verdict { ok: examined.outcome == Outcome::Verified })
 }
 
 impl Printer<'_> {
