@@ -86,7 +86,8 @@ impl Violation {
     }
 }
 
-fn utf16_order(one: &str, other: &str) -> Ordering {
+/// The order of ECMAScript's strings.
+pub(crate) fn utf16_order(one: &str, other: &str) -> Ordering {
     one.encode_utf16().cmp(other.encode_utf16())
 }
 

@@ -1,7 +1,7 @@
 //! The rules of `bundle.json`.
 
 use super::hash;
-use super::inner::{Inner, InnerRule, SCHEMA, info, required, sort};
+use super::inner::{Inner, InnerRule, SCHEMA, filled, info, required, sort};
 use super::js;
 use crate::canonical::Value;
 use crate::canonical::reader::excerpt;
@@ -14,12 +14,7 @@ pub(super) static SHAPE: [InnerRule; 2] = [
             "bundle.json: schema_version is a string that is not empty.",
             "The version says which rules a bundle claims to follow. Its text is not looked at beyond that.",
         ),
-        check: |bundle, found| {
-            if bundle.get("schema_version").and_then(Value::as_filled_str).is_none() {
-                let is = sort(bundle.get("schema_version"));
-                found.add(format!("schema_version must be a string that is not empty, is {is}"));
-            }
-        },
+        check: |bundle, found| filled(bundle, "", "schema_version", found),
     },
     InnerRule { info: SCHEMA, check: shape },
 ];
@@ -142,7 +137,7 @@ fn list<'v>(value: &'v Value<'v>, name: &str) -> &'v [Value<'v>] {
 }
 
 fn is_ascending<'v>(elements: &'v [Value<'v>], key: impl Fn(&'v Value<'v>) -> Option<&'v Value<'v>>) -> bool {
-    elements.iter().zip(elements.iter().skip(1)).all(|(one, next)| !js::is_greater(key(one), key(next)))
+    elements.is_sorted_by(|one, next| !js::is_greater(key(one), key(next)))
 }
 
 fn constraints(bundle: &Value<'_>, found: &mut Inner<'_, '_>) {
@@ -174,7 +169,7 @@ fn question_lists<'v>(bundle: &'v Value<'v>) -> Vec<(String, &'v [Value<'v>])> {
 
 fn questions(bundle: &Value<'_>, found: &mut Inner<'_, '_>) {
     for (place, questions) in question_lists(bundle) {
-        let in_order = questions.iter().zip(questions.iter().skip(1)).all(|(one, next)| {
+        let in_order = questions.is_sorted_by(|one, next| {
             let (priority, next_priority) = (one.get("priority"), next.get("priority"));
             let ties = js::is_same(priority, next_priority);
             let is_wrong = js::is_greater(next_priority, priority)

@@ -52,22 +52,35 @@ pub(super) fn known_names(members: &Members<'_>, found: &mut Finder<'_>) {
 
 pub(super) fn run(members: &Members<'_>, found: &mut Finder<'_>) {
     const NAME: &str = "run.json";
-    match members.json(NAME) {
-        None => {}
-        Some(Err(error)) => found.add(NAME, not_json(error)),
-        Some(Ok(run @ (Value::Object(_) | Value::Array(_)))) => {
-            for name in RUN_FIELDS.into_iter().filter(|name| run.get(name).is_none()) {
-                found.add(NAME, format!("the required member {name} is missing"));
-            }
-            let result = run.get("kernel_result_kind");
-            let is_known = |kind: &Value<'_>| matches!(kind.as_str(), Some("BUNDLE" | "CLARIFY" | "REFUSE"));
-            if let Some(other) = result.filter(|kind| !is_known(kind)) {
-                let is = other.as_filled_str().map_or_else(|| other.sort().to_owned(), excerpt);
-                found.add(NAME, format!("kernel_result_kind is {is}, not BUNDLE, CLARIFY or REFUSE"));
-            }
-        }
-        Some(Ok(other)) => found.add(NAME, format!("a run is an object, this is {}", other.sort())),
+    let result =
+        required(members, NAME, "a run", &RUN_FIELDS, found).and_then(|run| run.get("kernel_result_kind"));
+    let is_known = |kind: &Value<'_>| matches!(kind.as_str(), Some("BUNDLE" | "CLARIFY" | "REFUSE"));
+    if let Some(other) = result.filter(|kind| !is_known(kind)) {
+        let is = other.as_filled_str().map_or_else(|| other.sort().to_owned(), excerpt);
+        found.add(NAME, format!("kernel_result_kind is {is}, not BUNDLE, CLARIFY or REFUSE"));
     }
+}
+
+/// The member `name`, of which every one of `fields` that is absent is reported; null is present. Nothing if it is not
+/// there or is no object, which is reported. A list counts as an object without members.
+fn required<'m>(
+    members: &'m Members<'_>,
+    name: &'static str,
+    what: &str,
+    fields: &[&str],
+    found: &mut Finder<'_>,
+) -> Option<&'m Value<'m>> {
+    match members.json(name)? {
+        Err(error) => found.add(name, not_json(error)),
+        Ok(value @ (Value::Object(_) | Value::Array(_))) => {
+            for field in fields.iter().filter(|field| value.get(field).is_none()) {
+                found.add(name, format!("the required member {field} is missing"));
+            }
+            return Some(value);
+        }
+        Ok(other) => found.add(name, format!("{what} is an object, this is {}", other.sort())),
+    }
+    None
 }
 
 /// Applies the rules of the member `name`, if it is there.
@@ -112,7 +125,7 @@ pub(super) fn plain_names(members: &Members<'_>, found: &mut Finder<'_>) {
 pub(super) fn optional_members(members: &Members<'_>, found: &mut Finder<'_>) {
     inner(members, "patch.json", found, patch::check);
     inner(members, "runner.json", found, runner::check);
-    evidence(members, found);
+    required(members, "evidence.json", "evidence", &EVIDENCE_FIELDS, found);
     policy(members, found);
     if let Some(Err(error)) = members.json("meta.json") {
         found.add("meta.json", not_json(error));
@@ -127,20 +140,6 @@ pub(super) fn optional_members(members: &Members<'_>, found: &mut Finder<'_>) {
             };
             found.add(SESSION, message);
         }
-    }
-}
-
-fn evidence(members: &Members<'_>, found: &mut Finder<'_>) {
-    const NAME: &str = "evidence.json";
-    match members.json(NAME) {
-        None => {}
-        Some(Err(error)) => found.add(NAME, not_json(error)),
-        Some(Ok(evidence @ (Value::Object(_) | Value::Array(_)))) => {
-            for name in EVIDENCE_FIELDS.into_iter().filter(|name| evidence.get(name).is_none()) {
-                found.add(NAME, format!("the required member {name} is missing"));
-            }
-        }
-        Some(Ok(other)) => found.add(NAME, format!("evidence is an object, this is {}", other.sort())),
     }
 }
 

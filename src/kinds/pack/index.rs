@@ -1,7 +1,7 @@
 //! What a pack is found by.
 
+use super::ledger;
 use super::members::{Members, SESSION};
-use super::{hash, ledger};
 use crate::artifact::{Draft, Mention, NameHandle, Place, Relation, Role};
 use crate::canonical::{Value, rfc8785};
 use crate::digest::{CoreHash, Digest};
@@ -36,6 +36,7 @@ pub(super) fn describe(members: Members<'_>) -> Draft {
     // Names and digests are strings, which all have a canonical form.
     let core = rfc8785::to_vec(&digests).unwrap_or_default();
     let mut draft = Draft::new(CoreHash(Digest::of(&core)));
+    let bundle = digests.get("bundle.json").copied();
     for (name, digest) in digests {
         mention(&MEMBER, name.to_owned(), digest, &mut draft);
         if name == SESSION {
@@ -47,7 +48,7 @@ pub(super) fn describe(members: Members<'_>) -> Draft {
         let indexed: &[&str] = if name == "run.json" { &INDEXED_IN_RUN } else { &[] };
         draft.collect_references(value, &format!("{name} "), indexed);
     }
-    if let Some(bundle) = members.value("bundle.json").and_then(hash::canonical_hash) {
+    if let Some(bundle) = bundle {
         mention(&BUNDLE, "bundle.json".to_owned(), bundle, &mut draft);
         draft.attribute("bundle", bundle.to_string());
     }

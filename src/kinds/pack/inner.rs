@@ -74,3 +74,16 @@ pub(super) fn required(value: &Value<'_>, names: &[&str], found: &mut Inner<'_, 
 pub(super) fn sort(value: Option<&Value<'_>>) -> &'static str {
     value.map_or("missing", Value::sort)
 }
+
+/// The member `name`, if it is a string.
+pub(super) fn text<'v>(value: &'v Value<'v>, name: &str) -> Option<&'v str> {
+    value.get(name).and_then(Value::as_str)
+}
+
+/// Reports the member `name` of the object at `place` unless it is a string that is not empty.
+pub(super) fn filled(value: &Value<'_>, place: &str, name: &str, found: &mut Inner<'_, '_>) {
+    if value.get(name).and_then(Value::as_filled_str).is_none() {
+        let is = sort(value.get(name));
+        found.add(format!("{place}{name} must be a string that is not empty, is {is}"));
+    }
+}

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use crate::canonical::{Number, Value, rfc8785};
+use crate::verify::utf16_order;
 
 /// The characters that `String.prototype.trim` removes. `char::is_whitespace` differs at U+FEFF and U+0085.
 fn is_space(character: char) -> bool {
@@ -17,18 +18,13 @@ pub(super) fn trim(text: &str) -> &str {
     text.trim_matches(is_space)
 }
 
-/// The order of strings: by UTF-16 code units.
-pub(super) fn text_order(one: &str, other: &str) -> Ordering {
-    one.encode_utf16().cmp(other.encode_utf16())
-}
-
 /// `one > other`, where nothing stands for `undefined`.
 pub(super) fn is_greater(one: Option<&Value<'_>>, other: Option<&Value<'_>>) -> bool {
     let (Some(one), Some(other)) = (one, other) else {
         return false;
     };
     match (primitive(one), primitive(other)) {
-        (Primitive::Text(one), Primitive::Text(other)) => text_order(&one, &other).is_gt(),
+        (Primitive::Text(one), Primitive::Text(other)) => utf16_order(&one, &other).is_gt(),
         (one, other) => one.number() > other.number(),
     }
 }

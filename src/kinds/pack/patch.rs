@@ -2,10 +2,11 @@
 
 use std::collections::HashSet;
 
-use super::inner::{Inner, InnerRule, SCHEMA, info, required, sort};
+use super::inner::{Inner, InnerRule, SCHEMA, filled, info, required, sort, text};
 use super::js;
 use crate::canonical::reader::excerpt;
 use crate::canonical::{Number, Value};
+use crate::verify::utf16_order;
 
 /// The most bytes of content in a patch: 50 MiB.
 const MAX_TOTAL_BYTES: f64 = 52_428_800.0;
@@ -18,12 +19,7 @@ pub(super) static SHAPE: [InnerRule; 2] = [
             "patch.json: patch_schema_version is a string that is not empty.",
             "The version says which rules a patch claims to follow. Its text is not looked at beyond that.",
         ),
-        check: |patch, found| {
-            if patch.get("patch_schema_version").and_then(Value::as_filled_str).is_none() {
-                let is = sort(patch.get("patch_schema_version"));
-                found.add(format!("patch_schema_version must be a string that is not empty, is {is}"));
-            }
-        },
+        check: |patch, found| filled(patch, "", "patch_schema_version", found),
     },
     InnerRule { info: SCHEMA, check: shape },
 ];
@@ -168,10 +164,6 @@ fn each<'v>(patch: &'v Value<'v>, visit: impl FnMut(usize, &'v Value<'v>)) {
     }
 }
 
-fn text<'v>(operation: &'v Value<'v>, name: &str) -> Option<&'v str> {
-    operation.get(name).and_then(Value::as_str)
-}
-
 fn path_of<'v>(operation: &'v Value<'v>) -> &'v str {
     text(operation, "path").unwrap_or_default()
 }
@@ -239,7 +231,7 @@ fn order(patch: &Value<'_>, found: &mut Inner<'_, '_>) {
         let of = |operation| Value::get(operation, "order").filter(|order| !order.is_null()).unwrap_or(&zero);
         let (first, second) = (of(one), of(next));
         let ties = js::is_same(Some(first), Some(second));
-        let path_is_smaller = js::text_order(path_of(next), path_of(one)).is_lt();
+        let path_is_smaller = utf16_order(path_of(next), path_of(one)).is_lt();
         if js::is_greater(Some(first), Some(second)) || ties && path_is_smaller {
             let index = index + 1;
             found.add(format!("operations[{index}] belongs before the one in front of it"));

@@ -3,11 +3,11 @@
 mod timing;
 
 use super::hash;
-use super::inner::{Inner, InnerRule, SCHEMA, info, sort};
-use super::js;
+use super::inner::{Inner, InnerRule, SCHEMA, filled, info, sort, text};
 use super::patch::is_absolute;
 use crate::canonical::reader::excerpt;
 use crate::canonical::{Number, Value};
+use crate::verify::utf16_order;
 
 /// The objects of a runner record.
 const OBJECTS: [&str; 7] = ["platform", "sandbox", "limits", "commands", "context", "timing", "exit"];
@@ -136,10 +136,6 @@ pub(super) fn check(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
     }
 }
 
-fn text<'v>(value: &'v Value<'v>, name: &str) -> Option<&'v str> {
-    value.get(name).and_then(Value::as_str)
-}
-
 /// The object `name`. What is none was reported by the rule SCHEMA.
 fn object<'v>(runner: &'v Value<'v>, name: &str) -> Option<&'v Value<'v>> {
     runner.get(name).filter(|value| value.as_object().is_some())
@@ -161,15 +157,11 @@ fn ids(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
     if !text(runner, "runner_id").is_some_and(is_runner_id) {
         found.add("runner_id is not like \"runner_20260101_120000_ab12\"");
     }
-    if runner.get("runner_version").and_then(Value::as_filled_str).is_none() {
-        let is = sort(runner.get("runner_version"));
-        found.add(format!("runner_version must be a string that is not empty, is {is}"));
-    }
+    filled(runner, "", "runner_version", found);
 }
 
 fn is_runner_id(id: &str) -> bool {
-    let digits =
-        |part: &str, count: usize| part.len() == count && part.bytes().all(|byte| byte.is_ascii_digit());
+    let digits = |part: &str, count: usize| timing::digits(part, count).is_some();
     let suffix =
         |part: &str| !part.is_empty() && part.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9'));
     match id.split('_').collect::<Vec<_>>().as_slice() {
@@ -239,8 +231,7 @@ fn limits(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
 
 /// Whether the strings among `elements` are sorted.
 fn is_sorted(elements: &[Value<'_>]) -> bool {
-    let strings: Vec<&str> = elements.iter().filter_map(Value::as_str).collect();
-    strings.iter().zip(strings.iter().skip(1)).all(|(one, next)| js::text_order(one, next).is_le())
+    elements.iter().filter_map(Value::as_str).is_sorted_by(|one, next| utf16_order(one, next).is_le())
 }
 
 /// The elements of a list that must be there and sorted; what is wrong with it is reported.
@@ -268,10 +259,7 @@ fn commands(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
     if let Some(both) = blocked.iter().filter_map(Value::as_str).find(|name| allowed.contains(name)) {
         found.add(format!("commands: {} is both allowed and blocked", excerpt(both)));
     }
-    if commands.get("shell").and_then(Value::as_filled_str).is_none() {
-        let is = sort(commands.get("shell"));
-        found.add(format!("commands.shell must be a string that is not empty, is {is}"));
-    }
+    filled(commands, "commands.", "shell", found);
 }
 
 fn write_roots(runner: &Value<'_>, found: &mut Inner<'_, '_>) {

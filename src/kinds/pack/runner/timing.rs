@@ -1,6 +1,7 @@
 //! RN9: when a runner worked.
 
-use super::{number, object, text};
+use super::super::inner::text;
+use super::{number, object};
 use crate::canonical::Value;
 use crate::kinds::pack::inner::{Inner, sort};
 
@@ -94,7 +95,8 @@ fn fields<const N: usize>(text: &str, separator: char, lengths: [usize; N]) -> O
     Some(fields.map(Option::unwrap_or_default))
 }
 
-fn digits(text: &str, length: usize) -> Option<i64> {
+/// The number that exactly `length` digits stand for.
+pub(super) fn digits(text: &str, length: usize) -> Option<i64> {
     let are_digits = text.len() == length && text.bytes().all(|byte| byte.is_ascii_digit());
     are_digits.then(|| text.parse().ok()).flatten()
 }
