@@ -94,7 +94,6 @@ pub(super) fn most_bytes(size: u64) -> u64 {
 }
 
 /// How many bytes unpacking may give, and what it means if it gives more.
-#[derive(Clone)]
 struct Budget {
     left: u64,
     exceeded: ArchiveError,

@@ -36,9 +36,15 @@ pub fn names() -> String {
 pub fn recognise(document: &[u8]) -> Option<(Kind, Recognition)> {
     let text = String::from_utf8_lossy(document);
     let names = reader::member_names(&text);
-    let recognised = ALL.into_iter().filter_map(|kind| Some((kind, kind.recognises(&text, &names)?)));
-    // The first of the least: surely is less than perhaps.
-    recognised.min_by_key(|(_, recognition)| *recognition)
+    let mut perhaps = None;
+    for kind in ALL {
+        match kind.recognises(&text, &names) {
+            Some(Recognition::Surely) => return Some((kind, Recognition::Surely)),
+            Some(Recognition::Perhaps) => perhaps = perhaps.or(Some((kind, Recognition::Perhaps))),
+            None => {}
+        }
+    }
+    perhaps
 }
 
 /// The kind whose artifacts are directories like one with entries of these names; `peek` gives the beginning of a file

@@ -1,29 +1,22 @@
 //! Directories that are one artifact.
 
-use std::collections::HashSet;
 use std::fs::{self, DirEntry, File};
 use std::io::{self, Read};
 use std::path::Path;
 
 use super::file::HEAD_BYTES;
+use super::packed::is_member;
 use super::{ExamineOptions, SourceError};
-use crate::archive::MAX_ENTRIES;
+use crate::archive::{ArchiveError, MAX_ENTRIES};
 use crate::artifact::{Directory, Entry, EntryContent, Kind, document};
 use crate::kinds;
 use crate::verify::Report;
 
 /// The kind of artifact that a directory with these entries is meant to be, if it is one.
 pub(super) fn recognise(entries: &[DirEntry]) -> Option<Kind> {
-    let known: HashSet<&str> = kinds::ALL
-        .into_iter()
-        .filter(|kind| kind.is_of_directories())
-        .flat_map(Kind::members)
-        .copied()
-        .collect();
     // Directories may have very many entries. Only a few can matter.
     let readable = entries.iter().filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry)));
-    let candidates: Vec<(String, &DirEntry)> =
-        readable.filter(|(name, _)| known.contains(name.as_str())).collect();
+    let candidates: Vec<(String, &DirEntry)> = readable.filter(|(name, _)| is_member(name)).collect();
     let all: Vec<&str> = candidates.iter().map(|(name, _)| name.as_str()).collect();
     kinds::recognise_directory(&all, &mut |wanted| {
         let entry = candidates.iter().find(|(name, _)| name == wanted);
@@ -60,8 +53,7 @@ pub(super) fn read(
         Err(error) => return Ok(Err(kind.unreadable(&shown, &error.to_string()))),
     };
     if entries.len() > MAX_ENTRIES {
-        let message = format!("there are more than {MAX_ENTRIES} entries, the limit");
-        return Ok(Err(document::too_much(message).into()));
+        return Ok(Err(document::too_much(ArchiveError::TooManyEntries.to_string()).into()));
     }
     let limit = options.admit.limits.bytes;
     let mut left = limit;

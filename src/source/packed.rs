@@ -17,26 +17,32 @@ pub(super) fn examine(
     input: impl Read + Seek,
     options: &ExamineOptions,
 ) -> Result<Admitted, Rejection> {
-    judge(read(format, input, options), options)
+    let contents = read(format, input, options);
+    let kind = options.kind.or_else(|| recognise(&contents.entries));
+    judge(contents, kind, options)
 }
 
 /// Examines an archive that may be anything.
 pub(super) fn examine_found(format: Format, input: impl Read + Seek, options: &ExamineOptions) -> Verdict {
     let contents = read(format, input, options);
     let may_be_one = match &contents.error {
-        None => {
-            contents.entries.iter().any(|entry| entry.name == TELLING)
-                && recognise(&contents.entries).is_some()
-        }
+        None => contents.entries.iter().any(|entry| entry.name == TELLING),
         // Where nothing tells that a broken archive is something else, nobody should believe that it was stored.
         Some(ArchiveError::Broken(_)) if contents.entries.is_empty() => true,
         Some(_) => contents.entries.iter().any(|entry| is_member(&entry.name)),
     };
-    if may_be_one { judge(contents, options).into() } else { Verdict::NoArtifact }
+    if !may_be_one {
+        return Verdict::NoArtifact;
+    }
+    let recognised = recognise(&contents.entries);
+    if contents.error.is_none() && recognised.is_none() {
+        return Verdict::NoArtifact;
+    }
+    judge(contents, options.kind.or(recognised), options).into()
 }
 
 /// Whether this is the name of a file of any kind of directories.
-fn is_member(name: &str) -> bool {
+pub(super) fn is_member(name: &str) -> bool {
     let mut kinds = kinds::ALL.into_iter().filter(|kind| kind.is_of_directories());
     kinds.any(|kind| kind.members().contains(&name))
 }
@@ -45,8 +51,7 @@ fn read(format: Format, input: impl Read + Seek, options: &ExamineOptions) -> Co
     archive::read(format, input, &is_member, options.admit.limits.bytes)
 }
 
-fn judge(contents: Contents, options: &ExamineOptions) -> Result<Admitted, Rejection> {
-    let kind = options.kind.or_else(|| recognise(&contents.entries));
+fn judge(contents: Contents, kind: Option<Kind>, options: &ExamineOptions) -> Result<Admitted, Rejection> {
     if let Some(error) = contents.error {
         return Err(Rejection { kind, report: report(&error) });
     }

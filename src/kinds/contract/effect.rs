@@ -1,4 +1,4 @@
-use super::read;
+use super::{View, read};
 use crate::canonical::Value;
 use crate::canonical::reader::{Limits, ReadError};
 
@@ -38,17 +38,12 @@ impl Effect {
     /// What keeps the document from being read.
     pub fn read_all(document: &[u8], limits: &Limits) -> Result<Vec<Self>, ReadError> {
         let root = read::read(document, limits)?;
-        let list = |name: &str| root.get(name).and_then(Value::as_array).unwrap_or_default();
-        let mode_of = |target: &str| {
-            let declared =
-                list("io_refs").iter().find(|io_ref| text(io_ref, "ref").as_deref() == Some(target));
-            declared.and_then(|io_ref| text(io_ref, "mode"))
-        };
-        let effects = list("effects").iter().map(|effect| {
+        let Some(view) = View::of(&root) else { return Ok(Vec::new()) };
+        let effects = view.effects.iter().map(|effect| {
             let target = text(effect, "target").unwrap_or_default();
             Self {
                 name: text(effect, "name").unwrap_or_default(),
-                mode: mode_of(&target),
+                mode: view.declared.get(target.as_str()).and_then(|io_ref| text(io_ref, "mode")),
                 target,
                 idempotency: effect.get("idempotency").and_then(|idempotency| text(idempotency, "type")),
                 has_nonce_or_reason: says_why(effect) || effect.get("idempotency").is_some_and(says_why),

@@ -39,8 +39,8 @@ impl Artifact for Contract {
 
     fn recognises(text: &str, names: &[Cow<'_, str>]) -> Option<Recognition> {
         // Other documents have effects as well.
-        let surely = recognise::has_member(text, names, &["io_refs"]);
-        Recognition::of(surely, surely || recognise::has_member(text, names, &["effects"]))
+        let is_one = recognise::has_member(text, names, &["io_refs", "effects"]);
+        Recognition::of(is_one && recognise::has_member(text, names, &["io_refs"]), is_one)
     }
 
     fn examine(bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
