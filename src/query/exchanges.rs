@@ -1,6 +1,7 @@
 //! Prompts with the responses that answer them: what runs and sessions have in common.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use super::links::place;
 use crate::artifact::Place;
@@ -45,19 +46,27 @@ impl Exchanges {
         artifact: ArtifactId,
     ) -> Result<BTreeMap<ArtifactId, (String, String)>> {
         let mut shared = BTreeMap::new();
+        let mut examined: BTreeMap<ArtifactId, Self> = BTreeMap::new();
         for ((prompt, response), ours) in &self.pairs {
             let answers = by_artifact(snapshot.mentioning(*response, Some("response"))?);
             for (other, prompts) in by_artifact(snapshot.mentioning(*prompt, Some("prompt"))?) {
+                if other == artifact || shared.contains_key(&other) {
+                    continue;
+                }
                 // Both digests are needed, and few artifacts have both by chance.
                 let Some(answers) = answers.get(&other) else { continue };
                 let together = prompts.iter().find(|prompt| has_place(answers, &prompt.place));
-                let same_sort = self.is_recording == together.is_some();
-                if other == artifact || same_sort || shared.contains_key(&other) {
+                if self.is_recording == together.is_some() {
                     continue;
                 }
-                let theirs = match together {
-                    Some(prompt) => Some(place(prompt)),
-                    None => Self::of(snapshot, other)?.pairs.remove(&(*prompt, *response)),
+                let theirs = if let Some(prompt) = together {
+                    Some(place(prompt))
+                } else {
+                    let theirs = match examined.entry(other) {
+                        Entry::Occupied(known) => known.into_mut(),
+                        Entry::Vacant(unknown) => unknown.insert(Self::of(snapshot, other)?),
+                    };
+                    theirs.pairs.get(&(*prompt, *response)).cloned()
                 };
                 if let Some(theirs) = theirs {
                     shared.insert(other, (ours.clone(), theirs));

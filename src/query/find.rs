@@ -1,5 +1,6 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use chrono::{DateTime, Utc};
 
@@ -121,10 +122,15 @@ fn matching(snapshot: &Snapshot<'_>, query: &Query) -> Result<Option<BTreeMap<Ar
     let mut all: Option<BTreeMap<ArtifactId, Vec<Match>>> = None;
     for filter in &query.filters {
         let mut found: BTreeMap<ArtifactId, Vec<Match>> = BTreeMap::new();
+        let mut containers: BTreeMap<ArtifactId, Vec<ArtifactId>> = BTreeMap::new();
         for (artifact, place) in matches_of(snapshot, filter)? {
             if query.through_members {
-                for container in snapshot.containers_of(artifact)? {
-                    found.entry(container).or_default().push(place.clone());
+                let containers = match containers.entry(artifact) {
+                    Entry::Occupied(known) => known.into_mut(),
+                    Entry::Vacant(unknown) => unknown.insert(snapshot.containers_of(artifact)?),
+                };
+                for container in containers {
+                    found.entry(*container).or_default().push(place.clone());
                 }
             }
             found.entry(artifact).or_default().push(place);

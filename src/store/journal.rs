@@ -1,5 +1,6 @@
 //! The append-only, hash-chained record of what was added.
 
+use chrono::{DateTime, SecondsFormat, Utc};
 use rusqlite::{OptionalExtension, Transaction};
 use serde::Serialize;
 
@@ -24,6 +25,11 @@ pub(super) enum Entry<'e> {
     Unlink { at: &'e str, relation: &'e str, source: CoreHash, target: CoreHash },
 }
 
+/// A time as entries state it.
+pub(super) fn text(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(SecondsFormat::Millis, true)
+}
+
 /// Appends entries within a transaction.
 pub(super) struct Journal {
     seq: i64,
@@ -34,7 +40,7 @@ impl Journal {
     pub(super) fn of(transaction: &Transaction<'_>) -> rusqlite::Result<Self> {
         let last = transaction
             .prepare_cached("SELECT seq, chain FROM journal ORDER BY seq DESC LIMIT 1")?
-            .query_row([], |row| Ok(Self { seq: row.get(0)?, chain: Digest::from_bytes(row.get(1)?) }))
+            .query_row([], |row| Ok(Self { seq: row.get(0)?, chain: row.get(1)? }))
             .optional()?;
         Ok(last.unwrap_or(Self { seq: 0, chain: Digest::from_bytes([0; 32]) }))
     }

@@ -308,7 +308,7 @@ impl<'s> Snapshot<'s> {
     /// What the database says.
     pub fn missing_digests(&self) -> Result<Vec<Reference<Digest>>> {
         let sql = "SELECT m.digest, m.artifact, r.relation, m.place
-                     FROM role r CROSS JOIN mention m ON m.role = r.id
+                     FROM artifact a CROSS JOIN role r CROSS JOIN mention m ON m.artifact = a.id AND m.role = r.id
                     WHERE r.dangles AND NOT EXISTS (SELECT 1 FROM artifact t WHERE t.core = m.digest)
                     ORDER BY m.digest, m.artifact, m.place";
         self.rows(sql, [], |row| {
@@ -340,9 +340,9 @@ impl<'s> Snapshot<'s> {
     /// # Errors
     /// What the database says.
     pub fn shared_beginnings(&self, group: &str) -> Result<Vec<Digest>> {
-        let sql = "SELECT m.digest FROM artifact a
-                     JOIN role r ON r.kind = a.kind AND r.role_group = ?1
-                     JOIN mention m ON m.artifact = a.id AND m.role = r.id AND m.place = 0
+        let sql = "SELECT m.digest FROM role r
+                     CROSS JOIN artifact a ON a.kind = r.kind AND r.role_group = ?1
+                     CROSS JOIN mention m ON m.artifact = a.id AND m.role = r.id AND m.place = 0
                     GROUP BY m.digest HAVING count(DISTINCT m.artifact) > 1 ORDER BY m.digest";
         self.rows(sql, [group], |row| row.get(0))
     }

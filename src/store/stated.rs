@@ -1,9 +1,9 @@
 //! Links that people state.
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 
-use super::journal::{Entry, Journal};
+use super::journal::{self, Entry, Journal};
 use super::rows::ArtifactRow;
 
 /// A link that a person states: `source` relates to `target`.
@@ -40,7 +40,8 @@ pub(super) fn state(
         )?
         .execute((key.0, key.1, key.2, note, at.timestamp_millis()))?;
     let StatedLink { source, relation, target } = link;
-    let entry = Entry::Link { at: &text(at), source: source.core, relation, target: target.core, note };
+    let entry =
+        Entry::Link { at: &journal::text(at), source: source.core, relation, target: target.core, note };
     record(transaction, &entry)?;
     Ok(true)
 }
@@ -61,13 +62,9 @@ pub(super) fn take_back(
     let StatedLink { source, relation, target } = link;
     record(
         transaction,
-        &Entry::Unlink { at: &text(at), source: source.core, relation, target: target.core },
+        &Entry::Unlink { at: &journal::text(at), source: source.core, relation, target: target.core },
     )?;
     Ok(true)
-}
-
-fn text(at: DateTime<Utc>) -> String {
-    at.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
 fn record(transaction: Transaction<'_>, entry: &Entry<'_>) -> rusqlite::Result<()> {

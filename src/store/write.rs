@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Utc};
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension, ToSql, Transaction, TransactionBehavior};
 
-use super::journal::{Entry, Journal};
+use super::journal::{self, Entry, Journal};
 use super::payload::{Payload, Prepared};
 use crate::artifact::{Admitted, Kind, Member, Place, Role};
 use crate::digest::{CaptureHash, CoreHash, Digest, Hasher};
@@ -82,7 +82,7 @@ impl<'t> Writer<'t> {
             transaction,
             journal: Journal::of(transaction)?,
             at,
-            at_text: at.to_rfc3339_opts(SecondsFormat::Millis, true),
+            at_text: journal::text(at),
             kinds: HashMap::new(),
             roles: HashMap::new(),
             keys: Vec::new(),
