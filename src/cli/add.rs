@@ -44,13 +44,7 @@ impl Args {
         let started = Instant::now();
         let options = self.input.options()?;
         let path = vault.path()?;
-        let mut printer = Printer {
-            args: self,
-            progress: Progress::new("adding"),
-            trouble: None,
-            nobody_reads: false,
-            warned: 0,
-        };
+        let mut printer = Printer { args: self, progress: Progress::new("adding"), trouble: None, warned: 0 };
         let summary = if self.dry_run {
             let vault = if path.exists() { Some(Vault::open(&path)?) } else { None };
             let snapshot = vault.as_ref().map(Vault::snapshot).transpose()?;
@@ -59,7 +53,9 @@ impl Args {
             let inputs = self.input.inputs()?;
             Vault::open_or_create(&path)?.add(inputs, &options, &mut printer)?
         };
-        if let Some(error) = printer.trouble.take() {
+        // A closed pipe is no trouble: what was asked for is the vault, not the lines.
+        if let Some(error) = printer.trouble.take().filter(|error| error.kind() != io::ErrorKind::BrokenPipe)
+        {
             return Err(error.into());
         }
         let warned = printer.warned;
@@ -99,9 +95,8 @@ struct Verdict {
 struct Printer<'a> {
     args: &'a Args,
     progress: Progress,
-    /// The first error of writing. Adding goes on: what was asked for is the vault, not the lines.
+    /// The first error of writing. Adding goes on without lines.
     trouble: Option<io::Error>,
-    nobody_reads: bool,
     /// How many documents got in with warnings.
     warned: u64,
 }
@@ -117,15 +112,11 @@ impl Monitor for Printer<'_> {
         {
             self.warned += 1;
         }
-        if self.nobody_reads || self.trouble.is_some() {
+        if self.trouble.is_some() {
             return;
         }
         let print = || if self.args.json { print_json(examined) } else { self.print_text(examined) };
-        match self.progress.beside(print) {
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.nobody_reads = true,
-            Err(error) => self.trouble = Some(error),
-            Ok(()) => {}
-        }
+        self.trouble = self.progress.beside(print).err();
     }
 
     fn unreadable(&mut self, error: &SourceError) {

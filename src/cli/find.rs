@@ -170,7 +170,7 @@ impl Args {
         let mut mention =
             |group: Option<&'static str>, digest: Digest| filters.push(Filter::Mention { group, digest });
         if let Some(text) = &self.prompt {
-            mention(Some("prompt"), hash::of_text(text));
+            mention(Some("prompt"), Digest::of(text.as_bytes()));
         }
         if let Some(path) = &self.prompt_file {
             mention(Some("prompt"), Digest::of(&read_prompt(path)?));

@@ -54,18 +54,19 @@ impl Args {
         if let Some(capture) = &self.capture {
             located = vault.capture_of(&located, capture)?;
         }
-        let bytes = match (&self.member, &self.output) {
+        let file = self.output.as_deref().filter(|path| *path != Path::new("-"));
+        let bytes = match (&self.member, file) {
             (Some(name), _) => member(name, vault.members(&located)?)?,
             (None, _) if self.core => vault.read_core(&located)?,
-            (None, Some(path)) if path != Path::new("-") && is_of_directories(&located) => {
+            (None, Some(path)) if is_of_directories(&located) => {
                 export::write(path, &located, &vault.members(&located)?, self.force)?;
                 return Ok(Status::Done);
             }
             (None, _) => vault.read(&located)?,
         };
-        match &self.output {
-            Some(path) if path != Path::new("-") => export::write_file(path, &bytes, self.force)?,
-            _ => self.write_standard_output(&bytes)?,
+        match file {
+            Some(path) => export::write_file(path, &bytes, self.force)?,
+            None => self.write_standard_output(&bytes)?,
         }
         Ok(Status::Done)
     }

@@ -141,11 +141,8 @@ pub(crate) fn because(origin: &Origin) -> String {
 pub(crate) struct JsonLink<'l> {
     direction: &'static str,
     relation: &'l str,
-    dangling: bool,
-    kind: Option<&'l str>,
-    core_hash: Option<CoreHash>,
-    digest: Option<Digest>,
-    name: Option<&'l str>,
+    #[serde(flatten)]
+    target: JsonTarget<'l>,
     stated: bool,
     because: Option<&'l str>,
 }
@@ -169,8 +166,7 @@ impl<'l> JsonLink<'l> {
             Direction::Out => "out",
             Direction::In => "in",
         };
-        let JsonTarget { dangling, kind, core_hash, digest, name } = JsonTarget::of(target);
-        Self { direction, relation, dangling, kind, core_hash, digest, name, stated, because }
+        Self { direction, relation, target: JsonTarget::of(target), stated, because }
     }
 }
 
