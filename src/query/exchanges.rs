@@ -44,36 +44,70 @@ impl Exchanges {
         &self,
         snapshot: &Snapshot<'_>,
         artifact: ArtifactId,
+        known: &mut Known,
     ) -> Result<BTreeMap<ArtifactId, (String, String)>> {
         let mut shared = BTreeMap::new();
-        let mut examined: BTreeMap<ArtifactId, Self> = BTreeMap::new();
-        for ((prompt, response), ours) in &self.pairs {
-            let answers = by_artifact(snapshot.mentioning(*response, Some("response"))?);
-            for (other, prompts) in by_artifact(snapshot.mentioning(*prompt, Some("prompt"))?) {
-                if other == artifact || shared.contains_key(&other) {
+        for (pair, ours) in &self.pairs {
+            let sharers = match known.sharers.entry(*pair) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(unknown) => unknown.insert(Sharers::of(snapshot, *pair)?),
+            };
+            if !self.is_recording {
+                for (other, theirs) in sharers.together.iter().filter(|(other, _)| *other != artifact) {
+                    shared.entry(*other).or_insert_with(|| (ours.clone(), theirs.clone()));
+                }
+                continue;
+            }
+            for other in sharers.apart.iter().filter(|other| **other != artifact) {
+                if shared.contains_key(other) {
                     continue;
                 }
-                // Both digests are needed, and few artifacts have both by chance.
-                let Some(answers) = answers.get(&other) else { continue };
-                let together = prompts.iter().find(|prompt| has_place(answers, &prompt.place));
-                if self.is_recording == together.is_some() {
-                    continue;
-                }
-                let theirs = if let Some(prompt) = together {
-                    Some(place(prompt))
-                } else {
-                    let theirs = match examined.entry(other) {
-                        Entry::Occupied(known) => known.into_mut(),
-                        Entry::Vacant(unknown) => unknown.insert(Self::of(snapshot, other)?),
-                    };
-                    theirs.pairs.get(&(*prompt, *response)).cloned()
+                let theirs = match known.exchanges.entry(*other) {
+                    Entry::Occupied(known) => known.into_mut(),
+                    Entry::Vacant(unknown) => unknown.insert(Self::of(snapshot, *other)?),
                 };
-                if let Some(theirs) = theirs {
-                    shared.insert(other, (ours.clone(), theirs));
+                if let Some(theirs) = theirs.pairs.get(pair) {
+                    shared.insert(*other, (ours.clone(), theirs.clone()));
                 }
             }
         }
         Ok(shared)
+    }
+}
+
+/// What was looked up already. Very many artifacts may share an exchange, and a walk comes to each of them.
+#[derive(Default)]
+pub(super) struct Known {
+    exchanges: BTreeMap<ArtifactId, Exchanges>,
+    sharers: BTreeMap<(Digest, Digest), Sharers>,
+}
+
+/// Who has both digests of an exchange.
+#[derive(Default)]
+struct Sharers {
+    /// Those that have them at one place, and that place in words.
+    together: Vec<(ArtifactId, String)>,
+    /// The others.
+    apart: Vec<ArtifactId>,
+}
+
+impl Sharers {
+    fn of(snapshot: &Snapshot<'_>, (prompt, response): (Digest, Digest)) -> Result<Self> {
+        let mut sharers = Self::default();
+        let answers = by_artifact(snapshot.mentioning(response, Some("response"))?);
+        // One of them is whoever asks.
+        if answers.len() < 2 {
+            return Ok(sharers);
+        }
+        for (artifact, prompts) in by_artifact(snapshot.mentioning(prompt, Some("prompt"))?) {
+            // Both digests are needed, and few artifacts have both by chance.
+            let Some(answers) = answers.get(&artifact) else { continue };
+            match prompts.iter().find(|prompt| has_place(answers, &prompt.place)) {
+                Some(prompt) => sharers.together.push((artifact, place(prompt))),
+                None => sharers.apart.push(artifact),
+            }
+        }
+        Ok(sharers)
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::links::{Direction, Link, LinkTarget, Origin, links};
+use super::exchanges::Known;
+use super::links::{Direction, Link, LinkTarget, Origin, links_knowing};
 use crate::store::{ArtifactRow, Result, Snapshot};
 
 /// How far to walk, and along which links.
@@ -80,6 +81,7 @@ pub fn walk(snapshot: &Snapshot<'_>, artifact: &ArtifactRow, walk: &Walk) -> Res
     let mut numbers = BTreeMap::from([(beginning.key(), 0)]);
     let mut nodes = vec![Node { target: beginning, depth: 0 }];
     let mut edges: BTreeMap<(usize, String, usize, bool), Edge> = BTreeMap::new();
+    let mut known = Known::default();
     let mut next = 0;
     while let Some(Node { target, depth }) = nodes.get(next).cloned() {
         let here = next;
@@ -88,7 +90,9 @@ pub fn walk(snapshot: &Snapshot<'_>, artifact: &ArtifactRow, walk: &Walk) -> Res
         if depth == walk.depth {
             break;
         }
-        for link in links(snapshot, &artifact)?.into_iter().filter(|link| walk.takes(link)) {
+        for link in
+            links_knowing(snapshot, &artifact, &mut known)?.into_iter().filter(|link| walk.takes(link))
+        {
             let number = *numbers.entry(link.target.key()).or_insert_with(|| {
                 nodes.push(Node { target: link.target.clone(), depth: depth + 1 });
                 nodes.len() - 1
@@ -128,13 +132,14 @@ pub fn chain(
 ) -> Result<Option<Vec<ChainStep>>> {
     let mut reached_by: BTreeMap<_, Option<ChainStep>> = BTreeMap::from([(one.core, None)]);
     let mut waiting = VecDeque::from([one.clone()]);
+    let mut known = Known::default();
     let mut searched = 0;
     while let Some(from) = waiting.pop_front().filter(|_| searched < MAX_SEARCHED) {
         if from.core == other.core {
             break;
         }
         searched += 1;
-        for link in links(snapshot, &from)? {
+        for link in links_knowing(snapshot, &from, &mut known)? {
             let LinkTarget::Artifact(target) = &link.target else { continue };
             if !reached_by.contains_key(&target.core) {
                 waiting.push_back(target.clone());

@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use super::exchanges::Exchanges;
+use super::exchanges::{Exchanges, Known};
 use super::forks;
 use crate::digest::Digest;
 use crate::store::{ArtifactId, ArtifactRow, MentionRow, Result, Snapshot};
@@ -75,11 +75,20 @@ pub struct Link {
 /// # Errors
 /// What the database says.
 pub fn links(snapshot: &Snapshot<'_>, artifact: &ArtifactRow) -> Result<Vec<Link>> {
+    links_knowing(snapshot, artifact, &mut Known::default())
+}
+
+/// The same for who asks for the links of many.
+pub(super) fn links_knowing(
+    snapshot: &Snapshot<'_>,
+    artifact: &ArtifactRow,
+    known: &mut Known,
+) -> Result<Vec<Link>> {
     let mut found = Found { snapshot, links: BTreeMap::new() };
     found.stated(artifact)?;
     found.by_digest(artifact)?;
     found.by_name(artifact)?;
-    found.replays(artifact)?;
+    found.replays(artifact, known)?;
     found.forks(artifact)?;
     Ok(found.links.into_values().collect())
 }
@@ -163,9 +172,9 @@ impl Found<'_> {
         Ok(())
     }
 
-    fn replays(&mut self, artifact: &ArtifactRow) -> Result<()> {
+    fn replays(&mut self, artifact: &ArtifactRow, known: &mut Known) -> Result<()> {
         let exchanges = Exchanges::of(self.snapshot, artifact.id)?;
-        for (other, (ours, theirs)) in exchanges.shared_with_others(self.snapshot, artifact.id)? {
+        for (other, (ours, theirs)) in exchanges.shared_with_others(self.snapshot, artifact.id, known)? {
             let target = self.artifact(other)?;
             if exchanges.is_recording() {
                 let because = format!("{theirs} has the prompt and the response of {ours}");
