@@ -66,6 +66,19 @@ impl Digest {
         decode_hex(text).map(Self)
     }
 
+    /// The 64 lowercase hex digits without the prefix, as ASCII.
+    #[must_use]
+    pub fn hex_digits(&self) -> [u8; 64] {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let mut text = [0; 64];
+        for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
+            for (digit, nibble) in pair.iter_mut().zip([byte >> 4, byte & 15]) {
+                *digit = DIGITS.get(usize::from(nibble)).copied().unwrap_or(b'?');
+            }
+        }
+        text
+    }
+
     /// The 64 lowercase hex digits without the prefix.
     #[must_use]
     pub fn hex(&self) -> String {

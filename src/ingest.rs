@@ -8,7 +8,7 @@ use crate::artifact::{Admitted, Kind};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::pipeline::{self, Event};
 use crate::source::{self, ExamineOptions, Inputs, Rejection, SourceError, Verdict};
-use crate::store::{Prepared, Put, PutOutcome, Result, Snapshot, Store};
+use crate::store::{Prepared, Preparer, Put, PutOutcome, Result, Snapshot, Store};
 use crate::verify::Report;
 
 /// A batch is stored when it has so many documents or bytes. A commit costs about as much as some hundred artifacts.
@@ -104,8 +104,10 @@ pub fn add(
     monitor: &mut dyn Monitor,
 ) -> Result<Summary> {
     let mut teller = Teller { monitor, summary: Summary::default() };
-    let mut batch = Batch { store, at: Utc::now(), waiting: Vec::new(), bytes: 0 };
-    let outcome = each(inputs, options, Prepared::new, |event| match event {
+    let preparer = store.preparer()?;
+    let mut batch = Batch { store, preparer: &preparer, at: Utc::now(), waiting: Vec::new(), bytes: 0 };
+    let prepare = |admitted| preparer.prepare(admitted);
+    let outcome = each(inputs, options, prepare, |event| match event {
         Event::Result(item) => batch.push(item, &mut teller),
         Event::Idle => batch.store(&mut teller),
     });
@@ -252,6 +254,7 @@ impl<A: AsRef<Admitted>> Examination<A> {
 /// hears of all of them in order and of none too early.
 struct Batch<'s> {
     store: &'s Store,
+    preparer: &'s Preparer,
     /// One time for all of one `add`, so that the order within it leaves no trace.
     at: DateTime<Utc>,
     waiting: Vec<Item<Prepared>>,
@@ -278,7 +281,7 @@ impl Batch<'_> {
             Ok(Examination { verdict: Finding::Admitted(prepared), .. }) => Some(prepared),
             _ => None,
         });
-        let mut stored = self.store.put(prepared, self.at)?.into_iter();
+        let mut stored = self.store.put(prepared, self.preparer, self.at)?.into_iter();
         self.bytes = 0;
         for item in self.waiting.drain(..) {
             teller.tell(item, || stored.next().map_or(Outcome::Present, Outcome::from));

@@ -13,7 +13,7 @@ use crate::kinds::{self, contract, model_io};
 use crate::query::{self, Direction, Graph, HashTarget, Hit, Link, LinkTarget, Query, Walk};
 use crate::source::{self, ExamineOptions, Inputs};
 use crate::store::{
-    ArtifactRow, CaptureRow, Prepared, Put, RoleCount, Snapshot, StatedLink, Store, StoreError, StoredMember,
+    ArtifactRow, CaptureRow, Put, RoleCount, Snapshot, StatedLink, Store, StoreError, StoredMember,
 };
 use crate::verify::{Report, Violation};
 
@@ -173,7 +173,8 @@ impl Vault {
     pub fn add_document(&self, document: Vec<u8>, options: &ExamineOptions) -> Result<Put, AddError> {
         let admitted = source::examine_document(document, "", options)
             .map_err(|rejection| AddError::Rejected(rejection.report))?;
-        Ok(self.store.put_one(&Prepared::new(admitted), Utc::now())?)
+        let preparer = self.store.preparer()?;
+        Ok(self.store.put_one(&preparer.prepare(admitted), &preparer, Utc::now())?)
     }
 
     /// Adds everything in `inputs` that is an artifact; bad ones do not stop the others.

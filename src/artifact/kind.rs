@@ -104,6 +104,15 @@ impl Kind {
         self.0.plural
     }
 
+    /// The name of the one file of its artifacts; nothing if they are directories.
+    #[must_use]
+    pub fn document_member(self) -> Option<&'static str> {
+        match self.0.form {
+            Form::Document { member, .. } => Some(member),
+            Form::Directory { .. } => None,
+        }
+    }
+
     /// The relation in which it stands to everything that states its core hash, if it has a name of its own.
     #[must_use]
     pub fn stated_by(self) -> Option<&'static str> {

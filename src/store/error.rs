@@ -2,6 +2,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
+use rusqlite::types::Type;
 
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
 
@@ -75,6 +76,14 @@ pub enum StoreError {
         /// The cause.
         source: rusqlite::Error,
     },
+    /// What is derived from the artifacts is damaged; the artifacts may be intact.
+    #[error("the index of {} is damaged: {message}; \"runvault reindex\" makes it anew from the artifacts", path.display())]
+    Index {
+        /// The vault.
+        path: PathBuf,
+        /// What is wrong.
+        message: String,
+    },
     /// What the database says.
     #[error("{}: {source}", path.display())]
     Database {
@@ -83,9 +92,9 @@ pub enum StoreError {
         /// The cause.
         source: rusqlite::Error,
     },
-    /// No connection could be had.
+    /// The schema could not be brought up to date.
     #[error("{}: {message}", path.display())]
-    Pool {
+    Schema {
         /// The vault.
         path: PathBuf,
         /// The cause.
@@ -137,6 +146,11 @@ pub enum PayloadDefect {
 impl StoreError {
     pub(super) fn of(path: &Path, source: rusqlite::Error) -> Self {
         let path = path.to_owned();
+        if let rusqlite::Error::FromSqlConversionFailure(_, _, cause) = &source
+            && let Some(IndexDamage(message)) = cause.downcast_ref()
+        {
+            return Self::Index { path, message: message.clone() };
+        }
         match source.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::Full { path },
             Some(ErrorCode::DatabaseCorrupt) => Self::Corrupt { path, source },
@@ -147,5 +161,33 @@ impl StoreError {
             }
             _ => Self::Database { path, source },
         }
+    }
+}
+
+/// Carries what is wrong with the index through the database's own errors.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct IndexDamage(String);
+
+/// The error of who reads the index and finds something that nobody wrote there.
+pub(super) fn index_damage(message: impl Into<String>) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(0, Type::Blob, Box::new(IndexDamage(message.into())))
+}
+
+/// Why stored bytes cannot be given back.
+pub(super) enum ReadFailure {
+    Database(rusqlite::Error),
+    Defect(PayloadDefect),
+}
+
+impl From<rusqlite::Error> for ReadFailure {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Database(error)
+    }
+}
+
+impl From<PayloadDefect> for ReadFailure {
+    fn from(defect: PayloadDefect) -> Self {
+        Self::Defect(defect)
     }
 }

@@ -1,7 +1,7 @@
 //! The append-only, hash-chained record of what was added.
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use rusqlite::{OptionalExtension, Transaction};
+use rusqlite::{OptionalExtension, ToSql, Transaction};
 use serde::Serialize;
 
 use crate::digest::{CaptureHash, CoreHash, Digest, Hasher};
@@ -30,6 +30,16 @@ pub(super) fn text(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
+/// A capture that was added.
+pub(super) struct Addition {
+    /// The number and the name of its kind.
+    pub(super) kind: i64,
+    pub(super) kind_name: &'static str,
+    pub(super) core: CoreHash,
+    pub(super) capture: CaptureHash,
+    pub(super) size: u64,
+}
+
 /// Appends entries within a transaction.
 pub(super) struct Journal {
     seq: i64,
@@ -45,24 +55,57 @@ impl Journal {
         Ok(last.unwrap_or(Self { seq: 0, chain: Digest::from_bytes([0; 32]) }))
     }
 
+    /// Appends the entry of an addition. It is stored in parts; the view `journal_entries` puts them together.
+    pub(super) fn add(
+        &mut self,
+        transaction: &Transaction<'_>,
+        at: DateTime<Utc>,
+        addition: &Addition,
+    ) -> rusqlite::Result<()> {
+        let Addition { kind, kind_name, core, capture, size } = *addition;
+        self.chain_up(&Entry::Add { at: &text(at), capture, core, kind: kind_name, size })?;
+        let parts: [&dyn ToSql; 7] = [
+            &self.seq,
+            &at.timestamp_millis(),
+            &kind,
+            core.0.as_bytes(),
+            capture.0.as_bytes(),
+            &size.cast_signed(),
+            self.chain.as_bytes(),
+        ];
+        transaction
+            .prepare_cached(
+                "INSERT INTO journal (seq, at, kind, core, capture, size, chain) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            )?
+            .execute(parts)?;
+        Ok(())
+    }
+
+    /// Appends any other entry.
     pub(super) fn append(
         &mut self,
         transaction: &Transaction<'_>,
+        at: DateTime<Utc>,
         entry: &Entry<'_>,
     ) -> rusqlite::Result<()> {
+        let text = self.chain_up(entry)?;
+        transaction
+            .prepare_cached("INSERT INTO journal (seq, at, entry, chain) VALUES (?1, ?2, ?3, ?4)")?
+            .execute((self.seq, at.timestamp_millis(), text, self.chain.as_bytes()))?;
+        Ok(())
+    }
+
+    /// Makes `entry` the last one; gives its text.
+    fn chain_up(&mut self, entry: &Entry<'_>) -> rusqlite::Result<String> {
         // Members are declared in their canonical order, and serde_json writes texts and numbers as RFC 8785 does.
-        let text = serde_json::to_vec(entry)
+        let text = serde_json::to_string(entry)
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
         let mut hasher = Hasher::new();
         hasher.update(self.chain.as_bytes());
-        hasher.update(&text);
+        hasher.update(text.as_bytes());
         self.seq += 1;
         self.chain = hasher.finish();
-        let text = String::from_utf8_lossy(&text);
-        transaction
-            .prepare_cached("INSERT INTO journal (seq, entry, chain) VALUES (?1, ?2, ?3)")?
-            .execute((self.seq, text, self.chain.as_bytes()))?;
-        Ok(())
+        Ok(text)
     }
 }
 

@@ -4,14 +4,23 @@
 //! the database crates. What goes in with one call of [`Store::put`] goes in as a whole or not at all, and is on the
 //! disk when the call returns; what comes out is hashed again.
 
+mod compress;
+mod cut;
+mod dictionaries;
 mod error;
 mod journal;
+mod lists;
+mod mentions;
+mod packed;
 mod payload;
 mod pool;
 mod read;
 mod rows;
 mod schema;
+mod segments;
+mod siblings;
 mod stated;
+mod varint;
 mod write;
 
 use std::path::{Path, PathBuf};
@@ -28,7 +37,10 @@ pub use rows::{
 pub use stated::StatedLink;
 pub use write::{Put, PutOutcome};
 
-use pool::Pool;
+use dictionaries::{Dictionaries, Readers};
+use pool::{Lease, Pool};
+
+use crate::artifact::Admitted;
 
 /// What every function of the store returns.
 pub type Result<T> = std::result::Result<T, StoreError>;
@@ -39,6 +51,18 @@ pub type Result<T> = std::result::Result<T, StoreError>;
 pub struct Store {
     path: PathBuf,
     pool: Pool,
+    readers: Readers,
+}
+
+/// Makes artifacts ready to be stored in one vault: compresses them with what documents of their kind have in common.
+pub struct Preparer(Dictionaries);
+
+impl Preparer {
+    /// Makes `admitted` ready. Needs no database, so that threads can do it beside the one that writes.
+    #[must_use]
+    pub fn prepare(&self, admitted: Admitted) -> Prepared {
+        Prepared::new(admitted, &self.0)
+    }
 }
 
 impl Store {
@@ -62,14 +86,24 @@ impl Store {
 
     fn prepare(path: &Path, beginning: schema::Beginning) -> Result<Self> {
         pool::expect_file(path)?;
-        schema::bring_up_to_date(path, beginning)?;
-        Ok(Self { path: path.to_owned(), pool: pool::open(path)? })
+        let connection = schema::bring_up_to_date(path, beginning)?;
+        Ok(Self { path: path.to_owned(), pool: Pool::new(path, connection), readers: Readers::default() })
     }
 
     /// Where the vault is.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// What makes artifacts ready to be stored here.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn preparer(&self) -> Result<Preparer> {
+        Dictionaries::of(&*self.connection()?)
+            .map(Preparer)
+            .map_err(|error| StoreError::of(&self.path, error))
     }
 
     /// Stores `batch` in one transaction. When this returns, all of it is on the disk; if it fails, none of it is in
@@ -80,6 +114,7 @@ impl Store {
     pub fn put<'p>(
         &self,
         batch: impl IntoIterator<Item = &'p Prepared>,
+        preparer: &Preparer,
         at: DateTime<Utc>,
     ) -> Result<Vec<Put>> {
         let mut batch = batch.into_iter().peekable();
@@ -87,16 +122,17 @@ impl Store {
             return Ok(Vec::new());
         }
         let mut connection = self.connection()?;
-        write::put(&mut connection, batch, at).map_err(|error| StoreError::of(&self.path, error))
+        write::put(&mut connection, batch, &preparer.0, at).map_err(|error| StoreError::of(&self.path, error))
     }
 
     /// Stores one artifact, like [`Store::put`].
     ///
     /// # Errors
     /// As [`Store::put`].
-    pub fn put_one(&self, prepared: &Prepared, at: DateTime<Utc>) -> Result<Put> {
+    pub fn put_one(&self, prepared: &Prepared, preparer: &Preparer, at: DateTime<Utc>) -> Result<Put> {
         let mut connection = self.connection()?;
-        write::put_one(&mut connection, prepared, at).map_err(|error| StoreError::of(&self.path, error))
+        write::put_one(&mut connection, prepared, &preparer.0, at)
+            .map_err(|error| StoreError::of(&self.path, error))
     }
 
     /// States a link, and journals it. Gives false if it was stated with this note before.
@@ -122,12 +158,10 @@ impl Store {
     /// # Errors
     /// What the system says.
     pub fn snapshot(&self) -> Result<Snapshot<'_>> {
-        Snapshot::begin(self.connection()?, &self.path)
+        Snapshot::begin(self.connection()?, &self.readers, &self.path)
     }
 
-    fn connection(&self) -> Result<pool::Connection> {
-        self.pool
-            .get()
-            .map_err(|error| StoreError::Pool { path: self.path.clone(), message: error.to_string() })
+    fn connection(&self) -> Result<Lease<'_>> {
+        self.pool.lease()
     }
 }

@@ -1,19 +1,25 @@
-//! Stored bytes: compressed on the way in, hashed on the way out.
+//! Stored bytes: cut and compressed on the way in, put together and hashed on the way out.
 
-use std::cell::RefCell;
-use std::io;
+use std::borrow::Cow;
+use std::sync::Arc;
 
-use zstd::bulk::{Compressor, Decompressor};
+use rusqlite::{Connection, OptionalExtension};
 
-use super::error::PayloadDefect;
+use super::compress::{self, Beside, Dictionary};
+use super::cut::{self, Cut};
+use super::dictionaries::{Dictionaries, Readers};
+use super::error::{PayloadDefect, ReadFailure};
 use crate::artifact::Admitted;
 use crate::digest::{BlobHash, Digest};
 
-/// Level 3 costs a few milliseconds a megabyte and halves typical documents.
-const LEVEL: i32 = 3;
-
-const RAW: i64 = 0;
-const ZSTD: i64 = 1;
+/// The bytes as they are.
+pub(super) const RAW: i64 = 0;
+/// A frame with the bytes.
+pub(super) const FRAME: i64 = 1;
+/// A frame with the text that is left when the digests are cut out of the bytes, and the digests.
+pub(super) const CUT: i64 = 2;
+/// The same, both as differences to what another payload has.
+pub(super) const DIFFERENCE: i64 = 3;
 
 /// An artifact whose files are compressed and ready to be stored. Preparing needs no database, so that threads can do it
 /// beside the one that writes.
@@ -24,24 +30,39 @@ pub struct Prepared {
     pub(super) embedded: Vec<Prepared>,
 }
 
-/// Stored bytes and how they are encoded.
+/// Bytes as they are to be stored, if not as a difference.
 pub(super) struct Payload {
-    pub(super) encoding: i64,
-    /// Empty if the encoding is raw: then the member's own bytes are stored.
-    pub(super) compressed: Vec<u8>,
+    /// What was cut out.
+    pub(super) digests: Vec<Digest>,
+    pub(super) body: Body,
 }
 
-thread_local! {
-    /// Setting up a compressor costs more than compressing a small document.
-    static COMPRESSOR: RefCell<Option<Compressor<'static>>> = RefCell::new(Compressor::new(LEVEL).ok());
+pub(super) enum Body {
+    /// Nothing is won by compression: the bytes themselves.
+    Raw,
+    /// A frame with the text, or with the bytes if nothing was cut out.
+    Frame { frame: Vec<u8>, dictionary: Option<Arc<Dictionary>> },
+    /// To be compressed by who stores it: while it was prepared there was no dictionary, by then there may be one.
+    Waiting,
 }
 
 impl Prepared {
     /// Compresses the files of `admitted` and of the artifacts that are part of it.
-    #[must_use]
-    pub fn new(mut admitted: Admitted) -> Self {
-        let embedded = admitted.take_embedded().into_iter().map(Self::new).collect();
-        let payloads = admitted.members().iter().map(|member| Payload::of(member.bytes())).collect();
+    pub(super) fn new(mut admitted: Admitted, dictionaries: &Dictionaries) -> Self {
+        let embedded =
+            admitted.take_embedded().into_iter().map(|part| Self::new(part, dictionaries)).collect();
+        let kind = admitted.kind().name();
+        let payload = |bytes: &[u8]| {
+            let cut = cut::cut(bytes);
+            let text = cut.as_ref().map_or(bytes, |cut| &cut.text);
+            match dictionaries.for_text(kind, text) {
+                Some(dictionary) => Payload::of(bytes, cut, dictionary),
+                None => {
+                    Payload { digests: cut.map(|cut| cut.digests).unwrap_or_default(), body: Body::Waiting }
+                }
+            }
+        };
+        let payloads = admitted.members().iter().map(|member| payload(member.bytes())).collect();
         Self { admitted, payloads, embedded }
     }
 
@@ -59,40 +80,207 @@ impl AsRef<Admitted> for Prepared {
 }
 
 impl Payload {
-    fn of(bytes: &[u8]) -> Self {
-        let compressed = COMPRESSOR.with_borrow_mut(|compressor| compressor.as_mut()?.compress(bytes).ok());
-        match compressed {
-            Some(compressed) if compressed.len() < bytes.len() => Self { encoding: ZSTD, compressed },
-            _ => Self { encoding: RAW, compressed: Vec::new() },
-        }
+    /// How `bytes`, out of which `cut` was cut, are stored.
+    pub(super) fn of(bytes: &[u8], cut: Option<Cut>, dictionary: Option<Arc<Dictionary>>) -> Self {
+        let Cut { text, digests } = cut.unwrap_or_default();
+        let text = if digests.is_empty() { bytes } else { &text };
+        let frame = compress::compress(text, dictionary.as_deref());
+        let body = match frame {
+            Some(frame) if frame.len() + digests.len() * 32 < bytes.len() => {
+                Body::Frame { frame, dictionary }
+            }
+            _ => return Self { digests: Vec::new(), body: Body::Raw },
+        };
+        Self { digests, body }
     }
 }
 
-/// The original bytes of a payload, whose hash must be `blob` and whose length must be `size`.
-pub(super) fn restore(
-    encoding: i64,
-    stored: Vec<u8>,
-    size: usize,
+/// What a payload has: text, and the digests that were cut out of it.
+#[derive(Default)]
+pub(super) struct Content {
+    pub(super) text: Vec<u8>,
+    pub(super) digests: Vec<u8>,
+}
+
+impl Content {
+    /// The same, of bytes that are not stored yet. Nothing if they have what the marks of cuts are.
+    pub(super) fn of(bytes: &[u8]) -> Option<Self> {
+        match cut::cut(bytes) {
+            Some(Cut { text, digests }) => Some(Self { text, digests: as_bytes(&digests) }),
+            None if std::str::from_utf8(bytes).is_ok() => {
+                Some(Self { text: bytes.to_vec(), digests: Vec::new() })
+            }
+            None => None,
+        }
+    }
+
+    /// The bytes of `blob`, of which there are `size`, hashed again.
+    fn bytes(&self, blob: BlobHash, size: usize, is_cut: bool) -> Result<Cow<'_, [u8]>, PayloadDefect> {
+        let bytes = if is_cut {
+            let digests = as_digests(&self.digests);
+            let bytes = digests.and_then(|digests| cut::splice(&self.text, &digests, size));
+            Cow::Owned(bytes.ok_or_else(|| defect(blob, "its digests do not fit"))?)
+        } else {
+            Cow::Borrowed(self.text.as_slice())
+        };
+        let actual = BlobHash(Digest::of(&bytes));
+        if actual == blob { Ok(bytes) } else { Err(PayloadDefect::Hash { blob, actual }) }
+    }
+
+    /// The digests that were cut out.
+    pub(super) fn digests(&self) -> impl Iterator<Item = Digest> {
+        let (digests, _) = self.digests.as_chunks::<32>();
+        digests.iter().map(|bytes| Digest::from_bytes(*bytes))
+    }
+
+    /// The differences of text and digests to `base`, if they can be read again.
+    pub(super) fn difference(&self, base: &Self) -> Option<(Vec<u8>, Vec<u8>)> {
+        let make = |ours: &[u8], theirs: &[u8]| {
+            let frame = compress::difference(ours, theirs)?;
+            let again = compress::decompress(&frame, Beside::Base(theirs), ours.len()).ok()?;
+            (again == ours).then_some(frame)
+        };
+        Some((make(&self.digests, &base.digests)?, make(&self.text, &base.text)?))
+    }
+}
+
+/// Digests one after the other.
+pub(super) fn as_bytes(digests: &[Digest]) -> Vec<u8> {
+    digests.iter().flat_map(Digest::as_bytes).copied().collect()
+}
+
+/// Digests that stand one after the other; nothing if something is left over.
+fn as_digests(bytes: &[u8]) -> Option<Vec<Digest>> {
+    let (digests, rest) = bytes.as_chunks::<32>();
+    rest.is_empty().then(|| digests.iter().map(|bytes| Digest::from_bytes(*bytes)).collect())
+}
+
+/// Reads payloads.
+#[derive(Clone, Copy)]
+pub(super) struct Payloads<'c> {
+    pub(super) connection: &'c Connection,
+    pub(super) readers: &'c Readers,
+}
+
+struct Row {
     blob: BlobHash,
-) -> Result<Vec<u8>, PayloadDefect> {
-    let bytes = match encoding {
-        RAW => stored,
-        ZSTD => decompress(&stored, size)
-            .map_err(|error| PayloadDefect::Compression { blob, message: error.to_string() })?,
-        other => {
-            let message = format!("unknown encoding {other}");
-            return Err(PayloadDefect::Compression { blob, message });
-        }
-    };
-    let actual = BlobHash(Digest::of(&bytes));
-    if actual == blob { Ok(bytes) } else { Err(PayloadDefect::Hash { blob, actual }) }
+    size: usize,
+    encoding: i64,
+    base: Option<i64>,
+    dictionary: Option<i64>,
+    digests: Vec<u8>,
+    bytes: Vec<u8>,
 }
 
-fn decompress(stored: &[u8], size: usize) -> io::Result<Vec<u8>> {
-    // The frame says how large its content is. Trusting a damaged `size` instead could ask for any amount of memory.
-    let content = zstd::zstd_safe::get_frame_content_size(stored).ok().flatten();
-    if content != Some(size as u64) {
-        return Err(io::Error::other(format!("its size is not {size} bytes")));
+impl Payloads<'_> {
+    /// The original bytes of the blob with this number, hashed again. `named` is the digest it should have.
+    pub(super) fn bytes(&self, blob: i64, named: BlobHash) -> Result<Vec<u8>, ReadFailure> {
+        let row = self.row(blob, named)?;
+        let (size, is_cut) = (row.size, !matches!(row.encoding, RAW | FRAME));
+        let content = self.content_of(row, true)?;
+        content.bytes(named, size, is_cut).map(Cow::into_owned).map_err(ReadFailure::from)
     }
-    Decompressor::new()?.decompress(stored, size)
+
+    /// Text and digests of the blob with this number, which were found to give its bytes.
+    pub(super) fn verified_content(&self, blob: i64) -> Result<Content, ReadFailure> {
+        let named = self.hash_of(blob)?;
+        let row = self.row(blob, named)?;
+        let (size, is_cut) = (row.size, !matches!(row.encoding, RAW | FRAME));
+        let content = self.content_of(row, true)?;
+        content.bytes(named, size, is_cut)?;
+        Ok(content)
+    }
+
+    /// The digests that were cut out of the blob with this number.
+    pub(super) fn digests(&self, blob: i64) -> Result<Vec<Digest>, ReadFailure> {
+        let row = self
+            .connection
+            .prepare_cached("SELECT encoding, base, digests FROM payload WHERE blob = ?1")?
+            .query_row([blob], |row| {
+                Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?, row.get::<_, Option<Vec<u8>>>(2)?))
+            })
+            .optional()?;
+        let (encoding, base, stored) = row.ok_or(PayloadDefect::Missing { blob: self.hash_of(blob)? })?;
+        let digests = match (encoding, base) {
+            (CUT, _) => stored.unwrap_or_default(),
+            (DIFFERENCE, Some(base)) => {
+                let base = self.digests(base)?;
+                self.digests_like(blob, &as_bytes(&base), &stored.unwrap_or_default())?
+            }
+            _ => Vec::new(),
+        };
+        match as_digests(&digests) {
+            Some(digests) => Ok(digests),
+            None => Err(defect(self.hash_of(blob)?, "its digests are damaged").into()),
+        }
+    }
+
+    fn digests_like(&self, blob: i64, base: &[u8], frame: &[u8]) -> Result<Vec<u8>, ReadFailure> {
+        // A blob of so many bytes cannot have more digests.
+        let limit: usize = self
+            .connection
+            .prepare_cached("SELECT size FROM blob WHERE id = ?1")?
+            .query_row([blob], |row| row.get(0))?;
+        match compress::decompress(frame, Beside::Base(base), limit) {
+            Ok(digests) => Ok(digests),
+            Err(error) => Err(defect(self.hash_of(blob)?, &error.to_string()).into()),
+        }
+    }
+
+    fn content_of(&self, row: Row, may_have_base: bool) -> Result<Content, ReadFailure> {
+        let damaged = |error: std::io::Error| defect(row.blob, &error.to_string());
+        match row.encoding {
+            RAW => Ok(Content { text: row.bytes, digests: Vec::new() }),
+            FRAME | CUT => {
+                let reader =
+                    row.dictionary.map(|id| self.readers.get(self.connection, id, row.blob)).transpose()?;
+                let beside = reader.as_deref().map_or(Beside::Nothing, Beside::Dictionary);
+                let text = compress::decompress(&row.bytes, beside, row.size).map_err(damaged)?;
+                Ok(Content { text, digests: row.digests })
+            }
+            DIFFERENCE if may_have_base => {
+                let base =
+                    row.base.ok_or_else(|| defect(row.blob, "what it is a difference to is not named"))?;
+                let base = self.row(base, self.hash_of(base)?)?;
+                let base = self.content_of(base, false)?;
+                let text = compress::decompress(&row.bytes, Beside::Base(&base.text), row.size);
+                let digests = compress::decompress(&row.digests, Beside::Base(&base.digests), row.size);
+                Ok(Content { text: text.map_err(damaged)?, digests: digests.map_err(damaged)? })
+            }
+            other => Err(defect(row.blob, &format!("it has the unknown encoding {other}")).into()),
+        }
+    }
+
+    fn row(&self, blob: i64, named: BlobHash) -> Result<Row, ReadFailure> {
+        let row = self
+            .connection
+            .prepare_cached(
+                "SELECT b.size, p.encoding, p.base, p.dictionary, p.digests, p.bytes
+                   FROM blob b JOIN payload p ON p.blob = b.id WHERE b.id = ?1",
+            )?
+            .query_row([blob], |row| {
+                Ok(Row {
+                    blob: named,
+                    size: row.get(0)?,
+                    encoding: row.get(1)?,
+                    base: row.get(2)?,
+                    dictionary: row.get(3)?,
+                    digests: row.get::<_, Option<Vec<u8>>>(4)?.unwrap_or_default(),
+                    bytes: row.get(5)?,
+                })
+            })
+            .optional()?;
+        row.ok_or_else(|| PayloadDefect::Missing { blob: named }.into())
+    }
+
+    fn hash_of(&self, blob: i64) -> rusqlite::Result<BlobHash> {
+        self.connection
+            .prepare_cached("SELECT digest FROM blob WHERE id = ?1")?
+            .query_row([blob], |row| row.get(0))
+            .map(BlobHash)
+    }
+}
+
+fn defect(blob: BlobHash, message: &str) -> PayloadDefect {
+    PayloadDefect::Compression { blob, message: message.to_owned() }
 }

@@ -2,16 +2,14 @@
 
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::ops::{Deref, DerefMut};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use r2d2_sqlite::SqliteConnectionManager;
-use rusqlite::OpenFlags;
+use rusqlite::{Connection, OpenFlags};
 
 use super::{Result, StoreError};
-
-pub(super) type Pool = r2d2::Pool<SqliteConnectionManager>;
-pub(super) type Connection = r2d2::PooledConnection<SqliteConnectionManager>;
 
 /// How long a writer waits for another one to finish.
 pub(super) const PATIENCE: Duration = Duration::from_mins(1);
@@ -57,35 +55,71 @@ fn sync_directory(directory: &Path) -> std::io::Result<()> {
     if cfg!(unix) { std::fs::File::open(directory)?.sync_all() } else { Ok(()) }
 }
 
-/// A way to open connections to the vault at `path`, which must exist.
-pub(super) fn manager(path: &Path) -> SqliteConnectionManager {
+/// Opens a connection to the vault at `path`, which must exist.
+pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     // SQLite reads names that begin with "file:" as URIs, and what follows in them as options.
     let is_uri = path.as_os_str().to_string_lossy().starts_with("file:");
     let path = if is_uri { Path::new(".").join(path) } else { path.to_owned() };
-    SqliteConnectionManager::file(path)
-        .with_flags(OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)
-        .with_init(|connection| {
-            connection.busy_timeout(PATIENCE)?;
-            connection.set_prepared_statement_cache_capacity(64);
-            connection.execute_batch(
-                "PRAGMA synchronous = FULL;
-                 PRAGMA foreign_keys = ON;
-                 PRAGMA trusted_schema = OFF;
-                 PRAGMA cell_size_check = ON;
-                 PRAGMA cache_size = -32768;",
-            )
-        })
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(PATIENCE)?;
+    connection.set_prepared_statement_cache_capacity(64);
+    connection.execute_batch(
+        "PRAGMA synchronous = FULL;
+         PRAGMA foreign_keys = ON;
+         PRAGMA trusted_schema = OFF;
+         PRAGMA cell_size_check = ON;
+         PRAGMA cache_size = -32768;",
+    )?;
+    Ok(connection)
 }
 
-pub(super) fn open(path: &Path) -> Result<Pool> {
-    let failed = |message: String| StoreError::Pool { path: path.to_owned(), message };
-    r2d2::Pool::builder()
-        .max_size(8)
-        .min_idle(Some(0))
-        .test_on_check_out(false)
-        .idle_timeout(None)
-        .max_lifetime(None)
-        .error_handler(Box::new(r2d2::NopErrorHandler))
-        .build(manager(path))
-        .map_err(|error| failed(error.to_string()))
+/// Connections that nobody uses at the moment. A command uses one, so there is no thread to keep them, nor a limit.
+pub(super) struct Pool {
+    path: PathBuf,
+    idle: Mutex<Vec<Connection>>,
+}
+
+impl Pool {
+    pub(super) fn new(path: &Path, first: Connection) -> Self {
+        Self { path: path.to_owned(), idle: Mutex::new(vec![first]) }
+    }
+
+    pub(super) fn lease(&self) -> Result<Lease<'_>> {
+        let idle = self.idle().pop();
+        let connection = idle.map_or_else(|| connect(&self.path), Ok);
+        let connection = connection.map_err(|error| StoreError::of(&self.path, error))?;
+        Ok(Lease { pool: self, connection: Some(connection) })
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A connection that goes back to its pool in the end.
+pub(super) struct Lease<'p> {
+    pool: &'p Pool,
+    /// Taken only when it goes back.
+    connection: Option<Connection>,
+}
+
+impl Deref for Lease<'_> {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        self.connection.as_ref().unwrap_or_else(|| unreachable!("only the end of the lease takes it"))
+    }
+}
+
+impl DerefMut for Lease<'_> {
+    fn deref_mut(&mut self) -> &mut Connection {
+        self.connection.as_mut().unwrap_or_else(|| unreachable!("only the end of the lease takes it"))
+    }
+}
+
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        self.pool.idle().extend(self.connection.take());
+    }
 }

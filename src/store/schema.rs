@@ -4,10 +4,10 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use r2d2::ManageConnection;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use rusqlite_migration::{M, Migrations};
 
+use super::packed;
 use super::pool::{self, PATIENCE};
 use super::{Result, StoreError};
 
@@ -17,7 +17,12 @@ const APPLICATION_ID: i64 = 0x7275_6e76;
 /// Measured to give the smallest and nearly the fastest vaults for documents of a few kilobytes.
 const PAGE_SIZE: u32 = 16_384;
 
-const STEPS: &[M<'static>] = &[M::up(include_str!("../../migrations/0001_vault.sql"))];
+fn steps() -> Vec<M<'static>> {
+    vec![
+        M::up(include_str!("../../migrations/0001_vault.sql")),
+        M::up_with_hook(include_str!("../../migrations/0002_packed.sql"), packed::pack_mentions),
+    ]
+}
 
 /// Whether an empty file may become a vault.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -28,9 +33,11 @@ pub(super) enum Beginning {
 }
 
 /// Makes the file at `path` a vault of the current schema, if it is a vault of an older one, or empty and that is allowed.
-pub(super) fn bring_up_to_date(path: &Path, beginning: Beginning) -> Result<()> {
-    let mut connection = pool::manager(path).connect().map_err(|source| StoreError::of(path, source))?;
-    apply(&mut connection, path, STEPS, beginning)
+/// Gives a connection to it.
+pub(super) fn bring_up_to_date(path: &Path, beginning: Beginning) -> Result<Connection> {
+    let mut connection = pool::connect(path).map_err(|source| StoreError::of(path, source))?;
+    apply(&mut connection, path, &steps(), beginning)?;
+    Ok(connection)
 }
 
 fn apply(connection: &mut Connection, path: &Path, steps: &[M<'_>], beginning: Beginning) -> Result<()> {
@@ -51,15 +58,25 @@ fn apply(connection: &mut Connection, path: &Path, steps: &[M<'_>], beginning: B
         State::Empty => begin(connection).map_err(|source| StoreError::of(path, source))?,
         State::Foreign => return Err(not_a_vault("it is a database of another program")),
     }
+    migrate(connection, path, steps, latest)
+}
+
+fn migrate(connection: &mut Connection, path: &Path, steps: &[M<'_>], latest: i64) -> Result<()> {
+    let failed = |source| StoreError::of(path, source);
+    // Tables are made anew under the names of old ones that others refer to.
+    connection.pragma_update(None, "foreign_keys", false).map_err(failed)?;
     connection.set_transaction_behavior(TransactionBehavior::Immediate);
-    match Migrations::new(steps.to_vec()).to_latest(connection) {
+    let outcome = Migrations::new(steps.to_vec()).to_latest(connection);
+    connection.set_transaction_behavior(TransactionBehavior::Deferred);
+    connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
+    match outcome {
         Ok(()) => Ok(()),
         // Another process may have done the same meanwhile.
         Err(_) if matches!(State::of(connection), Ok(State::Vault { version }) if version == latest) => {
             Ok(())
         }
         Err(rusqlite_migration::Error::RusqliteError { err, .. }) => Err(StoreError::of(path, err)),
-        Err(error) => Err(StoreError::Pool { path: path.to_owned(), message: error.to_string() }),
+        Err(error) => Err(StoreError::Schema { path: path.to_owned(), message: error.to_string() }),
     }
 }
 
@@ -128,28 +145,34 @@ fn keep_copy(connection: &Connection, path: &Path, version: i64) -> Result<()> {
 mod tests {
     use super::*;
 
+    fn with_a_next_one() -> Vec<M<'static>> {
+        let mut steps = steps();
+        steps.push(M::up("CREATE TABLE next (x)"));
+        steps
+    }
+
     fn fresh(directory: &tempfile::TempDir) -> (PathBuf, Connection) {
         let path = directory.path().join("v.vault");
         pool::create_file(&path).unwrap();
-        let connection = pool::manager(&path).connect().unwrap();
+        let connection = pool::connect(&path).unwrap();
         (path, connection)
     }
 
     #[test]
     fn steps_are_valid() {
-        Migrations::new(STEPS.to_vec()).validate().unwrap();
+        Migrations::new(steps()).validate().unwrap();
     }
 
     #[test]
     fn an_older_vault_is_migrated_after_a_copy_was_kept() {
         let directory = tempfile::tempdir().unwrap();
         let (path, mut connection) = fresh(&directory);
-        apply(&mut connection, &path, STEPS, Beginning::Allowed).unwrap();
+        apply(&mut connection, &path, &steps(), Beginning::Allowed).unwrap();
         connection.execute("INSERT INTO kind (name) VALUES ('old')", []).unwrap();
-        let steps = [STEPS, &[M::up("CREATE TABLE next (x)")]].concat();
-        apply(&mut connection, &path, &steps, Beginning::Allowed).unwrap();
+        let longer = with_a_next_one();
+        apply(&mut connection, &path, &longer, Beginning::Allowed).unwrap();
         assert_eq!(connection.query_row("SELECT count(*) FROM next", [], |row| row.get::<_, i64>(0)), Ok(0));
-        let copy = pool::manager(&copy_path(&path, 1)).connect().unwrap();
+        let copy = pool::connect(&copy_path(&path, 2)).unwrap();
         assert_eq!(copy.query_row("SELECT name FROM kind", [], |row| row.get(0)), Ok("old".to_owned()));
         assert!(copy.execute("SELECT count(*) FROM next", []).is_err());
     }
@@ -158,10 +181,10 @@ mod tests {
     fn a_newer_vault_is_refused_naming_both_versions() {
         let directory = tempfile::tempdir().unwrap();
         let (path, mut connection) = fresh(&directory);
-        let steps = [STEPS, &[M::up("CREATE TABLE next (x)")]].concat();
-        apply(&mut connection, &path, &steps, Beginning::Allowed).unwrap();
-        let message = apply(&mut connection, &path, STEPS, Beginning::Allowed).unwrap_err().to_string();
-        assert!(message.contains("schema version 2") && message.contains("up to 1"), "{message}");
+        let longer = with_a_next_one();
+        apply(&mut connection, &path, &longer, Beginning::Allowed).unwrap();
+        let message = apply(&mut connection, &path, &steps(), Beginning::Allowed).unwrap_err().to_string();
+        assert!(message.contains("schema version 3") && message.contains("up to 2"), "{message}");
     }
 
     #[test]
@@ -170,7 +193,7 @@ mod tests {
         let (path, mut connection) = fresh(&directory);
         connection.execute_batch("CREATE TABLE theirs (x)").unwrap();
         assert!(matches!(
-            apply(&mut connection, &path, STEPS, Beginning::Allowed),
+            apply(&mut connection, &path, &steps(), Beginning::Allowed),
             Err(StoreError::NotAVault { .. })
         ));
     }

@@ -42,7 +42,7 @@ pub(super) fn state(
     let StatedLink { source, relation, target } = link;
     let entry =
         Entry::Link { at: &journal::text(at), source: source.core, relation, target: target.core, note };
-    record(transaction, &entry)?;
+    record(transaction, at, &entry)?;
     Ok(true)
 }
 
@@ -62,12 +62,13 @@ pub(super) fn take_back(
     let StatedLink { source, relation, target } = link;
     record(
         transaction,
+        at,
         &Entry::Unlink { at: &journal::text(at), source: source.core, relation, target: target.core },
     )?;
     Ok(true)
 }
 
-fn record(transaction: Transaction<'_>, entry: &Entry<'_>) -> rusqlite::Result<()> {
-    Journal::of(&transaction)?.append(&transaction, entry)?;
+fn record(transaction: Transaction<'_>, at: DateTime<Utc>, entry: &Entry<'_>) -> rusqlite::Result<()> {
+    Journal::of(&transaction)?.append(&transaction, at, entry)?;
     transaction.commit()
 }

@@ -22,3 +22,4 @@ mod real;
 mod round_trip;
 mod sandbox;
 mod story;
+mod upgrade;

@@ -166,7 +166,9 @@ fn the_journal_chains_everything_that_happened() {
     let connection =
         rusqlite::Connection::open_with_flags(sandbox.vault(), rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY);
     let connection = connection.unwrap();
-    let mut statement = connection.prepare("SELECT entry, chain FROM journal ORDER BY seq").unwrap();
+    let mut statement = connection
+        .prepare("SELECT entry, unhex(substr(chain, 8)) FROM journal_entries ORDER BY seq")
+        .unwrap();
     let rows: Vec<(String, Vec<u8>)> =
         statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap().map(Result::unwrap).collect();
     let mut chain = vec![0; 32];

@@ -1,0 +1,160 @@
+//! Compression, with and without something that the text is like.
+
+use std::cell::RefCell;
+use std::io;
+
+use zstd::dict::{DecoderDictionary, EncoderDictionary};
+use zstd::zstd_safe::{self, CCtx, DCtx};
+
+/// Level 3 costs a few milliseconds a megabyte; higher ones gain little on documents.
+const LEVEL: i32 = 3;
+
+/// Differences are short and worth a longer search.
+const DIFFERENCE_LEVEL: i32 = 6;
+
+thread_local! {
+    // Setting up a context costs more than a small document.
+    static COMPRESS: RefCell<Option<CCtx<'static>>> = RefCell::new(CCtx::try_create());
+    static DECOMPRESS: RefCell<Option<DCtx<'static>>> = RefCell::new(DCtx::try_create());
+}
+
+/// What documents have in common, ready for use in both directions.
+pub(super) struct Dictionary {
+    bytes: Vec<u8>,
+    encoder: EncoderDictionary<'static>,
+}
+
+/// A dictionary ready for reading only, which costs less to set up.
+pub(super) type Reader = DecoderDictionary<'static>;
+
+impl Dictionary {
+    /// Makes a dictionary of `bytes`; nothing if they are none.
+    pub(super) fn new(bytes: Vec<u8>) -> Option<Self> {
+        let encoder = EncoderDictionary::try_copy(&bytes, LEVEL).ok()?;
+        Some(Self { bytes, encoder })
+    }
+
+    /// Finds out what `samples` have in common.
+    pub(super) fn train(samples: &[Vec<u8>], size: usize) -> Option<Self> {
+        Self::new(zstd::dict::from_samples(samples, size).ok()?)
+    }
+
+    /// The dictionary as it is stored.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// Makes a stored dictionary ready for reading.
+pub(super) fn reader(bytes: &[u8]) -> io::Result<Reader> {
+    DecoderDictionary::try_copy(bytes)
+}
+
+/// One frame with `text`; nothing if the system refuses memory.
+pub(super) fn compress(text: &[u8], dictionary: Option<&Dictionary>) -> Option<Vec<u8>> {
+    compress_by(text, |context, frame| match dictionary {
+        Some(dictionary) => context.compress_using_cdict(frame, text, dictionary.encoder.as_cdict()),
+        None => context.compress(frame, text, LEVEL),
+    })
+}
+
+/// One frame with what `text` has and `base` has not.
+pub(super) fn difference(text: &[u8], base: &[u8]) -> Option<Vec<u8>> {
+    compress_by(text, |context, frame| context.compress_using_dict(frame, text, base, DIFFERENCE_LEVEL))
+}
+
+fn compress_by(
+    text: &[u8],
+    work: impl FnOnce(&mut CCtx<'static>, &mut Vec<u8>) -> zstd_safe::SafeResult,
+) -> Option<Vec<u8>> {
+    COMPRESS.with_borrow_mut(|context| {
+        let mut frame = Vec::with_capacity(zstd_safe::compress_bound(text.len()));
+        work(context.as_mut()?, &mut frame).ok()?;
+        frame.shrink_to_fit();
+        Some(frame)
+    })
+}
+
+/// What a frame is to be read with.
+#[derive(Clone, Copy)]
+pub(super) enum Beside<'b> {
+    Nothing,
+    Dictionary(&'b Reader),
+    /// What the text is a difference to.
+    Base(&'b [u8]),
+}
+
+/// The text of a frame, which says itself how long it is: no more than `limit`. Trusting anything else that is stored
+/// could ask for any amount of memory.
+pub(super) fn decompress(frame: &[u8], beside: Beside<'_>, limit: usize) -> io::Result<Vec<u8>> {
+    let size = zstd_safe::get_frame_content_size(frame).ok().flatten();
+    let size = size.and_then(|size| usize::try_from(size).ok()).filter(|size| *size <= limit);
+    let Some(size) = size else {
+        return Err(io::Error::other(format!("its size is not within {limit} bytes")));
+    };
+    DECOMPRESS.with_borrow_mut(|context| {
+        let context = context.as_mut().ok_or(io::ErrorKind::OutOfMemory)?;
+        let mut text = Vec::new();
+        text.try_reserve_exact(size).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        let outcome = match beside {
+            Beside::Nothing => context.decompress(&mut text, frame),
+            Beside::Dictionary(dictionary) => {
+                context.decompress_using_ddict(&mut text, frame, dictionary.as_ddict())
+            }
+            Beside::Base(base) => context.decompress_using_dict(&mut text, frame, base),
+        };
+        match outcome {
+            Ok(length) if length == size => Ok(text),
+            Ok(length) => Err(io::Error::other(format!("it has {length} bytes of {size}"))),
+            Err(code) => Err(io::Error::other(zstd_safe::get_error_name(code))),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn texts_come_back(text: Vec<u8>, base: Vec<u8>) {
+            let frame = compress(&text, None).unwrap();
+            prop_assert_eq!(&decompress(&frame, Beside::Nothing, text.len()).unwrap(), &text);
+            if let Some(frame) = difference(&text, &base) {
+                prop_assert_eq!(&decompress(&frame, Beside::Base(&base), text.len()).unwrap(), &text);
+            }
+        }
+
+        #[test]
+        fn whatever_is_no_frame_is_refused(frame: Vec<u8>, base: Vec<u8>) {
+            prop_assert!(decompress(&frame, Beside::Base(&base), 1 << 20).is_err());
+        }
+    }
+
+    #[test]
+    fn a_dictionary_helps_with_what_it_was_trained_on() {
+        let text = |n: u64| {
+            format!("{{\"step\": {n}, \"tool\": \"search\", \"result\": \"found {} files\"}}", n * 7919)
+        };
+        let samples: Vec<Vec<u8>> = (0..500).map(|n| text(n).into_bytes()).collect();
+        let dictionary = Dictionary::train(&samples, 4096).unwrap();
+        let text = text(12_345);
+        let frame = compress(text.as_bytes(), Some(&dictionary)).unwrap();
+        assert!(frame.len() * 2 < compress(text.as_bytes(), None).unwrap().len());
+        let reader = reader(dictionary.bytes()).unwrap();
+        assert_eq!(decompress(&frame, Beside::Dictionary(&reader), 1000).unwrap(), text.as_bytes());
+        assert!(decompress(&frame, Beside::Dictionary(&reader), text.len() - 1).is_err());
+    }
+
+    #[test]
+    fn a_difference_is_short() {
+        let base: Vec<u8> =
+            (0..20_000_u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
+        let mut text = base.clone();
+        text[40_000] ^= 1;
+        let frame = difference(&text, &base).unwrap();
+        assert!(frame.len() < 60, "{}", frame.len());
+    }
+}

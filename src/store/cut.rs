@@ -1,0 +1,196 @@
+//! Digests cut out of texts.
+//!
+//! Half of the compressed size of a recorded session is the hexadecimal digits of its digests, which no compressor can
+//! shorten below 32 bytes each, and whose bytes spoil the statistics of the text around them. So a text is stored without
+//! them, and they are stored beside it, once each, as bytes. The lists of mentions refer to them there.
+//!
+//! In the text, [`NEXT`] stands for the next digest of the table, and [`AGAIN`] with a distance for an earlier one: 0 is
+//! the last that was met. Neither byte occurs in UTF-8; texts that contain one of them are left as they are.
+
+use std::collections::HashMap;
+
+use super::varint;
+use crate::digest::Digest;
+
+const NEXT: u8 = 0xff;
+const AGAIN: u8 = 0xfe;
+
+/// Hexadecimal digits of a digest.
+const DIGITS: usize = 64;
+
+/// A text without its digests.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Cut {
+    /// The text, with marks.
+    pub(super) text: Vec<u8>,
+    /// The digests in the order in which they were met, each once.
+    pub(super) digests: Vec<Digest>,
+}
+
+/// Cuts every run of exactly 64 lowercase hexadecimal digits out of `bytes`. Gives nothing if there is none, or if `bytes`
+/// are no text.
+pub(super) fn cut(bytes: &[u8]) -> Option<Cut> {
+    let mut runs = Runs { bytes, at: 0 };
+    let mut next = runs.next()?;
+    if bytes.iter().any(|byte| *byte >= AGAIN) {
+        return None;
+    }
+    let mut cut = Cut { text: Vec::with_capacity(bytes.len()), digests: Vec::new() };
+    let mut known: HashMap<Digest, usize> = HashMap::new();
+    let mut after = 0;
+    loop {
+        let (start, digest) = next;
+        cut.text.extend_from_slice(bytes.get(after..start).unwrap_or_default());
+        after = start + DIGITS;
+        let count = cut.digests.len();
+        match *known.entry(digest).or_insert(count) {
+            new if new == count => {
+                cut.digests.push(digest);
+                cut.text.push(NEXT);
+            }
+            old => {
+                cut.text.push(AGAIN);
+                varint::write(&mut cut.text, (count - 1 - old) as u64);
+            }
+        }
+        match runs.next() {
+            Some(run) => next = run,
+            None => break,
+        }
+    }
+    cut.text.extend_from_slice(bytes.get(after..).unwrap_or_default());
+    Some(cut)
+}
+
+/// Puts the digests back; nothing if `text` and `digests` do not belong together, or the result would not have `size`
+/// bytes.
+pub(super) fn splice(text: &[u8], digests: &[Digest], size: usize) -> Option<Vec<u8>> {
+    // A damaged size must not ask for more memory than the text can need.
+    let marks = text.iter().filter(|byte| **byte >= AGAIN).count();
+    let mut bytes = Vec::with_capacity(size.min(text.len() + marks * DIGITS));
+    let mut met = 0;
+    let mut rest = text;
+    while let Some(mark) = rest.iter().position(|byte| *byte >= AGAIN) {
+        let (before, marked) = rest.split_at(mark);
+        let (mark, after) = marked.split_first()?;
+        rest = after;
+        let index = if *mark == NEXT {
+            met += 1;
+            met - 1
+        } else {
+            let distance = usize::try_from(varint::read(&mut rest)?).ok()?;
+            usize::checked_sub(met, distance)?.checked_sub(1)?
+        };
+        if bytes.len() + before.len() + DIGITS > size {
+            return None;
+        }
+        bytes.extend_from_slice(before);
+        bytes.extend_from_slice(&digests.get(index)?.hex_digits());
+    }
+    bytes.extend_from_slice(rest);
+    (bytes.len() == size && met == digests.len()).then_some(bytes)
+}
+
+/// The runs of exactly 64 lowercase hexadecimal digits in a text, with where they begin.
+struct Runs<'b> {
+    bytes: &'b [u8],
+    at: usize,
+}
+
+impl Iterator for Runs<'_> {
+    type Item = (usize, Digest);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            // Of 64 digits in a row, one stands wherever one looks every 64 bytes.
+            let probe = self.at + DIGITS - 1;
+            if !is_digit(*self.bytes.get(probe)?) {
+                self.at = probe + 1;
+                continue;
+            }
+            let before = self.bytes.get(self.at..probe)?;
+            let start = self.at + before.iter().rposition(|byte| !is_digit(*byte)).map_or(0, |last| last + 1);
+            let run = self.bytes.get(start..)?;
+            let length = run.iter().position(|byte| !is_digit(*byte)).unwrap_or(run.len());
+            self.at = start + length;
+            if length == DIGITS
+                && let Some(digest) =
+                    std::str::from_utf8(run.get(..DIGITS)?).ok().and_then(Digest::stated_bare)
+            {
+                return Some((start, digest));
+            }
+        }
+    }
+}
+
+fn is_digit(byte: u8) -> bool {
+    matches!(byte, b'0'..=b'9' | b'a'..=b'f')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn repeated_digests_are_kept_once() {
+        let (one, two) = (Digest::of(b"1"), Digest::of(b"2"));
+        let text = format!("x{}y{}z{}", one.hex(), two.hex(), one.hex());
+        let found = cut(text.as_bytes()).unwrap();
+        assert_eq!(found.text, b"x\xffy\xffz\xfe\x01");
+        assert_eq!(found.digests, [one, two]);
+        assert_eq!(splice(&found.text, &found.digests, text.len()).unwrap(), text.as_bytes());
+    }
+
+    #[test]
+    fn what_is_no_digest_stays() {
+        for text in ["a".repeat(63), "a".repeat(65), "A".repeat(64), "a".repeat(128)] {
+            assert_eq!(cut(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(cut(&[&[0xfe], "a".repeat(64).as_bytes()].concat()), None);
+        assert_eq!(cut("f".repeat(64).as_bytes()).unwrap().text, [NEXT]);
+    }
+
+    #[test]
+    fn damaged_texts_are_refused() {
+        let digests = [Digest::of(b"1")];
+        assert_eq!(splice(b"\xff\xff", &digests, 128), None);
+        assert_eq!(splice(b"\xfe\x00", &digests, 64), None);
+        assert_eq!(splice(b"\xff\xfe\x01", &digests, 128), None);
+        assert_eq!(splice(b"\xff\xfe", &digests, 128), None);
+        assert_eq!(splice(b"\xff", &digests, 63), None);
+        assert_eq!(splice(b"\xff", &digests, 65), None);
+        assert_eq!(splice(b"x", &digests, 1), None);
+    }
+
+    proptest! {
+        #[test]
+        fn cutting_and_splicing_gives_the_text_back(
+            parts in proptest::collection::vec(("[ -~é\n]{0,80}", 0_u8..5, 60_usize..70), 0..20),
+        ) {
+            let mut text = String::new();
+            for (words, which, length) in parts {
+                text += &words;
+                let digits = Digest::of(&[which]).hex().repeat(2);
+                text += digits.get(..if which < 3 { 64 } else { length }).unwrap();
+            }
+            if let Some(found) = cut(text.as_bytes()) {
+                prop_assert_eq!(splice(&found.text, &found.digests, text.len()).unwrap(), text.as_bytes());
+            } else {
+                let digits = |word: &&str| word.len() == 64;
+                let runs = text.split(|c: char| !c.is_ascii_hexdigit() || c.is_ascii_uppercase());
+                prop_assert_eq!(runs.filter(digits).count(), 0);
+            }
+        }
+
+        #[test]
+        fn nothing_panics(text: Vec<u8>, digests in 0_usize..4, size in 0_usize..300) {
+            let digests: Vec<Digest> = (0..digests).map(|n| Digest::of(&[u8::try_from(n).unwrap()])).collect();
+            if let Some(bytes) = splice(&text, &digests, size) {
+                prop_assert_eq!(bytes.len(), size);
+            }
+            cut(&text);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The dictionaries of a vault: one for each kind of which there are enough small documents.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rusqlite::{Connection, OptionalExtension};
+
+use super::compress::{self, Dictionary, Reader};
+use super::error::{PayloadDefect, ReadFailure};
+use crate::digest::{BlobHash, Digest};
+
+/// Larger texts have enough to compare with in themselves.
+const MAX_TEXT: usize = 64 << 10;
+
+/// A dictionary is made of so many texts, or of fewer that have so many bytes.
+const SAMPLES: usize = 128;
+const SAMPLE_BYTES: usize = 2 << 20;
+
+/// Larger dictionaries gain little and cost more to set up.
+const MAX_SIZE: usize = 32 << 10;
+
+/// Dictionaries for writing, by kind. The first texts of a kind make one if the vault has none.
+pub(super) struct Dictionaries(Mutex<HashMap<String, Slot>>);
+
+#[derive(Clone)]
+enum Slot {
+    /// In the vault, and not used so far.
+    Stored(Arc<Vec<u8>>),
+    Ready(Option<Arc<Dictionary>>),
+    Collecting(Arc<Mutex<Vec<Vec<u8>>>>),
+}
+
+impl Dictionaries {
+    /// Those of the vault.
+    pub(super) fn of(connection: &Connection) -> rusqlite::Result<Self> {
+        let mut statement = connection.prepare_cached(
+            "SELECT k.name, d.bytes FROM dictionary d JOIN kind k ON k.id = d.kind ORDER BY d.id",
+        )?;
+        let stored = statement.query_map([], |row| Ok((row.get(0)?, Slot::Stored(Arc::new(row.get(1)?)))))?;
+        Ok(Self(Mutex::new(stored.collect::<rusqlite::Result<_>>()?)))
+    }
+
+    /// The dictionary to compress `text` with, if one is of use. Nothing while there is none yet but may be one soon.
+    pub(super) fn for_text(&self, kind: &str, text: &[u8]) -> Option<Option<Arc<Dictionary>>> {
+        if text.len() > MAX_TEXT {
+            return Some(None);
+        }
+        let known = self.slots().get(kind).cloned();
+        let samples = match known.unwrap_or_else(|| self.collecting(kind)) {
+            Slot::Ready(dictionary) => return Some(dictionary),
+            Slot::Stored(bytes) => {
+                let dictionary = Dictionary::new(bytes.to_vec()).map(Arc::new);
+                self.slots().insert(kind.to_owned(), Slot::Ready(dictionary.clone()));
+                return Some(dictionary);
+            }
+            Slot::Collecting(samples) => samples,
+        };
+        // Whoever comes with the last sample makes the dictionary; others meanwhile go on without one.
+        let Ok(mut samples) = samples.try_lock() else { return None };
+        samples.push(text.to_vec());
+        let bytes: usize = samples.iter().map(Vec::len).sum();
+        if samples.len() < SAMPLES && bytes < SAMPLE_BYTES {
+            return None;
+        }
+        let dictionary = Dictionary::train(&samples, MAX_SIZE.min(bytes / 8)).map(Arc::new);
+        samples.clear();
+        self.slots().insert(kind.to_owned(), Slot::Ready(dictionary.clone()));
+        Some(dictionary)
+    }
+
+    /// The dictionary for `kind`, as far as there is one by now.
+    pub(super) fn by_now(&self, kind: &str) -> Option<Arc<Dictionary>> {
+        match self.slots().get(kind) {
+            Some(Slot::Ready(dictionary)) => dictionary.clone(),
+            _ => None,
+        }
+    }
+
+    fn collecting(&self, kind: &str) -> Slot {
+        self.slots().entry(kind.to_owned()).or_insert_with(|| Slot::Collecting(Arc::default())).clone()
+    }
+
+    fn slots(&self) -> MutexGuard<'_, HashMap<String, Slot>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The number of `dictionary` in the vault, where it is stored if it is not there yet.
+pub(super) fn number(connection: &Connection, kind: i64, dictionary: &Dictionary) -> rusqlite::Result<i64> {
+    let digest = Digest::of(dictionary.bytes());
+    let known = connection
+        .prepare_cached("SELECT id FROM dictionary WHERE digest = ?1")?
+        .query_row([digest.as_bytes()], |row| row.get(0))
+        .optional()?;
+    if let Some(id) = known {
+        return Ok(id);
+    }
+    connection
+        .prepare_cached("INSERT INTO dictionary (kind, digest, bytes) VALUES (?1, ?2, ?3)")?
+        .execute((kind, digest.as_bytes(), dictionary.bytes()))?;
+    Ok(connection.last_insert_rowid())
+}
+
+/// Dictionaries for reading, by their numbers, which never change.
+#[derive(Default)]
+pub(super) struct Readers(Mutex<HashMap<i64, Arc<Reader>>>);
+
+impl Readers {
+    /// The dictionary with this number, which `blob` was compressed with.
+    pub(super) fn get(
+        &self,
+        connection: &Connection,
+        id: i64,
+        blob: BlobHash,
+    ) -> Result<Arc<Reader>, ReadFailure> {
+        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(reader) = known().get(&id) {
+            return Ok(reader.clone());
+        }
+        let damaged = |message: &str| PayloadDefect::Compression { blob, message: message.to_owned() };
+        let row = connection
+            .prepare_cached("SELECT digest, bytes FROM dictionary WHERE id = ?1")?
+            .query_row([id], |row| Ok((row.get::<_, Digest>(0)?, row.get::<_, Vec<u8>>(1)?)))
+            .optional()?;
+        let (digest, bytes) = row.ok_or_else(|| damaged("its dictionary is gone"))?;
+        if Digest::of(&bytes) != digest {
+            return Err(damaged("its dictionary is damaged").into());
+        }
+        let reader = compress::reader(&bytes).map_err(|error| damaged(&error.to_string()))?;
+        let reader = Arc::new(reader);
+        known().insert(id, reader.clone());
+        Ok(reader)
+    }
+}

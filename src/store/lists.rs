@@ -1,0 +1,94 @@
+//! Reading what captures mention.
+
+use rusqlite::OptionalExtension;
+
+use super::error::{ReadFailure, index_damage};
+use super::mentions::List;
+use super::payload::Payloads;
+use crate::artifact::Place;
+use crate::digest::Digest;
+
+/// A mention, with the number of its role in the vault.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Stated {
+    pub(super) role: i64,
+    pub(super) place: Place,
+    pub(super) digest: Digest,
+}
+
+/// Reads lists of mentions.
+#[derive(Clone, Copy)]
+pub(super) struct Lists<'c> {
+    pub(super) payloads: Payloads<'c>,
+}
+
+impl Lists<'_> {
+    /// What the captures of an artifact mention, by role, place and digest.
+    pub(super) fn of_artifact(&self, artifact: i64) -> rusqlite::Result<Vec<Stated>> {
+        let mut statement = self
+            .payloads
+            .connection
+            .prepare_cached("SELECT id FROM capture WHERE artifact = ?1 ORDER BY id")?;
+        let captures = statement.query_map([artifact], |row| row.get(0))?;
+        let mut stated = Vec::new();
+        for capture in captures {
+            stated.append(&mut self.of_capture(capture?)?);
+        }
+        stated.sort_unstable();
+        stated.dedup();
+        Ok(stated)
+    }
+
+    /// What the list of a capture says; nothing if it has none.
+    pub(super) fn of_capture(&self, capture: i64) -> rusqlite::Result<Vec<Stated>> {
+        let Some((list, digests)) = self.read(capture)? else { return Ok(Vec::new()) };
+        let stated = list.entries.into_iter().map(|entry| {
+            let digest = digests.get(entry.position).copied();
+            Some(Stated { role: entry.role, place: entry.place, digest: digest? })
+        });
+        stated.collect::<Option<_>>().ok_or_else(|| damaged(capture))
+    }
+
+    /// Where the list of a capture has digests that are `wanted`.
+    pub(super) fn with(
+        &self,
+        capture: i64,
+        wanted: impl Fn(&Digest) -> bool,
+    ) -> rusqlite::Result<Vec<Stated>> {
+        let Some((list, digests)) = self.read(capture)? else { return Ok(Vec::new()) };
+        let found: Vec<usize> =
+            (0..).zip(&digests).filter(|(_, digest)| wanted(digest)).map(|(at, _)| at).collect();
+        let entries = list.entries.into_iter().filter(|entry| found.binary_search(&entry.position).is_ok());
+        let stated = entries.map(|entry| {
+            let digest = digests.get(entry.position).copied();
+            Some(Stated { role: entry.role, place: entry.place, digest: digest? })
+        });
+        stated.collect::<Option<_>>().ok_or_else(|| damaged(capture))
+    }
+
+    /// The list of a capture with the digests that it refers to.
+    fn read(&self, capture: i64) -> rusqlite::Result<Option<(List, Vec<Digest>)>> {
+        let row = self
+            .payloads
+            .connection
+            .prepare_cached("SELECT blob, bytes FROM mention_list WHERE capture = ?1")?
+            .query_row([capture], |row| {
+                Ok((row.get::<_, Option<i64>>(0)?, List::decode(row.get_ref(1)?.as_blob()?)))
+            })
+            .optional()?;
+        let Some((blob, list)) = row else { return Ok(None) };
+        let mut list = list.ok_or_else(|| damaged(capture))?;
+        let mut digests = match blob.map(|blob| self.payloads.digests(blob)) {
+            None => Vec::new(),
+            Some(Ok(digests)) => digests,
+            Some(Err(ReadFailure::Database(error))) => return Err(error),
+            Some(Err(ReadFailure::Defect(defect))) => return Err(index_damage(defect.to_string())),
+        };
+        digests.append(&mut list.own);
+        Ok(Some((list, digests)))
+    }
+}
+
+fn damaged(capture: i64) -> rusqlite::Error {
+    index_damage(format!("the list of mentions of capture {capture} cannot be read"))
+}

@@ -1,0 +1,203 @@
+//! Lists of mentions, packed.
+//!
+//! A list belongs to a capture and refers to the digests that were cut out of one of its blobs; digests that do not stand
+//! there are in the list itself. After their number and their bytes come the roles, each with its number and how many
+//! items follow. An item is a run of places that are numbers, or one place that is a pointer. In a run, places and the
+//! positions of their digests proceed in equal steps: the prompts of a session are one run.
+
+use super::varint;
+use crate::artifact::Place;
+use crate::digest::Digest;
+
+/// A digest at a place, in a role of the vault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) role: i64,
+    pub(super) place: Place,
+    /// Which digest: of those of the blob, and after them of those of the list.
+    pub(super) position: usize,
+}
+
+/// What a capture mentions.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct List {
+    /// Digests that the blob has not.
+    pub(super) own: Vec<Digest>,
+    /// By role and place.
+    pub(super) entries: Vec<Entry>,
+}
+
+/// The lowest bit of an item's head: a pointer of so many bytes, not a run of so many places.
+const POINTER: u64 = 1;
+
+impl List {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        varint::write(&mut out, self.own.len() as u64);
+        for digest in &self.own {
+            out.extend_from_slice(digest.as_bytes());
+        }
+        for entries in self.entries.chunk_by(|one, other| one.role == other.role) {
+            let mut writer = Writer::default();
+            for entry in entries {
+                writer.entry(entry);
+            }
+            writer.end_run();
+            varint::write(&mut out, entries.first().map_or(0, |entry| entry.role.cast_unsigned()));
+            varint::write(&mut out, writer.items);
+            out.append(&mut writer.out);
+        }
+        out
+    }
+
+    /// Reads what [`List::encode`] wrote; nothing if it is damaged.
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut rest = bytes;
+        let mut list = Self::default();
+        for _ in 0..varint::read(&mut rest)? {
+            let (digest, after) = rest.split_first_chunk::<32>()?;
+            rest = after;
+            list.own.push(Digest::from_bytes(*digest));
+        }
+        while !rest.is_empty() {
+            let role = varint::read(&mut rest)?.cast_signed();
+            let items = varint::read(&mut rest)?;
+            let mut cursor = Cursor::default();
+            for _ in 0..items {
+                list.item(role, &mut cursor, &mut rest)?;
+            }
+        }
+        Some(list)
+    }
+
+    fn item(&mut self, role: i64, cursor: &mut Cursor, rest: &mut &[u8]) -> Option<()> {
+        let head = varint::read(rest)?;
+        let length = usize::try_from(head >> 1).ok()?;
+        if head & POINTER == POINTER {
+            let step = Step { place: 0, position: varint::read_signed(rest)? };
+            let (text, after) = rest.split_at_checked(length)?;
+            *rest = after;
+            cursor.advance(step)?;
+            let place = Place::Pointer(String::from_utf8(text.to_vec()).ok()?);
+            self.entries.push(Entry { role, place, position: cursor.position()? });
+            return Some(());
+        }
+        let step = Step { place: varint::read_signed(rest)?, position: varint::read_signed(rest)? };
+        for _ in 0..length {
+            cursor.advance(step)?;
+            let place = Place::Index(u32::try_from(cursor.place).ok()?);
+            self.entries.push(Entry { role, place, position: cursor.position()? });
+        }
+        Some(())
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Step {
+    place: i64,
+    position: i64,
+}
+
+/// Where the last entry was, from before the first place and position.
+struct Cursor {
+    place: i64,
+    position: i64,
+}
+
+impl Default for Cursor {
+    fn default() -> Self {
+        Self { place: -1, position: -1 }
+    }
+}
+
+impl Cursor {
+    fn advance(&mut self, step: Step) -> Option<()> {
+        self.place = self.place.checked_add(step.place)?;
+        self.position = self.position.checked_add(step.position)?;
+        Some(())
+    }
+
+    fn position(&self) -> Option<usize> {
+        usize::try_from(self.position).ok()
+    }
+}
+
+#[derive(Default)]
+struct Writer {
+    out: Vec<u8>,
+    items: u64,
+    cursor: Cursor,
+    run: Option<(u64, Step)>,
+}
+
+impl Writer {
+    fn entry(&mut self, entry: &Entry) {
+        let position = i64::try_from(entry.position).unwrap_or(i64::MAX);
+        let by = position - self.cursor.position;
+        self.cursor.position = position;
+        match &entry.place {
+            Place::Index(index) => {
+                let step = Step { place: i64::from(*index) - self.cursor.place, position: by };
+                self.cursor.place = i64::from(*index);
+                match &mut self.run {
+                    Some((length, running)) if *running == step => *length += 1,
+                    _ => {
+                        self.end_run();
+                        self.run = Some((1, step));
+                    }
+                }
+            }
+            Place::Pointer(pointer) => {
+                self.end_run();
+                varint::write(&mut self.out, (pointer.len() as u64) << 1 | POINTER);
+                varint::write_signed(&mut self.out, by);
+                self.out.extend_from_slice(pointer.as_bytes());
+                self.items += 1;
+            }
+        }
+    }
+
+    fn end_run(&mut self) {
+        if let Some((length, step)) = self.run.take() {
+            varint::write(&mut self.out, length << 1);
+            varint::write_signed(&mut self.out, step.place);
+            varint::write_signed(&mut self.out, step.position);
+            self.items += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_mentions_of_a_session_take_a_few_bytes() {
+        let at = |role, index: u32, position| Entry { role, place: Place::Index(index), position };
+        let prompts = (0..1000).map(|index| at(1, index, 2 * index as usize));
+        let responses = (0..1000).map(|index| at(2, index, 2 * index as usize + 1));
+        let list = List { own: Vec::new(), entries: prompts.chain(responses).collect() };
+        let bytes = list.encode();
+        assert_eq!(bytes, [0, 1, 2, 2, 2, 2, 0xce, 0x0f, 2, 4, 2, 1, 0xd0, 0x0f, 2, 4]);
+        assert_eq!(List::decode(&bytes), Some(list));
+    }
+
+    fn place() -> impl Strategy<Value = Place> {
+        prop_oneof![any::<u32>().prop_map(Place::Index), "[a-z/é]{0,9}".prop_map(Place::Pointer)]
+    }
+
+    proptest! {
+        #[test]
+        fn lists_come_back(
+            own in proptest::collection::vec(any::<[u8; 32]>(), 0..4),
+            entries in proptest::collection::vec((1_i64..4, place(), 0_usize..9), 0..40),
+        ) {
+            let own = own.into_iter().map(Digest::from_bytes).collect();
+            let entries = entries.into_iter().map(|(role, place, position)| Entry { role, place, position });
+            let list = List { own, entries: entries.collect() };
+            prop_assert_eq!(List::decode(&list.encode()), Some(list));
+        }
+    }
+}

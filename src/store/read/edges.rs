@@ -1,0 +1,158 @@
+//! What artifacts refer to each other by.
+
+use rusqlite::Row;
+
+use super::Snapshot;
+use super::mentions::{Roles, mention};
+use crate::digest::{CoreHash, Digest};
+use crate::store::Result;
+use crate::store::rows::{ArtifactId, ArtifactRow, DigestEdge, NameEdge, Reference, StatedEdge};
+
+/// The relation of an artifact to those that are stored with it because they are part of it.
+const CONTAINS: &str = "contains";
+
+impl Snapshot<'_> {
+    /// The mentions by which an artifact relates to others, by relation, digest and place. Those that nothing in the vault
+    /// answers to are among them if their relation dangles.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn digest_edges_from(&self, artifact: ArtifactId) -> Result<Vec<DigestEdge>> {
+        let mut edges = Vec::new();
+        let mut roles = Roles::default();
+        for stated in self.lists().of_artifact(artifact.0).map_err(|error| self.failed(error))? {
+            let role = roles.get(self, stated.role).map_err(|error| self.failed(error))?;
+            let Some(relation) = role.relation.clone() else { continue };
+            let target = self.artifact(CoreHash(stated.digest))?;
+            if target.as_ref().map_or(!role.dangles, |target| target.id == artifact) {
+                continue;
+            }
+            let inverse = target.as_ref().map(|target| self.stated_by(&target.kind)).transpose()?.flatten();
+            let target = target.map(|target| target.id);
+            edges.push(DigestEdge { mention: mention(artifact, stated, role), relation, inverse, target });
+        }
+        edges.sort_by(|one, other| {
+            let key = |edge: &DigestEdge| (edge.relation.clone(), edge.mention.digest);
+            (key(one), &one.mention.place).cmp(&(key(other), &other.mention.place))
+        });
+        Ok(edges)
+    }
+
+    /// The mentions by which others relate to the artifact, by relation, artifact and place.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn digest_edges_to(&self, artifact: &ArtifactRow) -> Result<Vec<DigestEdge>> {
+        let mut edges = Vec::new();
+        let mut roles = Roles::default();
+        let inverse = self.stated_by(&artifact.kind)?;
+        for (from, stated) in self.stating(artifact.core.0).map_err(|error| self.failed(error))? {
+            let role = roles.get(self, stated.role).map_err(|error| self.failed(error))?;
+            let Some(relation) = role.relation.clone().filter(|_| from != artifact.id) else { continue };
+            let (inverse, target) = (inverse.clone(), Some(artifact.id));
+            edges.push(DigestEdge { mention: mention(from, stated, role), relation, inverse, target });
+        }
+        edges.sort_by(|one, other| {
+            let key = |edge: &DigestEdge| (edge.relation.clone(), edge.mention.artifact);
+            (key(one), &one.mention.place).cmp(&(key(other), &other.mention.place))
+        });
+        Ok(edges)
+    }
+
+    /// The relation in which artifacts of a kind stand to everything that states their core hash, if it has a name.
+    fn stated_by(&self, kind: &str) -> Result<Option<String>> {
+        let sql = "SELECT stated_by FROM kind WHERE name = ?1";
+        Ok(self.rows(sql, [kind], |row| row.get(0))?.pop().flatten())
+    }
+
+    /// The artifacts that contain an artifact, such as the packs of a session.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn containers_of(&self, artifact: ArtifactId) -> Result<Vec<ArtifactId>> {
+        let artifact = self.artifact_by_id(artifact)?;
+        let edges = self.digest_edges_to(&artifact)?.into_iter();
+        Ok(edges.filter(|edge| edge.relation == CONTAINS).map(|edge| edge.mention.artifact).collect())
+    }
+
+    /// The names by which an artifact refers to others, each with every artifact that has it. Those that nothing in the
+    /// vault has are among them if their relation dangles.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn name_edges_from(&self, artifact: ArtifactId) -> Result<Vec<NameEdge>> {
+        let sql = "SELECT n.artifact, n.relation, n.handle, i.artifact
+                     FROM name_mention n
+                     LEFT JOIN identity i ON i.handle = n.handle AND i.artifact <> n.artifact
+                    WHERE n.artifact = ?1 AND (i.artifact IS NOT NULL OR n.dangles)
+                    ORDER BY n.relation, n.handle, i.artifact";
+        self.rows(sql, [artifact.0], name_edge)
+    }
+
+    /// The names by which others refer to an artifact.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn name_edges_to(&self, artifact: ArtifactId) -> Result<Vec<NameEdge>> {
+        let sql = "SELECT n.artifact, n.relation, n.handle, i.artifact
+                     FROM identity i JOIN name_mention n ON n.handle = i.handle AND n.artifact <> i.artifact
+                    WHERE i.artifact = ?1
+                    ORDER BY n.relation, n.handle, n.artifact";
+        self.rows(sql, [artifact.0], name_edge)
+    }
+
+    /// The links that people stated from or to an artifact.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn stated_edges(&self, artifact: ArtifactId) -> Result<Vec<StatedEdge>> {
+        let sql = "SELECT source, relation, target, note FROM link WHERE source = ?1 OR target = ?1
+                    ORDER BY relation, source, target";
+        self.rows(sql, [artifact.0], |row| {
+            Ok(StatedEdge {
+                source: row.get(0)?,
+                relation: row.get(1)?,
+                target: row.get(2)?,
+                note: row.get(3)?,
+            })
+        })
+    }
+
+    /// Digests that artifacts refer to and that are no core hash in the vault, in their order.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn missing_digests(&self) -> Result<Vec<Reference<Digest>>> {
+        let mut missing = Vec::new();
+        let sql =
+            "SELECT a.id FROM artifact a WHERE a.kind IN (SELECT kind FROM role WHERE dangles) ORDER BY a.id";
+        for artifact in self.rows(sql, [], |row| row.get::<_, ArtifactId>(0))? {
+            for edge in self.digest_edges_from(artifact)?.into_iter().filter(|edge| edge.target.is_none()) {
+                let (digest, place) = (edge.mention.digest, Some(edge.mention.place));
+                missing.push(Reference { missing: digest, artifact, relation: edge.relation, place });
+            }
+        }
+        missing.sort_by(|one, other| {
+            (one.missing, one.artifact, &one.place).cmp(&(other.missing, other.artifact, &other.place))
+        });
+        Ok(missing)
+    }
+
+    /// Names that artifacts refer to and that no other artifact in the vault has, in their order.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn missing_names(&self) -> Result<Vec<Reference<String>>> {
+        let sql = "SELECT n.handle, n.artifact, n.relation FROM name_mention n
+                    WHERE n.dangles AND NOT EXISTS
+                      (SELECT 1 FROM identity i WHERE i.handle = n.handle AND i.artifact <> n.artifact)
+                    ORDER BY n.handle, n.artifact";
+        self.rows(sql, [], |row| {
+            Ok(Reference { missing: row.get(0)?, artifact: row.get(1)?, relation: row.get(2)?, place: None })
+        })
+    }
+}
+
+fn name_edge(row: &Row<'_>) -> rusqlite::Result<NameEdge> {
+    Ok(NameEdge { artifact: row.get(0)?, relation: row.get(1)?, handle: row.get(2)?, target: row.get(3)? })
+}

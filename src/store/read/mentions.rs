@@ -1,0 +1,186 @@
+//! Who mentions what.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rusqlite::OptionalExtension;
+
+use super::Snapshot;
+use crate::artifact::Place;
+use crate::digest::{Digest, DigestPrefix};
+use crate::store::lists::Stated;
+use crate::store::rows::{ArtifactId, MentionRow, RoleCount};
+use crate::store::{Result, segments};
+
+/// A role as the vault knows it.
+#[derive(Clone)]
+pub(super) struct RoleRow {
+    pub(super) name: String,
+    pub(super) group: String,
+    pub(super) unit: String,
+    pub(super) relation: Option<String>,
+    pub(super) dangles: bool,
+}
+
+/// The roles that were met, by their numbers.
+#[derive(Default)]
+pub(super) struct Roles(BTreeMap<i64, RoleRow>);
+
+impl Roles {
+    pub(super) fn get(&mut self, snapshot: &Snapshot<'_>, id: i64) -> rusqlite::Result<&RoleRow> {
+        if !self.0.contains_key(&id) {
+            let sql = "SELECT name, role_group, unit, relation, dangles FROM role WHERE id = ?1";
+            let role = snapshot.connection.prepare_cached(sql)?.query_row([id], |row| {
+                Ok(RoleRow {
+                    name: row.get(0)?,
+                    group: row.get(1)?,
+                    unit: row.get(2)?,
+                    relation: row.get(3)?,
+                    dangles: row.get(4)?,
+                })
+            })?;
+            self.0.insert(id, role);
+        }
+        self.0.get(&id).ok_or(rusqlite::Error::QueryReturnedNoRows)
+    }
+}
+
+impl Snapshot<'_> {
+    /// Who mentions `digest`, in any role or in those of one group, in the order of artifacts, roles and places.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn mentioning(&self, digest: Digest, group: Option<&str>) -> Result<Vec<MentionRow>> {
+        let find = || {
+            let mut found = Vec::new();
+            let mut roles = Roles::default();
+            for (artifact, stated) in self.stating(digest)? {
+                let role = roles.get(self, stated.role)?;
+                if group.is_none_or(|group| group == role.group) {
+                    found.push(mention(artifact, stated, role));
+                }
+            }
+            found.sort_by(|one, other| order(one).cmp(&order(other)));
+            found.dedup();
+            Ok(found)
+        };
+        find().map_err(|error| self.failed(error))
+    }
+
+    /// The mentioned digests that begin with `prefix`, in any role or in those of one group, in their order; no more than
+    /// `limit`.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn mentioned_beginning(
+        &self,
+        prefix: &DigestPrefix,
+        group: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<Digest>> {
+        let find = || {
+            let mut found = BTreeSet::new();
+            let mut roles = Roles::default();
+            for capture in segments::captures_beginning(&self.connection, prefix)? {
+                for stated in self.lists().with(capture, |digest| prefix.matches(digest))? {
+                    if group.is_none_or(|group| {
+                        group == roles.get(self, stated.role).map_or("", |role| &role.group)
+                    }) {
+                        found.insert(stated.digest);
+                    }
+                }
+            }
+            Ok(found)
+        };
+        let found = find().map_err(|error| self.failed(error))?;
+        Ok(found.into_iter().take(limit as usize).collect())
+    }
+
+    /// What an artifact mentions in the roles of one group, in the order of places.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn mentions_of(&self, artifact: ArtifactId, group: &str) -> Result<Vec<MentionRow>> {
+        let find = || {
+            let mut found = Vec::new();
+            let mut roles = Roles::default();
+            for stated in self.lists().of_artifact(artifact.0)? {
+                let role = roles.get(self, stated.role)?;
+                if role.group == group {
+                    found.push(mention(artifact, stated, role));
+                }
+            }
+            found.sort_by(|one, other| {
+                (&one.place, &one.role, one.digest).cmp(&(&other.place, &other.role, other.digest))
+            });
+            Ok(found)
+        };
+        find().map_err(|error| self.failed(error))
+    }
+
+    /// How often an artifact mentions digests, by role.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn role_counts(&self, artifact: ArtifactId) -> Result<Vec<RoleCount>> {
+        let find = || {
+            let mut roles = Roles::default();
+            let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+            for run in self.lists().of_artifact(artifact.0)?.chunk_by(|one, other| one.role == other.role) {
+                if let Some(first) = run.first() {
+                    *counts.entry(roles.get(self, first.role)?.name.clone()).or_default() += run.len() as u64;
+                }
+            }
+            Ok(counts)
+        };
+        let counts = find().map_err(|error| self.failed(error))?;
+        Ok(counts.into_iter().map(|(role, count)| RoleCount { role, count }).collect())
+    }
+
+    /// Digests that several artifacts mention at place 0 in the roles of one group, in their order.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn shared_beginnings(&self, group: &str) -> Result<Vec<Digest>> {
+        let mut beginnings: BTreeMap<Digest, BTreeSet<ArtifactId>> = BTreeMap::new();
+        let sql = "SELECT a.id FROM artifact a
+                    WHERE a.kind IN (SELECT kind FROM role WHERE role_group = ?1) ORDER BY a.id";
+        for artifact in self.rows(sql, [group], |row| row.get::<_, ArtifactId>(0))? {
+            for mention in self.mentions_of(artifact, group)? {
+                if mention.place == Place::Index(0) {
+                    beginnings.entry(mention.digest).or_default().insert(artifact);
+                }
+            }
+        }
+        let shared = beginnings.into_iter().filter(|(_, artifacts)| artifacts.len() > 1);
+        Ok(shared.map(|(digest, _)| digest).collect())
+    }
+
+    /// Who has `digest` in a list, and where. The index tells where to look; the list is the proof.
+    pub(super) fn stating(&self, digest: Digest) -> rusqlite::Result<Vec<(ArtifactId, Stated)>> {
+        let mut found = Vec::new();
+        for capture in segments::captures(&self.connection, segments::key(&digest))? {
+            let list = self.lists().with(capture, |stated| *stated == digest)?;
+            if list.is_empty() {
+                continue;
+            }
+            let artifact = self
+                .connection
+                .prepare_cached("SELECT artifact FROM capture WHERE id = ?1")?
+                .query_row([capture], |row| row.get::<_, ArtifactId>(0))
+                .optional()?;
+            found.extend(
+                artifact.into_iter().flat_map(|id| list.iter().map(move |stated| (id, stated.clone()))),
+            );
+        }
+        Ok(found)
+    }
+}
+
+pub(super) fn mention(artifact: ArtifactId, stated: Stated, role: &RoleRow) -> MentionRow {
+    let Stated { place, digest, .. } = stated;
+    MentionRow { artifact, role: role.name.clone(), unit: role.unit.clone(), place, digest }
+}
+
+fn order(mention: &MentionRow) -> (ArtifactId, &str, &Place) {
+    (mention.artifact, &mention.role, &mention.place)
+}

@@ -1,0 +1,275 @@
+//! Which lists of mentions to look at for a digest.
+//!
+//! A B-tree of random keys dirties a page for each entry, and the larger it is, the fewer entries share one. Here, entries
+//! are kept in sorted segments instead. What is added goes into segment 0, which is small and written anew each time. When
+//! it is full it becomes a segment of its own, and segments of about the same size are merged into a larger one, so that
+//! there are never many, and an entry is written again only a few times in its life, in sequence.
+//!
+//! A segment is cut into `1 << bits` buckets by the first bits of the digest: to look one up is to read one row of each
+//! segment. Entries have the first 40 bits of the digest and say which capture's list may have it. They are no proof;
+//! those of captures that are gone do no harm.
+
+use rusqlite::{Connection, OptionalExtension};
+
+use super::varint;
+use crate::digest::{Digest, DigestPrefix};
+
+/// An entry: the first 40 bits of a digest, and the capture whose list has it.
+pub(super) type Entry = (u64, i64);
+
+const KEY_BITS: u32 = 40;
+
+/// Buckets that are much smaller waste space, larger ones time.
+const BUCKET_ENTRIES: u64 = 512;
+
+/// The bucket's number is the lower part of its row's number.
+const BUCKET_NUMBER_BITS: u32 = 24;
+
+/// Segment 0 is written with every addition: 1,024 entries are less than a page.
+const FIRST_ENTRIES: usize = 1_024;
+
+/// So many segments of one size become one of the next size, which is so many times as large.
+const FAN: u64 = 4;
+
+/// The key of a digest.
+pub(super) fn key(digest: &Digest) -> u64 {
+    digest.key().cast_unsigned() >> (64 - KEY_BITS)
+}
+
+/// The captures whose lists may have a digest with this key, each once, in their order.
+pub(super) fn captures(connection: &Connection, key: u64) -> rusqlite::Result<Vec<i64>> {
+    captures_between(connection, key, key)
+}
+
+/// The captures whose lists may have a digest that begins with `prefix`, which has six digits or more.
+pub(super) fn captures_beginning(
+    connection: &Connection,
+    prefix: &DigestPrefix,
+) -> rusqlite::Result<Vec<i64>> {
+    let (low, high) = prefix.range();
+    captures_between(connection, key(&low), key(&high))
+}
+
+fn captures_between(connection: &Connection, low: u64, high: u64) -> rusqlite::Result<Vec<i64>> {
+    let mut captures = Vec::new();
+    let mut buckets =
+        connection.prepare_cached("SELECT bytes FROM mention_bucket WHERE id BETWEEN ?1 AND ?2")?;
+    for segment in Segment::all(connection)? {
+        let mut rows = buckets.query((segment.row(low), segment.row(high)))?;
+        while let Some(row) = rows.next()? {
+            for entry in Bucket::of(row.get_ref(0)?.as_blob()?) {
+                let (key, capture) = entry?;
+                if key > high {
+                    break;
+                }
+                if key >= low {
+                    captures.push(capture);
+                }
+            }
+        }
+    }
+    captures.sort_unstable();
+    captures.dedup();
+    Ok(captures)
+}
+
+/// Adds `entries`, in any order.
+pub(super) fn add(connection: &Connection, mut entries: Vec<Entry>) -> rusqlite::Result<()> {
+    if entries.is_empty() {
+        return Ok(());
+    }
+    entries.extend(Segment::FIRST.entries(connection)?);
+    entries.sort_unstable();
+    entries.dedup();
+    if entries.len() <= FIRST_ENTRIES {
+        return Segment::FIRST.write(connection, 0, &entries);
+    }
+    Segment::FIRST.write(connection, 0, &[])?;
+    let segment = Segment::new(connection, entries.len() as u64)?;
+    for (bucket, entries) in entries
+        .chunk_by(|one, other| segment.bucket(one.0) == segment.bucket(other.0))
+        .map(|entries| (entries.first().map_or(0, |entry| segment.bucket(entry.0)), entries))
+    {
+        segment.write(connection, bucket, entries)?;
+    }
+    merge(connection)
+}
+
+/// Removes all entries.
+pub(super) fn clear(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch("DELETE FROM mention_bucket; DELETE FROM mention_segment")
+}
+
+/// Merges segments while there are several of about the same size.
+fn merge(connection: &Connection) -> rusqlite::Result<()> {
+    loop {
+        let segments = Segment::all(connection)?;
+        let alike = |size| segments.iter().filter(move |segment| segment.id > 0 && segment.size() == size);
+        let full = segments.iter().map(Segment::size).find(|size| alike(*size).count() as u64 >= FAN);
+        let Some(size) = full else { return Ok(()) };
+        let alike: Vec<Segment> = alike(size).copied().collect();
+        merge_into_one(connection, &alike)?;
+    }
+}
+
+fn merge_into_one(connection: &Connection, segments: &[Segment]) -> rusqlite::Result<()> {
+    let merged = Segment::new(connection, segments.iter().map(|segment| segment.entries).sum())?;
+    let mut sources: Vec<Source> = segments.iter().map(|segment| Source::of(*segment)).collect();
+    for bucket in 0..1 << merged.bits {
+        // The highest key of the bucket: what is above it waits for a later one.
+        let last = ((bucket + 1) << (KEY_BITS - merged.bits)) - 1;
+        let mut entries = Vec::new();
+        for source in &mut sources {
+            source.take_up_to(connection, last, &mut entries)?;
+        }
+        entries.sort_unstable();
+        entries.dedup();
+        if !entries.is_empty() {
+            merged.write(connection, bucket, &entries)?;
+        }
+    }
+    let mut buckets = connection.prepare_cached("DELETE FROM mention_bucket WHERE id BETWEEN ?1 AND ?2")?;
+    for segment in segments {
+        buckets.execute((segment.row(0), segment.row(u64::MAX)))?;
+        connection.prepare_cached("DELETE FROM mention_segment WHERE id = ?1")?.execute([segment.id])?;
+    }
+    Ok(())
+}
+
+#[derive(Clone, Copy)]
+struct Segment {
+    id: i64,
+    bits: u32,
+    entries: u64,
+}
+
+impl Segment {
+    const FIRST: Self = Self { id: 0, bits: 0, entries: 0 };
+
+    /// All segments; the first has no row of its own.
+    fn all(connection: &Connection) -> rusqlite::Result<Vec<Self>> {
+        let mut statement =
+            connection.prepare_cached("SELECT id, bits, entries FROM mention_segment ORDER BY id")?;
+        let stored = statement.query_map([], |row| {
+            // What a damaged vault says must not shift bits out of a number.
+            let bits = row.get::<_, u32>(1)?.min(BUCKET_NUMBER_BITS);
+            Ok(Self { id: row.get(0)?, bits, entries: row.get(2)? })
+        })?;
+        std::iter::once(Ok(Self::FIRST)).chain(stored).collect()
+    }
+
+    fn new(connection: &Connection, entries: u64) -> rusqlite::Result<Self> {
+        let bits = (entries / BUCKET_ENTRIES).max(1).ilog2().min(BUCKET_NUMBER_BITS);
+        connection
+            .prepare_cached("INSERT INTO mention_segment (bits, entries) VALUES (?1, ?2)")?
+            .execute((bits, entries))?;
+        Ok(Self { id: connection.last_insert_rowid(), bits, entries })
+    }
+
+    /// Segments of the same size differ by less than [`FAN`] times.
+    fn size(&self) -> u32 {
+        self.entries.max(1).ilog(FAN)
+    }
+
+    fn bucket(&self, key: u64) -> u64 {
+        key.min((1 << KEY_BITS) - 1) >> (KEY_BITS - self.bits)
+    }
+
+    /// The row of the bucket that `key` would be in.
+    fn row(&self, key: u64) -> i64 {
+        (self.id << BUCKET_NUMBER_BITS) | self.bucket(key).cast_signed()
+    }
+
+    fn write(&self, connection: &Connection, bucket: u64, entries: &[Entry]) -> rusqlite::Result<()> {
+        let mut bytes = Vec::with_capacity(entries.len() * 8);
+        let mut last = 0;
+        for (key, capture) in entries {
+            varint::write(&mut bytes, key - last);
+            varint::write(&mut bytes, capture.cast_unsigned());
+            last = *key;
+        }
+        connection
+            .prepare_cached("INSERT OR REPLACE INTO mention_bucket (id, bytes) VALUES (?1, ?2)")?
+            .execute(((self.id << BUCKET_NUMBER_BITS) | bucket.cast_signed(), bytes))?;
+        Ok(())
+    }
+
+    /// The entries of a segment that has one bucket.
+    fn entries(&self, connection: &Connection) -> rusqlite::Result<Vec<Entry>> {
+        self.bucket_entries(connection, 0)
+    }
+
+    fn bucket_entries(&self, connection: &Connection, bucket: u64) -> rusqlite::Result<Vec<Entry>> {
+        let id = (self.id << BUCKET_NUMBER_BITS) | bucket.cast_signed();
+        connection
+            .prepare_cached("SELECT bytes FROM mention_bucket WHERE id = ?1")?
+            .query_row([id], |row| Bucket::of(row.get_ref(0)?.as_blob()?).collect())
+            .optional()
+            .map(Option::unwrap_or_default)
+    }
+}
+
+/// Reads the entries of a segment in their order.
+struct Source {
+    segment: Segment,
+    next_bucket: u64,
+    /// What was read and not taken yet, in reverse order.
+    waiting: Vec<Entry>,
+}
+
+impl Source {
+    fn of(segment: Segment) -> Self {
+        Self { segment, next_bucket: 0, waiting: Vec::new() }
+    }
+
+    fn take_up_to(
+        &mut self,
+        connection: &Connection,
+        last: u64,
+        out: &mut Vec<Entry>,
+    ) -> rusqlite::Result<()> {
+        loop {
+            while let Some(entry) = self.waiting.pop_if(|entry| entry.0 <= last) {
+                out.push(entry);
+            }
+            if !self.waiting.is_empty() || self.next_bucket > self.segment.bucket(last) {
+                return Ok(());
+            }
+            self.waiting = self.segment.bucket_entries(connection, self.next_bucket)?;
+            self.waiting.reverse();
+            self.next_bucket += 1;
+        }
+    }
+}
+
+/// The entries of a bucket, in order.
+struct Bucket<'b> {
+    rest: &'b [u8],
+    key: u64,
+}
+
+impl<'b> Bucket<'b> {
+    fn of(bytes: &'b [u8]) -> Self {
+        Self { rest: bytes, key: 0 }
+    }
+
+    fn entry(&mut self) -> Option<Entry> {
+        self.key = self.key.checked_add(varint::read(&mut self.rest)?)?;
+        Some((self.key, varint::read(&mut self.rest)?.cast_signed()))
+    }
+}
+
+impl Iterator for Bucket<'_> {
+    type Item = rusqlite::Result<Entry>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let entry = self.entry();
+        if entry.is_none() {
+            self.rest = &[];
+        }
+        Some(entry.ok_or_else(|| super::error::index_damage("a bucket of the mention index cannot be read")))
+    }
+}

@@ -1,0 +1,96 @@
+//! Storing bytes: once each, and as a difference where there is something alike.
+
+use super::{StoredBlob, Writer};
+use crate::artifact::{Kind, Member};
+use crate::store::payload::{self, Body, Payload, Payloads, Prepared};
+use crate::store::read::blob_id;
+use crate::store::siblings::Difference;
+use crate::store::{cut, dictionaries};
+
+impl Writer<'_> {
+    /// Stores the members' bytes. `sibling` is the blob of an earlier capture of a document.
+    pub(super) fn blobs<'p>(
+        &mut self,
+        prepared: &'p Prepared,
+        kind: i64,
+        sibling: Option<i64>,
+    ) -> rusqlite::Result<Vec<StoredBlob<'p>>> {
+        let admitted = prepared.admitted();
+        let parts = admitted.members().iter().zip(&prepared.payloads);
+        parts.map(|(member, payload)| self.blob(member, payload, (admitted.kind(), kind), sibling)).collect()
+    }
+
+    fn blob<'p>(
+        &mut self,
+        member: &Member,
+        payload: &'p Payload,
+        (kind, kind_id): (Kind, i64),
+        sibling: Option<i64>,
+    ) -> rusqlite::Result<StoredBlob<'p>> {
+        if let Some(id) = blob_id(self.transaction, member.blob())? {
+            let payloads = Payloads { connection: self.transaction, readers: &self.siblings.readers };
+            // If what is there is damaged, whoever reads it will hear of it.
+            let digests = payloads.digests(id).unwrap_or_default();
+            return Ok(StoredBlob { id, digests: digests.into() });
+        }
+        self.transaction
+            .prepare_cached("INSERT INTO blob (digest, size) VALUES (?1, ?2)")?
+            .execute((member.blob().0.as_bytes(), member.bytes().len()))?;
+        let id = self.transaction.last_insert_rowid();
+        if let Body::Waiting = payload.body {
+            let bytes = member.bytes();
+            let now = Payload::of(bytes, cut::cut(bytes), self.dictionaries.by_now(kind.name()));
+            self.payload(id, kind_id, member, &now, sibling)?;
+            return Ok(StoredBlob { id, digests: now.digests.into() });
+        }
+        self.payload(id, kind_id, member, payload, sibling)?;
+        Ok(StoredBlob { id, digests: payload.digests.as_slice().into() })
+    }
+
+    fn payload(
+        &mut self,
+        blob: i64,
+        kind: i64,
+        member: &Member,
+        payload: &Payload,
+        sibling: Option<i64>,
+    ) -> rusqlite::Result<()> {
+        let Payload { digests, body } = payload;
+        let whole = match body {
+            Body::Frame { frame, .. } => frame.len() + digests.len() * 32,
+            Body::Raw | Body::Waiting => member.bytes().len(),
+        };
+        let mut insert = self.transaction.prepare_cached(
+            "INSERT INTO payload (blob, encoding, base, dictionary, digests, bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?;
+        let difference =
+            self.siblings.difference(self.transaction, member.bytes(), digests, sibling, whole)?;
+        if let Some(Difference { base, digests, text }) = difference {
+            insert.execute((blob, payload::DIFFERENCE, base, None::<i64>, digests, text))?;
+            return Ok(());
+        }
+        self.siblings.remember(blob, digests);
+        let cut = (!digests.is_empty()).then(|| payload::as_bytes(digests));
+        match body {
+            Body::Frame { frame, dictionary } => {
+                let encoding = if cut.is_some() { payload::CUT } else { payload::FRAME };
+                let dictionary = match dictionary {
+                    Some(dictionary) => Some(dictionaries::number(self.transaction, kind, dictionary)?),
+                    None => None,
+                };
+                insert.execute((blob, encoding, None::<i64>, dictionary, cut, frame))?;
+            }
+            Body::Raw | Body::Waiting => {
+                insert.execute((
+                    blob,
+                    payload::RAW,
+                    None::<i64>,
+                    None::<i64>,
+                    None::<Vec<u8>>,
+                    member.bytes(),
+                ))?;
+            }
+        }
+        Ok(())
+    }
+}
