@@ -20,7 +20,7 @@ pub(super) type Entry = (u64, i64);
 const KEY_BITS: u32 = 40;
 
 /// Buckets that are much smaller waste space, larger ones time.
-const BUCKET_ENTRIES: u64 = 512;
+const BUCKET_ENTRIES: u64 = 128;
 
 /// The bucket's number is the lower part of its row's number.
 const BUCKET_NUMBER_BITS: u32 = 24;
