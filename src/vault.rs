@@ -433,7 +433,7 @@ fn locate(snapshot: &Snapshot<'_>, prefix: &DigestPrefix) -> Result<Located, Loo
     };
     let found = match target {
         HashTarget::Artifact(core) => match snapshot.artifact(core)? {
-            Some(artifact) => snapshot.captures(artifact.id)?.into_iter().next().zip(Some(artifact)),
+            Some(artifact) => snapshot.first_capture(artifact.id)?.zip(Some(artifact)),
             None => None,
         },
         HashTarget::Capture(capture) => match snapshot.capture(capture)? {

@@ -7,6 +7,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::compress::{self, Dictionary, Reader};
 use super::error::{PayloadDefect, ReadFailure};
+use super::payload::Payloads;
 use crate::digest::{BlobHash, Digest};
 
 /// Larger texts have enough to compare with in themselves.
@@ -85,6 +86,32 @@ impl Dictionaries {
     }
 }
 
+/// Makes a dictionary of the newest documents of a kind, for those that are added from now on: where documents come one by
+/// one, there are never enough of them at once.
+pub(super) fn make(payloads: Payloads<'_>, kind: i64) -> rusqlite::Result<()> {
+    let connection = payloads.connection;
+    let has_one = connection.prepare_cached("SELECT 1 FROM dictionary WHERE kind = ?1")?.exists([kind])?;
+    if has_one {
+        return Ok(());
+    }
+    let mut newest = connection.prepare_cached(
+        "SELECT c.blob FROM artifact a JOIN capture c ON c.artifact = a.id JOIN blob b ON b.id = c.blob
+          WHERE a.kind = ?1 AND b.size <= ?2 ORDER BY a.id DESC LIMIT ?3",
+    )?;
+    let blobs = newest.query_map((kind, MAX_TEXT, SAMPLES), |row| row.get::<_, i64>(0))?;
+    let blobs = blobs.collect::<rusqlite::Result<Vec<_>>>()?;
+    // What cannot be read is no sample; whoever asks for it will hear of it.
+    let texts = blobs.into_iter().filter_map(|blob| payloads.verified_content(blob).ok());
+    let samples: Vec<Vec<u8>> = texts.map(|content| content.text).collect();
+    let bytes: usize = samples.iter().map(Vec::len).sum();
+    if samples.len() == SAMPLES
+        && let Some(dictionary) = Dictionary::train(&samples, MAX_SIZE.min(bytes / 8))
+    {
+        number(connection, kind, &dictionary)?;
+    }
+    Ok(())
+}
+
 /// The number of `dictionary` in the vault, where it is stored if it is not there yet.
 pub(super) fn number(connection: &Connection, kind: i64, dictionary: &Dictionary) -> rusqlite::Result<i64> {
     let digest = Digest::of(dictionary.bytes());
@@ -119,15 +146,12 @@ impl Readers {
         }
         let damaged = |message: &str| PayloadDefect::Compression { blob, message: message.to_owned() };
         let row = connection
-            .prepare_cached("SELECT digest, bytes FROM dictionary WHERE id = ?1")?
-            .query_row([id], |row| Ok((row.get::<_, Digest>(0)?, row.get::<_, Vec<u8>>(1)?)))
+            .prepare_cached("SELECT bytes FROM dictionary WHERE id = ?1")?
+            .query_row([id], |row| Ok(compress::reader(row.get_ref(0)?.as_blob()?)))
             .optional()?;
-        let (digest, bytes) = row.ok_or_else(|| damaged("its dictionary is gone"))?;
-        if Digest::of(&bytes) != digest {
-            return Err(damaged("its dictionary is damaged").into());
-        }
-        let reader = compress::reader(&bytes).map_err(|error| damaged(&error.to_string()))?;
-        let reader = Arc::new(reader);
+        // Its own digest is not looked at: that of the blob tells damage here as well.
+        let reader = row.ok_or_else(|| damaged("its dictionary is gone"))?;
+        let reader = Arc::new(reader.map_err(|error| damaged(&error.to_string()))?);
         known().insert(id, reader.clone());
         Ok(reader)
     }

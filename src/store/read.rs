@@ -52,7 +52,7 @@ pub(super) fn capture_id(connection: &Connection, capture: CaptureHash) -> rusql
         .optional()
 }
 
-/// The vault at one moment.
+/// The vault at one moment: that of the first question.
 pub struct Snapshot<'s> {
     connection: Lease<'s>,
     readers: &'s Readers,
@@ -62,11 +62,7 @@ pub struct Snapshot<'s> {
 impl<'s> Snapshot<'s> {
     pub(super) fn begin(connection: Lease<'s>, readers: &'s Readers, path: &'s Path) -> Result<Self> {
         let snapshot = Self { connection, readers, path };
-        let begin = || {
-            snapshot.connection.prepare_cached("BEGIN DEFERRED")?.execute([])?;
-            // The vault is seen as it is at the first look.
-            snapshot.connection.prepare_cached("SELECT 1 FROM kind LIMIT 1")?.exists([])
-        };
+        let begin = || snapshot.connection.prepare_cached("BEGIN DEFERRED")?.execute([]);
         begin().map_err(|error| snapshot.failed(error))?;
         Ok(snapshot)
     }
@@ -140,6 +136,16 @@ impl<'s> Snapshot<'s> {
         let sql = "SELECT coalesce(c.digest, b.digest), c.artifact, c.size, c.added_at, c.warnings
                      FROM capture c LEFT JOIN blob b ON b.id = c.blob WHERE c.artifact = ?1 ORDER BY c.id";
         self.rows(sql, [artifact.0], capture_row)
+    }
+
+    /// The capture of an artifact that was added first.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn first_capture(&self, artifact: ArtifactId) -> Result<Option<CaptureRow>> {
+        let sql = "SELECT coalesce(c.digest, b.digest), c.artifact, c.size, c.added_at, c.warnings
+                     FROM capture c LEFT JOIN blob b ON b.id = c.blob WHERE c.artifact = ?1 ORDER BY c.id LIMIT 1";
+        Ok(self.rows(sql, [artifact.0], capture_row)?.pop())
     }
 
     /// The members of a capture, in the order of their names. Every byte is hashed again, and so is what binds the bytes
