@@ -24,7 +24,8 @@ use rusqlite::{Connection, OpenFlags};
 const SESSIONS: usize = 10_000;
 
 /// Finds what is stored of a document by the hash of its bytes. To be changed with `migrations/`.
-const STORED: &str = "SELECT p.bytes FROM blob b JOIN payload p ON p.blob = b.id WHERE b.digest = ?1";
+const STORED: &str = "SELECT p.bytes FROM blob b JOIN payload p ON p.blob = b.id
+                       WHERE substr(b.digest, 1, 8) = substr(?1, 1, 8) AND b.digest = ?1";
 
 /// A session in the vault, by its own hash and by that of its bytes.
 struct Stored {

@@ -130,14 +130,20 @@ struct Journal {
 const KIND: usize = 1;
 const PROMPT: usize = 1;
 const RESPONSE: usize = 2;
-const ZSTD: usize = 1;
+/// A compressed frame with nothing cut out.
+const FRAME: usize = 1;
 /// When all was added.
 const AT: i64 = 1_767_225_600_000;
+/// A bucket of the mention index has about so many entries.
+const BUCKET: usize = 128;
 
-/// Everything that knows the tables is here: to be changed with `migrations/`.
+/// Everything that knows the tables is from here on: to be changed with `migrations/`.
 fn insert(transaction: &Transaction<'_>, batch: &[Document], journal: &mut Journal) -> rusqlite::Result<()> {
     if journal.seq == 0 {
-        transaction.execute("INSERT INTO kind (id, name) VALUES (?1, 'model_io')", [KIND])?;
+        transaction.execute(
+            "INSERT INTO kind (id, name, member) VALUES (?1, 'model_io', 'model_io.json')",
+            [KIND],
+        )?;
         for (id, role) in [(PROMPT, "prompt"), (RESPONSE, "response")] {
             transaction.execute(
                 "INSERT INTO role (id, kind, name, role_group, unit, dangles) VALUES (?1, ?2, ?3, ?3, 'interaction', 0)",
@@ -150,16 +156,17 @@ fn insert(transaction: &Transaction<'_>, batch: &[Document], journal: &mut Journ
     let mut blobs = prepare("INSERT INTO blob (id, digest, size) VALUES (?1, ?2, ?3)")?;
     let mut payloads = prepare("INSERT INTO payload (blob, encoding, bytes) VALUES (?1, ?2, ?3)")?;
     let mut captures = prepare(
-        "INSERT INTO capture (id, artifact, digest, size, added_at, warnings, seal)
-         VALUES (?1, ?1, ?2, ?3, ?4, '[]', ?5)",
+        "INSERT INTO capture (id, artifact, blob, size, added_at, seal) VALUES (?1, ?1, ?1, ?2, ?3, ?4)",
     )?;
-    let mut members = prepare("INSERT INTO member (capture, name, blob) VALUES (?1, 'model_io.json', ?1)")?;
-    let mut mentions =
-        prepare("INSERT INTO mention (artifact, role, place, digest) VALUES (?1, ?2, ?3, ?4)")?;
-    let mut attributes = prepare("INSERT INTO attribute (artifact, name, value) VALUES (?1, ?2, ?3)")?;
-    let mut entries = prepare("INSERT INTO journal (seq, entry, chain) VALUES (?1, ?2, ?3)")?;
-    let mut mention_keys =
-        prepare("INSERT INTO mention_key (key, artifact, role, place) VALUES (?1, ?2, ?3, ?4)")?;
+    let mut lists = prepare("INSERT INTO mention_list (capture, blob, bytes) VALUES (?1, ?1, ?2)")?;
+    let mut values = prepare(
+        "INSERT INTO attribute_value (name, value) VALUES (?1, ?2)
+         ON CONFLICT (name, value) DO UPDATE SET name = name RETURNING id",
+    )?;
+    let mut attributes = prepare("INSERT INTO attribute (value, artifact) VALUES (?1, ?2)")?;
+    let mut entries = prepare(
+        "INSERT INTO journal (seq, at, kind, core, capture, size, chain) VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6)",
+    )?;
     let mut keys = Vec::with_capacity(batch.len() * 20);
     for document in batch {
         journal.seq += 1;
@@ -167,26 +174,66 @@ fn insert(transaction: &Transaction<'_>, batch: &[Document], journal: &mut Journ
         let seal = Digest::of(&[*digest, *digest].concat());
         artifacts.execute((id, digest, KIND, AT))?;
         blobs.execute((id, digest, document.size))?;
-        payloads.execute((id, ZSTD, &document.compressed))?;
-        captures.execute((id, digest, document.size, AT, seal.as_bytes()))?;
-        members.execute([id])?;
-        for (role, place, digest) in &document.mentions {
-            mentions.execute((id, role, place, digest.as_bytes()))?;
-            keys.push((digest.key(), id, *role, *place));
-        }
+        payloads.execute((id, FRAME, &document.compressed))?;
+        captures.execute((id, document.size, AT, &seal.as_bytes()[..16]))?;
+        lists.execute((id, list(document)))?;
+        keys.extend(document.mentions.iter().map(|(_, _, digest)| (digest.key().cast_unsigned() >> 24, id)));
         for (name, value) in &document.attributes {
-            attributes.execute((id, name, value))?;
+            let value: i64 = values.query_row((name, value), |row| row.get(0))?;
+            attributes.execute((value, id))?;
         }
         let entry = format!(
             r#"{{"action":"add","at":"2026-01-01T00:00:00.000Z","capture":"{0}","core":"{0}","kind":"model_io","size":{1}}}"#,
             document.digest, document.size
         );
         journal.chain = Digest::of(&[journal.chain.as_bytes(), entry.as_bytes()].concat());
-        entries.execute((id, entry, journal.chain.as_bytes()))?;
+        entries.execute((id, AT, KIND, digest, document.size, journal.chain.as_bytes()))?;
     }
     keys.sort_unstable();
-    for key in keys {
-        mention_keys.execute(key)?;
+    segment(transaction, &keys)
+}
+
+/// The list of a document's mentions with its digests in it: those of the prompts, then those of the responses.
+fn list(document: &Document) -> Vec<u8> {
+    let mut out = Vec::with_capacity(document.mentions.len() * 32 + 16);
+    varint(&mut out, document.mentions.len() as u64);
+    let of_role = |role| document.mentions.iter().filter(move |mention| mention.0 == role);
+    for (_, _, digest) in of_role(PROMPT).chain(of_role(RESPONSE)) {
+        out.extend_from_slice(digest.as_bytes());
+    }
+    let exchanges = document.mentions.len() as u64 / 2;
+    // Places and positions proceed by one, but for the first position of the responses.
+    let (prompts, first, others) =
+        ([2 * exchanges, 2, 2], [2, 2, 2 * (exchanges + 1)], [2 * (exchanges - 1), 2, 2]);
+    let runs =
+        [PROMPT as u64, 1].into_iter().chain(prompts).chain([RESPONSE as u64, 2]).chain(first).chain(others);
+    runs.for_each(|number| varint(&mut out, number));
+    out
+}
+
+/// A segment of the mention index with sorted `keys`.
+fn segment(transaction: &Transaction<'_>, keys: &[(u64, i64)]) -> rusqlite::Result<()> {
+    let bits = (keys.len() / BUCKET).max(1).ilog2();
+    transaction.execute("INSERT INTO mention_segment (bits, entries) VALUES (?1, ?2)", (bits, keys.len()))?;
+    let segment = transaction.last_insert_rowid();
+    let mut buckets = transaction.prepare_cached("INSERT INTO mention_bucket (id, bytes) VALUES (?1, ?2)")?;
+    let bucket = |key: u64| key >> (40 - bits);
+    for entries in keys.chunk_by(|one, other| bucket(one.0) == bucket(other.0)) {
+        let (mut bytes, mut last) = (Vec::with_capacity(entries.len() * 8), 0);
+        for (key, capture) in entries {
+            varint(&mut bytes, key - last);
+            varint(&mut bytes, capture.cast_unsigned());
+            last = *key;
+        }
+        buckets.execute(((segment << 24) | bucket(entries[0].0).cast_signed(), bytes))?;
     }
     Ok(())
+}
+
+fn varint(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number.to_le_bytes()[0] | 0x80);
+        number >>= 7;
+    }
+    out.push(number.to_le_bytes()[0]);
 }

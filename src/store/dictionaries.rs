@@ -23,6 +23,14 @@ const MAX_SIZE: usize = 32 << 10;
 /// Dictionaries for writing, by kind. The first texts of a kind make one if the vault has none.
 pub(super) struct Dictionaries(Mutex<HashMap<String, Slot>>);
 
+/// With what to compress a text.
+pub(super) enum Choice {
+    /// With this dictionary, or with none.
+    Now(Option<Arc<Dictionary>>),
+    /// There is no dictionary so far, but there may be one when the text is stored.
+    Later,
+}
+
 #[derive(Clone)]
 enum Slot {
     /// In the vault, and not used so far.
@@ -41,32 +49,32 @@ impl Dictionaries {
         Ok(Self(Mutex::new(stored.collect::<rusqlite::Result<_>>()?)))
     }
 
-    /// The dictionary to compress `text` with, if one is of use. Nothing while there is none yet but may be one soon.
-    pub(super) fn for_text(&self, kind: &str, text: &[u8]) -> Option<Option<Arc<Dictionary>>> {
+    /// What to compress `text` with.
+    pub(super) fn for_text(&self, kind: &str, text: &[u8]) -> Choice {
         if text.len() > MAX_TEXT {
-            return Some(None);
+            return Choice::Now(None);
         }
         let known = self.slots().get(kind).cloned();
         let samples = match known.unwrap_or_else(|| self.collecting(kind)) {
-            Slot::Ready(dictionary) => return Some(dictionary),
+            Slot::Ready(dictionary) => return Choice::Now(dictionary),
             Slot::Stored(bytes) => {
                 let dictionary = Dictionary::new(bytes.to_vec()).map(Arc::new);
                 self.slots().insert(kind.to_owned(), Slot::Ready(dictionary.clone()));
-                return Some(dictionary);
+                return Choice::Now(dictionary);
             }
             Slot::Collecting(samples) => samples,
         };
         // Whoever comes with the last sample makes the dictionary; others meanwhile go on without one.
-        let Ok(mut samples) = samples.try_lock() else { return None };
+        let Ok(mut samples) = samples.try_lock() else { return Choice::Later };
         samples.push(text.to_vec());
         let bytes: usize = samples.iter().map(Vec::len).sum();
         if samples.len() < SAMPLES && bytes < SAMPLE_BYTES {
-            return None;
+            return Choice::Later;
         }
         let dictionary = Dictionary::train(&samples, MAX_SIZE.min(bytes / 8)).map(Arc::new);
         samples.clear();
         self.slots().insert(kind.to_owned(), Slot::Ready(dictionary.clone()));
-        Some(dictionary)
+        Choice::Now(dictionary)
     }
 
     /// The dictionary for `kind`, as far as there is one by now.

@@ -9,7 +9,8 @@ use crate::programs::{BORG, GIT, Place, RESTIC, contest, git};
 use crate::table::{Table, Target, megabytes, size};
 
 /// The bytes of what a vault stores, without any index. To be changed with `migrations/`.
-const STORED_PAYLOAD: &str = "SELECT coalesce(sum(length(bytes)), 0) FROM payload";
+const STORED_PAYLOAD: &str =
+    "SELECT coalesce(sum(length(bytes) + coalesce(length(digests), 0)), 0) FROM payload";
 
 static IN_TIME: &Rivals = &[(&BORG, Target::None), (&RESTIC, Target::None), (&GIT, Target::None)];
 static IN_SIZE: &Rivals = &[(&RESTIC, Target::AtMost(0.5)), (&BORG, Target::None)];
