@@ -129,9 +129,9 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::put`].
-    pub fn put_one(&self, prepared: &Prepared, preparer: &Preparer, at: DateTime<Utc>) -> Result<Put> {
+    pub fn put_one(&self, artifact: &Prepared, preparer: &Preparer, at: DateTime<Utc>) -> Result<Put> {
         let mut connection = self.connection()?;
-        write::put_one(&mut connection, prepared, &preparer.0, at)
+        write::put_one(&mut connection, artifact, &preparer.0, at)
             .map_err(|error| StoreError::of(&self.path, error))
     }
 

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::compress::{self, Beside, Dictionary};
 use super::cut::{self, Cut};
-use super::dictionaries::{Dictionaries, Readers};
+use super::dictionaries::{Choice, Dictionaries, Readers};
 use super::error::{PayloadDefect, ReadFailure};
 use crate::artifact::Admitted;
 use crate::digest::{BlobHash, Digest};
@@ -56,8 +56,8 @@ impl Prepared {
             let cut = cut::cut(bytes);
             let text = cut.as_ref().map_or(bytes, |cut| &cut.text);
             match dictionaries.for_text(kind, text) {
-                Some(dictionary) => Payload::of(bytes, cut, dictionary),
-                None => {
+                Choice::Now(dictionary) => Payload::of(bytes, cut, dictionary),
+                Choice::Later => {
                     Payload { digests: cut.map(|cut| cut.digests).unwrap_or_default(), body: Body::Waiting }
                 }
             }

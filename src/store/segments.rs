@@ -95,11 +95,6 @@ pub(super) fn add(connection: &Connection, mut entries: Vec<Entry>) -> rusqlite:
     merge(connection)
 }
 
-/// Removes all entries.
-pub(super) fn clear(connection: &Connection) -> rusqlite::Result<()> {
-    connection.execute_batch("DELETE FROM mention_bucket; DELETE FROM mention_segment")
-}
-
 /// Merges segments while there are several of about the same size.
 fn merge(connection: &Connection) -> rusqlite::Result<()> {
     loop {
