@@ -20,7 +20,7 @@ use crate::artifact::is_capture_of;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 
 /// The first bytes of a digest, by which it is found.
-fn beginning(digest: &Digest) -> &[u8] {
+pub(super) fn beginning(digest: &Digest) -> &[u8] {
     digest.as_bytes().first_chunk::<8>().map_or(&[], |first| first)
 }
 

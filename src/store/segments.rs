@@ -295,8 +295,8 @@ mod tests {
         let connection = index();
         let mut next = 0;
         let sizes = [1, 1_023, 1, 5, 3_000, 20_000, 20_000, 20_000, 20_000, 2_000, 60, 60, 60];
-        for (batch, size) in sizes.into_iter().enumerate() {
-            let entries = (next..next + size).map(|number| (spread(number), batch as i64)).collect();
+        for (batch, size) in (0..).zip(sizes) {
+            let entries = (next..next + size).map(|number| (spread(number), batch)).collect();
             add(&connection, entries).unwrap();
             next += size;
         }
@@ -305,7 +305,7 @@ mod tests {
                 *sum += size;
                 Some(*sum)
             });
-            let batch = batch.take_while(|end| *end <= number).count() as i64;
+            let batch = i64::try_from(batch.take_while(|end| *end <= number).count()).unwrap();
             assert_eq!(captures(&connection, spread(number)).unwrap(), [batch], "{number}");
         }
         assert_eq!(captures(&connection, spread(next)).unwrap(), [0_i64; 0]);
