@@ -182,19 +182,21 @@ fn each<A: Send, E>(
     make: impl Fn(Admitted) -> A + Sync,
     consume: impl FnMut(Event<Item<A>>) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
-    let work = |item: std::result::Result<source::Item, SourceError>| {
-        let item = item?;
-        let path = item.name();
-        let verdict = match source::examine(item, options)? {
+    let open = |item: std::result::Result<source::Item, SourceError>| {
+        let opened = item.map(|item| (item.name(), item.open()));
+        let size = opened.as_ref().map_or(0, |(_, opened)| opened.size());
+        (opened, size)
+    };
+    let work = |opened: std::result::Result<(String, source::Opened), SourceError>| {
+        let (path, opened) = opened?;
+        let verdict = match opened.examine(options)? {
             Verdict::Admitted(admitted) => Finding::Admitted(make(admitted)),
             Verdict::Rejected(rejection) => Finding::Rejected(rejection),
             Verdict::NoArtifact => Finding::NoArtifact,
         };
         Ok(Examination { path, verdict })
     };
-    let weigh =
-        |item: &std::result::Result<source::Item, SourceError>| item.as_ref().map_or(0, source::Item::size);
-    pipeline::in_order(inputs, weigh, work, consume)
+    pipeline::in_order(inputs, open, work, consume)
 }
 
 /// Counts, and passes on to the monitor.

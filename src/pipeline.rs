@@ -1,8 +1,10 @@
 //! Work on many things at once whose results are wanted in order.
+//!
+//! Workers take inputs themselves, one at a time, so that a large one keeps nobody waiting. Results are collected, and the
+//! consumer is woken for a group of them: waking a thread costs as much as examining a small document.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 use std::num::NonZero;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -13,7 +15,13 @@ const BUDGET: u64 = 64 << 20;
 /// What anything costs beside its bytes.
 const OVERHEAD: u64 = 4 << 10;
 
-/// When no result comes for so long, the consumer is told.
+/// So many results are worth waking the consumer for.
+const GROUP: usize = 32;
+
+/// So many bytes are worth telling the workers that there is room again.
+const GROUP_BYTES: u64 = 1 << 20;
+
+/// The consumer gets what there is, however little, after so long; when there is nothing, it is told so.
 const IDLE: Duration = Duration::from_millis(20);
 
 /// What the consumer gets.
@@ -24,128 +32,209 @@ pub(crate) enum Event<R> {
     Idle,
 }
 
-/// Runs `work` on every input on all cores and hands the results to `consume` in the order of the inputs. At any time
-/// about 64 MiB of inputs, as `weigh` tells their sizes, or a single larger one are on their way.
+/// Opens every input and runs `work` on it, on all cores, and hands the results to `consume` in the order of the inputs.
+/// `open` tells how many bytes the work will take. At any time about 64 MiB and, if that is larger, one input beside them
+/// are on their way.
 ///
 /// # Errors
 /// The first error of `consume`; what is on its way then is dropped.
-pub(crate) fn in_order<T: Send, R: Send, E>(
+pub(crate) fn in_order<T: Send, O, R: Send, E>(
     inputs: impl Iterator<Item = T> + Send,
-    weigh: impl Fn(&T) -> u64 + Send,
-    work: impl Fn(T) -> R + Sync,
+    open: impl Fn(T) -> (O, u64) + Sync,
+    work: impl Fn(O) -> R + Sync,
     mut consume: impl FnMut(Event<R>) -> Result<(), E>,
 ) -> Result<(), E> {
     let workers = thread::available_parallelism().map_or(2, NonZero::get);
-    let budget = Budget::default();
-    let (job_sender, jobs) = sync_channel(workers * 2);
-    let (result_sender, results) = channel();
-    let jobs = Mutex::new(jobs);
+    let inputs = Mutex::new((0..).zip(inputs).fuse());
+    let flow = Flow::new(workers);
     thread::scope(|scope| {
-        scope.spawn(|| {
-            // Dropped at the end: workers go home when there are no more jobs.
-            let job_sender = job_sender;
-            feed(inputs, weigh, &budget, &job_sender);
-        });
         for _ in 0..workers {
-            let result_sender = result_sender.clone();
             scope.spawn(|| {
-                let result_sender = result_sender;
-                let mut wanted = true;
-                // When nobody wants results any more, jobs are taken all the same: their feeder must not get stuck.
-                while let Some((number, weight, input)) = next(&jobs) {
-                    wanted = wanted && result_sender.send((number, weight, work(input))).is_ok();
+                let _leaving = Leaving(&flow);
+                while let Some((number, input)) = next(&inputs) {
+                    let (opened, size) = open(input);
+                    let weight = size.saturating_add(OVERHEAD).min(BUDGET);
+                    if !flow.take_room(number, weight) {
+                        return;
+                    }
+                    flow.put(number, Weighed { weight, result: work(opened) });
                 }
             });
         }
-        drop(result_sender);
-        let outcome = collect(&results, &budget, &mut consume);
-        // Whoever still feeds or works must not wait for a consumer that is gone.
-        budget.close();
-        drop(results);
+        let outcome = collect(&flow, &mut consume);
+        // Whoever still works must not wait for a consumer that is gone.
+        flow.close();
         outcome
     })
 }
 
-type Numbered<X> = (u64, u64, X);
-
-fn feed<T>(
-    inputs: impl Iterator<Item = T>,
-    weigh: impl Fn(&T) -> u64,
-    budget: &Budget,
-    jobs: &SyncSender<Numbered<T>>,
-) {
-    for (number, input) in (0..).zip(inputs) {
-        let weight = weigh(&input).saturating_add(OVERHEAD).min(BUDGET);
-        if !budget.take(weight) || jobs.send((number, weight, input)).is_err() {
-            return;
-        }
-    }
+fn next<T>(inputs: &Mutex<impl Iterator<Item = T>>) -> Option<T> {
+    inputs.lock().unwrap_or_else(PoisonError::into_inner).next()
 }
 
-fn next<T>(jobs: &Mutex<Receiver<T>>) -> Option<T> {
-    jobs.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
-}
-
-fn collect<R, E>(
-    results: &Receiver<Numbered<R>>,
-    budget: &Budget,
-    consume: &mut impl FnMut(Event<R>) -> Result<(), E>,
-) -> Result<(), E> {
-    let mut early = BTreeMap::new();
-    let mut wanted = 0;
+fn collect<R, E>(flow: &Flow<R>, consume: &mut impl FnMut(Event<R>) -> Result<(), E>) -> Result<(), E> {
     loop {
-        match results.recv_timeout(IDLE) {
-            Ok((number, weight, result)) => {
-                early.insert(number, (weight, result));
+        let group = match flow.next_group() {
+            Some(group) if group.is_empty() => {
+                consume(Event::Idle)?;
+                continue;
             }
-            Err(RecvTimeoutError::Timeout) => consume(Event::Idle)?,
-            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            Some(group) => group,
+            None => return Ok(()),
+        };
+        let (mut count, mut weight) = (0, 0);
+        for next in group {
+            consume(Event::Result(next.result))?;
+            count += 1;
+            weight += next.weight;
+            if weight >= GROUP_BYTES {
+                flow.give_back(count, weight);
+                (count, weight) = (0, 0);
+            }
         }
-        while let Some((weight, result)) = early.remove(&wanted) {
-            wanted += 1;
-            consume(Event::Result(result))?;
-            budget.give_back(weight);
-        }
+        flow.give_back(count, weight);
     }
 }
 
-/// The bytes that may still be taken into memory.
-struct Budget {
-    left: Mutex<Option<u64>>,
-    changed: Condvar,
+struct Weighed<R> {
+    weight: u64,
+    result: R,
 }
 
-impl Default for Budget {
-    fn default() -> Self {
-        Self { left: Mutex::new(Some(BUDGET)), changed: Condvar::new() }
+/// What is on its way from the workers to the consumer.
+struct Flow<R> {
+    state: Mutex<State<R>>,
+    /// Something was put that the consumer should look at.
+    arrived: Condvar,
+    /// Something was consumed.
+    consumed: Condvar,
+}
+
+struct State<R> {
+    /// The results that were not handed out yet, by their numbers; the first has the number `handed_out`.
+    results: VecDeque<Option<Weighed<R>>>,
+    /// How many results there are among them.
+    present: usize,
+    handed_out: u64,
+    consumed: u64,
+    /// The weight of all that is on its way.
+    weight: u64,
+    /// How many workers there are still, and how many of them wait for room.
+    workers: usize,
+    waiting: usize,
+    /// Whether the consumer waits.
+    asleep: bool,
+    closed: bool,
+}
+
+impl<R> State<R> {
+    fn has_next(&self) -> bool {
+        self.results.front().is_some_and(Option::is_some)
+    }
+
+    /// Whether it is time for the consumer to act.
+    fn is_due(&self) -> bool {
+        let enough = self.present >= GROUP || self.waiting > 0;
+        self.workers == 0 || enough && self.has_next()
     }
 }
 
-impl Budget {
-    /// Waits until `weight` can be taken; false if the budget was closed.
-    fn take(&self, weight: u64) -> bool {
-        let waiting = |left: &mut Option<u64>| left.is_some_and(|left| left < weight);
-        let mut left = self.changed.wait_while(self.lock(), waiting).unwrap_or_else(PoisonError::into_inner);
-        if let Some(left) = left.as_mut() {
-            *left -= weight;
-        }
-        left.is_some()
+impl<R> Flow<R> {
+    fn new(workers: usize) -> Self {
+        let state = State {
+            results: VecDeque::new(),
+            present: 0,
+            handed_out: 0,
+            consumed: 0,
+            weight: 0,
+            workers,
+            waiting: 0,
+            asleep: false,
+            closed: false,
+        };
+        Self { state: Mutex::new(state), arrived: Condvar::new(), consumed: Condvar::new() }
     }
 
-    fn give_back(&self, weight: u64) {
-        if let Some(left) = self.lock().as_mut() {
-            *left += weight;
+    /// Waits until there is room for `weight` more; false if nothing is wanted any more. There always is for the input
+    /// that the consumer needs next: otherwise everybody could wait for each other.
+    fn take_room(&self, number: u64, weight: u64) -> bool {
+        let mut state = self.lock();
+        while !state.closed && state.consumed != number && state.weight + weight > BUDGET {
+            state.waiting += 1;
+            self.wake_consumer(&mut state);
+            state = self.consumed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.waiting -= 1;
         }
-        self.changed.notify_all();
+        state.weight += weight;
+        !state.closed
+    }
+
+    fn put(&self, number: u64, result: Weighed<R>) {
+        let mut state = self.lock();
+        let place = usize::try_from(number - state.handed_out).unwrap_or(usize::MAX);
+        while state.results.len() <= place {
+            state.results.push_back(None);
+        }
+        if let Some(free) = state.results.get_mut(place) {
+            *free = Some(result);
+        }
+        state.present += 1;
+        self.wake_consumer(&mut state);
+    }
+
+    fn wake_consumer(&self, state: &mut State<R>) {
+        if state.asleep && state.is_due() {
+            state.asleep = false;
+            self.arrived.notify_one();
+        }
+    }
+
+    /// The next results: none of them if nothing came for a while, nothing if there will be no more.
+    fn next_group(&self) -> Option<Vec<Weighed<R>>> {
+        let mut state = self.lock();
+        if !state.is_due() {
+            state.asleep = true;
+            let woken = self.arrived.wait_timeout_while(state, IDLE, |state| !state.is_due());
+            (state, _) = woken.unwrap_or_else(PoisonError::into_inner);
+            state.asleep = false;
+        }
+        let ready = state.results.iter().take_while(|result| result.is_some()).count();
+        let group: Vec<_> = state.results.drain(..ready).flatten().collect();
+        state.present -= ready;
+        state.handed_out += ready as u64;
+        (ready > 0 || state.workers > 0).then_some(group)
+    }
+
+    fn give_back(&self, count: u64, weight: u64) {
+        let mut state = self.lock();
+        state.consumed += count;
+        state.weight -= weight;
+        if state.waiting > 0 {
+            self.consumed.notify_all();
+        }
     }
 
     fn close(&self) {
-        *self.lock() = None;
-        self.changed.notify_all();
+        self.lock().closed = true;
+        self.consumed.notify_all();
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<u64>> {
-        self.left.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State<R>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Signs a worker off, also if it panics: nobody may wait for its result then.
+struct Leaving<'f, R>(&'f Flow<R>);
+
+impl<R> Drop for Leaving<'_, R> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.close();
+        }
+        let mut state = self.0.lock();
+        state.workers -= 1;
+        self.0.wake_consumer(&mut state);
     }
 }
 
@@ -156,12 +245,12 @@ mod tests {
     #[test]
     fn results_come_in_order_whatever_they_cost() {
         let mut seen = Vec::new();
-        let weigh = |number: &u64| if number.is_multiple_of(50) { u64::MAX } else { number << 16 };
+        let open = |number: u64| (number, if number.is_multiple_of(50) { u64::MAX } else { number << 16 });
         let work = |number: u64| {
             thread::sleep(Duration::from_micros(number * 7919 % 300));
             number
         };
-        let done: Result<(), ()> = in_order(0..500, weigh, work, |event| {
+        let done: Result<(), ()> = in_order(0..500, open, work, |event| {
             if let Event::Result(number) = event {
                 seen.push(number);
             }
@@ -175,8 +264,8 @@ mod tests {
     fn an_error_of_the_consumer_ends_it() {
         let outcome = in_order(
             0..,
-            |_| BUDGET / 2,
-            |number: u64| number,
+            |number: u64| (number, BUDGET / 2),
+            |number| number,
             |event| match event {
                 Event::Result(20) => Err("enough"),
                 _ => Ok(()),
@@ -191,7 +280,7 @@ mod tests {
         let slow = |_| thread::sleep(IDLE * 3);
         let done: Result<(), ()> = in_order(
             0..1,
-            |_: &u8| 0,
+            |number: u8| (number, 0),
             slow,
             |event| {
                 idle += usize::from(matches!(event, Event::Idle));
@@ -200,5 +289,62 @@ mod tests {
         );
         assert_eq!(done, Ok(()));
         assert!(idle > 0);
+    }
+
+    #[test]
+    fn what_is_there_is_handed_over_before_more_comes() {
+        let (sender, inputs) = std::sync::mpsc::channel();
+        sender.send(0).unwrap();
+        let mut sender = Some(sender);
+        let mut seen = 0;
+        let done: Result<(), ()> = in_order(
+            inputs.into_iter(),
+            |number: u32| (number, 0),
+            |number| number,
+            |event| {
+                if let Event::Result(number) = event {
+                    seen += 1;
+                    // The next input comes only when this result has arrived.
+                    sender = sender.take().filter(|sender| number < 3 && sender.send(number + 1).is_ok());
+                }
+                Ok(())
+            },
+        );
+        assert_eq!((done, seen), (Ok(()), 4));
+    }
+
+    #[test]
+    fn the_bytes_on_their_way_are_bounded() {
+        use std::sync::atomic::{AtomicU64, Ordering};
+        let (on_their_way, most) = (AtomicU64::new(0), AtomicU64::new(0));
+        let size = |number: u64| if number == 70 { BUDGET } else { BUDGET / 8 };
+        let work = |number: u64| {
+            most.fetch_max(
+                on_their_way.fetch_add(size(number), Ordering::SeqCst) + size(number),
+                Ordering::SeqCst,
+            );
+            number
+        };
+        let done: Result<(), ()> = in_order(
+            0..100,
+            |number| (number, size(number)),
+            work,
+            |event| {
+                if let Event::Result(number) = event {
+                    thread::sleep(Duration::from_micros(50));
+                    on_their_way.fetch_sub(size(number), Ordering::SeqCst);
+                }
+                Ok(())
+            },
+        );
+        assert_eq!(done, Ok(()));
+        assert!(most.into_inner() <= BUDGET * 2);
+    }
+
+    #[test]
+    #[should_panic(expected = "a scoped thread panicked")]
+    fn a_panic_in_a_worker_reaches_the_caller() {
+        let _: Result<(), ()> =
+            in_order(0..100, |number: u32| (number, BUDGET), |number| assert_ne!(number, 3), |_| Ok(()));
     }
 }

@@ -117,14 +117,61 @@ impl Item {
         }
     }
 
+    /// Opens a file, so that its size is known; of other items nothing is touched.
+    #[must_use]
+    pub fn open(self) -> Opened {
+        let file = match &self {
+            Self::Named(path) | Self::Found(path) => Some(OpenFile::open(path)),
+            Self::NotAFile(_) | Self::Directory { .. } | Self::Document { .. } => None,
+        };
+        Opened { item: self, file }
+    }
+}
+
+/// An item that is ready to be examined.
+#[derive(Debug)]
+pub struct Opened {
+    item: Item,
+    /// The file if the item is one, or why it cannot be read.
+    file: Option<io::Result<OpenFile>>,
+}
+
+impl Opened {
     /// About how many bytes examining it takes into memory.
     #[must_use]
     pub fn size(&self) -> u64 {
-        match self {
-            Self::Named(path) | Self::Found(path) => file::weigh(path),
-            Self::NotAFile(_) => 0,
-            Self::Directory { path, kind, .. } => directory::weigh(path, *kind),
-            Self::Document { bytes, .. } => bytes.len() as u64,
+        match (&self.item, &self.file) {
+            (_, Some(file)) => file.as_ref().map_or(0, OpenFile::weight),
+            (Item::Directory { path, kind, .. }, _) => directory::weigh(path, *kind),
+            (Item::Document { bytes, .. }, _) => bytes.len() as u64,
+            (Item::Named(_) | Item::Found(_) | Item::NotAFile(_), _) => 0,
+        }
+    }
+
+    /// Reads and examines it.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn examine(self, options: &ExamineOptions) -> Result<Verdict, SourceError> {
+        let open = |path: &PathBuf| self.file.unwrap_or_else(|| OpenFile::open(path));
+        match self.item {
+            Item::Document { name, bytes } => Ok(examine_document(bytes, &name, options).into()),
+            Item::Named(path) => {
+                let verdict = open(&path).and_then(|file| examine_named(&path, file, options));
+                verdict.map_err(SourceError::at(&path))
+            }
+            Item::Found(path) => {
+                let verdict = open(&path).and_then(|file| examine_found(&path, file, options));
+                verdict.map_err(SourceError::at(&path))
+            }
+            Item::NotAFile(path) => Ok(examine_other(&path)),
+            Item::Directory { path, kind, named } => {
+                let given = named.then(|| path.to_string_lossy().into_owned());
+                Ok(match directory::read(&path, given, kind, options)? {
+                    Ok(directory) => admitted(kind, kind.admit_directory(directory, &options.admit)).into(),
+                    Err(report) => Verdict::Rejected(Rejection { kind: Some(kind), report }),
+                })
+            }
         }
     }
 }
@@ -150,27 +197,7 @@ impl SourceError {
 /// # Errors
 /// If it cannot be read.
 pub fn examine(item: Item, options: &ExamineOptions) -> Result<Verdict, SourceError> {
-    match item {
-        Item::Document { name, bytes } => Ok(examine_document(bytes, &name, options).into()),
-        Item::Named(path) => examine_named(&path, options).map_err(SourceError::at(&path)),
-        Item::Found(path) => examine_found(&path, options).map_err(SourceError::at(&path)),
-        Item::NotAFile(path) => Ok(match owner(&file_name(&path)) {
-            None => Verdict::NoArtifact,
-            kind => {
-                let message =
-                    "is a link, device or pipe; in directories these are not opened, name it to add it";
-                let report = Violation::new(document::UNRECOGNISED, "", message).into();
-                Verdict::Rejected(Rejection { kind, report })
-            }
-        }),
-        Item::Directory { path, kind, named } => {
-            let given = named.then(|| path.to_string_lossy().into_owned());
-            Ok(match directory::read(&path, given, kind, options)? {
-                Ok(directory) => admitted(kind, kind.admit_directory(directory, &options.admit)).into(),
-                Err(report) => Verdict::Rejected(Rejection { kind: Some(kind), report }),
-            })
-        }
-    }
+    Opened { item, file: None }.examine(options)
 }
 
 pub use kinds::recognise;
@@ -214,9 +241,20 @@ pub fn examine_document(
     }
 }
 
-fn examine_named(path: &Path, options: &ExamineOptions) -> io::Result<Verdict> {
+/// Judges what is neither a file nor a directory by its name.
+fn examine_other(path: &Path) -> Verdict {
+    match owner(&file_name(path)) {
+        None => Verdict::NoArtifact,
+        kind => {
+            let message = "is a link, device or pipe; in directories these are not opened, name it to add it";
+            let report = Violation::new(document::UNRECOGNISED, "", message).into();
+            Verdict::Rejected(Rejection { kind, report })
+        }
+    }
+}
+
+fn examine_named(path: &Path, file: OpenFile, options: &ExamineOptions) -> io::Result<Verdict> {
     let file_name = file_name(path);
-    let file = OpenFile::open(path)?;
     if options.may_be_archive() {
         if let Some(format) = Format::of(&file.head) {
             return Ok(packed::examine(format, file.file, options).into());
@@ -236,9 +274,8 @@ fn examine_named(path: &Path, options: &ExamineOptions) -> io::Result<Verdict> {
     })
 }
 
-fn examine_found(path: &Path, options: &ExamineOptions) -> io::Result<Verdict> {
+fn examine_found(path: &Path, file: OpenFile, options: &ExamineOptions) -> io::Result<Verdict> {
     let owner = owner(&file_name(path));
-    let file = OpenFile::open(path)?;
     if options.may_be_archive()
         && let Some(format) = Format::of(&file.head)
     {
