@@ -78,15 +78,29 @@ fn decode_hex(text: &str) -> Option<[u8; 32]> {
     if text.len() != 64 {
         return None;
     }
+    // Looking at all digits before judging them is faster than ending at the first that is none.
+    let mut all = 0;
     for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
         let &[high, low] = pair else { return None };
-        *byte = hex_value(high)? << 4 | hex_value(low)?;
+        let (high, low) = (hex_value(high), hex_value(low));
+        *byte = high << 4 | low;
+        all |= high | low;
     }
-    Some(bytes)
+    (all < 16).then_some(bytes)
 }
 
-fn hex_value(digit: u8) -> Option<u8> {
-    char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
+/// The value of a hex digit; 255 for everything else.
+fn hex_value(digit: u8) -> u8 {
+    match digit {
+        b'0'..=b'9' => digit - b'0',
+        b'a'..=b'f' => digit - b'a' + 10,
+        b'A'..=b'F' => digit - b'A' + 10,
+        _ => u8::MAX,
+    }
+}
+
+fn hex_digit(value: u8) -> u8 {
+    if value < 10 { b'0' + value } else { b'a' + value - 10 }
 }
 
 impl fmt::Display for Digest {
@@ -97,13 +111,12 @@ impl fmt::Display for Digest {
             f.write_str(PREFIX)?;
             64
         };
-        let mut text = String::with_capacity(64);
-        for byte in self.0 {
-            for nibble in [byte >> 4, byte & 15] {
-                text.extend(char::from_digit(u32::from(nibble), 16));
-            }
+        let mut text = [0; 64];
+        for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
+            pair.copy_from_slice(&[hex_digit(byte >> 4), hex_digit(byte & 15)]);
         }
-        f.write_str(text.get(..digits).unwrap_or(&text))
+        let shown = text.get(..digits).unwrap_or(&text);
+        f.write_str(str::from_utf8(shown).unwrap_or_default())
     }
 }
 

@@ -117,8 +117,8 @@ impl<'v> Collector<'v, '_> {
         let Some(digest) = Digest::stated(text) else {
             return;
         };
-        let at = pointer::of(&self.tokens);
-        if !self.indexed.iter().any(|pattern| matches(pattern, &at)) {
+        if !self.indexed.iter().any(|pattern| matches(pattern, &self.tokens)) {
+            let at = pointer::of(&self.tokens);
             let place = Place::Pointer(format!("{}{at}", self.prefix));
             self.draft.pointer_bytes += at.len();
             self.draft.mentions.push(Mention { role: &REFERENCE, place, digest });
@@ -126,16 +126,15 @@ impl<'v> Collector<'v, '_> {
     }
 }
 
-fn matches(pattern: &str, pointer: &str) -> bool {
-    let (mut wanted, mut found) = (pattern.split('/'), pointer.split('/'));
-    loop {
-        match (wanted.next(), found.next()) {
-            (None, None) => return true,
-            (Some("*"), Some(_)) => {}
-            (Some(one), Some(other)) if one == other => {}
-            _ => return false,
-        }
-    }
+/// Whether `tokens` match a `pattern` of names that need no escapes.
+fn matches(pattern: &str, tokens: &[Token<'_>]) -> bool {
+    let mut wanted = pattern.split('/').skip(1);
+    let fits = tokens.iter().all(|token| match (wanted.next(), token) {
+        (Some("*"), _) => true,
+        (Some(one), Token::Name(other)) => one == *other,
+        (Some(_), Token::Index(_)) | (None, _) => false,
+    });
+    fits && wanted.next().is_none()
 }
 
 #[cfg(test)]
