@@ -1,5 +1,8 @@
 use std::borrow::Cow;
 
+/// Integers of so many digits are doubles, and are printed with all of them.
+const EXACT_DIGITS: usize = 15;
+
 /// A JSON number as its literal, so that integers of any size survive.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Number<'a> {
@@ -15,7 +18,7 @@ impl<'a> Number<'a> {
     /// Whether the literal has neither fraction nor exponent.
     #[must_use]
     pub fn is_integer(&self) -> bool {
-        !self.literal.contains(['.', 'e', 'E'])
+        !self.literal.bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E'))
     }
 
     /// The nearest double; infinite if the literal is beyond their range.
@@ -30,6 +33,19 @@ impl<'a> Number<'a> {
         self.literal.parse().ok()
     }
 
+    /// The nearest double as ECMAScript prints it. Infinite doubles have no such text.
+    pub(super) fn ecmascript_text(&self) -> Option<Cow<'_, str>> {
+        if self.literal.len() <= EXACT_DIGITS && self.is_integer() {
+            return Some(self.integer_text());
+        }
+        let double = Some(self.as_f64()).filter(|double| double.is_finite())?;
+        serde_json_canonicalizer::to_string(&double).ok().map(Cow::Owned)
+    }
+
+    fn integer_text(&self) -> Cow<'_, str> {
+        Cow::Borrowed(if self.literal == "-0" { "0" } else { &self.literal })
+    }
+
     /// The number as Python's `json.dumps` prints it. Integers are exact, and `-0` is `0`; anything else is a double,
     /// which `adjust` may change first. Infinite doubles have no such text.
     pub(super) fn python_text(&self, adjust: impl Fn(f64) -> f64) -> Option<Cow<'_, str>> {
@@ -37,7 +53,7 @@ impl<'a> Number<'a> {
             let double = adjust(self.as_f64());
             return double.is_finite().then(|| Cow::Owned(python_repr(double)));
         }
-        Some(Cow::Borrowed(if self.literal == "-0" { "0" } else { &self.literal }))
+        Some(self.integer_text())
     }
 }
 
