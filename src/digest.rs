@@ -60,10 +60,9 @@ impl Digest {
     /// Reads exactly 64 lowercase hex digits: the form in which trace records state digests.
     #[must_use]
     pub fn stated_bare(text: &str) -> Option<Self> {
-        if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
-            return None;
-        }
-        decode_hex(text).map(Self)
+        let digest = decode_hex(text)?;
+        let upper_case = text.bytes().map(|byte| u8::from(byte.is_ascii_uppercase()));
+        (upper_case.fold(0, |found, is| found | is) == 0).then_some(Self(digest))
     }
 
     /// The 64 lowercase hex digits without the prefix.
@@ -74,28 +73,27 @@ impl Digest {
 }
 
 fn decode_hex(text: &str) -> Option<[u8; 32]> {
+    let digits: &[u8; 64] = text.as_bytes().try_into().ok()?;
+    // Two plain loops that look at all digits before judging them: these can be done many digits at once.
+    let values = digits.map(hex_value);
     let mut bytes = [0; 32];
-    if text.len() != 64 {
-        return None;
-    }
-    // Looking at all digits before judging them is faster than ending at the first that is none.
-    let mut all = 0;
-    for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-        let &[high, low] = pair else { return None };
-        let (high, low) = (hex_value(high), hex_value(low));
+    for (byte, pair) in bytes.iter_mut().zip(values.as_chunks().0) {
+        let [high, low] = pair;
         *byte = high << 4 | low;
-        all |= high | low;
     }
-    (all < 16).then_some(bytes)
+    (values.into_iter().fold(0, |all, value| all | value) < 16).then_some(bytes)
 }
 
 /// The value of a hex digit; 255 for everything else.
 fn hex_value(digit: u8) -> u8 {
-    match digit {
-        b'0'..=b'9' => digit - b'0',
-        b'a'..=b'f' => digit - b'a' + 10,
-        b'A'..=b'F' => digit - b'A' + 10,
-        _ => u8::MAX,
+    let decimal = digit.wrapping_sub(b'0');
+    let letter = (digit | 0x20).wrapping_sub(b'a');
+    if decimal < 10 {
+        decimal
+    } else if letter < 6 {
+        letter + 10
+    } else {
+        u8::MAX
     }
 }
 

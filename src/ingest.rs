@@ -119,7 +119,8 @@ pub fn verify(inputs: Inputs, options: &ExamineOptions, monitor: &mut dyn Monito
     let outcome: std::result::Result<(), std::convert::Infallible> = each(
         inputs,
         options,
-        |admitted| admitted,
+        // The rest goes where it came from: memory is cheapest to reuse there.
+        Brief::from,
         |event| {
             if let Event::Result(item) = event {
                 teller.tell(item, || Outcome::Verified);
@@ -207,7 +208,7 @@ struct Teller<'m> {
 
 impl Teller<'_> {
     /// Tells of `item`, whose `outcome` is given for the case that it was admitted.
-    fn tell<A: AsRef<Admitted>>(&mut self, item: Item<A>, outcome: impl FnOnce() -> Outcome) {
+    fn tell<A: Into<Brief>>(&mut self, item: Item<A>, outcome: impl FnOnce() -> Outcome) {
         match item {
             Ok(examination) => {
                 let examined = examination.told(outcome);
@@ -222,7 +223,34 @@ impl Teller<'_> {
     }
 }
 
-impl<A: AsRef<Admitted>> Examination<A> {
+/// What is told of an artifact.
+struct Brief {
+    kind: Kind,
+    core: CoreHash,
+    size: u64,
+    report: Report,
+}
+
+impl Brief {
+    fn of(admitted: &Admitted) -> Self {
+        let report = admitted.report().clone();
+        Self { kind: admitted.kind(), core: admitted.core(), size: admitted.size(), report }
+    }
+}
+
+impl From<Admitted> for Brief {
+    fn from(admitted: Admitted) -> Self {
+        Self::of(&admitted)
+    }
+}
+
+impl From<Prepared> for Brief {
+    fn from(prepared: Prepared) -> Self {
+        Self::of(prepared.admitted())
+    }
+}
+
+impl<A: Into<Brief>> Examination<A> {
     fn told(self, outcome: impl FnOnce() -> Outcome) -> Examined {
         let mut told = Examined {
             path: self.path,
@@ -234,12 +262,9 @@ impl<A: AsRef<Admitted>> Examination<A> {
         };
         match self.verdict {
             Finding::Admitted(admitted) => {
-                let admitted = admitted.as_ref();
-                told.kind = Some(admitted.kind());
+                let Brief { kind, core, size, report } = admitted.into();
                 told.outcome = outcome();
-                told.core = Some(admitted.core());
-                told.size = admitted.size();
-                told.report = admitted.report().clone();
+                (told.kind, told.core, told.size, told.report) = (Some(kind), Some(core), size, report);
             }
             Finding::Rejected(Rejection { kind, report }) => {
                 (told.kind, told.outcome, told.report) = (kind, Outcome::Rejected, report);

@@ -128,13 +128,15 @@ impl<'v> Collector<'v, '_> {
 
 /// Whether `tokens` match a `pattern` of names that need no escapes.
 fn matches(pattern: &str, tokens: &[Token<'_>]) -> bool {
-    let mut wanted = pattern.split('/').skip(1);
-    let fits = tokens.iter().all(|token| match (wanted.next(), token) {
-        (Some("*"), _) => true,
-        (Some(one), Token::Name(other)) => one == *other,
-        (Some(_), Token::Index(_)) | (None, _) => false,
+    let rest = tokens.iter().try_fold(pattern, |rest, token| {
+        let rest = rest.strip_prefix('/')?;
+        match token {
+            Token::Name(name) => rest.strip_prefix('*').or_else(|| rest.strip_prefix(name)),
+            Token::Index(_) => rest.strip_prefix('*'),
+        }
     });
-    fits && wanted.next().is_none()
+    // A name with a slash could have taken two steps at once.
+    rest == Some("") && pattern.bytes().filter(|byte| *byte == b'/').count() == tokens.len()
 }
 
 #[cfg(test)]
@@ -147,7 +149,7 @@ mod tests {
     fn references_are_whole_strings_and_names_outside_indexed_places() {
         let digest = Digest::of(b"x");
         let text = format!(
-            r#"{{"steps": [{{"hash": "{digest}", "note": "{digest}"}}], "{digest}": 1,
+            r#"{{"steps": [{{"hash": "{digest}", "note": "{digest}"}}], "steps/*": {{"hash": "{digest}"}}, "{digest}": 1,
                 "a/b": " {digest}", "bare": "{}", "c~": ["{digest}"]}}"#,
             digest.hex()
         );
@@ -157,7 +159,12 @@ mod tests {
         let places: Vec<String> = draft.mentions.iter().map(|mention| mention.place.to_string()).collect();
         assert_eq!(
             places,
-            ["line 2 /steps/0/note".to_owned(), format!("line 2 /{digest}"), "line 2 /c~0/0".to_owned()]
+            [
+                "line 2 /steps/0/note".to_owned(),
+                "line 2 /steps~1*/hash".to_owned(),
+                format!("line 2 /{digest}"),
+                "line 2 /c~0/0".to_owned()
+            ]
         );
     }
 }
