@@ -8,6 +8,8 @@ mod packed;
 use std::io::{self, Cursor};
 use std::path::{Path, PathBuf};
 
+use memchr::memchr;
+
 use crate::archive::Format;
 use crate::artifact::{AdmitOptions, Admitted, Kind, Recognition, document};
 use crate::canonical::reader;
@@ -281,7 +283,7 @@ fn examine_found(path: &Path, file: OpenFile, options: &ExamineOptions) -> io::R
     {
         return Ok(packed::examine_found(format, file.file, options));
     }
-    if owner.is_none() && file.head.contains(&0) {
+    if owner.is_none() && memchr(0, &file.head).is_some() {
         return Ok(Verdict::NoArtifact);
     }
     let contents = file.read(options)?;

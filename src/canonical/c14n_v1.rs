@@ -12,12 +12,15 @@ use super::{Number, Value};
 #[error("{0:?} is beyond the range of doubles and has no canonical form")]
 pub struct Unprintable(String);
 
+/// Most records are no longer than this.
+const USUAL_BYTES: usize = 2 << 10;
+
 /// The canonical bytes of `value`.
 ///
 /// # Errors
 /// [`Unprintable`] for numbers that overflow.
 pub fn to_vec(value: &Value<'_>) -> Result<Vec<u8>, Unprintable> {
-    let mut out = Vec::new();
+    let mut out = Vec::with_capacity(USUAL_BYTES);
     write(value, &mut out)?;
     Ok(out)
 }
@@ -27,7 +30,7 @@ pub fn to_vec(value: &Value<'_>) -> Result<Vec<u8>, Unprintable> {
 /// # Errors
 /// [`Unprintable`] for numbers that overflow.
 pub fn object_without(object: &super::Object<'_>, left_out: &str) -> Result<Vec<u8>, Unprintable> {
-    let mut out = Vec::new();
+    let mut out = Vec::with_capacity(USUAL_BYTES);
     write_object(object, Some(left_out), &mut out)?;
     Ok(out)
 }

@@ -60,6 +60,12 @@ impl<'a> Number<'a> {
 /// The text of a finite double as Python prints it: the shortest digits that read back as the same double, positional
 /// for exponents from -4 up to 15, otherwise scientific with at least two exponent digits.
 fn python_repr(double: f64) -> String {
+    // `serde_json` takes the same digits, and between these bounds there is one way to write them without an exponent.
+    let text = serde_json::to_string(&double).unwrap_or_default();
+    if (1e-4..1e15).contains(&double.abs()) && !text.contains('e') { text } else { spelled_out(double) }
+}
+
+fn spelled_out(double: f64) -> String {
     let sign = if double.is_sign_negative() { "-" } else { "" };
     let (digits, exponent) = shortest_digits(double.abs());
     let (first, rest) = digits.split_at_checked(1).unwrap_or((&digits, ""));
@@ -159,6 +165,13 @@ mod tests {
             let double = f64::from_bits(bits);
             prop_assume!(double.is_finite());
             prop_assert_eq!(python_repr(double).parse::<f64>().map(f64::to_bits), Ok(bits));
+        }
+
+        #[test]
+        fn both_ways_to_print_floats_agree(mantissa in -1e6_f64..1e6, exponent in -12_i32..12) {
+            for double in [mantissa * 10_f64.powi(exponent), mantissa.round() * 10_f64.powi(exponent)] {
+                prop_assert_eq!(python_repr(double), spelled_out(double));
+            }
         }
     }
 
