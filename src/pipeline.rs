@@ -3,26 +3,19 @@
 //! Workers take inputs themselves, one at a time, so that a large one keeps nobody waiting. Results are collected, and the
 //! consumer is woken for a group of them: waking a thread costs as much as examining a small document.
 
-use std::collections::VecDeque;
-use std::num::NonZero;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::Duration;
+mod flow;
 
-/// How many bytes may be on their way between input and consumer.
-const BUDGET: u64 = 64 << 20;
+use std::num::NonZero;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use flow::{BUDGET, Flow, Leaving, Weighed};
 
 /// What anything costs beside its bytes.
 const OVERHEAD: u64 = 4 << 10;
 
-/// So many results are worth waking the consumer for.
-const GROUP: usize = 32;
-
 /// So many bytes are worth telling the workers that there is room again.
 const GROUP_BYTES: u64 = 1 << 20;
-
-/// The consumer gets what there is, however little, after so long; when there is nothing, it is told so.
-const IDLE: Duration = Duration::from_millis(20);
 
 /// What the consumer gets.
 pub(crate) enum Event<R> {
@@ -96,150 +89,11 @@ fn collect<R, E>(flow: &Flow<R>, consume: &mut impl FnMut(Event<R>) -> Result<()
     }
 }
 
-struct Weighed<R> {
-    weight: u64,
-    result: R,
-}
-
-/// What is on its way from the workers to the consumer.
-struct Flow<R> {
-    state: Mutex<State<R>>,
-    /// Something was put that the consumer should look at.
-    arrived: Condvar,
-    /// Something was consumed.
-    consumed: Condvar,
-}
-
-struct State<R> {
-    /// The results that were not handed out yet, by their numbers; the first has the number `handed_out`.
-    results: VecDeque<Option<Weighed<R>>>,
-    /// How many results there are among them.
-    present: usize,
-    handed_out: u64,
-    consumed: u64,
-    /// The weight of all that is on its way.
-    weight: u64,
-    /// How many workers there are still, and how many of them wait for room.
-    workers: usize,
-    waiting: usize,
-    /// Whether the consumer waits.
-    asleep: bool,
-    closed: bool,
-}
-
-impl<R> State<R> {
-    fn has_next(&self) -> bool {
-        self.results.front().is_some_and(Option::is_some)
-    }
-
-    /// Whether it is time for the consumer to act.
-    fn is_due(&self) -> bool {
-        let enough = self.present >= GROUP || self.waiting > 0;
-        self.workers == 0 || enough && self.has_next()
-    }
-}
-
-impl<R> Flow<R> {
-    fn new(workers: usize) -> Self {
-        let state = State {
-            results: VecDeque::new(),
-            present: 0,
-            handed_out: 0,
-            consumed: 0,
-            weight: 0,
-            workers,
-            waiting: 0,
-            asleep: false,
-            closed: false,
-        };
-        Self { state: Mutex::new(state), arrived: Condvar::new(), consumed: Condvar::new() }
-    }
-
-    /// Waits until there is room for `weight` more; false if nothing is wanted any more. There always is for the input
-    /// that the consumer needs next: otherwise everybody could wait for each other.
-    fn take_room(&self, number: u64, weight: u64) -> bool {
-        let mut state = self.lock();
-        while !state.closed && state.consumed != number && state.weight + weight > BUDGET {
-            state.waiting += 1;
-            self.wake_consumer(&mut state);
-            state = self.consumed.wait(state).unwrap_or_else(PoisonError::into_inner);
-            state.waiting -= 1;
-        }
-        state.weight += weight;
-        !state.closed
-    }
-
-    fn put(&self, number: u64, result: Weighed<R>) {
-        let mut state = self.lock();
-        let place = usize::try_from(number - state.handed_out).unwrap_or(usize::MAX);
-        while state.results.len() <= place {
-            state.results.push_back(None);
-        }
-        if let Some(free) = state.results.get_mut(place) {
-            *free = Some(result);
-        }
-        state.present += 1;
-        self.wake_consumer(&mut state);
-    }
-
-    fn wake_consumer(&self, state: &mut State<R>) {
-        if state.asleep && state.is_due() {
-            state.asleep = false;
-            self.arrived.notify_one();
-        }
-    }
-
-    /// The next results: none of them if nothing came for a while, nothing if there will be no more.
-    fn next_group(&self) -> Option<Vec<Weighed<R>>> {
-        let mut state = self.lock();
-        if !state.is_due() {
-            state.asleep = true;
-            let woken = self.arrived.wait_timeout_while(state, IDLE, |state| !state.is_due());
-            (state, _) = woken.unwrap_or_else(PoisonError::into_inner);
-            state.asleep = false;
-        }
-        let ready = state.results.iter().take_while(|result| result.is_some()).count();
-        let group: Vec<_> = state.results.drain(..ready).flatten().collect();
-        state.present -= ready;
-        state.handed_out += ready as u64;
-        (ready > 0 || state.workers > 0).then_some(group)
-    }
-
-    fn give_back(&self, count: u64, weight: u64) {
-        let mut state = self.lock();
-        state.consumed += count;
-        state.weight -= weight;
-        if state.waiting > 0 {
-            self.consumed.notify_all();
-        }
-    }
-
-    fn close(&self) {
-        self.lock().closed = true;
-        self.consumed.notify_all();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State<R>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Signs a worker off, also if it panics: nobody may wait for its result then.
-struct Leaving<'f, R>(&'f Flow<R>);
-
-impl<R> Drop for Leaving<'_, R> {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            self.0.close();
-        }
-        let mut state = self.0.lock();
-        state.workers -= 1;
-        self.0.wake_consumer(&mut state);
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use super::flow::IDLE;
     use super::*;
 
     #[test]
