@@ -165,7 +165,7 @@ impl Store {
             .map_err(|error| StoreError::of(&self.path, error))
     }
 
-    /// The vault as it is when the first question is asked. It does not change while it is held, whatever others write.
+    /// The vault as it is now. It does not change while it is held, whatever others write.
     ///
     /// # Errors
     /// What the system says.

@@ -52,7 +52,7 @@ pub(super) fn capture_id(connection: &Connection, capture: CaptureHash) -> rusql
         .optional()
 }
 
-/// The vault at one moment: that of the first question.
+/// The vault at one moment.
 pub struct Snapshot<'s> {
     connection: Lease<'s>,
     readers: &'s Readers,
@@ -62,7 +62,11 @@ pub struct Snapshot<'s> {
 impl<'s> Snapshot<'s> {
     pub(super) fn begin(connection: Lease<'s>, readers: &'s Readers, path: &'s Path) -> Result<Self> {
         let snapshot = Self { connection, readers, path };
-        let begin = || snapshot.connection.prepare_cached("BEGIN DEFERRED")?.execute([]);
+        let begin = || {
+            snapshot.connection.prepare_cached("BEGIN DEFERRED")?.execute([])?;
+            // The vault is seen as it is at the first look.
+            snapshot.connection.prepare_cached("SELECT 1 FROM kind LIMIT 1")?.exists([])
+        };
         begin().map_err(|error| snapshot.failed(error))?;
         Ok(snapshot)
     }
