@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension};
 use super::compress::{self, Dictionary, Reader};
 use super::error::{PayloadDefect, ReadFailure};
 use super::payload::Payloads;
-use crate::digest::{BlobHash, Digest};
+use crate::digest::BlobHash;
 
 /// Larger texts have enough to compare with in themselves.
 const MAX_TEXT: usize = 64 << 10;
@@ -122,7 +122,7 @@ pub(super) fn make(payloads: Payloads<'_>, kind: i64) -> rusqlite::Result<()> {
 
 /// The number of `dictionary` in the vault, where it is stored if it is not there yet.
 pub(super) fn number(connection: &Connection, kind: i64, dictionary: &Dictionary) -> rusqlite::Result<i64> {
-    let digest = Digest::of(dictionary.bytes());
+    let digest = dictionary.digest();
     let known = connection
         .prepare_cached("SELECT id FROM dictionary WHERE digest = ?1")?
         .query_row([digest.as_bytes()], |row| row.get(0))
