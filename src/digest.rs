@@ -68,12 +68,9 @@ impl Digest {
     /// The 64 lowercase hex digits without the prefix, as ASCII.
     #[must_use]
     pub fn hex_digits(&self) -> [u8; 64] {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let mut text = [0; 64];
-        for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
-            for (digit, nibble) in pair.iter_mut().zip([byte >> 4, byte & 15]) {
-                *digit = DIGITS.get(usize::from(nibble)).copied().unwrap_or(b'?');
-            }
+        for (pair, byte) in text.as_chunks_mut::<2>().0.iter_mut().zip(self.0) {
+            *pair = [byte >> 4, byte & 15].map(|nibble| nibble + if nibble < 10 { b'0' } else { b'a' - 10 });
         }
         text
     }
