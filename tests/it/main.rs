@@ -12,6 +12,7 @@ mod concurrency;
 mod conformance;
 mod crash;
 mod damage;
+mod faults;
 mod large;
 mod layering;
 mod output;
