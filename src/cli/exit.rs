@@ -8,7 +8,8 @@ use runvault::ingest::Summary;
 use runvault::query::HashTarget;
 use runvault::store::StoreError;
 
-use super::output;
+use super::escape::escaped;
+use super::output::{self, BAD};
 
 /// How a command that ran ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -112,7 +113,22 @@ pub(crate) fn of(outcome: Result<Status, Failure>) -> ExitCode {
 
 /// Prints help, or what was wrong with the arguments.
 pub(crate) fn of_usage(error: &clap::Error) -> ExitCode {
-    // There is nobody left to tell if this fails.
-    let _ = error.print();
-    if error.use_stderr() { ExitCode::from(3) } else { ExitCode::SUCCESS }
+    if !error.use_stderr() {
+        // There is nobody left to tell if this fails.
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    output::note(&usage_text(error));
+    ExitCode::from(3)
+}
+
+/// What was wrong with the arguments. They may be the names of files, which somebody else gave, so they are escaped
+/// where they stand, and what is made of them once more.
+fn usage_text(error: &clap::Error) -> String {
+    let lines = |error: String| error.trim_end().lines().map(|line| format!("{}\n", escaped(line))).collect();
+    let text: String = lines(error.to_string());
+    match text.trim_end().strip_prefix("error:") {
+        Some(rest) => format!("{BAD}error:{BAD:#}{rest}"),
+        None => text.trim_end().to_owned(),
+    }
 }

@@ -8,7 +8,7 @@ use runvault::digest::{CoreHash, Digest};
 use runvault::query::{self, Fork};
 use serde::Serialize;
 
-use super::escape::Escaped;
+use super::escape::escaped;
 use super::exit::{Failure, Status};
 use super::json;
 use super::output::{self, BAD, FAINT, HASH, counted};
@@ -81,7 +81,7 @@ fn print(out: &mut dyn Write, line: &Line) -> io::Result<()> {
             out,
             "  trace {HASH}{:.12}{HASH:#} {FAINT}says{FAINT:#} {}",
             trace.core_hash,
-            Escaped(&says)
+            escaped(&says)
         )?;
     }
     Ok(())

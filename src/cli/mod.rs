@@ -14,6 +14,7 @@ mod graph;
 mod hash;
 mod inputs;
 mod json;
+mod limits;
 mod link;
 mod links;
 mod man;

@@ -2,15 +2,15 @@
 
 use std::io::Cursor;
 
-use runvault::archive::{self, Format, MAX_ENTRIES};
+use runvault::archive::{self, Format, Limits};
 use runvault::artifact::Entry;
 use runvault::source::{self, ExamineOptions};
 
 use super::documents::packed_again;
 use super::{check_admitted, kind, mend};
 
-/// So many bytes may come out of an archive here.
-const LIMIT: u64 = 1 << 20;
+/// So much may come out of an archive here.
+const LIMITS: Limits = Limits { bytes: 1 << 20, entries: 1_000 };
 
 /// Whatever is taken for an archive, what comes out is bounded, and a pack that comes out is the same when it is packed
 /// again.
@@ -18,10 +18,10 @@ pub(super) fn archive(data: &[u8]) {
     for data in mend::archives(data) {
         for format in [Format::Zip, Format::Tar, Format::TarGz] {
             let is_member = |name: &str| kind("pack").members().contains(&name);
-            let contents = archive::read(format, Cursor::new(&data), &is_member, LIMIT);
-            assert!(contents.entries.len() <= MAX_ENTRIES);
+            let contents = archive::read(format, Cursor::new(&data), &is_member, LIMITS);
+            assert!(contents.entries.len() <= LIMITS.entries);
             let bytes = |entry: &Entry| entry.bytes().map_or(0, <[u8]>::len) as u64;
-            assert!(contents.entries.iter().map(bytes).sum::<u64>() <= LIMIT);
+            assert!(contents.entries.iter().map(bytes).sum::<u64>() <= LIMITS.bytes);
         }
         if let Ok(admitted) = source::examine_document(data, "", &ExamineOptions::default()) {
             check_admitted(&admitted);

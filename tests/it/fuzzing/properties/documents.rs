@@ -82,9 +82,7 @@ pub(super) fn contract(data: &[u8]) {
 fn has_long_key(value: &Value<'_>) -> bool {
     match value {
         Value::Array(elements) => elements.iter().any(has_long_key),
-        Value::Object(object) => {
-            object.iter().any(|(name, member)| name.len() > 200 || has_long_key(member))
-        }
+        Value::Object(object) => object.iter().any(|(name, member)| name.len() > 200 || has_long_key(member)),
         _ => false,
     }
 }

@@ -82,8 +82,7 @@ fn agree(vault: &Vault, document: &[u8]) {
     vault.add(inputs(document), &options, &mut added).unwrap();
     assert_eq!(rehearsed, added);
     let outcome = added.outcome.take();
-    let stored =
-        matches!(outcome, Some(Outcome::Added | Outcome::NewCapture | Outcome::Present));
+    let stored = matches!(outcome, Some(Outcome::Added | Outcome::NewCapture | Outcome::Present));
     assert_eq!(verified.outcome.take() == Some(Outcome::Verified), stored);
     assert_eq!(verified, added);
     if let Some(core) = added.core {

@@ -32,7 +32,7 @@ pub(super) fn json(data: &[u8]) {
         }
     }
     // Whoever may do less, does the same within it.
-    let tight = Limits { bytes: 64, depth: 3, values: 10 };
+    let tight = Limits { bytes: 64, depth: 3, values: 10, ..limits };
     if let Ok(value) = reader::read(data, &tight) {
         assert_eq!(ours, Ok(value));
     }

@@ -28,7 +28,8 @@ type Corrections = Vec<(String, String)>;
 fn corrected(text: &str, corrections: &Corrections) -> String {
     let is_hash = |stated: &str| stated.len() > 8 && !stated.contains(['"', '\\']);
     let mut text = text.to_owned();
-    for (stated, actual) in corrections.iter().filter(|(stated, actual)| stated != actual && is_hash(stated)) {
+    for (stated, actual) in corrections.iter().filter(|(stated, actual)| stated != actual && is_hash(stated))
+    {
         text = text.replace(stated, actual);
     }
     text
@@ -105,7 +106,10 @@ pub(super) fn sections(data: &[u8]) -> Vec<(&[u8], &[u8])> {
     let starts: Vec<usize> = (0..data.len()).filter(is_start).collect();
     let ends = starts.iter().skip(1).map(|next| next - 1).chain([data.len()]);
     let sections = starts.iter().zip(ends).map(|(start, end)| &data[start + MARK.len()..end]);
-    sections.map(|section| section.split_at(section.iter().position(|byte| *byte == b'\n').unwrap_or(section.len())))
+    sections
+        .map(|section| {
+            section.split_at(section.iter().position(|byte| *byte == b'\n').unwrap_or(section.len()))
+        })
         .map(|(name, rest)| (name, rest.get(1..).unwrap_or_default()))
         .collect()
 }
@@ -122,7 +126,11 @@ pub(super) fn pack(data: &[u8]) -> Option<Vec<u8>> {
                 *bytes = session(bytes).unwrap_or_else(|| bytes.clone());
                 let admitted = kind("model_io").admit(bytes.clone(), &AdmitOptions::default()).ok();
                 let stated = stated(&run, "model_io_hash");
-                corrections.extend(stated.zip(admitted).map(|(stated, admitted)| (stated.to_owned(), admitted.core().to_string())));
+                corrections.extend(
+                    stated
+                        .zip(admitted)
+                        .map(|(stated, admitted)| (stated.to_owned(), admitted.core().to_string())),
+                );
             }
             b"bundle.json" => {
                 let stated = run.get("bundle").and_then(|bundle| stated(bundle, "sha256"));
@@ -183,7 +191,9 @@ fn tar(data: &[u8]) -> Option<Vec<u8>> {
         header[CHECKSUM].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
         let size = String::from_utf8_lossy(&header[SIZE]).into_owned();
         let size = usize::from_str_radix(size.trim_matches(['\0', ' ']), 8).unwrap_or(0);
-        at = at.saturating_add(BLOCK).saturating_add(size.checked_next_multiple_of(BLOCK).unwrap_or(usize::MAX));
+        at = at
+            .saturating_add(BLOCK)
+            .saturating_add(size.checked_next_multiple_of(BLOCK).unwrap_or(usize::MAX));
         if at >= tar.len() {
             break;
         }

@@ -80,7 +80,8 @@ fn packs(root: &Path) -> Vec<Vec<(String, Vec<u8>)>> {
 /// As `documents::pack` takes them apart.
 pub(super) fn pack(root: &Path) -> Vec<Vec<u8>> {
     let packed = packs(root).into_iter().map(|files| {
-        let file = |(name, bytes): (String, Vec<u8>)| [b"=== ", name.as_bytes(), b"\n", &bytes, b"\n"].concat();
+        let file =
+            |(name, bytes): (String, Vec<u8>)| [b"=== ", name.as_bytes(), b"\n", &bytes, b"\n"].concat();
         files.into_iter().map(file).collect::<Vec<_>>().concat()
     });
     packed.filter(|bytes| bytes.len() <= MOST_BYTES).collect()
