@@ -22,7 +22,14 @@ pub(crate) fn escaped(text: &str) -> Escaped<'_> {
 
 /// Shows a line of `text` at most, where it stands among others.
 pub(crate) fn brief(text: &str) -> Escaped<'_> {
-    Escaped { text, most: BRIEF_CHARACTERS }
+    escaped(text).up_to(BRIEF_CHARACTERS)
+}
+
+impl Escaped<'_> {
+    /// Shows `most` characters of it, half of them from the beginning and half from the end.
+    pub(crate) fn up_to(self, most: usize) -> Self {
+        Self { most, ..self }
+    }
 }
 
 impl Display for Escaped<'_> {

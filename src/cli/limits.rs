@@ -9,24 +9,24 @@ use super::exit::Failure;
 #[derive(Args)]
 pub(crate) struct LimitArgs {
     /// Refuse documents of more bytes; k, M and G stand for KiB, MiB and GiB. Default: `RUNVAULT_MAX_SIZE`, else 256M
-    #[arg(long, value_name = "BYTES", help_heading = "Limits", value_parser = bytes)]
-    max_size: Option<u64>,
+    #[arg(long = "max-size", value_name = "BYTES", help_heading = "Limits", value_parser = bytes)]
+    size: Option<u64>,
 
     /// Refuse documents of more levels within each other. Default: `RUNVAULT_MAX_DEPTH`, else 128
-    #[arg(long, value_name = "N", help_heading = "Limits", value_parser = depth)]
-    max_depth: Option<usize>,
+    #[arg(long = "max-depth", value_name = "N", help_heading = "Limits", value_parser = depth)]
+    depth: Option<usize>,
 
     /// Refuse JSON texts of more values. Default: `RUNVAULT_MAX_VALUES`, else 10000000
-    #[arg(long, value_name = "N", help_heading = "Limits", value_parser = values)]
-    max_values: Option<usize>,
+    #[arg(long = "max-values", value_name = "N", help_heading = "Limits", value_parser = values)]
+    values: Option<usize>,
 
     /// Refuse packs of more entries, read or not. Default: `RUNVAULT_MAX_ENTRIES`, else 10000
-    #[arg(long, value_name = "N", help_heading = "Limits", value_parser = entries)]
-    max_entries: Option<usize>,
+    #[arg(long = "max-entries", value_name = "N", help_heading = "Limits", value_parser = entries)]
+    entries: Option<usize>,
 
     /// Tell so many violations of one document. Default: `RUNVAULT_MAX_VIOLATIONS`, else 20, with --json all
-    #[arg(long, value_name = "N", help_heading = "Limits", value_parser = violations)]
-    max_violations: Option<usize>,
+    #[arg(long = "max-violations", value_name = "N", help_heading = "Limits", value_parser = violations)]
+    violations: Option<usize>,
 }
 
 impl LimitArgs {
@@ -34,16 +34,16 @@ impl LimitArgs {
     pub(crate) fn limits(&self) -> Result<Limits, Failure> {
         let default = Limits::default();
         Ok(Limits {
-            bytes: setting(self.max_size, "RUNVAULT_MAX_SIZE", bytes)?.unwrap_or(default.bytes),
-            depth: setting(self.max_depth, "RUNVAULT_MAX_DEPTH", depth)?.unwrap_or(default.depth),
-            values: setting(self.max_values, "RUNVAULT_MAX_VALUES", values)?.unwrap_or(default.values),
-            entries: setting(self.max_entries, "RUNVAULT_MAX_ENTRIES", entries)?.unwrap_or(default.entries),
+            bytes: setting(self.size, "RUNVAULT_MAX_SIZE", bytes)?.unwrap_or(default.bytes),
+            depth: setting(self.depth, "RUNVAULT_MAX_DEPTH", depth)?.unwrap_or(default.depth),
+            values: setting(self.values, "RUNVAULT_MAX_VALUES", values)?.unwrap_or(default.values),
+            entries: setting(self.entries, "RUNVAULT_MAX_ENTRIES", entries)?.unwrap_or(default.entries),
         })
     }
 
     /// How many violations are told.
     pub(crate) fn violations(&self) -> Result<Option<usize>, Failure> {
-        setting(self.max_violations, "RUNVAULT_MAX_VIOLATIONS", violations)
+        setting(self.violations, "RUNVAULT_MAX_VIOLATIONS", violations)
     }
 }
 

@@ -73,7 +73,7 @@ enum Command {
 pub(crate) fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return exit::of_usage(&error),
+        Err(error) => return exit::of_usage(error),
     };
     exit::of(cli.run())
 }

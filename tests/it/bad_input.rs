@@ -71,7 +71,10 @@ fn truncated_documents_keep_their_kind() {
 fn deep_nesting() {
     let brackets = "[".repeat(10_000);
     let (_, found) = rejected("deep.json", brackets.as_bytes(), &[]);
-    assert_eq!(found, ["DOC4 line 1 column 129: nested deeper than 128 levels, the limit; --max-depth sets another"]);
+    assert_eq!(
+        found,
+        ["DOC4 line 1 column 129: nested deeper than 128 levels, the limit; --max-depth sets another"]
+    );
     for kind in ["model_io", "rpk", "trace", "contract"] {
         let (found_kind, found) = rejected("deep.json", brackets.as_bytes(), &["--kind", kind]);
         assert_eq!(found_kind.as_deref(), Some(kind));

@@ -17,13 +17,13 @@ use crate::sandbox::repository;
 /// How long each parser is tried.
 fn time() -> Duration {
     let seconds = std::env::var("RUNVAULT_FUZZ_SECONDS").ok();
-    Duration::from_secs(seconds.map_or(1, |text| text.parse().expect("RUNVAULT_FUZZ_SECONDS is a number")))
+    Duration::from_secs(seconds.map_or(1, |text| text.parse().unwrap()))
 }
 
 /// Where the generator begins. The same number makes the same documents, so a failure can be had again.
 fn start() -> u64 {
     let start = std::env::var("RUNVAULT_FUZZ_START").ok();
-    start.map_or(0, |text| text.parse().expect("RUNVAULT_FUZZ_START is a number"))
+    start.map_or(0, |text| text.parse().unwrap())
 }
 
 fn try_out(name: &str) {
@@ -49,8 +49,8 @@ fn holds(target: &Target, document: &[u8], origin: &str) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| (target.holds)(document))) {
         let path = std::env::temp_dir().join(format!("runvault-fuzz-{}", target.name));
         let kept = std::fs::write(&path, document).map(|()| path);
-        eprintln!("{}: {origin} breaks the property; it is in {kept:?}", target.name);
-        std::panic::resume_unwind(panic);
+        let why = panic.downcast_ref::<String>().cloned().unwrap_or_default();
+        panic!("{}: {origin} breaks the property: {why}\nthe document is in {kept:?}", target.name);
     }
 }
 

@@ -89,7 +89,7 @@ pub(super) fn trace(data: &[u8]) -> Option<Vec<u8>> {
         let hashed = || {
             let record = read(&line)?;
             let text = c14n_v1::object_without(record.as_object()?, "record_hash").ok()?;
-            let hash = Digest::of(&text).hex().to_string();
+            let hash = Digest::of(&text).hex();
             Some((corrected(&line, &vec![(stated(&record, "record_hash")?.to_owned(), hash.clone())]), hash))
         };
         let (line, hash) = hashed().map_or((line.clone(), None), |(line, hash)| (line, Some(hash)));
