@@ -192,6 +192,11 @@ fn long_names_above_many_digests_do_not_multiply() {
     let (kind, found) = rejected("wide.json", text.as_bytes(), &[]);
     assert_eq!(kind.as_deref(), Some("model_io"));
     assert!(found[0].starts_with("DOC5 : the JSON Pointers to the digests"), "{found:?}");
+    // All the pointers of this one would take 40 GB.
+    let digests = vec![format!("\"sha256:{}\"", "ab".repeat(32)); 20_000].join(",");
+    let text = session("a", &[]).replacen('{', &format!("{{\"{}\":[{digests}],", "k".repeat(2_000_000)), 1);
+    let (_, found) = rejected("wider.json", text.as_bytes(), &[]);
+    assert!(found[0].starts_with("DOC5 : the JSON Pointers to the digests"), "{found:?}");
     let numbers = vec!["1e999"; 5_000].join(",");
     let text = format!("{{\"io_refs\":[],\"effects\":[],\"{}\":[{numbers}]}}", "k".repeat(100_000));
     let (_, found) = rejected("numbers.json", text.as_bytes(), &[]);
