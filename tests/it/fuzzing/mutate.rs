@@ -26,7 +26,7 @@ impl Random {
     }
 }
 
-/// Whole values of JSON and YAML that parsers stumble over.
+/// Values of JSON that parsers stumble over.
 const VALUES: &[&str] = &[
     "null",
     "true",
@@ -38,7 +38,6 @@ const VALUES: &[&str] = &[
     "-1",
     "1.0",
     "1e1",
-    "1E400",
     "1e-400",
     "5e-324",
     "0.1234567890125",
@@ -48,13 +47,7 @@ const VALUES: &[&str] = &[
     "1e16",
     "1e21",
     "1e22",
-    "NaN",
-    "Infinity",
-    "-Infinity",
-    ".inf",
-    "0x1F",
-    "0o17",
-    "0777",
+    "123456789012345678e-7",
     "{}",
     "[]",
     "[[]]",
@@ -64,7 +57,6 @@ const VALUES: &[&str] = &[
     "\" \"",
     "\"\\u0000\"",
     "\"\\ud83d\\ude00\"",
-    "\"\\ud83d\"",
     "\"\u{feff}\"",
     "\"\u{2028}\"",
     "\"\u{202e}\"",
@@ -77,25 +69,85 @@ const VALUES: &[&str] = &[
     "\"/a//b/../c/\"",
     "\"2026-02-21T14:00:00Z\"",
     "\"2026-02-21T24:00:00+23:59\"",
-    "\"0001-01-01T00:00:00+01:00\"",
+    "\"0001-01-01T01:00:00+01:00\"",
     "\"2026-W08-6T14:00Z\"",
+    "\"20260221T140000.5-0100\"",
+    "\" 2026-02-21 14:00 +01:00 \"",
     "\"record\"",
     "\"replay\"",
     "\"1.0.0\"",
-    "\"a\\r\\nb\"",
+    "\"a\\r\\nb\\r\"",
+    "[3,10,2,\"b\",\"a\",[2,1]]",
     "\"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\"",
     "\"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\"",
+    "{\"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\":[{\"a/b~c\":[]}]}",
+];
+
+/// Names of members: some that profiles and kinds know, some that are sorted in different ways.
+const NAMES: &[&str] = &[
+    "path",
+    "Cwd",
+    "FILE",
+    "out_dir",
+    "timestamp",
+    "created_at",
+    "ended_at",
+    "tags",
+    "Labels",
+    "latency_ms",
+    "PID",
+    "trace_id",
+    "output",
+    "result",
+    "errors",
+    "metadata",
+    "source_run_id",
+    "nonce",
+    "evidence",
+    "rollback",
+    "",
+    " ",
+    "a",
+    "\\ud83d\\ude00",
+    "\u{e000}",
+    "\u{ffff}",
+    "é",
+    "\\u0065\\u0301",
+    "__proto__",
+    "1",
+    "10",
+    "9",
+    "\\n",
+    "\u{212a}",
+];
+
+/// What is something else in YAML, or no JSON.
+const OTHERS: &[&str] = &[
+    "NaN",
+    "Infinity",
+    "-Infinity",
+    "1E400",
+    ".inf",
+    "0x1F",
+    "0o17",
+    "0777",
+    "\"\\ud83d\"",
     "&a [x]",
     "*a",
     "!!str 1",
     "!!int \"1\"",
+    "!!float 1",
     "! x",
     "|\n x",
-    "> y",
+    ">-\n y",
     "? x",
     "'it''s'",
     "~",
     "yes",
+    "2026-02-21",
+    "1_000",
+    "- a\n- b",
+    "{a: b}",
 ];
 
 /// Pieces that are no values.
@@ -140,9 +192,6 @@ const PIECES: &[&str] = &[
     "io_refs",
     "effects",
     "checksum",
-    "path",
-    "timestamp",
-    "tags",
     "record_hash",
     "prev_hash",
     "interactions",
@@ -159,10 +208,38 @@ impl<'s> Mutator<'s> {
 
     pub(super) fn next(&self, random: &mut Random) -> Vec<u8> {
         let mut document = random.of(self.seeds).clone();
+        // Half of them stay well-formed: what refuses broken documents would hide everything behind it.
+        let is_gentle = random.below(2) == 0;
         for _ in 0..=random.below(4) {
-            self.change(&mut document, random);
+            if is_gentle {
+                Self::extend(&mut document, random);
+            } else {
+                self.change(&mut document, random);
+            }
         }
         document
+    }
+
+    /// Adds a member, an element, a line or a blank where there may be one.
+    fn extend(document: &mut Vec<u8>, random: &mut Random) {
+        let sort = random.below(4);
+        let after = [b'{', b'[', b'\n', b','][sort];
+        let places: Vec<usize> = (0..document.len()).filter(|at| document[*at] == after).collect();
+        if places.is_empty() {
+            return;
+        }
+        let at = random.of(&places) + 1;
+        let (name, value) = (*random.of(NAMES), *random.of(VALUES));
+        let is_last = document[at..].iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&(after + 2));
+        let comma = if is_last { "" } else { "," };
+        let addition = match sort {
+            0 => format!("\"{name}\":{value}{comma}"),
+            1 => format!("{value}{comma}"),
+            2 if random.below(2) == 0 => format!("\"{name}\": {value}\n"),
+            2 => format!("\"{name}\": {}\n", random.of(OTHERS)),
+            _ => " ".to_owned(),
+        };
+        document.splice(at..at, addition.into_bytes());
     }
 
     fn change(&self, document: &mut Vec<u8>, random: &mut Random) {
@@ -195,7 +272,7 @@ impl<'s> Mutator<'s> {
                 document.extend(&other[random.below(other.len() + 1)..]);
             }
             7 => drop(document.splice(at..at, random.of(PIECES).bytes())),
-            8 => drop(document.splice(at..at, random.of(VALUES).bytes())),
+            8 => drop(document.splice(at..at, random.of(OTHERS).bytes())),
             _ => Self::change_token(document, random),
         }
     }

@@ -1,9 +1,9 @@
 //! The kinds: whatever they are given, they come to one verdict, and canonical bytes are the same artifact.
 
 use runvault::archive::{self, Format};
-use runvault::artifact::{AdmitOptions, Admitted, Directory, Entry, EntryContent};
+use runvault::artifact::{AdmitOptions, Admitted, Directory, Entry, EntryContent, Place};
 use runvault::canonical::reader::{self, Limits};
-use runvault::canonical::{Value, c14n_v1};
+use runvault::canonical::{Value, c14n_v1, rfc8785};
 use runvault::kinds::{self, contract::Effect, model_io::Session};
 use runvault::source::{self, ExamineOptions};
 
@@ -35,7 +35,7 @@ pub(super) fn rpk(data: &[u8]) {
     }
 }
 
-/// A trace whose records are written canonically is the same trace.
+/// A trace whose records are written canonically is the same trace, and its first records are the trace that it was.
 pub(super) fn trace(data: &[u8]) {
     for document in mend::both(data, mend::trace) {
         let Ok(admitted) = admit(kind("trace"), &document) else { continue };
@@ -49,6 +49,14 @@ pub(super) fn trace(data: &[u8]) {
             }
         }
         assert_eq!(admit(kind("trace"), &text).unwrap().core(), admitted.core());
+        let ends: Vec<usize> = (0..text.len()).filter(|at| text[*at] == b'\n').collect();
+        let records: Vec<_> =
+            admitted.draft().mentions.iter().filter(|mention| mention.role.name == "record").collect();
+        assert_eq!(records.len(), ends.len());
+        let middle = ends.len() / 2;
+        let earlier = admit(kind("trace"), &text[..=ends[middle]]).unwrap();
+        let place = Place::Index(u32::try_from(middle).unwrap());
+        assert!(records.iter().any(|record| record.place == place && record.digest == earlier.core().0));
     }
 }
 
@@ -97,7 +105,7 @@ pub(super) fn yaml(data: &[u8]) {
     }
 }
 
-/// A pack that is packed is the same pack, and its session the artifact that it is by itself.
+/// A pack that is packed or written canonically is the same pack, and its session the artifact that it is by itself.
 pub(super) fn pack(data: &[u8]) {
     for data in mend::both(data, mend::pack) {
         let options = AdmitOptions::default();
@@ -105,6 +113,7 @@ pub(super) fn pack(data: &[u8]) {
             Ok(admitted) => {
                 check_admitted(&admitted);
                 packed_again(&admitted);
+                written_canonically(&admitted);
                 for session in admitted.embedded() {
                     let alone = admit(kind("model_io"), session.members()[0].bytes()).unwrap();
                     assert_eq!((alone.core(), alone.capture()), (session.core(), session.capture()));
@@ -130,6 +139,22 @@ fn directory(data: &[u8]) -> Directory {
         Entry { name: name.to_owned(), content }
     });
     Directory { given: None, entries: entries.collect() }
+}
+
+/// Members that are written canonically make the same pack.
+fn written_canonically(pack: &Admitted) {
+    let limits = Limits::default();
+    let entries = pack.members().iter().map(|member| {
+        let content = match (member.name(), pack.embedded()) {
+            ("model_io.json", [session]) => core(session),
+            ("ledger.jsonl", _) => member.bytes().to_vec(),
+            _ => rfc8785::to_vec(&reader::read(member.bytes(), &limits).unwrap()).unwrap(),
+        };
+        Entry { name: member.name().to_owned(), content: EntryContent::File(content) }
+    });
+    let directory = Directory { given: None, entries: entries.collect() };
+    let again = kind("pack").admit_directory(directory, &AdmitOptions::default()).unwrap();
+    assert_eq!(again.core(), pack.core());
 }
 
 pub(super) fn packed_again(admitted: &Admitted) {
