@@ -138,11 +138,17 @@ fn greatest_depth() {
         ),
         ("trace", format!(r#"{{"record_hash":"","prev_hash":"","type":"header","x":[{brackets}]}}"#)),
         ("contract", format!(r#"{{"io_refs":[],"effects":[],"x":[{brackets}]}}"#)),
+        ("hashed", format!(r#"{{"io_refs":[{{"schema":{{"x":{}}}}}],"effects":[]}}"#, &brackets[2..994])),
     ] {
         sandbox.write(name, text);
         let ran = sandbox.run(["verify", "--json", "--max-depth", "500", name]);
         assert_eq!((messages(&ran), ran.stderr.contains("overflow")), (vec![], false), "{name}");
     }
+    let schema = format!("{}{}", "[".repeat(496), "]".repeat(496));
+    let io_ref = r#""ref":"r","kind":"service","required":true,"mode":"read""#;
+    sandbox
+        .write("c.json", format!(r#"{{"io_refs":[{{{io_ref},"schema":{{"x":{schema}}}}}],"effects":[]}}"#));
+    within(&sandbox, &most, "c.json");
     sandbox.write("p/run.json", run().to_string());
     sandbox.write("p/meta.json", format!("{{\"x\":[{brackets}]}}"));
     within(&sandbox, &most, "p");
@@ -202,6 +208,21 @@ fn names_and_lists_in_archives() {
         let parts: Vec<_> = many.chain([part("run.json", run().to_string())]).collect();
         sandbox.write("p.zip", zip_of(&parts));
         assert_eq!(doc5(&sandbox.run(["verify", "--json", "p.zip"]).expect(1)), expected, "{length}");
+    }
+}
+
+#[test]
+fn headers_in_tar_files() {
+    let sandbox = Sandbox::new();
+    let told = "an entry has a name of more than 4096 bytes, or headers of more than 262144, the limits";
+    for (length, expected) in [(250 << 10, vec![]), (257 << 10, vec![told.to_owned()])] {
+        let mut tar = tar::Builder::new(Vec::new());
+        tar.append_pax_extensions([("comment", "c".repeat(length).as_bytes())]).unwrap();
+        let (text, mut header) = (run().to_string(), tar::Header::new_ustar());
+        header.set_size(text.len() as u64);
+        tar.append_data(&mut header, "run.json", text.as_bytes()).unwrap();
+        sandbox.write("p.tar", tar.into_inner().unwrap());
+        assert_eq!(messages(&sandbox.run(["verify", "--json", "p.tar"])), expected, "{length}");
     }
 }
 
@@ -292,6 +313,33 @@ fn violations_that_are_told() {
             sandbox.run([command, "--json", "--max-violations", "3", "s.json"]).expect(1).json().remove(0);
         assert_eq!(line["violations"].as_array().unwrap().len(), 3);
         assert_eq!(line["violations_omitted"], count - 3);
+    }
+}
+
+#[test]
+fn timestamps_that_are_listed() {
+    let sandbox = Sandbox::new();
+    for (bad, listed) in [(100, 100), (101, 100)] {
+        let stamps = vec![r#"{"timestamp":"0001-01-01T00:00:00+01:00"}"#; bad].join(",");
+        sandbox.write(
+            "run.rpk",
+            format!(r#"{{"version":"1.0","metadata":{{"x":[{stamps}]}},"payload":{{}},"checksum":""}}"#),
+        );
+        let ran = sandbox.run(["verify", "--json", "run.rpk"]).expect(1);
+        assert_eq!(ran.stdout.matches("RPK6").count(), listed);
+    }
+}
+
+#[test]
+fn values_that_show_lists() {
+    let sandbox = Sandbox::new();
+    for (refs, more) in [(8, false), (9, true)] {
+        let io_ref = |number| json!({"ref": format!("r{number}"), "kind": "service", "schema": "s", "required": true, "mode": "read"});
+        let refs: Vec<Value> = (0..refs).map(io_ref).collect();
+        let contract = sandbox.write("c.json", json!({"io_refs": refs, "effects": []}).to_string());
+        let core = sandbox.add([contract]).remove(0);
+        let shown = sandbox.run(["show", &core]).expect(0).stdout;
+        assert_eq!(shown.contains("and 1 more"), more, "{shown}");
     }
 }
 
