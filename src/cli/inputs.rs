@@ -92,7 +92,10 @@ impl InputArgs {
                 Ok(text) if text.is_empty() => return Ok(None),
                 Ok(text) => (text, "RUNVAULT_SIGNING_KEY".to_owned()),
                 Err(std::env::VarError::NotPresent) => return Ok(None),
-                Err(error) => return Err(Failure::Usage(format!("RUNVAULT_SIGNING_KEY: {error}"))),
+                // The error would tell what the key is.
+                Err(std::env::VarError::NotUnicode(_)) => {
+                    return Err(Failure::Usage("RUNVAULT_SIGNING_KEY is not valid UTF-8".to_owned()));
+                }
             },
         };
         SigningKey::new(&text).map(Some).map_err(|error| Failure::Usage(format!("{origin}: {error}")))

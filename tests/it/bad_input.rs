@@ -258,6 +258,23 @@ fn empty_variables_count_as_not_set() {
 
 #[cfg(unix)]
 #[test]
+fn a_key_is_not_printed_whatever_is_wrong_with_it() {
+    use std::os::unix::ffi::OsStrExt;
+    let sandbox = Sandbox::new();
+    sandbox.write("good.json", session("a", &[]));
+    let mut command = sandbox.command();
+    command
+        .env("RUNVAULT_SIGNING_KEY", std::ffi::OsStr::from_bytes(b"secret\xff"))
+        .args(["verify", "good.json"]);
+    let ran = Ran::from(command.output().unwrap()).expect(3);
+    assert_eq!(ran.stderr, "error: RUNVAULT_SIGNING_KEY is not valid UTF-8\n");
+    sandbox.write("key", b"secret\xff");
+    let ran = sandbox.run(["verify", "--signing-key-file", "key", "good.json"]).expect(2);
+    assert!(!ran.stderr.contains("secret"), "{}", ran.stderr);
+}
+
+#[cfg(unix)]
+#[test]
 fn a_disk_that_takes_no_more() {
     use std::fmt::Write;
     let (sandbox, before) = prepared();

@@ -14,7 +14,14 @@ pub(super) fn json(data: &[u8]) {
     match &ours {
         Ok(value) => {
             match theirs {
-                Ok(theirs) => assert!(is_same(value, &theirs), "read differently"),
+                Ok(theirs) => {
+                    assert!(is_same(value, &theirs), "read differently");
+                    assert_eq!(
+                        rfc8785::to_vec(value).unwrap(),
+                        serde_json_canonicalizer::to_vec(&theirs).unwrap(),
+                        "written differently"
+                    );
+                }
                 // This reader knows integers of any size, and one more level.
                 Err(_) => assert!(
                     why_not.starts_with("number out of range") || why_not.starts_with("recursion limit"),
