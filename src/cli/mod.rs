@@ -14,6 +14,7 @@ mod graph;
 mod hash;
 mod inputs;
 mod json;
+mod limits;
 mod link;
 mod links;
 mod man;
@@ -72,7 +73,7 @@ enum Command {
 pub(crate) fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return exit::of_usage(&error),
+        Err(error) => return exit::of_usage(error),
     };
     exit::of(cli.run())
 }
