@@ -6,6 +6,8 @@ use std::io;
 use zstd::dict::{DecoderDictionary, EncoderDictionary};
 use zstd::zstd_safe::{self, CCtx, DCtx};
 
+use crate::digest::Digest;
+
 /// Level 3 costs a few milliseconds a megabyte; higher ones gain little on documents.
 const LEVEL: i32 = 3;
 
@@ -21,7 +23,10 @@ thread_local! {
 /// What documents have in common, ready for use in both directions.
 pub(super) struct Dictionary {
     bytes: Vec<u8>,
+    digest: Digest,
     encoder: EncoderDictionary<'static>,
+    /// The last entry of the journal when the documents that it was made of began to be collected.
+    begun: i64,
 }
 
 /// A dictionary ready for reading only, which costs less to set up.
@@ -29,19 +34,29 @@ pub(super) type Reader = DecoderDictionary<'static>;
 
 impl Dictionary {
     /// Makes a dictionary of `bytes`; nothing if they are none.
-    pub(super) fn new(bytes: Vec<u8>) -> Option<Self> {
+    pub(super) fn new(bytes: Vec<u8>, begun: i64) -> Option<Self> {
         let encoder = EncoderDictionary::try_copy(&bytes, LEVEL).ok()?;
-        Some(Self { bytes, encoder })
+        Some(Self { digest: Digest::of(&bytes), bytes, encoder, begun })
     }
 
     /// Finds out what `samples` have in common.
-    pub(super) fn train(samples: &[Vec<u8>], size: usize) -> Option<Self> {
-        Self::new(zstd::dict::from_samples(samples, size).ok()?)
+    pub(super) fn train(samples: &[Vec<u8>], size: usize, begun: i64) -> Option<Self> {
+        Self::new(zstd::dict::from_samples(samples, size).ok()?, begun)
     }
 
     /// The dictionary as it is stored.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// The digest of that.
+    pub(super) fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// What was removed after this entry of the journal may be in the dictionary.
+    pub(super) fn begun(&self) -> i64 {
+        self.begun
     }
 }
 
@@ -139,7 +154,7 @@ mod tests {
             format!("{{\"step\": {n}, \"tool\": \"search\", \"result\": \"found {} files\"}}", n * 7919)
         };
         let samples: Vec<Vec<u8>> = (0..500).map(|n| text(n).into_bytes()).collect();
-        let dictionary = Dictionary::train(&samples, 4096).unwrap();
+        let dictionary = Dictionary::train(&samples, 4096, 0).unwrap();
         let text = text(12_345);
         let frame = compress(text.as_bytes(), Some(&dictionary)).unwrap();
         assert!(frame.len() * 2 < compress(text.as_bytes(), None).unwrap().len());

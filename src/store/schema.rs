@@ -7,6 +7,7 @@ use std::time::Instant;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use rusqlite_migration::{M, Migrations};
 
+use super::edit::secure_delete;
 use super::packed;
 use super::pool::{self, PATIENCE};
 use super::{Result, StoreError};
@@ -65,9 +66,12 @@ fn migrate(connection: &mut Connection, path: &Path, steps: &[M<'_>], latest: i6
     let failed = |source| StoreError::of(path, source);
     // Tables are made anew under the names of old ones that others refer to.
     connection.pragma_update(None, "foreign_keys", false).map_err(failed)?;
+    // What is removed later must not be left in the pages of old tables.
+    secure_delete(connection, true).map_err(failed)?;
     connection.set_transaction_behavior(TransactionBehavior::Immediate);
     let outcome = Migrations::new(steps.to_vec()).to_latest(connection);
     connection.set_transaction_behavior(TransactionBehavior::Deferred);
+    secure_delete(connection, false).map_err(failed)?;
     connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
     match outcome {
         Ok(()) => Ok(()),
