@@ -49,7 +49,7 @@ mod vault;
 pub mod verify;
 
 pub use vault::{
-    AddError, Description, Forgetting, Located, LookupError, RemoveError, RemoveOptions, Removal, Vault,
+    AddError, Description, Forgetting, Located, LookupError, Removal, RemoveError, RemoveOptions, Vault,
 };
 
 /// The README's Rust code, compiled by the tests.

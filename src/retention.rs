@@ -105,7 +105,8 @@ impl Policy {
         if self.keep_last.is_some_and(|last| age < last) {
             reasons.push(Reason::Last);
         }
-        let since = newest.zip(self.keep_within).and_then(|(newest, within)| newest.checked_sub_signed(within));
+        let since =
+            newest.zip(self.keep_within).and_then(|(newest, within)| newest.checked_sub_signed(within));
         if since.is_some_and(|since| artifact.added_at >= since) {
             reasons.push(Reason::Within);
         }
@@ -130,8 +131,11 @@ fn matches(pattern: &str, tag: &str) -> bool {
 
 /// Keeps what something that is kept links to, until nothing more is kept for that.
 fn keep_linked(snapshot: &Snapshot<'_>, decisions: &mut [Decision]) -> Result<()> {
-    let mut removed: BTreeSet<ArtifactId> =
-        decisions.iter().filter(|decision| !decision.is_kept()).map(|decision| decision.artifact.id).collect();
+    let mut removed: BTreeSet<ArtifactId> = decisions
+        .iter()
+        .filter(|decision| !decision.is_kept())
+        .map(|decision| decision.artifact.id)
+        .collect();
     let mut holders: BTreeMap<ArtifactId, Vec<Link>> = BTreeMap::new();
     for id in &removed {
         holders.insert(*id, query::holders(snapshot, &snapshot.artifact_by_id(*id)?)?);

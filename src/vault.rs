@@ -2,7 +2,7 @@
 
 mod removal;
 
-pub use removal::{Forgetting, RemoveError, RemoveOptions, Removal};
+pub use removal::{Forgetting, Removal, RemoveError, RemoveOptions};
 
 use std::path::Path;
 

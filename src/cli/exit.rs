@@ -8,6 +8,7 @@ use runvault::ingest::Summary;
 use runvault::query::HashTarget;
 use runvault::store::StoreError;
 
+use super::escape::Escaped;
 use super::output;
 
 /// How a command that ran ended.
@@ -40,6 +41,9 @@ pub(crate) enum Failure {
     /// A hash stands for several things, which are listed.
     #[error("{message}")]
     Ambiguous { message: String, candidates: Vec<String> },
+    /// The answer is no, for these reasons.
+    #[error("{message}")]
+    Refused { message: String, because: Vec<String> },
     /// It could not run.
     #[error("{0}")]
     CouldNotRun(String),
@@ -81,6 +85,8 @@ impl From<LookupError> for Failure {
             }
             LookupError::SeveralMembers { .. } => Self::Usage(message),
             LookupError::NotFound(_)
+            | LookupError::Removed(_)
+            | LookupError::NoSuchTag(_)
             | LookupError::NotItsCapture { .. }
             | LookupError::OtherKind { .. }
             | LookupError::NotARun { .. } => Self::No(message),
@@ -97,13 +103,13 @@ pub(crate) fn of(outcome: Result<Status, Failure>) -> ExitCode {
         Err(failure) => failure,
     };
     output::error(&failure.to_string());
-    if let Failure::Ambiguous { candidates, .. } = &failure {
-        for candidate in candidates {
-            output::note(&format!("  {candidate}"));
+    if let Failure::Ambiguous { candidates: lines, .. } | Failure::Refused { because: lines, .. } = &failure {
+        for line in lines {
+            output::note(&format!("  {}", Escaped(line)));
         }
     }
     ExitCode::from(match failure {
-        Failure::No(_) | Failure::Ambiguous { .. } => 1,
+        Failure::No(_) | Failure::Ambiguous { .. } | Failure::Refused { .. } => 1,
         Failure::CouldNotRun(_) => 2,
         Failure::Usage(_) => 3,
         Failure::ClosedPipe => 0,

@@ -12,6 +12,7 @@ use runvault::store::StoredMember;
 
 use super::escape::is_hidden;
 use super::exit::{Failure, Status};
+use super::hash::Named;
 use super::vault::VaultArgs;
 use super::{export, hash, output};
 
@@ -22,9 +23,8 @@ use super::{export, hash, output};
 /// gives one of them.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// A core hash, a capture's own hash, or the first digits of one
-    #[arg(value_parser = hash::prefix)]
-    hash: DigestPrefix,
+    /// A core hash, a capture's own hash, the first digits of one, or @tag
+    hash: Named,
 
     /// Write to this file instead, of a pack to this directory or archive; - is standard output
     #[arg(short, long, value_name = "PATH")]
@@ -50,7 +50,7 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
-        let mut located = vault.locate(&self.hash)?;
+        let mut located = self.hash.locate(&vault)?;
         if let Some(capture) = &self.capture {
             located = vault.capture_of(&located, capture)?;
         }

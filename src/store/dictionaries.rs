@@ -29,7 +29,10 @@ pub(super) struct Dictionaries {
 #[derive(Clone)]
 enum Slot {
     /// In the vault, and not used so far.
-    Stored { bytes: Arc<Vec<u8>>, begun: i64 },
+    Stored {
+        bytes: Arc<Vec<u8>>,
+        begun: i64,
+    },
     Ready(Option<Arc<Dictionary>>),
     Collecting(Arc<Mutex<Vec<Vec<u8>>>>),
 }

@@ -76,7 +76,8 @@ impl<'s> Edit<'s> {
 
     /// The number of an artifact now: it may have been removed since it was looked up, and its number used again.
     pub(super) fn number(&self, artifact: &ArtifactRow) -> Result<i64> {
-        let id = artifact_id(self.connection(), artifact.core).map_err(|error| self.snapshot.failed(error))?;
+        let id =
+            artifact_id(self.connection(), artifact.core).map_err(|error| self.snapshot.failed(error))?;
         id.ok_or(StoreError::Gone { core: artifact.core })
     }
 }

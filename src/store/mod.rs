@@ -44,6 +44,7 @@ pub use rows::{
     ArtifactId, ArtifactRow, CaptureRow, DigestEdge, JournalRow, MentionRow, NameEdge, PinRow, Reference,
     RoleCount, StatedEdge, StoredMember, TagRow, Tombstone,
 };
+pub use schema::VERSION as SCHEMA_VERSION;
 pub use stated::StatedLink;
 pub use write::{Put, PutOutcome};
 
@@ -99,7 +100,12 @@ impl Store {
     fn prepare(path: &Path, beginning: schema::Beginning) -> Result<Self> {
         pool::expect_file(path)?;
         let connection = schema::bring_up_to_date(path, beginning)?;
-        Ok(Self { path: path.to_owned(), pool: Pool::new(path, connection), readers: Readers::default(), actor: None })
+        Ok(Self {
+            path: path.to_owned(),
+            pool: Pool::new(path, connection),
+            readers: Readers::default(),
+            actor: None,
+        })
     }
 
     /// The same vault, where the journal says of everything that is done from now on that `actor` did it.

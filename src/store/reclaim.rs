@@ -236,8 +236,7 @@ fn look(connection: &Connection) -> rusqlite::Result<Reclaimable> {
 
 /// Whether something was removed after the journal last said that space was reclaimed.
 fn has_removals(connection: &Connection) -> rusqlite::Result<bool> {
-    let last: Option<i64> =
-        connection.query_row("SELECT max(entry) FROM tombstone", [], |row| row.get(0))?;
+    let last: Option<i64> = connection.query_row("SELECT max(entry) FROM tombstone", [], |row| row.get(0))?;
     let Some(last) = last else { return Ok(false) };
     let sql = "SELECT 1 FROM journal WHERE seq > ?1 AND entry ->> 'action' = 'gc' LIMIT 1";
     Ok(!connection.prepare(sql)?.exists([last])?)

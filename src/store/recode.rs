@@ -82,7 +82,13 @@ impl Payloads<'_> {
         };
         let is_cut = !content.digests.is_empty();
         let stored = if !is_cut && frame.len() >= content.text.len() {
-            Stored { encoding: payload::RAW, base: None, dictionary: None, digests: None, bytes: &content.text }
+            Stored {
+                encoding: payload::RAW,
+                base: None,
+                dictionary: None,
+                digests: None,
+                bytes: &content.text,
+            }
         } else {
             Stored {
                 encoding: if is_cut { payload::CUT } else { payload::FRAME },

@@ -18,6 +18,9 @@ const APPLICATION_ID: i64 = 0x7275_6e76;
 /// Measured to give the smallest and nearly the fastest vaults for documents of a few kilobytes.
 const PAGE_SIZE: u32 = 16_384;
 
+/// The version that this program writes.
+pub const VERSION: u32 = 2;
+
 fn steps() -> Vec<M<'static>> {
     vec![
         M::up(include_str!("../../migrations/0001_vault.sql")),
@@ -165,6 +168,7 @@ mod tests {
     #[test]
     fn steps_are_valid() {
         Migrations::new(steps()).validate().unwrap();
+        assert_eq!(steps().len(), VERSION as usize);
     }
 
     #[test]

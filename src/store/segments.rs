@@ -101,9 +101,7 @@ pub(super) fn remove(connection: &Connection, mut entries: Vec<Entry>) -> rusqli
     entries.dedup();
     for segment in Segment::all(connection)? {
         let mut removed = 0;
-        for entries in
-            entries.chunk_by(|one, other| segment.bucket(one.0) == segment.bucket(other.0))
-        {
+        for entries in entries.chunk_by(|one, other| segment.bucket(one.0) == segment.bucket(other.0)) {
             let bucket = entries.first().map_or(0, |entry| segment.bucket(entry.0));
             let before = segment.bucket_entries(connection, bucket)?;
             let after: Vec<Entry> =

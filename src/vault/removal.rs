@@ -73,11 +73,7 @@ impl Vault {
     ///
     /// # Errors
     /// [`RemoveError::Pinned`], [`RemoveError::Linked`], or what the store says.
-    pub fn remove(
-        &self,
-        artifacts: &[ArtifactRow],
-        options: &RemoveOptions,
-    ) -> Result<Removal, RemoveError> {
+    pub fn remove(&self, artifacts: &[ArtifactRow], options: &RemoveOptions) -> Result<Removal, RemoveError> {
         let mut edit = self.store.edit(Utc::now())?;
         let removing: BTreeSet<ArtifactId> = artifacts.iter().map(|artifact| artifact.id).collect();
         expect_unpinned(&edit, artifacts)?;
@@ -226,8 +222,7 @@ fn expect_unlinked(
     };
     let mut held = Vec::new();
     for artifact in artifacts {
-        let links: Vec<Link> =
-            query::holders(edit.snapshot(), artifact)?.into_iter().filter(stays).collect();
+        let links: Vec<Link> = query::holders(edit.snapshot(), artifact)?.into_iter().filter(stays).collect();
         if !links.is_empty() {
             held.push((artifact.clone(), links));
         }

@@ -96,12 +96,7 @@ impl Snapshot<'_> {
         let mut rows = statement.query((since, until, action, self.first(query)?)).map_err(failed)?;
         while let Some(row) = rows.next().map_err(failed)? {
             let read = || {
-                Ok(JournalRow {
-                    seq: row.get(0)?,
-                    at: time(row, 1)?,
-                    entry: row.get(2)?,
-                    chain: row.get(3)?,
-                })
+                Ok(JournalRow { seq: row.get(0)?, at: time(row, 1)?, entry: row.get(2)?, chain: row.get(3)? })
             };
             each(read().map_err(failed)?)?;
         }
@@ -152,7 +147,8 @@ impl Snapshot<'_> {
     /// What the database says.
     pub fn tombstones(&self, prefix: &DigestPrefix) -> Result<Vec<Tombstone>> {
         let (low, high) = prefix.range();
-        let sql = "SELECT t.digest, t.entry, j.at, j.entry ->> 'core', j.entry ->> 'kind', j.entry ->> 'actor',
+        let sql =
+            "SELECT t.digest, t.entry, j.at, j.entry ->> 'core', j.entry ->> 'kind', j.entry ->> 'actor',
                           j.entry ->> 'reason', j.entry ->> 'left', j.entry ->> 'size'
                      FROM tombstone t JOIN journal j ON j.seq = t.entry
                     WHERE t.digest BETWEEN ?1 AND ?2 ORDER BY t.entry DESC, t.digest LIMIT 100";
