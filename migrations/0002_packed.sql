@@ -217,8 +217,6 @@ CREATE TABLE tombstone (
   entry  INTEGER NOT NULL REFERENCES journal (seq)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX tombstone_by_entry ON tombstone (entry);
-
 INSERT INTO artifact SELECT id, core, kind, added_at FROM old_artifact ORDER BY id;
 INSERT INTO blob SELECT id, digest, size FROM old_blob ORDER BY id;
 INSERT INTO payload SELECT blob, encoding, NULL, NULL, NULL, bytes FROM old_payload ORDER BY blob;
@@ -290,7 +288,7 @@ CREATE VIEW stated_links AS
 CREATE VIEW journal_entries AS
   SELECT j.seq AS seq,
          coalesce(j.entry,
-           '{"action":"add",' || coalesce('"actor":' || json_quote(a.name) || ',', '') || '"at":"' ||
+           '{"action":"add",' || CASE WHEN j.actor IS NULL THEN '' ELSE '"actor":' || json_quote(a.name) || ',' END || '"at":"' ||
            strftime('%Y-%m-%dT%H:%M:%S', j.at / 1000, 'unixepoch') || printf('.%03dZ', j.at % 1000) ||
            '","capture":"sha256:' || lower(hex(j.capture)) ||
            '","core":"sha256:' || lower(hex(j.core)) ||

@@ -96,11 +96,8 @@ impl Args {
         if !self.json {
             self.sum_up(&forgetting.decisions);
         }
-        if let Some(removal) = forgetting.removal.filter(|removal| !removal.removed.is_empty()) {
-            if !removal.is_complete {
-                rm::warn_of_log(vault.path());
-            }
-            rm::warn_of_copies(vault.path());
+        if let Some(erasure) = forgetting.removal.and_then(|removal| removal.erasure) {
+            rm::warn_of_traces(&erasure, vault.path());
         }
         Ok(Status::Done)
     }
@@ -140,9 +137,10 @@ fn print(out: &mut dyn Write, decision: &Decision) -> io::Result<()> {
     let (core, at, size) = (artifact.core, time::display(artifact.added_at), output::size(*size));
     let why: Vec<String> = reasons.iter().map(reason).collect();
     let why = Escaped(&why.join(", ")).to_string();
+    let why = if why.is_empty() { why } else { format!(": {why}") };
     writeln!(
         out,
-        "{style}{word:<6}{style:#} {kind:<8} {HASH}{core:.12}{HASH:#} {FAINT}{at}{FAINT:#} {size} {why}"
+        "{style}{word:<6}{style:#} {kind:<8} {HASH}{core:.12}{HASH:#} {FAINT}{at}{FAINT:#} {size}{why}"
     )
 }
 
@@ -152,7 +150,7 @@ fn reason(reason: &Reason) -> String {
         Reason::Within => "within".to_owned(),
         Reason::Tag(name) => format!("tag {name}"),
         Reason::Pinned => "pinned".to_owned(),
-        Reason::Linked(link) => format!("{} of {}", link.relation, links::plain_target(&link.target)),
+        Reason::Linked(link) => format!("{} {} it", links::plain_target(&link.target), link.relation),
     }
 }
 

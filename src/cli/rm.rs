@@ -1,9 +1,10 @@
 //! `runvault rm`
 
 use std::io::Write;
+use std::path::Path;
 
 use clap::Args as ClapArgs;
-use runvault::store::Removed;
+use runvault::store::{Erasure, Removed};
 use runvault::{RemoveError, RemoveOptions};
 
 use super::exit::{Failure, Status};
@@ -60,11 +61,8 @@ impl Args {
                 print(removed, self.dry_run)?;
             }
         }
-        if !removal.is_complete {
-            warn_of_log(vault.path());
-        }
-        if !self.dry_run {
-            warn_of_copies(vault.path());
+        if let Some(erasure) = &removal.erasure {
+            warn_of_traces(erasure, vault.path());
         }
         Ok(Status::Done)
     }
@@ -105,8 +103,21 @@ pub(crate) fn refusal(error: RemoveError) -> Failure {
     }
 }
 
+/// Says where there may still be something of what was removed.
+pub(crate) fn warn_of_traces(erasure: &Erasure, vault: &Path) {
+    if !erasure.is_log_empty {
+        warn_of_log(vault);
+    }
+    if !erasure.is_rewritten {
+        output::note(
+            "the vault is too large to be written anew now; \"runvault gc\" does it, so that no copy of a part is left",
+        );
+    }
+    warn_of_copies(vault);
+}
+
 /// Says that removed bytes are still in the write-ahead log.
-pub(crate) fn warn_of_log(vault: &std::path::Path) {
+pub(crate) fn warn_of_log(vault: &Path) {
     output::warning(&format!(
         "others read the vault, so what was removed is still in {}-wal; \"runvault gc\" empties it when they are done",
         vault.display()
@@ -114,11 +125,11 @@ pub(crate) fn warn_of_log(vault: &std::path::Path) {
 }
 
 /// Names the copies of the vault that were kept when its schema changed: they have what was removed.
-pub(crate) fn warn_of_copies(vault: &std::path::Path) {
+fn warn_of_copies(vault: &Path) {
     for version in 1..=runvault::store::SCHEMA_VERSION {
         let mut copy = vault.as_os_str().to_owned();
         copy.push(format!(".schema-{version}"));
-        let copy = std::path::Path::new(&copy);
+        let copy = Path::new(&copy);
         if copy.exists() {
             output::warning(&format!(
                 "{} was kept before an upgrade and has what was removed; delete it",

@@ -38,7 +38,7 @@ pub use edit::Edit;
 pub use error::{PayloadDefect, StoreError};
 pub use payload::Prepared;
 pub use read::{Head, JournalCheck, JournalDefect, JournalQuery, Snapshot};
-pub use reclaim::{Reclaimable, Reclaimed};
+pub use reclaim::{Erasure, Reclaimable, Reclaimed};
 pub use remove::Removed;
 pub use rows::{
     ArtifactId, ArtifactRow, CaptureRow, DigestEdge, JournalRow, MentionRow, NameEdge, PinRow, Reference,

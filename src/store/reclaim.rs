@@ -46,6 +46,19 @@ pub struct Reclaimed {
     pub is_complete: bool,
 }
 
+/// What is left in the vault's files of rows that were removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Erasure {
+    /// Whether the file was written anew. If not, what was removed was overwritten where it was, and SQLite may have left
+    /// copies of parts where it moved rows before. [`Store::reclaim`] writes it anew.
+    pub is_rewritten: bool,
+    /// Whether the write-ahead log is empty. If others read from it for long it cannot be emptied now.
+    pub is_log_empty: bool,
+}
+
+/// Files of this size are written anew after every removal: that takes less than a second.
+const REWRITTEN_AT_ONCE: u64 = 64 << 20;
+
 /// So many payloads are compressed anew in one transaction: others wait no longer than for an addition.
 const BATCH: u32 = 200;
 
@@ -54,7 +67,7 @@ const MAX_BLOB: usize = dictionaries::MAX_TEXT * 4;
 
 /// That the payload `p` is whole, and either has no dictionary and may be worth one, or has one that must go.
 const CANDIDATE: &str = "p.base IS NULL AND p.encoding IN (1, 2) AND (
-    EXISTS (SELECT 1 FROM dictionary d WHERE d.id = p.dictionary AND d.kind = ?1 AND STALE)
+    p.dictionary IN (SELECT d.id FROM dictionary d WHERE d.kind = ?1 AND STALE)
     OR p.dictionary IS NULL AND (SELECT b.size FROM blob b WHERE b.id = p.blob) <= ?2 AND EXISTS (
       SELECT 1 FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.blob = p.blob AND a.kind = ?1
       UNION ALL
@@ -97,6 +110,16 @@ impl Store {
         done.is_complete = self.empty_log()?;
         done.bytes_after = self.size()?;
         Ok(Some(done))
+    }
+
+    /// Makes sure, as far as that takes no time, that nothing is left in the files of what was removed.
+    ///
+    /// # Errors
+    /// What the system says of the log. A file that cannot be written anew, for want of space, is not.
+    pub fn erase(&self) -> Result<Erasure> {
+        let is_rewritten =
+            self.size()? <= REWRITTEN_AT_ONCE && self.connection()?.execute_batch("VACUUM").is_ok();
+        Ok(Erasure { is_rewritten, is_log_empty: self.empty_log()? })
     }
 
     /// Says in the journal what was done; only now, for a kill before must not look as if all of it had been done.
@@ -195,7 +218,7 @@ impl Store {
         let snapshot = &edit.snapshot;
         // Others may have added something with them meanwhile, or could not be stored with another one.
         let sql = format!(
-            "SELECT p.blob FROM payload p JOIN dictionary d ON d.id = p.dictionary WHERE {IS_STALE} ORDER BY p.blob"
+            "SELECT blob FROM payload WHERE dictionary IN (SELECT d.id FROM dictionary d WHERE {IS_STALE}) ORDER BY blob"
         );
         for blob in snapshot.rows(&sql, [], |row| row.get::<_, i64>(0))? {
             let done = snapshot.payloads().recompress(blob, None, true);

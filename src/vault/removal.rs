@@ -8,7 +8,7 @@ use super::Vault;
 use crate::query::{self, Link, LinkTarget};
 use crate::retention::{self, Decision, Policy};
 use crate::store::{
-    ArtifactId, ArtifactRow, Edit, PinRow, Reclaimable, Reclaimed, Removed, StatedLink, StoreError,
+    ArtifactId, ArtifactRow, Edit, Erasure, PinRow, Reclaimable, Reclaimed, Removed, StatedLink, StoreError,
 };
 
 /// How to remove artifacts.
@@ -27,9 +27,8 @@ pub struct RemoveOptions {
 pub struct Removal {
     /// The artifacts, as they were.
     pub removed: Vec<Removed>,
-    /// Whether nothing of them is left in the write-ahead log either. If others read from it for long it cannot be emptied
-    /// now; it is when they are done and something is written again.
-    pub is_complete: bool,
+    /// What is left of them in the vault's files; nothing was looked for if nothing was removed.
+    pub erasure: Option<Erasure>,
 }
 
 /// What was decided by a policy, and what was removed for it.
@@ -87,10 +86,10 @@ impl Vault {
             }
         }
         if options.is_rehearsal {
-            return Ok(Removal { removed, is_complete: true });
+            return Ok(Removal { removed, erasure: None });
         }
         edit.commit()?;
-        Ok(Removal { removed, is_complete: self.store.empty_log()? })
+        Ok(Removal { removed, erasure: Some(self.store.erase()?) })
     }
 
     /// Decides by `policy` what to keep, and removes the rest unless that is only to be told.
@@ -121,8 +120,8 @@ impl Vault {
             }
             edit.commit()?;
         }
-        let is_complete = removed.is_empty() || self.store.empty_log()?;
-        Ok(Forgetting { decisions, removal: Some(Removal { removed, is_complete }) })
+        let erasure = if removed.is_empty() { None } else { Some(self.store.erase()?) };
+        Ok(Forgetting { decisions, removal: Some(Removal { removed, erasure }) })
     }
 
     /// What [`Vault::reclaim`] would find.
