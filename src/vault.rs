@@ -1,5 +1,9 @@
 //! A vault as its users see it: kinds, store and queries behind one handle.
 
+mod removal;
+
+pub use removal::{Forgetting, Removal, RemoveError, RemoveOptions};
+
 use std::path::Path;
 
 use chrono::Utc;
@@ -13,7 +17,8 @@ use crate::kinds::{self, contract, model_io};
 use crate::query::{self, Direction, Graph, HashTarget, Hit, Link, LinkTarget, Query, Walk};
 use crate::source::{self, ExamineOptions, Inputs};
 use crate::store::{
-    ArtifactRow, CaptureRow, Put, RoleCount, Snapshot, StatedLink, Store, StoreError, StoredMember,
+    Actor, ArtifactRow, CaptureRow, JournalCheck, Put, RoleCount, Snapshot, Store, StoreError, StoredMember,
+    Tombstone,
 };
 use crate::verify::{Report, Violation};
 
@@ -67,6 +72,12 @@ pub enum LookupError {
     /// Nothing in the vault begins with the prefix.
     #[error("nothing in the vault has a hash that begins with {0}")]
     NotFound(DigestPrefix),
+    /// What the hash stood for was removed.
+    #[error("{0}")]
+    Removed(Box<Tombstone>),
+    /// Nothing has this tag.
+    #[error("nothing in the vault is tagged {0}; \"runvault tags\" lists the tags")]
+    NoSuchTag(String),
     /// Several things do.
     #[error("{prefix} is ambiguous: {} hashes begin with it; give more digits", candidates.len())]
     Ambiguous {
@@ -160,6 +171,22 @@ impl Vault {
         Store::open_or_create(path).map(|store| Self { store })
     }
 
+    /// The same vault, where the journal says of everything that is done from now on that `actor` did it.
+    ///
+    /// ```
+    /// # use runvault::{Vault, store::Actor};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("runs.vault");
+    /// let vault = Vault::open_or_create(&path)?.acting_as(Actor::new("nightly build")?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn acting_as(self, actor: Actor) -> Self {
+        Self { store: self.store.acting_as(actor) }
+    }
+
     /// Where the vault is.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -204,6 +231,25 @@ impl Vault {
     /// [`LookupError::NotFound`], [`LookupError::Ambiguous`], or what the store says.
     pub fn locate(&self, prefix: &DigestPrefix) -> Result<Located, LookupError> {
         locate(&self.snapshot()?, prefix)
+    }
+
+    /// The artifact with this tag, and its first capture.
+    ///
+    /// # Errors
+    /// [`LookupError::NoSuchTag`], or what the store says.
+    pub fn tagged(&self, name: &str) -> Result<Located, LookupError> {
+        let artifact = self.snapshot()?.tagged(name)?;
+        let artifact = artifact.ok_or_else(|| LookupError::NoSuchTag(name.to_owned()))?;
+        self.locate(&artifact.core.0.into())
+    }
+
+    /// Whether the journal is what it was: computes its chain anew, and looks for the entry whose chain value is `since`,
+    /// such as a head that was written down elsewhere.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn check_journal(&self, since: Option<Digest>) -> Result<JournalCheck, StoreError> {
+        self.snapshot()?.check_journal(since)
     }
 
     /// Another capture of what was located.
@@ -348,22 +394,6 @@ impl Vault {
         query::walk(&self.snapshot()?, artifact, walk)
     }
 
-    /// States that `source` relates to `target`. Gives false if that was stated with this note before.
-    ///
-    /// # Errors
-    /// What the store says.
-    pub fn state_link(&self, link: StatedLink<'_>, note: Option<&str>) -> Result<bool, StoreError> {
-        self.store.state_link(link, note, Utc::now())
-    }
-
-    /// Takes a stated link back. Gives false if it was not stated; derived links cannot be taken back.
-    ///
-    /// # Errors
-    /// What the store says.
-    pub fn take_back_link(&self, link: StatedLink<'_>) -> Result<bool, StoreError> {
-        self.store.take_back_link(link, Utc::now())
-    }
-
     /// The runs that a contract governs, by derived or stated links, each once. What states the contract's hash and
     /// records no run, such as a session, has nothing to be audited and is left out.
     ///
@@ -439,7 +469,11 @@ fn unlimited() -> Limits {
 
 fn locate(snapshot: &Snapshot<'_>, prefix: &DigestPrefix) -> Result<Located, LookupError> {
     let target = match query::resolve(snapshot, prefix)? {
-        PrefixResolution::None => return Err(LookupError::NotFound(*prefix)),
+        PrefixResolution::None => {
+            let tombstone = snapshot.tombstones(prefix)?.into_iter().next();
+            let removed = tombstone.map(|tombstone| LookupError::Removed(Box::new(tombstone)));
+            return Err(removed.unwrap_or(LookupError::NotFound(*prefix)));
+        }
         PrefixResolution::Ambiguous(candidates) => {
             return Err(LookupError::Ambiguous { prefix: *prefix, candidates });
         }

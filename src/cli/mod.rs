@@ -1,5 +1,6 @@
 //! Arguments in, text out. Each command is one file: its arguments, its run, its printing.
 
+mod actor;
 mod add;
 mod audit;
 mod completions;
@@ -8,7 +9,9 @@ mod escape;
 mod exit;
 mod export;
 mod find;
+mod forget;
 mod forks;
+mod gc;
 mod get;
 mod graph;
 mod hash;
@@ -17,14 +20,22 @@ mod json;
 mod limits;
 mod link;
 mod links;
+mod log;
 mod man;
 mod output;
+mod pin;
+mod pins;
 mod progress;
 mod report;
+mod rm;
 mod rules;
 mod show;
+mod tag;
+mod tags;
 mod time;
 mod unlink;
+mod unpin;
+mod untag;
 mod vault;
 mod verify;
 mod why;
@@ -64,6 +75,16 @@ enum Command {
     Dangling(dangling::Args),
     Forks(forks::Args),
     Audit(audit::Args),
+    Tag(tag::Args),
+    Untag(untag::Args),
+    Tags(tags::Args),
+    Pin(pin::Args),
+    Unpin(unpin::Args),
+    Pins(pins::Args),
+    Log(log::Args),
+    Rm(rm::Args),
+    Forget(forget::Args),
+    Gc(gc::Args),
     Rules(rules::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -94,6 +115,16 @@ impl Cli {
             Command::Dangling(args) => args.run(vault),
             Command::Forks(args) => args.run(vault),
             Command::Audit(args) => args.run(vault),
+            Command::Tag(args) => args.run(vault),
+            Command::Untag(args) => args.run(vault),
+            Command::Tags(args) => args.run(vault),
+            Command::Pin(args) => args.run(vault),
+            Command::Unpin(args) => args.run(vault),
+            Command::Pins(args) => args.run(vault),
+            Command::Log(args) => args.run(vault),
+            Command::Rm(args) => args.run(vault),
+            Command::Forget(args) => args.run(vault),
+            Command::Gc(args) => args.run(vault),
             Command::Rules(args) => args.run(),
             Command::Completions(args) => args.run(Cli::command()),
             Command::Man(args) => args.run(Cli::command()),

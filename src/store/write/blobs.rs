@@ -1,5 +1,7 @@
 //! Storing bytes: once each, and as a difference where there is something alike.
 
+use std::sync::Arc;
+
 use super::{StoredBlob, Writer};
 use crate::artifact::{Kind, Member};
 use crate::store::compress::Dictionary;
@@ -38,9 +40,8 @@ impl Writer<'_> {
             .prepare_cached("INSERT INTO blob (digest, size) VALUES (?1, ?2)")?
             .execute((member.blob().0.as_bytes(), member.bytes().len()))?;
         let id = self.transaction.last_insert_rowid();
-        if let Body::Waiting = payload.body {
-            let bytes = member.bytes();
-            let now = Payload::of(bytes, cut::cut(bytes), self.dictionaries.by_now(kind.name()));
+        if let Some(dictionary) = self.another_dictionary(payload, (kind, kind_id))? {
+            let now = Payload::of(member.bytes(), cut::cut(member.bytes()), dictionary);
             self.payload(id, kind_id, member, &now, sibling)?;
             return Ok(StoredBlob { id, digests: now.digests.into() });
         }
@@ -48,13 +49,34 @@ impl Writer<'_> {
         Ok(StoredBlob { id, digests: payload.digests.as_slice().into() })
     }
 
-    fn dictionary(&mut self, kind: i64, dictionary: &Dictionary) -> rusqlite::Result<i64> {
-        if let Some(number) = self.dictionary_numbers.get(&dictionary.digest()) {
-            return Ok(*number);
+    /// The dictionary that a payload must be compressed with anew, or that it must be without one.
+    fn another_dictionary(
+        &mut self,
+        payload: &Payload,
+        (kind, kind_id): (Kind, i64),
+    ) -> rusqlite::Result<Option<Option<Arc<Dictionary>>>> {
+        let by_now = match &payload.body {
+            Body::Waiting => self.dictionaries.by_now(kind.name()),
+            Body::Frame { dictionary: Some(dictionary), .. } => Some(dictionary.clone()),
+            Body::Frame { dictionary: None, .. } | Body::Raw => return Ok(None),
+        };
+        let usable = match &by_now {
+            Some(dictionary) => self.dictionary_id(kind_id, dictionary)?.is_some(),
+            None => true,
+        };
+        Ok(match payload.body {
+            Body::Frame { .. } if usable => None,
+            _ => Some(by_now.filter(|_| usable)),
+        })
+    }
+
+    fn dictionary_id(&mut self, kind: i64, dictionary: &Dictionary) -> rusqlite::Result<Option<i64>> {
+        if let Some(id) = self.dictionary_ids.get(&dictionary.digest()) {
+            return Ok(*id);
         }
-        let number = dictionaries::number(self.transaction, kind, dictionary)?;
-        self.dictionary_numbers.insert(dictionary.digest(), number);
-        Ok(number)
+        let id = dictionaries::number(self.transaction, kind, dictionary)?;
+        self.dictionary_ids.insert(dictionary.digest(), id);
+        Ok(id)
     }
 
     fn payload(
@@ -85,7 +107,7 @@ impl Writer<'_> {
             Body::Frame { frame, dictionary } => {
                 let encoding = if cut.is_some() { payload::CUT } else { payload::FRAME };
                 let dictionary = match dictionary {
-                    Some(dictionary) => Some(self.dictionary(kind, dictionary)?),
+                    Some(dictionary) => self.dictionary_id(kind, dictionary)?,
                     None => None,
                 };
                 insert.execute((blob, encoding, None::<i64>, dictionary, cut, frame))?;
