@@ -10,7 +10,7 @@ use runvault::digest::CoreHash;
 use runvault::retention::{Decision, Policy, Reason};
 use serde::Serialize;
 
-use super::escape::Escaped;
+use super::escape::escaped;
 use super::exit::{Failure, Status};
 use super::output::{self, BAD, FAINT, GOOD, HASH, counted};
 use super::vault::VaultArgs;
@@ -127,10 +127,10 @@ impl Args {
 fn print(out: &mut dyn Write, decision: &Decision) -> io::Result<()> {
     let Decision { artifact, size, reasons } = decision;
     let (style, word) = if decision.is_kept() { (GOOD, "keep") } else { (BAD, "remove") };
-    let kind = Escaped(&artifact.kind).to_string();
+    let kind = escaped(&artifact.kind).to_string();
     let (core, at, size) = (artifact.core, time::display(artifact.added_at), output::size(*size));
     let why: Vec<String> = reasons.iter().map(reason).collect();
-    let why = Escaped(&why.join(", ")).to_string();
+    let why = escaped(&why.join(", ")).to_string();
     let why = if why.is_empty() { why } else { format!(": {why}") };
     writeln!(
         out,

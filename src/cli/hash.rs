@@ -31,6 +31,14 @@ impl FromStr for Named {
 }
 
 impl Named {
+    /// A hash of what it stands for.
+    pub(crate) fn prefix(&self, vault: &Vault) -> Result<DigestPrefix, LookupError> {
+        match self {
+            Self::Hash(prefix) => Ok(*prefix),
+            Self::Tag(name) => Ok(vault.tagged(name)?.artifact.core.0.into()),
+        }
+    }
+
     /// What it stands for, which must be in the vault.
     pub(crate) fn locate(&self, vault: &Vault) -> Result<Located, LookupError> {
         match self {

@@ -10,7 +10,7 @@ use runvault::store::{JournalQuery, JournalRow};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::escape::Escaped;
+use super::escape::escaped;
 use super::exit::{Failure, Status};
 use super::output::{self, FAINT, HASH, counted};
 use super::vault::VaultArgs;
@@ -134,11 +134,11 @@ impl Args {
 fn print(out: &mut dyn Write, row: &JournalRow) -> Result<(), Failure> {
     let members = members(row)?;
     let text = |name: &str| members.get(name).and_then(Value::as_str);
-    let action = Escaped(text("action").unwrap_or("?")).to_string();
+    let action = escaped(text("action").unwrap_or("?")).to_string();
     let actor =
-        text("actor").map(|actor| format!(" {FAINT}by {}{FAINT:#}", Escaped(actor))).unwrap_or_default();
+        text("actor").map(|actor| format!(" {FAINT}by {}{FAINT:#}", escaped(actor))).unwrap_or_default();
     let said = text("note").or(text("reason"));
-    let said = said.map(|said| format!(" {FAINT}\"{}\"{FAINT:#}", Escaped(said))).unwrap_or_default();
+    let said = said.map(|said| format!(" {FAINT}\"{}\"{FAINT:#}", escaped(said))).unwrap_or_default();
     let (at, what) = (time::display(row.at), what(&members));
     writeln!(out, "{:>6} {FAINT}{at}{FAINT:#} {action:<7} {what}{actor}{said}", row.seq)?;
     Ok(())
@@ -146,7 +146,7 @@ fn print(out: &mut dyn Write, row: &JournalRow) -> Result<(), Failure> {
 
 /// What an entry is about, in words.
 fn what(members: &Map<String, Value>) -> String {
-    let text = |name: &str| Escaped(members.get(name).and_then(Value::as_str).unwrap_or("?")).to_string();
+    let text = |name: &str| escaped(members.get(name).and_then(Value::as_str).unwrap_or("?")).to_string();
     let number = |name: &str| members.get(name).and_then(Value::as_u64).unwrap_or(0);
     let size = |name: &str| output::size(number(name));
     let hash = |name: &str| {
@@ -167,7 +167,7 @@ fn what(members: &Map<String, Value>) -> String {
         _ => {
             let own = |name: &&String| !["action", "actor", "at", "note", "reason"].contains(&name.as_str());
             let own = members.keys().filter(own).map(|name| format!("{name}={}", members[name]));
-            Escaped(&own.collect::<Vec<_>>().join(" ")).to_string()
+            escaped(&own.collect::<Vec<_>>().join(" ")).to_string()
         }
     }
 }

@@ -6,7 +6,7 @@ use clap::Args as ClapArgs;
 use runvault::digest::CoreHash;
 use serde::Serialize;
 
-use super::escape::Escaped;
+use super::escape::escaped;
 use super::exit::{Failure, Status};
 use super::output::{self, FAINT, HASH, counted};
 use super::vault::VaultArgs;
@@ -39,8 +39,8 @@ impl Args {
                 json::line(&mut out, &Line { core_hash: pin.core, kind, note, pinned_at })?;
                 continue;
             }
-            let (kind, at) = (Escaped(&pin.kind).to_string(), time::display(pin.at));
-            let note = Escaped(note.unwrap_or_default());
+            let (kind, at) = (escaped(&pin.kind).to_string(), time::display(pin.at));
+            let note = escaped(note.unwrap_or_default());
             writeln!(out, "{HASH}{:.12}{HASH:#} {kind:<8} {FAINT}{at}{FAINT:#} {note}", pin.core)?;
         }
         if !self.json {

@@ -72,7 +72,7 @@ fn print(removed: &Removed, is_rehearsal: bool) -> Result<(), Failure> {
     let Removed { artifact, captures } = removed;
     let done = if is_rehearsal { "would remove" } else { "removed" };
     let (captures, size) = (counted(captures.len() as u64, "capture"), output::size(removed.size()));
-    let kind = super::escape::Escaped(&artifact.kind).to_string();
+    let kind = super::escape::escaped(&artifact.kind).to_string();
     writeln!(output::text(), "{done} {kind:<8} {HASH}{:.12}{HASH:#} {captures}, {size}", artifact.core)?;
     Ok(())
 }

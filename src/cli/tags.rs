@@ -6,7 +6,7 @@ use clap::Args as ClapArgs;
 use runvault::digest::CoreHash;
 use serde::Serialize;
 
-use super::escape::Escaped;
+use super::escape::escaped;
 use super::exit::{Failure, Status};
 use super::output::{self, FAINT, HASH, counted};
 use super::vault::VaultArgs;
@@ -37,7 +37,7 @@ impl Args {
                 json::line(&mut out, &Line { name: &tag.name, core_hash: tag.core, tagged_at })?;
                 continue;
             }
-            let (core, at, name) = (tag.core, time::display(tag.at), Escaped(&tag.name));
+            let (core, at, name) = (tag.core, time::display(tag.at), escaped(&tag.name));
             writeln!(out, "{HASH}{core:.12}{HASH:#} {FAINT}{at}{FAINT:#} @{name}")?;
         }
         if !self.json {

@@ -12,7 +12,7 @@ use crate::digest::Digest;
 const LEVEL: i32 = 3;
 
 /// Differences are short and worth a longer search.
-const DIFFERENCE_LEVEL: i32 = 6;
+const DIFFERENCE_LEVEL: i32 = 3;
 
 thread_local! {
     // Setting up a context costs more than a small document.
@@ -22,8 +22,8 @@ thread_local! {
 
 /// What documents have in common, ready for use in both directions.
 pub(super) struct Dictionary {
-    bytes: Vec<u8>,
     digest: Digest,
+    bytes: Vec<u8>,
     encoder: EncoderDictionary<'static>,
     /// The last entry of the journal when the documents that it was made of began to be collected.
     begun: i64,
@@ -44,14 +44,14 @@ impl Dictionary {
         Self::new(zstd::dict::from_samples(samples, size).ok()?, begun)
     }
 
+    /// The SHA-256 of the dictionary as it is stored.
+    pub(super) fn digest(&self) -> Digest {
+        self.digest
+    }
+
     /// The dictionary as it is stored.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
-    }
-
-    /// The digest of that.
-    pub(super) fn digest(&self) -> Digest {
-        self.digest
     }
 
     /// What was removed after this entry of the journal may be in the dictionary.

@@ -10,6 +10,7 @@ mod cut;
 mod dictionaries;
 mod edit;
 mod error;
+mod fetch;
 mod journal;
 mod lists;
 mod marks;
@@ -53,6 +54,7 @@ use pool::{Lease, Pool};
 use write::Putting;
 
 use crate::artifact::Admitted;
+use crate::digest::CoreHash;
 
 /// What every function of the store returns.
 pub type Result<T> = std::result::Result<T, StoreError>;
@@ -154,9 +156,9 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::put`].
-    pub fn put_one(&self, prepared: &Prepared, preparer: &Preparer, at: DateTime<Utc>) -> Result<Put> {
+    pub fn put_one(&self, artifact: &Prepared, preparer: &Preparer, at: DateTime<Utc>) -> Result<Put> {
         let mut connection = self.connection()?;
-        write::put_one(&mut connection, prepared, &self.putting(preparer, at))
+        write::put_one(&mut connection, artifact, &self.putting(preparer, at))
             .map_err(|error| StoreError::of(&self.path, error))
     }
 
@@ -176,6 +178,16 @@ impl Store {
     /// What the system says.
     pub fn empty_log(&self) -> Result<bool> {
         pool::empty_log(&*self.connection()?).map_err(|error| StoreError::of(&self.path, error))
+    }
+
+    /// The bytes of the first capture of the document with this core hash, if that is quickly told. If not, nothing: a
+    /// [`Snapshot`] tells the bytes or why there are none.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn document(&self, core: CoreHash) -> Result<Option<Vec<u8>>> {
+        fetch::document(&*self.connection()?, &self.readers, core)
+            .map_err(|error| StoreError::of(&self.path, error))
     }
 
     /// The vault as it is now. It does not change while it is held, whatever others write.

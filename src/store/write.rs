@@ -10,9 +10,9 @@ use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 
 use super::actor::Actor;
-use super::dictionaries::Dictionaries;
+use super::dictionaries::{self, Dictionaries};
 use super::journal::{Addition, Journal};
-use super::payload::Prepared;
+use super::payload::{Payloads, Prepared};
 use super::read::{artifact_id, capture_id};
 use super::segments;
 use super::siblings::Siblings;
@@ -82,6 +82,9 @@ fn in_one_transaction<T>(
     Ok(outcome)
 }
 
+/// At every so many artifacts it is worth a look whether there is a dictionary for the kind.
+const TRY_DICTIONARY: i64 = 256;
+
 struct Writer<'t> {
     transaction: &'t Transaction<'t>,
     dictionaries: &'t Dictionaries,
@@ -149,6 +152,10 @@ impl<'t> Writer<'t> {
         let blobs = self.blobs(prepared, kind, sibling)?;
         let new = NewCapture { id: self.capture(artifact, admitted, &blobs)?, artifact, is_first, blobs };
         self.index(&new, kind, admitted)?;
+        if is_first && artifact % TRY_DICTIONARY == 0 {
+            let payloads = Payloads { connection: self.transaction, readers: &self.siblings.readers };
+            dictionaries::make(payloads, kind)?;
+        }
         let entry =
             Addition { kind, kind_name: admitted.kind().name(), core, capture, size: admitted.size() };
         self.journal.add(self.transaction, &entry)?;
