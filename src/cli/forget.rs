@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use chrono::Duration;
 use clap::Args as ClapArgs;
 use runvault::RemoveOptions;
+use runvault::artifact::Kind;
 use runvault::digest::CoreHash;
 use runvault::retention::{Decision, Policy, Reason};
 use serde::Serialize;
@@ -56,7 +57,7 @@ pub(crate) struct Args {
 }
 
 fn kind(text: &str) -> Result<String, String> {
-    let names: Vec<&str> = runvault::kinds::ALL.into_iter().map(|kind| kind.name()).collect();
+    let names: Vec<&str> = runvault::kinds::ALL.into_iter().map(Kind::name).collect();
     if names.contains(&text) {
         Ok(text.to_owned())
     } else {
@@ -97,7 +98,7 @@ impl Args {
             self.sum_up(&forgetting.decisions);
         }
         if let Some(erasure) = forgetting.removal.and_then(|removal| removal.erasure) {
-            rm::warn_of_traces(&erasure, vault.path());
+            rm::warn_of_traces(erasure, vault.path());
         }
         Ok(Status::Done)
     }
@@ -113,20 +114,13 @@ impl Args {
 
     /// The rules as they were given.
     fn rules(&self) -> String {
-        let mut rules = "forget".to_owned();
-        if let Some(last) = self.keep_last {
-            rules += &format!(" --keep-last {last}");
-        }
-        if let Some(within) = self.keep_within {
-            rules += &format!(" --keep-within {}", time::length_text(within));
-        }
-        for tag in &self.keep_tag {
-            rules += &format!(" --keep-tag {tag}");
-        }
-        for kind in &self.kind {
-            rules += &format!(" --kind {kind}");
-        }
-        rules
+        let last = self.keep_last.map(|last| format!("--keep-last {last}"));
+        let within = self.keep_within.map(|within| format!("--keep-within {}", time::length_text(within)));
+        let tags = self.keep_tag.iter().map(|tag| format!("--keep-tag {tag}"));
+        let kinds = self.kind.iter().map(|kind| format!("--kind {kind}"));
+        let rules: Vec<String> =
+            ["forget".to_owned()].into_iter().chain(last).chain(within).chain(tags).chain(kinds).collect();
+        rules.join(" ")
     }
 }
 

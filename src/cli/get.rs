@@ -52,7 +52,7 @@ impl Args {
         let vault = vault.open()?;
         let file = self.output.as_deref().filter(|path| *path != Path::new("-"));
         if file.is_none() && self.member.is_none() && self.capture.is_none() && !self.core {
-            return self.write_standard_output(&self.hash.get(&vault)?);
+            return self.write_standard_output(&vault.get(&self.hash.prefix(&vault)?)?);
         }
         let mut located = self.hash.locate(&vault)?;
         if let Some(capture) = &self.capture {

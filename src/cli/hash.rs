@@ -31,6 +31,14 @@ impl FromStr for Named {
 }
 
 impl Named {
+    /// A hash of what it stands for.
+    pub(crate) fn prefix(&self, vault: &Vault) -> Result<DigestPrefix, LookupError> {
+        match self {
+            Self::Hash(prefix) => Ok(*prefix),
+            Self::Tag(name) => Ok(vault.tagged(name)?.artifact.core.0.into()),
+        }
+    }
+
     /// What it stands for, which must be in the vault.
     pub(crate) fn locate(&self, vault: &Vault) -> Result<Located, LookupError> {
         match self {
@@ -39,15 +47,7 @@ impl Named {
         }
     }
 
-    /// The bytes of what it stands for.
-    pub(crate) fn get(&self, vault: &Vault) -> Result<Vec<u8>, LookupError> {
-        match self {
-            Self::Hash(prefix) => vault.get(prefix),
-            Self::Tag(name) => vault.read(&vault.tagged(name)?),
-        }
-    }
-
-    /// What it stands for, for commands that are about whole artifacts: a capture's own hash is not meant.
+    /// The same for commands that are about whole artifacts: a capture's own hash is not meant.
     pub(crate) fn locate_artifact(&self, vault: &Vault) -> Result<Located, Failure> {
         let located = self.locate(vault)?;
         match self {

@@ -68,7 +68,7 @@ impl Args {
         let mut count = 0;
         vault.snapshot()?.journal::<Failure>(&query, |row| {
             count += 1;
-            Ok(if self.json { json::line(&mut out, &Line::of(&row)?)? } else { print(&mut out, &row)? })
+            if self.json { Ok(json::line(&mut out, &Line::of(&row)?)?) } else { print(&mut out, &row) }
         })?;
         out.flush()?;
         if !self.json {

@@ -61,7 +61,7 @@ impl Args {
                 print(removed, self.dry_run)?;
             }
         }
-        if let Some(erasure) = &removal.erasure {
+        if let Some(erasure) = removal.erasure {
             warn_of_traces(erasure, vault.path());
         }
         Ok(Status::Done)
@@ -104,7 +104,7 @@ pub(crate) fn refusal(error: RemoveError) -> Failure {
 }
 
 /// Says where there may still be something of what was removed.
-pub(crate) fn warn_of_traces(erasure: &Erasure, vault: &Path) {
+pub(crate) fn warn_of_traces(erasure: Erasure, vault: &Path) {
     if !erasure.is_log_empty {
         warn_of_log(vault);
     }

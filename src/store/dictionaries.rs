@@ -105,6 +105,29 @@ impl Dictionaries {
     }
 }
 
+/// Whether so many texts of so many bytes are enough for a dictionary.
+pub(super) fn is_enough(texts: usize, bytes: usize) -> bool {
+    texts >= SAMPLES || bytes >= SAMPLE_BYTES
+}
+
+/// Makes a dictionary of texts that were collected since the entry `begun` of the journal.
+pub(super) fn train(samples: &[Vec<u8>], begun: i64) -> Option<Dictionary> {
+    let bytes: usize = samples.iter().map(Vec::len).sum();
+    Dictionary::train(samples, MAX_SIZE.min(bytes / 8), begun)
+}
+
+fn last_entry(connection: &Connection) -> rusqlite::Result<i64> {
+    let last: Option<i64> =
+        connection.prepare_cached("SELECT max(seq) FROM journal")?.query_row([], |row| row.get(0))?;
+    Ok(last.unwrap_or(0))
+}
+
+/// The condition that the dictionary `d` may have pieces of documents that were removed: something of its kind was removed
+/// after they began to be collected.
+pub(super) const IS_STALE: &str = "EXISTS (
+    SELECT 1 FROM tombstone t JOIN journal j ON j.seq = t.entry
+     WHERE t.entry > d.begun AND j.entry ->> 'kind' = (SELECT k.name FROM kind k WHERE k.id = d.kind))";
+
 /// Makes a dictionary of the newest documents of a kind, for those that are added from now on: where documents come one by
 /// one, there are never enough of them at once.
 pub(super) fn make(payloads: Payloads<'_>, kind: i64) -> rusqlite::Result<()> {
@@ -129,29 +152,6 @@ pub(super) fn make(payloads: Payloads<'_>, kind: i64) -> rusqlite::Result<()> {
     }
     Ok(())
 }
-
-/// Whether so many texts of so many bytes are enough for a dictionary.
-pub(super) fn is_enough(texts: usize, bytes: usize) -> bool {
-    texts >= SAMPLES || bytes >= SAMPLE_BYTES
-}
-
-/// Makes a dictionary of texts that were collected since the entry `begun` of the journal.
-pub(super) fn train(samples: &[Vec<u8>], begun: i64) -> Option<Dictionary> {
-    let bytes: usize = samples.iter().map(Vec::len).sum();
-    Dictionary::train(samples, MAX_SIZE.min(bytes / 8), begun)
-}
-
-fn last_entry(connection: &Connection) -> rusqlite::Result<i64> {
-    let last: Option<i64> =
-        connection.prepare_cached("SELECT max(seq) FROM journal")?.query_row([], |row| row.get(0))?;
-    Ok(last.unwrap_or(0))
-}
-
-/// The condition that the dictionary `d` may have pieces of documents that were removed: something of its kind was removed
-/// after they began to be collected.
-pub(super) const IS_STALE: &str = "EXISTS (
-    SELECT 1 FROM tombstone t JOIN journal j ON j.seq = t.entry
-     WHERE t.entry > d.begun AND j.entry ->> 'kind' = (SELECT k.name FROM kind k WHERE k.id = d.kind))";
 
 /// The number of `dictionary` in the vault, where it is stored if it is not there yet. Nothing if it was there, or might
 /// have been, and must not come back: then it may have pieces of documents that were removed meanwhile.

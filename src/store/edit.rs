@@ -30,8 +30,8 @@ impl<'s> Edit<'s> {
         path: &std::path::Path,
     ) -> Result<Self> {
         // What is deleted is overwritten.
-        secure_delete(&connection, true).map_err(|error| StoreError::of(path, error))?;
         let snapshot = look(connection)?;
+        secure_delete(snapshot.connection(), true).map_err(|error| StoreError::of(path, error))?;
         let journal =
             Journal::of(snapshot.connection(), actor, at).map_err(|error| snapshot.failed(error))?;
         Ok(Self { snapshot, journal, orphans: BTreeSet::new() })

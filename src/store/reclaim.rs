@@ -74,6 +74,14 @@ const CANDIDATE: &str = "p.base IS NULL AND p.encoding IN (1, 2) AND (
       SELECT 1 FROM member m JOIN capture c ON c.id = m.capture JOIN artifact a ON a.id = c.artifact
        WHERE m.blob = p.blob AND a.kind = ?1))";
 
+/// What to compress candidates with.
+enum With {
+    NoCandidates,
+    /// They have to do without a dictionary.
+    Nothing,
+    Dictionary(Dictionary),
+}
+
 impl Store {
     /// What [`Store::reclaim`] would find.
     ///
@@ -159,7 +167,11 @@ impl Store {
 
     /// Compresses the candidates of one kind anew, with the dictionary of the kind or a new one. Gives how many.
     fn recompress(&self, kind: i64, at: DateTime<Utc>) -> Result<u64> {
-        let Some(dictionary) = self.dictionary_for(kind)? else { return Ok(0) };
+        let dictionary = match self.dictionary_for(kind)? {
+            With::NoCandidates => return Ok(0),
+            With::Nothing => None,
+            With::Dictionary(dictionary) => Some(dictionary),
+        };
         let (mut recompressed, mut after) = (0, 0);
         loop {
             let edit = self.edit(at)?;
@@ -181,8 +193,7 @@ impl Store {
     }
 
     /// The dictionary to compress candidates of one kind with: the kind's own, or a new one if there are enough of them.
-    /// `Some(None)` if they can only do without. Nothing if there are none.
-    fn dictionary_for(&self, kind: i64) -> Result<Option<Option<Dictionary>>> {
+    fn dictionary_for(&self, kind: i64) -> Result<With> {
         let snapshot = self.snapshot()?;
         let sql = format!(
             "SELECT d.bytes, d.begun FROM dictionary d WHERE d.kind = ?1 AND NOT {IS_STALE} ORDER BY d.id DESC LIMIT 1"
@@ -190,10 +201,10 @@ impl Store {
         let own = snapshot.rows(&sql, [kind], |row| Ok(Dictionary::new(row.get(0)?, row.get(1)?)))?.pop();
         let samples = candidates(&snapshot, kind, 0, u32::MAX)?;
         if samples.is_empty() {
-            return Ok(None);
+            return Ok(With::NoCandidates);
         }
         if let Some(own) = own.flatten() {
-            return Ok(Some(Some(own)));
+            return Ok(With::Dictionary(own));
         }
         let begun = i64::try_from(snapshot.journal_head()?.seq).unwrap_or(i64::MAX);
         let mut texts = Vec::new();
@@ -209,7 +220,8 @@ impl Store {
             }
         }
         let is_enough = dictionaries::is_enough(texts.len(), bytes);
-        Ok(Some(if is_enough { dictionaries::train(&texts, begun) } else { None }))
+        let new = if is_enough { dictionaries::train(&texts, begun) } else { None };
+        Ok(new.map_or(With::Nothing, With::Dictionary))
     }
 
     /// Removes the dictionaries that nothing uses, and those that must go once nothing uses them any more.

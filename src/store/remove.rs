@@ -71,7 +71,11 @@ impl Edit<'_> {
         let values = numbers(connection, "SELECT value FROM attribute WHERE artifact = ?1", artifact)?;
         let mut entries = Vec::new();
         for capture in &captures {
-            let list = self.snapshot.lists().of_capture(*capture)?;
+            let list = match self.snapshot.lists().of_capture(*capture) {
+                // Damage is no reason to keep something. What is left in the index then does no harm.
+                Err(rusqlite::Error::FromSqlConversionFailure(..)) => Vec::new(),
+                list => list?,
+            };
             entries.extend(list.iter().map(|stated| (segments::key(&stated.digest), *capture)));
         }
         segments::remove(connection, entries)?;

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use chrono::Utc;
 
 use super::Vault;
+use crate::digest::CoreHash;
 use crate::query::{self, Link, LinkTarget};
 use crate::retention::{self, Decision, Policy};
 use crate::store::{
-    ArtifactId, ArtifactRow, Edit, Erasure, PinRow, Reclaimable, Reclaimed, Removed, StatedLink, StoreError,
+    ArtifactRow, Edit, Erasure, PinRow, Reclaimable, Reclaimed, Removed, StatedLink, StoreError,
 };
 
 /// How to remove artifacts.
@@ -74,16 +75,23 @@ impl Vault {
     /// [`RemoveError::Pinned`], [`RemoveError::Linked`], or what the store says.
     pub fn remove(&self, artifacts: &[ArtifactRow], options: &RemoveOptions) -> Result<Removal, RemoveError> {
         let mut edit = self.store.edit(Utc::now())?;
-        let removing: BTreeSet<ArtifactId> = artifacts.iter().map(|artifact| artifact.id).collect();
-        expect_unpinned(&edit, artifacts)?;
-        if !options.ignores_links {
-            expect_unlinked(&edit, artifacts, &removing)?;
+        let cores: BTreeSet<CoreHash> = artifacts.iter().map(|artifact| artifact.core).collect();
+        let mut present = present(&edit, artifacts)?;
+        if let Some(gone) =
+            artifacts.iter().find(|artifact| !present.iter().any(|row| row.core == artifact.core))
+        {
+            return Err(StoreError::Gone { core: gone.core }.into());
         }
+        expect_unpinned(&edit, &present)?;
+        if !options.ignores_links {
+            expect_unlinked(&edit, &present, &cores)?;
+        }
+        // Who names one twice means it once.
+        let mut waiting = cores;
+        present.retain(|artifact| waiting.remove(&artifact.core));
         let mut removed = Vec::new();
-        for (number, artifact) in artifacts.iter().enumerate() {
-            if !artifacts.iter().take(number).any(|before| before.id == artifact.id) {
-                removed.push(edit.remove(artifact, options.reason.as_deref())?);
-            }
+        for artifact in &present {
+            removed.push(edit.remove(artifact, options.reason.as_deref())?);
         }
         if options.is_rehearsal {
             return Ok(Removal { removed, erasure: None });
@@ -106,16 +114,17 @@ impl Vault {
             .filter(|decision| !decision.is_kept())
             .map(|decision| decision.artifact.clone())
             .collect();
-        let all: BTreeSet<ArtifactId> = leaving.iter().map(|artifact| artifact.id).collect();
+        let all: BTreeSet<CoreHash> = leaving.iter().map(|artifact| artifact.core).collect();
         let mut removed = Vec::new();
         for batch in leaving.chunks(BATCH) {
             let mut edit = self.store.edit(Utc::now())?;
-            // What was pinned or linked to since the decision is not removed.
-            expect_unpinned(&edit, batch)?;
+            // What was pinned or linked to since the decision is not removed. Others may have removed some of it.
+            let batch = present(&edit, batch)?;
+            expect_unpinned(&edit, &batch)?;
             if !policy.ignores_links {
-                expect_unlinked(&edit, batch, &all)?;
+                expect_unlinked(&edit, &batch, &all)?;
             }
-            for artifact in batch {
+            for artifact in &batch {
                 removed.push(edit.remove(artifact, options.reason.as_deref())?);
             }
             edit.commit()?;
@@ -201,6 +210,12 @@ impl Vault {
     }
 }
 
+/// The artifacts as they are now, without those that are gone.
+fn present(edit: &Edit<'_>, artifacts: &[ArtifactRow]) -> Result<Vec<ArtifactRow>, StoreError> {
+    let now = artifacts.iter().map(|artifact| edit.snapshot().artifact(artifact.core));
+    now.filter_map(Result::transpose).collect()
+}
+
 fn expect_unpinned(edit: &Edit<'_>, artifacts: &[ArtifactRow]) -> Result<(), RemoveError> {
     let mut pins = Vec::new();
     for artifact in artifacts {
@@ -213,10 +228,10 @@ fn expect_unpinned(edit: &Edit<'_>, artifacts: &[ArtifactRow]) -> Result<(), Rem
 fn expect_unlinked(
     edit: &Edit<'_>,
     artifacts: &[ArtifactRow],
-    removing: &BTreeSet<ArtifactId>,
+    removing: &BTreeSet<CoreHash>,
 ) -> Result<(), RemoveError> {
     let stays = |link: &Link| match &link.target {
-        LinkTarget::Artifact(artifact) => !removing.contains(&artifact.id),
+        LinkTarget::Artifact(artifact) => !removing.contains(&artifact.core),
         _ => false,
     };
     let mut held = Vec::new();

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use runvault::source::ExamineOptions;
 use rusqlite::Connection;
 use serde_json::Value;
 
@@ -120,7 +121,7 @@ fn a_nul_in_the_name_of_an_actor_is_chained_as_well() {
     let sandbox = Sandbox::new();
     let vault = runvault::Vault::open_or_create(&sandbox.vault()).unwrap();
     let vault = vault.acting_as(Actor::new("nul \0 inside").unwrap());
-    vault.add_document(session("a", &[("p", "r")]).into_bytes(), &Default::default()).unwrap();
+    vault.add_document(session("a", &[("p", "r")]).into_bytes(), &ExamineOptions::default()).unwrap();
     assert_eq!(vault.check_journal(None).unwrap().defect, None);
     let entry: Value = serde_json::from_str(&entries(&sandbox)[0].0).unwrap();
     assert_eq!(entry["actor"], "nul \0 inside");
@@ -226,7 +227,7 @@ fn nobody_else_can_read_a_new_vault_or_its_copies() {
     let sandbox = Sandbox::new();
     let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let vault = runvault::Vault::open_or_create(&sandbox.vault()).unwrap();
-    vault.add_document(session("a", &[("p", "r")]).into_bytes(), &Default::default()).unwrap();
+    vault.add_document(session("a", &[("p", "r")]).into_bytes(), &ExamineOptions::default()).unwrap();
     for ending in ["", "-wal", "-shm"] {
         assert_eq!(mode(&sandbox.path(&format!("v.vault{ending}"))), 0o600, "{ending}");
     }

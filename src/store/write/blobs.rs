@@ -1,7 +1,5 @@
 //! Storing bytes: once each, and as a difference where there is something alike.
 
-use std::sync::Arc;
-
 use super::{StoredBlob, Writer};
 use crate::artifact::{Kind, Member};
 use crate::store::compress::Dictionary;
@@ -40,8 +38,7 @@ impl Writer<'_> {
             .prepare_cached("INSERT INTO blob (digest, size) VALUES (?1, ?2)")?
             .execute((member.blob().0.as_bytes(), member.bytes().len()))?;
         let id = self.transaction.last_insert_rowid();
-        if let Some(dictionary) = self.another_dictionary(payload, (kind, kind_id))? {
-            let now = Payload::of(member.bytes(), cut::cut(member.bytes()), dictionary);
+        if let Some(now) = self.anew(payload, member, (kind, kind_id))? {
             self.payload(id, kind_id, member, &now, sibling)?;
             return Ok(StoredBlob { id, digests: now.digests.into() });
         }
@@ -49,25 +46,27 @@ impl Writer<'_> {
         Ok(StoredBlob { id, digests: payload.digests.as_slice().into() })
     }
 
-    /// The dictionary that a payload must be compressed with anew, or that it must be without one.
-    fn another_dictionary(
+    /// The payload as it is to be stored if not as it was prepared: because there is a dictionary by now, or because the
+    /// one that it was compressed with must not be used any more.
+    fn anew(
         &mut self,
         payload: &Payload,
+        member: &Member,
         (kind, kind_id): (Kind, i64),
-    ) -> rusqlite::Result<Option<Option<Arc<Dictionary>>>> {
-        let by_now = match &payload.body {
-            Body::Waiting => self.dictionaries.by_now(kind.name()),
-            Body::Frame { dictionary: Some(dictionary), .. } => Some(dictionary.clone()),
+    ) -> rusqlite::Result<Option<Payload>> {
+        let (dictionary, is_waiting) = match &payload.body {
+            Body::Waiting => (self.dictionaries.by_now(kind.name()), true),
+            Body::Frame { dictionary: Some(dictionary), .. } => (Some(dictionary.clone()), false),
             Body::Frame { dictionary: None, .. } | Body::Raw => return Ok(None),
         };
-        let usable = match &by_now {
-            Some(dictionary) => self.dictionary_id(kind_id, dictionary)?.is_some(),
-            None => true,
-        };
-        Ok(match payload.body {
-            Body::Frame { .. } if usable => None,
-            _ => Some(by_now.filter(|_| usable)),
-        })
+        let mut usable = None;
+        if let Some(dictionary) = dictionary
+            && self.dictionary_id(kind_id, &dictionary)?.is_some()
+        {
+            usable = Some(dictionary);
+        }
+        let is_good = !is_waiting && usable.is_some();
+        Ok((!is_good).then(|| Payload::of(member.bytes(), cut::cut(member.bytes()), usable)))
     }
 
     fn dictionary_id(&mut self, kind: i64, dictionary: &Dictionary) -> rusqlite::Result<Option<i64>> {

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::process::Stdio;
 use std::time::Duration;
 
+use runvault::source::ExamineOptions;
 use rusqlite::Connection;
 
 use super::{count, expect_whole, recordings};
@@ -61,9 +62,9 @@ fn removed_bytes_are_gone_from_every_file() {
     };
     let large = session("large", &[("a secret prompt", &noise(8, 40_000))]);
     let mut others = Vec::new();
-    for number in 0..40 {
+    for number in 0..40_u32 {
         let length = 200 + 700 * (number as usize % 7);
-        let text = session(&format!("other-{number}"), &[("p", &noise(100 + number, length))]);
+        let text = session(&format!("other-{number}"), &[("p", &noise(100 + u64::from(number), length))]);
         others.push(sandbox.add([sandbox.write("o.json", text)]).remove(0));
         if number == 20 {
             sandbox.write("raw.json", &raw);
@@ -95,9 +96,9 @@ fn removed_bytes_are_gone_from_every_file() {
 fn bytes_are_gone_in_whatever_order_things_were_removed() {
     let sandbox = Sandbox::new();
     let mut cores: Vec<String> = Vec::new();
-    for number in 0..120_u64 {
+    for number in 0..120_u32 {
         let length = 100 + (number * 997 % 9_000) as usize;
-        let text = session(&format!("n-{number}"), &[("p", &noise(number, length))]);
+        let text = session(&format!("n-{number}"), &[("p", &noise(number.into(), length))]);
         sandbox.write(&format!("d/{number}.json"), text);
     }
     cores.extend(sandbox.add([sandbox.path("d")]));
@@ -114,10 +115,14 @@ fn bytes_are_gone_in_whatever_order_things_were_removed() {
         let files = files(sandbox);
         let all: HashSet<&[u8]> = files.iter().flat_map(|file| file.windows(24)).collect();
         let connection = sql(sandbox);
-        let mut statement = connection.prepare("SELECT bytes FROM payload").unwrap();
+        let mut statement = connection
+            .prepare(
+                "SELECT bytes FROM payload UNION ALL SELECT digests FROM payload WHERE digests IS NOT NULL",
+            )
+            .unwrap();
         let living: Vec<Vec<u8>> =
             statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
-        // Beginnings are alike.
+        // Beginnings are alike, and all ask the same.
         let living: HashSet<&[u8]> = living.iter().flat_map(|bytes| bytes.windows(24)).collect();
         gone.iter().filter(|piece| all.contains(&piece[..24]) && !living.contains(&piece[..24])).count()
     };
@@ -131,7 +136,7 @@ fn bytes_are_gone_in_whatever_order_things_were_removed() {
 fn gc_gives_space_back_and_says_how_much() {
     let sandbox = Sandbox::new();
     assert_eq!(sandbox.run(["gc"]).status, 2, "there is no vault");
-    let text = |number| session(&format!("{number}"), &[("p", &noise(number, 300_000))]);
+    let text = |number: u64| session(&format!("{number}"), &[("p", &noise(number, 300_000))]);
     let cores: Vec<String> =
         (0..6).map(|number| sandbox.add([sandbox.write("s.json", text(number))]).remove(0)).collect();
     let size = || std::fs::metadata(sandbox.vault()).unwrap().len();
@@ -214,13 +219,13 @@ fn what_a_dictionary_knows_of_removed_documents_goes_with_gc() {
     assert!(known(&sandbox), "the dictionary has it");
     // Made ready with the old dictionary, and stored after gc.
     let late = runvault::store::Store::open(&sandbox.vault()).unwrap();
-    let preparer = late.preparer().unwrap();
+    let old = late.preparer().unwrap();
     let admitted = |number| {
         let text = wordy(number).into_bytes();
-        let options = runvault::source::ExamineOptions::default();
+        let options = ExamineOptions::default();
         runvault::source::examine_document(text, "", &options).unwrap()
     };
-    let prepared = preparer.prepare(admitted(9_000));
+    let prepared = old.prepare(admitted(9_000));
     let found = sandbox.run(["find", "--json"]).expect(0).json();
     let secret: Vec<String> = found
         .iter()
@@ -238,8 +243,8 @@ fn what_a_dictionary_knows_of_removed_documents_goes_with_gc() {
     expect_whole(&sandbox);
     // Who still has the old dictionary cannot bring it back.
     let at = chrono::Utc::now();
-    late.put_one(&prepared, &preparer, at).unwrap();
-    late.put_one(&preparer.prepare(admitted(9_001)), &preparer, at).unwrap();
+    late.put_one(&prepared, &old, at).unwrap();
+    late.put_one(&old.prepare(admitted(9_001)), &old, at).unwrap();
     drop(late);
     assert!(!known(&sandbox));
     expect_whole(&sandbox);
@@ -251,7 +256,7 @@ fn gc_makes_a_dictionary_where_many_were_added_one_by_one() {
     let sandbox = Sandbox::new();
     let vault = runvault::Vault::open_or_create(&sandbox.vault()).unwrap();
     for number in 0..300 {
-        vault.add_document(wordy(number).into_bytes(), &Default::default()).unwrap();
+        vault.add_document(wordy(number).into_bytes(), &ExamineOptions::default()).unwrap();
     }
     let stored = |sandbox: &Sandbox| -> u64 {
         sql(sandbox).query_row("SELECT sum(length(bytes)) FROM payload", [], |row| row.get(0)).unwrap()
@@ -300,12 +305,12 @@ fn a_kill_leaves_the_vault_whole() {
         sandbox.write(&format!("d/{number}.json"), wordy(number));
     }
     let cores = sandbox.add([sandbox.path("d")]);
-    for round in 0..24_u64 {
+    for round in 0..24_u32 {
         let core = &cores[round as usize * 5];
         let arguments: &[&str] = if round % 2 == 0 { &["rm", core] } else { &["gc"] };
         let mut command = sandbox.command();
         let mut child = command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        std::thread::sleep(Duration::from_millis(3 + round * 2));
+        std::thread::sleep(Duration::from_millis(3 + u64::from(round) * 2));
         child.kill().unwrap();
         child.wait().unwrap();
         if round % 6 == 5 {

@@ -12,11 +12,11 @@ fn aged(days: &[u32]) -> (Sandbox, Vec<String>) {
         .iter()
         .map(|days| sandbox.add([sandbox.write("s.json", session(&format!("{days}-days"), &[]))]).remove(0))
         .collect();
-    for (number, days) in days.iter().enumerate() {
+    for (artifact, days) in (1_i64..).zip(days) {
         sql(&sandbox)
             .execute(
                 "UPDATE artifact SET added_at = 1800000000000 - ?1 * 86400000 WHERE id = ?2",
-                (days, number as i64 + 1),
+                (days, artifact),
             )
             .unwrap();
     }
