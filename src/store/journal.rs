@@ -4,7 +4,29 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use rusqlite::{OptionalExtension, ToSql, Transaction};
 use serde::Serialize;
 
+use super::{Result, Snapshot};
 use crate::digest::{CaptureHash, CoreHash, Digest, Hasher};
+
+/// The end of a journal. A vault whose journal has the same head has the same journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JournalHead {
+    /// The number of the last entry; 0 if there is none.
+    pub entries: u64,
+    /// The digest that chains all entries; zeros if there are none.
+    pub digest: Digest,
+}
+
+impl Snapshot<'_> {
+    /// The end of the journal.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn journal_head(&self) -> Result<JournalHead> {
+        let sql = "SELECT seq, chain FROM journal ORDER BY seq DESC LIMIT 1";
+        let last = self.rows(sql, [], |row| Ok(JournalHead { entries: row.get(0)?, digest: row.get(1)? }))?;
+        Ok(last.into_iter().next().unwrap_or(JournalHead { entries: 0, digest: Digest::from_bytes([0; 32]) }))
+    }
+}
 
 /// What happened. The text of an entry is its RFC 8785 form, so that any program can read and check it.
 #[derive(Serialize)]

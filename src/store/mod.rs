@@ -4,6 +4,7 @@
 //! the database crates. What goes in with one call of [`Store::put`] goes in as a whole or not at all, and is on the
 //! disk when the call returns; what comes out is hashed again.
 
+mod backup;
 mod compress;
 mod cut;
 mod dictionaries;
@@ -27,11 +28,13 @@ use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Utc};
 
+pub use backup::{Backup, BackupError, BackupOptions, BackupProgress};
 pub use error::{PayloadDefect, StoreError};
+pub use journal::JournalHead;
 pub use payload::Prepared;
 pub use read::Snapshot;
 pub use rows::{
-    ArtifactId, ArtifactRow, CaptureRow, DigestEdge, MentionRow, NameEdge, Reference, RoleCount, StatedEdge,
+    ArtifactId, ArtifactRow, CaptureRow, DigestEdge, MemberRow, MentionRow, NameEdge, Reference, RoleCount, StatedEdge,
     StoredMember,
 };
 pub use stated::StatedLink;

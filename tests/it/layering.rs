@@ -12,7 +12,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("artifact", &["digest", "canonical", "verify"]),
     ("archive", &["artifact", "zip", "tar", "flate2"]),
     ("kinds", &["artifact", "digest", "canonical", "verify", "saphyr_parser"]),
-    ("store", &["digest", "verify", "artifact", "serde_json", "rusqlite", "rusqlite_migration", "zstd"]),
+    ("store", &["digest", "verify", "artifact", "serde_json", "rusqlite", "rusqlite_migration", "tempfile", "zstd"]),
     ("query", &["store", "artifact", "digest"]),
     ("source", &["archive", "artifact", "canonical", "kinds", "verify"]),
     ("audit", &["artifact", "canonical", "digest", "kinds", "verify"]),
