@@ -18,6 +18,7 @@
 //! | [`source`] | files, directories, recognising kinds | SQL |
 //! | [`audit`] | contracts held against runs | SQL, the terminal |
 //! | [`ingest`] | the flow of adding and verifying many documents | formats, SQL |
+//! | [`bundle`] | portable bundles: a manifest and blobs in a tar file, out and in | SQL, formats of artifacts, the terminal |
 //! | [`Vault`] | all of the above, for users | the terminal |
 //!
 //! # What always holds
@@ -35,6 +36,7 @@
 pub mod archive;
 pub mod artifact;
 pub mod audit;
+pub mod bundle;
 pub mod canonical;
 pub mod digest;
 pub mod ingest;

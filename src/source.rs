@@ -4,6 +4,7 @@ mod directory;
 mod file;
 mod inputs;
 mod packed;
+mod stated;
 
 use std::io::{self, Cursor};
 use std::path::{Path, PathBuf};
@@ -17,6 +18,7 @@ use crate::verify::{Report, Violation};
 use file::{Contents, OpenFile};
 
 pub use inputs::Inputs;
+pub use stated::{STATED, Stated};
 
 /// How documents are examined.
 #[derive(Clone, Debug, Default)]
@@ -103,6 +105,8 @@ pub enum Item {
         /// The bytes.
         bytes: Vec<u8>,
     },
+    /// A byte form of which it is stated what it is.
+    Stated(Stated),
 }
 
 impl Item {
@@ -113,7 +117,7 @@ impl Item {
             Self::Named(path) | Self::Found(path) | Self::NotAFile(path) | Self::Directory { path, .. } => {
                 path.to_string_lossy().into_owned()
             }
-            Self::Document { name, .. } => name.clone(),
+            Self::Document { name, .. } | Self::Stated(Stated { name, .. }) => name.clone(),
         }
     }
 
@@ -125,6 +129,7 @@ impl Item {
             Self::NotAFile(_) => 0,
             Self::Directory { path, kind, .. } => directory::weigh(path, *kind),
             Self::Document { bytes, .. } => bytes.len() as u64,
+            Self::Stated(stated) => stated.size(),
         }
     }
 }
@@ -152,6 +157,7 @@ impl SourceError {
 pub fn examine(item: Item, options: &ExamineOptions) -> Result<Verdict, SourceError> {
     match item {
         Item::Document { name, bytes } => Ok(examine_document(bytes, &name, options).into()),
+        Item::Stated(stated) => Ok(stated::examine(stated, options).into()),
         Item::Named(path) => examine_named(&path, options).map_err(SourceError::at(&path)),
         Item::Found(path) => examine_found(&path, options).map_err(SourceError::at(&path)),
         Item::NotAFile(path) => Ok(match owner(&file_name(&path)) {

@@ -34,10 +34,10 @@ pub use journal::JournalHead;
 pub use payload::Prepared;
 pub use read::Snapshot;
 pub use rows::{
-    ArtifactId, ArtifactRow, CaptureRow, DigestEdge, MemberRow, MentionRow, NameEdge, Reference, RoleCount, StatedEdge,
-    StoredMember,
+    ArtifactId, ArtifactRow, CaptureRow, DigestEdge, MemberRow, MentionRow, NameEdge, Reference, RoleCount,
+    StatedEdge, StoredMember,
 };
-pub use stated::StatedLink;
+pub use stated::{MAX_RELATION_BYTES, StatedLink, is_relation};
 pub use write::{Put, PutOutcome};
 
 use dictionaries::{Dictionaries, Readers};

@@ -84,12 +84,16 @@ impl Snapshot<'_> {
         let orphans = self.rows("PRAGMA foreign_key_check", [], |row| {
             Ok((row.get::<_, String>(0)?, row.get::<_, String>(2)?))
         })?;
-        Ok(orphans.first().map(|(from, to)| format!("a row of {from} refers to one of {to} that is not there")))
+        Ok(orphans
+            .first()
+            .map(|(from, to)| format!("a row of {from} refers to one of {to} that is not there")))
     }
 
     /// All payloads by their numbers.
     fn blobs(&self) -> Result<Vec<(i64, BlobHash)>> {
-        self.rows("SELECT id, digest FROM blob ORDER BY id", [], |row| Ok((row.get(0)?, BlobHash(row.get(1)?))))
+        self.rows("SELECT id, digest FROM blob ORDER BY id", [], |row| {
+            Ok((row.get(0)?, BlobHash(row.get(1)?)))
+        })
     }
 
     /// How many artifacts and captures there are.

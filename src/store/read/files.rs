@@ -61,7 +61,8 @@ impl Snapshot<'_> {
         if members.is_empty() {
             return Err(damaged(PayloadDefect::NoMembers));
         }
-        let blobs: Vec<_> = members.iter().map(|member| (member.row.name.as_str(), member.row.blob)).collect();
+        let blobs: Vec<_> =
+            members.iter().map(|member| (member.row.name.as_str(), member.row.blob)).collect();
         if !members.iter().all(|member| member.sealed) || !is_capture_of(capture, &blobs) {
             return Err(damaged(PayloadDefect::NotItsOwn));
         }
