@@ -271,6 +271,14 @@ impl Vault {
         locate(&self.snapshot()?, prefix)
     }
 
+    /// The same in a snapshot of this vault that was taken before.
+    ///
+    /// # Errors
+    /// As [`Vault::locate`].
+    pub fn locate_in(&self, snapshot: &Snapshot<'_>, prefix: &DigestPrefix) -> Result<Located, LookupError> {
+        locate(snapshot, prefix)
+    }
+
     /// Another capture of what was located.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind};
 use std::process::ExitCode;
 
 use runvault::LookupError;
+use runvault::bundle::BundleError;
 use runvault::ingest::Summary;
 use runvault::query::HashTarget;
 use runvault::store::StoreError;
@@ -64,6 +65,15 @@ impl From<io::Error> for Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         Self::CouldNotRun(error.to_string())
+    }
+}
+
+impl From<BundleError> for Failure {
+    fn from(error: BundleError) -> Self {
+        match error {
+            BundleError::Broken { .. } => Self::No(error.to_string()),
+            BundleError::Io { .. } => Self::CouldNotRun(error.to_string()),
+        }
     }
 }
 

@@ -2,8 +2,10 @@
 
 mod add;
 mod audit;
+mod backup;
 mod completions;
 mod dangling;
+mod disk;
 mod escape;
 mod exit;
 mod export;
@@ -12,6 +14,7 @@ mod forks;
 mod get;
 mod graph;
 mod hash;
+mod import;
 mod inputs;
 mod json;
 mod link;
@@ -63,6 +66,9 @@ enum Command {
     Dangling(dangling::Args),
     Forks(forks::Args),
     Audit(audit::Args),
+    Backup(backup::Args),
+    Export(export::Args),
+    Import(import::Args),
     Rules(rules::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -93,6 +99,9 @@ impl Cli {
             Command::Dangling(args) => args.run(vault),
             Command::Forks(args) => args.run(vault),
             Command::Audit(args) => args.run(vault),
+            Command::Backup(args) => args.run(vault),
+            Command::Export(args) => args.run(vault),
+            Command::Import(args) => args.run(vault),
             Command::Rules(args) => args.run(),
             Command::Completions(args) => args.run(Cli::command()),
             Command::Man(args) => args.run(Cli::command()),
