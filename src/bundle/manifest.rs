@@ -1,8 +1,10 @@
 //! The manifest: what a bundle contains.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::rules::{CONTENT, FORM, LIMITS};
 use crate::artifact::is_capture_of;
@@ -15,6 +17,8 @@ use crate::verify::RuleInfo;
 pub(super) const MAX_BYTES: u64 = 256 << 20;
 /// The most bytes of the name of a member, a kind or a tag, and of a time.
 const MAX_NAME_BYTES: usize = 255;
+/// The most tags of one artifact.
+const MAX_TAGS: usize = 1_000;
 /// The most bytes of the note of a link.
 const MAX_NOTE_BYTES: usize = 1 << 20;
 
@@ -23,7 +27,7 @@ const VERSION: u64 = 1;
 
 /// What a bundle contains.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object, the manifest of a bundle")]
 pub struct Manifest {
     /// The artifacts, by core hash.
     pub artifacts: Vec<BundledArtifact>,
@@ -44,6 +48,7 @@ pub struct BundledArtifact {
     /// The name of its kind.
     pub kind: String,
     /// The tags that stand for it, sorted. Empty so far: vaults have none yet.
+    #[serde(deserialize_with = "few")]
     pub tags: Vec<String>,
 }
 
@@ -97,9 +102,36 @@ impl BundledLink {
 
 /// Any version of a manifest.
 #[derive(Deserialize)]
+#[serde(expecting = "an object, the manifest of a bundle")]
 struct Head {
     format: String,
     version: u64,
+}
+
+/// Reads a list of tags no further than its limit: a tag takes ten times the memory of its text.
+fn few<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    struct Few;
+
+    impl<'de> Visitor<'de> for Few {
+        type Value = Vec<String>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "a list of at most {MAX_TAGS} tags")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<String>, A::Error> {
+            let mut tags = Vec::new();
+            while let Some(tag) = list.next_element()? {
+                if tags.len() == MAX_TAGS {
+                    return Err(A::Error::invalid_length(MAX_TAGS + 1, &self));
+                }
+                tags.push(tag);
+            }
+            Ok(tags)
+        }
+    }
+
+    deserializer.deserialize_seq(Few)
 }
 
 /// Why a manifest is refused.

@@ -70,10 +70,10 @@ fn admit(
     mut files: Vec<(String, Vec<u8>)>,
     options: &ExamineOptions,
 ) -> Result<Admitted, Report> {
-    if !kind.is_of_directories() {
+    if let Some(expected) = kind.document_member() {
         return match (files.pop(), files.is_empty()) {
-            (Some((_, bytes)), true) => kind.admit(bytes, &options.admit),
-            _ => Err(Violation::new(STATED, "", "it has not exactly one file").into()),
+            (Some((name, bytes)), true) if name == expected => kind.admit(bytes, &options.admit),
+            _ => Err(Violation::new(STATED, "", format!("it has not one file, {expected}")).into()),
         };
     }
     let is_member = |name: &str| kind.members().contains(&name);
