@@ -71,7 +71,8 @@ pub(super) enum Trouble {
 
 impl From<io::Error> for Trouble {
     fn from(error: io::Error) -> Self {
-        if error.get_ref().is_some_and(|inner| inner.is::<TooDense>()) {
+        let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<TooDense>());
+        if inner.is_some() {
             Self::TooDense
         } else if error.raw_os_error().is_some() {
             Self::Io(error)
@@ -87,7 +88,7 @@ impl From<io::Error> for Trouble {
 #[error("what is compressed grows to more than {MAX_RATIO} times its size")]
 struct TooDense;
 
-/// What Trouble::TooDense means, in words.
+/// What [`Trouble::TooDense`] means, in words.
 pub(super) fn too_dense() -> String {
     TooDense.to_string()
 }

@@ -52,7 +52,6 @@ struct Cli {
 }
 
 #[derive(Subcommand)]
-#[expect(clippy::large_enum_variant, reason = "there is one in a process")]
 enum Command {
     Add(add::Args),
     Verify(verify::Args),

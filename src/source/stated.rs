@@ -73,7 +73,8 @@ fn admit(
     if let Some(expected) = kind.document_member() {
         return match (files.pop(), files.is_empty()) {
             (Some((name, bytes)), true) if name == expected => kind.admit(bytes, &options.admit),
-            _ => Err(Violation::new(STATED, "", format!("it has not one file, {expected}")).into()),
+            _ => Err(Violation::new(STATED, "", format!("artifacts of this kind have one file, {expected}"))
+                .into()),
         };
     }
     let is_member = |name: &str| kind.members().contains(&name);

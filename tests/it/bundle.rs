@@ -22,8 +22,10 @@ fn with_examples() -> Sandbox {
     sandbox
 }
 
+type Files = Vec<(String, Vec<u8>)>;
+
 /// Every byte of a vault: the members of the captures of its artifacts, in order.
-fn contents(sandbox: &Sandbox, vault: &str) -> BTreeMap<String, Vec<Vec<(String, Vec<u8>)>>> {
+fn contents(sandbox: &Sandbox, vault: &str) -> BTreeMap<String, Vec<Files>> {
     let vault = runvault::Vault::open(&sandbox.path(vault)).unwrap();
     let snapshot = vault.snapshot().unwrap();
     let captures = |artifact: runvault::store::ArtifactRow| {
@@ -110,7 +112,7 @@ fn what_is_linked_comes_along_if_it_is_wanted() {
     sandbox.add([sandbox.write("lonely.json", session("lonely", &[("alone", "r")]))]);
     let run = core_of(&sandbox, "runs");
     sandbox.run(["export", &run, "-o", "alone.rvz"]).expect(0);
-    assert_eq!(cores(&sandbox, "alone.rvz"), [run.clone()]);
+    assert_eq!(cores(&sandbox, "alone.rvz"), std::slice::from_ref(&run));
     sandbox.run(["export", &run, "--with-links", "-o", "linked.rvz"]).expect(0);
     assert_eq!(cores(&sandbox, "linked.rvz").len(), 7, "all but the lonely one");
     on(&sandbox, "n.vault", &["import", "linked.rvz"]).expect(0);

@@ -38,13 +38,10 @@ impl Snapshot<'_> {
     /// # Errors
     /// As [`Snapshot::members`].
     pub fn blob(&self, core: CoreHash, capture: CaptureHash, blob: BlobHash) -> Result<Vec<u8>> {
-        match blob_id(&self.connection, blob).map_err(|error| self.failed(error))? {
-            Some(id) => self.payload(core, capture, id, blob),
-            None => {
-                let defect = Box::new(PayloadDefect::Missing { blob });
-                Err(StoreError::Damaged { core, capture, defect })
-            }
-        }
+        let id = blob_id(&self.connection, blob).map_err(|error| self.failed(error))?;
+        let defect = || Box::new(PayloadDefect::Missing { blob });
+        let id = id.ok_or_else(|| StoreError::Damaged { core, capture, defect: defect() })?;
+        self.payload(core, capture, id, blob)
     }
 
     fn payload(&self, core: CoreHash, capture: CaptureHash, id: i64, blob: BlobHash) -> Result<Vec<u8>> {

@@ -5,7 +5,7 @@ use runvault::digest::Digest;
 use runvault::source::Item;
 use serde_json::{Value, json};
 
-use super::making::{Making, header_of, tar_of};
+use super::making::{Entries, Making, header_of, tar_of};
 use super::{contents, on};
 use crate::sandbox::{Sandbox, repository, session};
 
@@ -70,7 +70,7 @@ fn containers() {
 fn entries() {
     let (sandbox, good) = two_sessions();
     let entries = good.entries();
-    let with = |change: &dyn Fn(&mut Vec<(String, Vec<u8>)>)| {
+    let with = |change: &dyn Fn(&mut Entries)| {
         let mut entries = entries.clone();
         change(&mut entries);
         tar_of(&entries, |_| {})

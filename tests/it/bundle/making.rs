@@ -8,11 +8,14 @@ use serde_json::Value;
 
 use crate::sandbox::Sandbox;
 
+/// Entries of a tar file, by name.
+pub(crate) type Entries = Vec<(String, Vec<u8>)>;
+
 /// A bundle in parts, to be put together in any way.
 #[derive(Clone)]
 pub(crate) struct Making {
     pub(crate) manifest: Value,
-    pub(crate) blobs: Vec<(String, Vec<u8>)>,
+    pub(crate) blobs: Entries,
     pub(crate) header: fn(&mut tar::Header),
 }
 
@@ -33,7 +36,7 @@ impl Making {
     }
 
     /// Entries with the manifest in front.
-    pub(crate) fn entries(&self) -> Vec<(String, Vec<u8>)> {
+    pub(crate) fn entries(&self) -> Entries {
         let manifest = ("manifest.json".to_owned(), rfc8785::to_vec(&self.manifest).unwrap());
         std::iter::once(manifest).chain(self.blobs.clone()).collect()
     }
