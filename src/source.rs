@@ -3,11 +3,14 @@
 mod directory;
 mod file;
 mod inputs;
+mod opened;
 mod packed;
 mod stated;
 
 use std::io::{self, Cursor};
 use std::path::{Path, PathBuf};
+
+use memchr::memchr;
 
 use crate::archive::Format;
 use crate::artifact::{AdmitOptions, Admitted, Kind, Recognition, document};
@@ -18,6 +21,7 @@ use crate::verify::{Report, Violation};
 use file::{Contents, OpenFile};
 
 pub use inputs::Inputs;
+pub use opened::Opened;
 pub use stated::{STATED, Stated};
 
 /// How documents are examined.
@@ -120,18 +124,6 @@ impl Item {
             Self::Document { name, .. } | Self::Stated(Stated { name, .. }) => name.clone(),
         }
     }
-
-    /// About how many bytes examining it takes into memory.
-    #[must_use]
-    pub fn size(&self) -> u64 {
-        match self {
-            Self::Named(path) | Self::Found(path) => file::weigh(path),
-            Self::NotAFile(_) => 0,
-            Self::Directory { path, kind, .. } => directory::weigh(path, *kind),
-            Self::Document { bytes, .. } => bytes.len() as u64,
-            Self::Stated(stated) => stated.size(),
-        }
-    }
 }
 
 /// A file or directory could not be read.
@@ -155,28 +147,7 @@ impl SourceError {
 /// # Errors
 /// If it cannot be read.
 pub fn examine(item: Item, options: &ExamineOptions) -> Result<Verdict, SourceError> {
-    match item {
-        Item::Document { name, bytes } => Ok(examine_document(bytes, &name, options).into()),
-        Item::Stated(stated) => Ok(stated::examine(stated, options).into()),
-        Item::Named(path) => examine_named(&path, options).map_err(SourceError::at(&path)),
-        Item::Found(path) => examine_found(&path, options).map_err(SourceError::at(&path)),
-        Item::NotAFile(path) => Ok(match owner(&file_name(&path)) {
-            None => Verdict::NoArtifact,
-            kind => {
-                let message =
-                    "is a link, device or pipe; in directories these are not opened, name it to add it";
-                let report = Violation::new(document::UNRECOGNISED, "", message).into();
-                Verdict::Rejected(Rejection { kind, report })
-            }
-        }),
-        Item::Directory { path, kind, named } => {
-            let given = named.then(|| path.to_string_lossy().into_owned());
-            Ok(match directory::read(&path, given, kind, options)? {
-                Ok(directory) => admitted(kind, kind.admit_directory(directory, &options.admit)).into(),
-                Err(report) => Verdict::Rejected(Rejection { kind: Some(kind), report }),
-            })
-        }
-    }
+    Opened::later(item).examine(options)
 }
 
 pub use kinds::recognise;
@@ -220,9 +191,20 @@ pub fn examine_document(
     }
 }
 
-fn examine_named(path: &Path, options: &ExamineOptions) -> io::Result<Verdict> {
+/// Judges what is neither a file nor a directory by its name.
+fn examine_other(path: &Path) -> Verdict {
+    match owner(&file_name(path)) {
+        None => Verdict::NoArtifact,
+        kind => {
+            let message = "is a link, device or pipe; in directories these are not opened, name it to add it";
+            let report = Violation::new(document::UNRECOGNISED, "", message).into();
+            Verdict::Rejected(Rejection { kind, report })
+        }
+    }
+}
+
+fn examine_named(path: &Path, file: OpenFile, options: &ExamineOptions) -> io::Result<Verdict> {
     let file_name = file_name(path);
-    let file = OpenFile::open(path)?;
     if options.may_be_archive() {
         if let Some(format) = Format::of(&file.head) {
             return Ok(packed::examine(format, file.file, options).into());
@@ -242,15 +224,14 @@ fn examine_named(path: &Path, options: &ExamineOptions) -> io::Result<Verdict> {
     })
 }
 
-fn examine_found(path: &Path, options: &ExamineOptions) -> io::Result<Verdict> {
+fn examine_found(path: &Path, file: OpenFile, options: &ExamineOptions) -> io::Result<Verdict> {
     let owner = owner(&file_name(path));
-    let file = OpenFile::open(path)?;
     if options.may_be_archive()
         && let Some(format) = Format::of(&file.head)
     {
         return Ok(packed::examine_found(format, file.file, options));
     }
-    if owner.is_none() && file.head.contains(&0) {
+    if owner.is_none() && memchr(0, &file.head).is_some() {
         return Ok(Verdict::NoArtifact);
     }
     let contents = file.read(options)?;

@@ -224,7 +224,7 @@ impl Bundle {
 
     fn bytes(&self, blob: BlobHash, size: u64) -> io::Result<Vec<u8>> {
         let start = self.places.get(&blob).ok_or(io::ErrorKind::NotFound)?;
-        // Only one thread takes items, so nobody moves on in between.
+        // Items are taken one after the other, so nobody moves on in between.
         (&self.spool).seek(SeekFrom::Start(*start))?;
         let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
         (&self.spool).take(size).read_to_end(&mut bytes)?;

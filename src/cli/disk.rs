@@ -33,11 +33,11 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8], force: bool) -> Result<(), F
     write_with(path, force, |out| out.write_all(bytes).map_err(failed(path)))
 }
 
-/// Writes to the file `path` what `fill` writes, if that succeeds.
+/// Writes to the file `path` what `write` writes, if that succeeds.
 pub(crate) fn write_with<T>(
     path: &Path,
     force: bool,
-    fill: impl FnOnce(&mut dyn Write) -> Result<T, Failure>,
+    write: impl FnOnce(&mut dyn Write) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let failed = failed(path);
     let existing = fs::symlink_metadata(path).ok();
@@ -57,13 +57,13 @@ pub(crate) fn write_with<T>(
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let mut file = builder.tempfile_in(directory).map_err(&failed)?;
-    let filled = fill(&mut file)?;
+    let written = write(&mut file)?;
     if let Some(existing) = existing.filter(fs::Metadata::is_file) {
         file.as_file().set_permissions(existing.permissions()).map_err(&failed)?;
     }
     let placed = if force { file.persist(path) } else { file.persist_noclobber(path) };
     match placed {
-        Ok(_) => Ok(filled),
+        Ok(_) => Ok(written),
         Err(error) if error.error.kind() == ErrorKind::AlreadyExists => Err(exists(path)),
         Err(error) => Err(failed(error.error)),
     }

@@ -1,22 +1,25 @@
 //! Text from artifacts and file names, made harmless for terminals.
 
-use std::fmt::{self, Display, Formatter, Write};
+use std::fmt::{self, Display, Formatter};
 
 /// Text that somebody else wrote. Control characters and those that reorder or hide text are shown as escapes.
 pub(crate) struct Escaped<'t>(pub(crate) &'t str);
 
 impl Display for Escaped<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        for character in self.0.chars() {
+        let mut rest = self.0;
+        while let Some((at, character)) = rest.char_indices().find(|(_, character)| is_hidden(*character)) {
+            let (plain, hidden) = rest.split_at_checked(at).unwrap_or((rest, ""));
+            f.write_str(plain)?;
             match character {
                 '\n' => f.write_str("\\n")?,
                 '\r' => f.write_str("\\r")?,
                 '\t' => f.write_str("\\t")?,
-                hidden if is_hidden(hidden) => write!(f, "\\u{{{:x}}}", u32::from(hidden))?,
-                other => f.write_char(other)?,
+                other => write!(f, "\\u{{{:x}}}", u32::from(other))?,
             }
+            rest = hidden.get(character.len_utf8()..).unwrap_or_default();
         }
-        Ok(())
+        f.write_str(rest)
     }
 }
 

@@ -1,9 +1,11 @@
 //! A progress bar on standard error, if that is a terminal and the command takes a while.
 
-use std::io::{IsTerminal, stderr, stdout};
+use std::io::{IsTerminal, stderr};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::output;
 
 /// Commands that are done by then need no bar.
 const A_WHILE: Duration = Duration::from_millis(500);
@@ -11,6 +13,8 @@ const A_WHILE: Duration = Duration::from_millis(500);
 /// Shows how far a command is.
 pub(crate) struct Progress {
     bar: ProgressBar,
+    /// Whether there is a terminal to show it on.
+    is_shown: bool,
     started: Instant,
     files: u64,
     bytes: u64,
@@ -21,7 +25,13 @@ impl Progress {
         let style = ProgressStyle::with_template("{spinner} {prefix} {msg}, {elapsed}")
             .unwrap_or_else(|_| ProgressStyle::default_spinner());
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
-        Self { bar: bar.with_style(style).with_prefix(doing), started: Instant::now(), files: 0, bytes: 0 }
+        Self {
+            bar: bar.with_style(style).with_prefix(doing),
+            is_shown: stderr().is_terminal(),
+            started: Instant::now(),
+            files: 0,
+            bytes: 0,
+        }
     }
 
     /// One more file was dealt with.
@@ -37,7 +47,7 @@ impl Progress {
     }
 
     fn show(&mut self, text: impl FnOnce(u64, u64) -> String) {
-        if self.started.elapsed() < A_WHILE || !stderr().is_terminal() {
+        if !self.is_shown || self.started.elapsed() < A_WHILE {
             return;
         }
         if self.bar.is_hidden() {
@@ -54,7 +64,7 @@ impl Progress {
 
     /// Runs `print`, which writes to standard output.
     pub(crate) fn beside<T>(&self, print: impl FnOnce() -> T) -> T {
-        if stdout().is_terminal() { self.aside(print) } else { print() }
+        if output::is_terminal() { self.aside(print) } else { print() }
     }
 }
 

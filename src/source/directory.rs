@@ -86,7 +86,7 @@ fn list(path: &Path) -> io::Result<Option<Vec<DirEntry>>> {
         return Ok(None);
     }
     let mut entries: Vec<DirEntry> = fs::read_dir(path)?.take(MAX_ENTRIES + 1).collect::<io::Result<_>>()?;
-    entries.sort_by_key(DirEntry::file_name);
+    entries.sort_by_cached_key(DirEntry::file_name);
     Ok(Some(entries))
 }
 

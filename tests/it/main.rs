@@ -23,5 +23,6 @@ mod readme;
 mod real;
 mod round_trip;
 mod sandbox;
+mod storage;
 mod story;
 mod upgrade;
