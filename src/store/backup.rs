@@ -125,7 +125,8 @@ pub enum BackupError {
 impl Store {
     /// Copies the vault, as it is now, to the file `path`; others may read and write meanwhile. The copy is made under
     /// another name beside it, readable by its owner only, is written to the disk, opened and checked, and only then gets
-    /// its name. What a backup left that was interrupted is removed by the next one to the same place.
+    /// its name. What a backup left that was interrupted is removed by the next one to the same place. Until it is copied,
+    /// what others write stays in the vault's log, which grows.
     ///
     /// # Errors
     /// [`BackupError`]; `path` has then what it had before.

@@ -110,6 +110,23 @@ fn nothing_is_replaced_unless_it_is_wanted() {
     assert!(leftovers(&sandbox).is_empty());
 }
 
+#[test]
+fn a_backup_is_restored_like_it_was_made() {
+    let sandbox = with_examples();
+    let head = |ran: Ran| ran.expect(0).json().remove(0)["journal_head"].clone();
+    let made = head(sandbox.run(["backup", "b.vault", "--json"]));
+    sandbox.add([sandbox.write("s.json", session("mistake", &[("p", "r")]))]);
+    {
+        let open = runvault::Vault::open(&sandbox.vault()).unwrap();
+        let _snapshot = open.snapshot().unwrap();
+        let refused = on(&sandbox, "b.vault", &["backup", "v.vault", "--force"]).expect(2);
+        assert!(refused.stderr.contains("is in use"), "{}", refused.stderr);
+    }
+    let restored = head(on(&sandbox, "b.vault", &["backup", "v.vault", "--force", "--json"]));
+    assert_eq!(made, restored);
+    assert_eq!(sandbox.run(["find", "--json"]).expect(0).json().len(), 7);
+}
+
 fn adding(sandbox: &Sandbox) -> Child {
     let mut command = sandbox.command();
     command.args(["add", "--json", "d"]).stdout(Stdio::null()).stderr(Stdio::piped());

@@ -101,7 +101,8 @@ fn check_alone(path: &Path) -> Result<(), BackupError> {
         if fs::symlink_metadata(&name).is_ok() {
             let name = Path::new(&name).display();
             let reason = format!(
-                "{name} is there, so a vault of this name is in use or was not closed; name another file"
+                "{name} is there, so a vault of this name is in use or was not closed; name another file, or move \
+                 both away"
             );
             return Err(BackupError::Refused { path: path.to_owned(), reason });
         }

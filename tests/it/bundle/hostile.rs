@@ -166,6 +166,7 @@ fn manifests() {
     let links = &good.manifest["links"];
     changed("a link twice", "/links", json!([links[0], links[0]]));
     changed("a relation that is none", "/links/0/relation", json!("Governs!"));
+    changed("a long relation", "/links/0/relation", json!("r".repeat(41)));
     changed("a link to itself", "/links", json!([{"relation": "r", "source": core, "target": core}]));
     changed(
         "a link of others",
@@ -178,6 +179,24 @@ fn manifests() {
         json!({"note": "n".repeat((1 << 20) + 1), "relation": "r", "source": core, "target": other}),
     );
     insta::assert_snapshot!(said);
+}
+
+/// What is just within the limits gets in.
+#[test]
+fn limits_are_met_and_tags_are_told() {
+    let (sandbox, mut making) = two_sessions();
+    let tags: Vec<String> = (0..1_000).map(|number| format!("{number:0255}")).collect();
+    making.manifest["artifacts"][0]["tags"] = json!(tags);
+    making.manifest["links"][0]["note"] = "n".repeat(1 << 20).into();
+    making.manifest["links"][0]["relation"] = "r".repeat(40).into();
+    sandbox.write("full.rvz", making.tar());
+    let ran = on(&sandbox, "n.vault", &["import", "full.rvz"]).expect(0);
+    assert!(ran.stderr.starts_with("2 added"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("1 link stated"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("1000 tags not taken over"), "{}", ran.stderr);
+    // A bundle with that link and note can be made again.
+    assert_eq!(on(&sandbox, "n.vault", &["export", "--all", "-o", "again.rvz"]).expect(0).stdout, "");
+    assert_eq!(Making::of(&sandbox, "again.rvz").manifest["links"], making.manifest["links"]);
 }
 
 /// Names in a manifest are never those of files on a disk: what a kind does not have is not stored, and nowhere.
