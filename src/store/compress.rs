@@ -12,7 +12,7 @@ use crate::digest::Digest;
 const LEVEL: i32 = 3;
 
 /// Differences are short and worth a longer search.
-const DIFFERENCE_LEVEL: i32 = 6;
+const DIFFERENCE_LEVEL: i32 = 3;
 
 thread_local! {
     // Setting up a context costs more than a small document.

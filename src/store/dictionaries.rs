@@ -15,7 +15,7 @@ const MAX_TEXT: usize = 64 << 10;
 
 /// A dictionary is made of so many texts, or of fewer that have so many bytes.
 const SAMPLES: usize = 128;
-const SAMPLE_BYTES: usize = 2 << 20;
+const SAMPLE_BYTES: usize = 768 << 10;
 
 /// Larger dictionaries gain little and cost more to set up.
 const MAX_SIZE: usize = 32 << 10;

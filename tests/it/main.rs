@@ -14,6 +14,7 @@ mod concurrency;
 mod conformance;
 mod crash;
 mod damage;
+mod faults;
 mod large;
 mod layering;
 mod output;
