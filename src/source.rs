@@ -14,7 +14,7 @@ use memchr::memchr;
 
 use crate::archive::Format;
 use crate::artifact::{AdmitOptions, Admitted, Kind, Recognition, document};
-use crate::canonical::reader;
+use crate::canonical::reader::{self, Limits};
 use crate::kinds;
 use crate::verify::{Report, Violation};
 
@@ -166,7 +166,7 @@ fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Examines a document that is meant to be an artifact. `file_name` says how to report one that cannot be recognised.
+/// Examines a document that is meant to be an artifact, or an archive of one. `file_name` says how to report one that cannot be recognised.
 ///
 /// # Errors
 /// The kind it is meant to be of, and its violations.
@@ -175,13 +175,16 @@ pub fn examine_document(
     file_name: &str,
     options: &ExamineOptions,
 ) -> Result<Admitted, Rejection> {
+    let limit = options.admit.limits.bytes.min(Limits::MAX_BYTES);
+    let is_too_large = bytes.len() as u64 > limit;
     if options.may_be_archive()
-        && let Some(format) = Format::of(&bytes)
+        && let Some(format) = Format::of(&bytes).filter(|_| !is_too_large)
     {
         return packed::examine(format, Cursor::new(bytes), options);
     }
     let kind = options.kind.or_else(|| meant(&bytes)).or_else(|| owner(file_name));
     match kind {
+        kind if is_too_large => Err(Rejection { kind, report: document::larger_than(limit).into() }),
         Some(kind) if kind.is_of_directories() => {
             let message = "this is a file, neither a directory nor an archive";
             Err(Rejection { kind: Some(kind), report: kind.unreadable(file_name, message) })

@@ -114,6 +114,10 @@ impl<'v> Collector<'v, '_> {
     }
 
     fn text(&mut self, text: &str) {
+        // The document will be refused: nothing more is kept of it, and no more pointers are made.
+        if self.draft.pointer_bytes > MAX_POINTER_BYTES {
+            return;
+        }
         let Some(digest) = Digest::stated(text) else {
             return;
         };

@@ -18,22 +18,34 @@ use super::{Number, Object, Value};
 
 pub use names::MemberNames;
 
-/// How large a document may be.
+/// How large a document may be. All limits there are stand in `docs/limits.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of the document. Default: 256 MiB; never more than [`Limits::MAX_BYTES`].
     pub bytes: u64,
-    /// Levels of arrays and objects within each other. Default: 128.
+    /// Levels of arrays and objects within each other. Default: 128; never more than [`Limits::MAX_DEPTH`].
     pub depth: usize,
     /// Values in one JSON text, keys not counted. Bounds the memory that a small text can claim. Default: 10,000,000.
     pub values: usize,
+    /// Entries of a directory or archive that is one artifact. Default: 10,000.
+    pub entries: usize,
 }
 
 impl Limits {
     /// No limit on bytes goes beyond this: a vault cannot store more in one piece.
     pub const MAX_BYTES: u64 = 900 << 20;
 
-    const DEFAULT: Self = Self { bytes: 256 << 20, depth: 128, values: 10_000_000 };
+    const DEFAULT: Self = Self { bytes: 256 << 20, depth: 128, values: 10_000_000, entries: 10_000 };
+
+    /// No limit on depth goes beyond this: readers and writers go down one call for each level, and the stack of a
+    /// thread must do for all of them.
+    pub const MAX_DEPTH: usize = 500;
+
+    /// As much as anybody may set: for what is in a vault already, and was within the limits of its day.
+    #[must_use]
+    pub const fn most() -> Self {
+        Self { bytes: u64::MAX, depth: Self::MAX_DEPTH, values: usize::MAX, entries: usize::MAX }
+    }
 }
 
 impl Default for Limits {
@@ -113,8 +125,9 @@ pub fn read_keeping_overflow<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Val
 /// [`Defect::TooLarge`] or [`Defect::Encoding`].
 pub fn utf8<'a>(bytes: &'a [u8], limits: &Limits) -> Result<&'a str, ReadError> {
     if bytes.len() as u64 > limits.bytes {
+        let limit = limits.bytes;
         let message =
-            format!("the document has {} bytes, more than the limit of {}", bytes.len(), limits.bytes);
+            format!("the document has more bytes than the limit of {limit}; --max-size sets another");
         return Err(ReadError::at(bytes, 0, Defect::TooLarge, message));
     }
     let text = std::str::from_utf8(bytes).map_err(|error| {
@@ -177,7 +190,9 @@ impl<'a, 'l> Reader<'a, 'l> {
     fn value(&mut self) -> Outcome<Value<'a>> {
         self.values += 1;
         if self.values > self.limits.values {
-            let message = format!("the document has more than {} values, the limit", self.limits.values);
+            let limit = self.limits.values;
+            let message =
+                format!("the document has more than {limit} values, the limit; --max-values sets another");
             return Err(self.defect(Defect::TooLarge, message));
         }
         match self.peek() {
@@ -193,9 +208,9 @@ impl<'a, 'l> Reader<'a, 'l> {
     }
 
     fn nested(&mut self, read: fn(&mut Self) -> Outcome<Value<'a>>) -> Outcome<Value<'a>> {
-        if self.depth == self.limits.depth {
-            let message = format!("nested deeper than {} levels, the limit", self.limits.depth);
-            return Err(self.defect(Defect::TooDeep, message));
+        let limit = self.limits.depth.min(Limits::MAX_DEPTH);
+        if self.depth >= limit {
+            return Err(self.defect(Defect::TooDeep, too_deep(limit)));
         }
         self.depth += 1;
         self.offset += 1;
@@ -395,7 +410,7 @@ impl<'a, 'l> Reader<'a, 'l> {
             return Ok(Value::Number(number));
         }
         let refused = if literal.bytes().filter(u8::is_ascii_digit).count() > MAX_NUMBER_DIGITS {
-            Some(format!("a number of more than {MAX_NUMBER_DIGITS} digits"))
+            Some(format!("a number of more than {MAX_NUMBER_DIGITS} digits, the limit"))
         } else {
             let overflows = !self.keep_overflow && !number.is_integer() && number.as_f64().is_infinite();
             overflows.then(|| format!("{} overflows to infinity", excerpt(literal)))
@@ -468,6 +483,11 @@ impl<'a, 'l> Reader<'a, 'l> {
 /// Whether there is a control character among `bytes`. A loop without an early end looks at many of them at once.
 fn has_control(bytes: &[u8]) -> bool {
     bytes.iter().copied().fold(u8::MAX, u8::min) < 0x20
+}
+
+/// What is wrong with a text of more levels than `limit`.
+pub(crate) fn too_deep(limit: usize) -> String {
+    format!("nested deeper than {limit} levels, the limit; --max-depth sets another")
 }
 
 /// `text` quoted for a message, shortened if it is long.

@@ -8,7 +8,7 @@ use runvault::digest::Digest;
 use runvault::store::{Backup, BackupError, BackupOptions, BackupProgress};
 use serde::Serialize;
 
-use super::escape::Escaped;
+use super::escape::escaped;
 use super::exit::{Failure, Status};
 use super::json;
 use super::output::{self, HASH, counted};
@@ -89,7 +89,7 @@ impl Args {
         let mut out = output::text();
         let what = [counted(*artifacts, "artifact"), counted(*captures, "capture"), counted(*blobs, "blob")];
         let checked = if checked == blobs { "all".to_owned() } else { format!("{checked} of the") };
-        let (path, size) = (Escaped(&path), output::size(*bytes));
+        let (path, size) = (escaped(&path), output::size(*bytes));
         writeln!(out, "{path}: {}, {size}; {checked} blobs read back and sound", what.join(", "))?;
         writeln!(out, "journal head {HASH}{}{HASH:#} (entry {})", journal.digest, journal.entries)?;
         Ok(())

@@ -10,7 +10,7 @@ use runvault::digest::DigestPrefix;
 use runvault::kinds;
 use runvault::store::StoredMember;
 
-use super::escape::is_hidden;
+use super::escape::is_plain;
 use super::exit::{Failure, Status};
 use super::vault::VaultArgs;
 use super::{disk, hash, output};
@@ -99,10 +99,4 @@ fn member(name: &str, members: Vec<StoredMember>) -> Result<Vec<u8>, Failure> {
     found
         .map(|member| member.bytes)
         .ok_or_else(|| Failure::No(format!("there is no member {name}, only {}", names.join(", "))))
-}
-
-/// Whether `bytes` are text that a terminal shows and nothing else.
-fn is_plain(bytes: &[u8]) -> bool {
-    let harmless = |character: char| matches!(character, '\n' | '\r' | '\t') || !is_hidden(character);
-    std::str::from_utf8(bytes).is_ok_and(|text| text.chars().all(harmless))
 }

@@ -13,7 +13,7 @@ use runvault::source::ExamineOptions;
 use serde::Serialize;
 
 use super::add::{Printer, Shown};
-use super::escape::Escaped;
+use super::escape::escaped;
 use super::exit::{Failure, Status};
 use super::inputs::CheckArgs;
 use super::json;
@@ -51,7 +51,8 @@ impl Args {
         let started = Instant::now();
         let options = self.checks.options(None)?;
         let bundle = self.read(&options)?;
-        let shown = Shown { dry_run: self.dry_run, verbose: self.verbose, json: self.json };
+        let listed = self.checks.listed()?;
+        let shown = Shown { dry_run: self.dry_run, verbose: self.verbose, json: self.json, listed };
         let mut printer = Printer::new("importing", shown);
         let path = vault.path()?;
         let imported = if self.dry_run {
@@ -113,7 +114,7 @@ impl Args {
 
 fn note_missing(link: &BundledLink, ends: &[CoreHash]) {
     let BundledLink { source, relation, target, .. } = link;
-    let relation = Escaped(relation);
+    let relation = escaped(relation);
     let ends: Vec<String> = ends.iter().map(|end| format!("{HASH}{end}{HASH:#}")).collect();
     output::note(&format!(
         "{CAUTION}not linked{CAUTION:#} {source:.12} {GOOD}{relation}{GOOD:#} {target:.12}: not in the vault: {}",

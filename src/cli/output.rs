@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 
-use super::escape::Escaped;
+use super::escape::escaped;
 
 /// For hashes.
 pub(crate) const HASH: Style = AnsiColor::Yellow.on_default();
@@ -45,7 +45,7 @@ pub(crate) fn note(line: &str) {
 
 /// Writes an error to standard error.
 pub(crate) fn error(message: &str) {
-    note(&format!("{BAD}error:{BAD:#} {}", Escaped(message)));
+    note(&format!("{BAD}error:{BAD:#} {}", escaped(message)));
 }
 
 /// `count` and `thing`, with an `s` if there is not exactly one.
