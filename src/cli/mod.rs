@@ -3,8 +3,10 @@
 mod actor;
 mod add;
 mod audit;
+mod backup;
 mod completions;
 mod dangling;
+mod disk;
 mod escape;
 mod exit;
 mod export;
@@ -15,6 +17,7 @@ mod gc;
 mod get;
 mod graph;
 mod hash;
+mod import;
 mod inputs;
 mod json;
 mod limits;
@@ -61,7 +64,6 @@ struct Cli {
 }
 
 #[derive(Subcommand)]
-#[expect(clippy::large_enum_variant, reason = "there is one in a process")]
 enum Command {
     Add(add::Args),
     Verify(verify::Args),
@@ -85,6 +87,9 @@ enum Command {
     Rm(rm::Args),
     Forget(forget::Args),
     Gc(gc::Args),
+    Backup(backup::Args),
+    Export(export::Args),
+    Import(import::Args),
     Rules(rules::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -125,6 +130,9 @@ impl Cli {
             Command::Rm(args) => args.run(vault),
             Command::Forget(args) => args.run(vault),
             Command::Gc(args) => args.run(vault),
+            Command::Backup(args) => args.run(vault),
+            Command::Export(args) => args.run(vault),
+            Command::Import(args) => args.run(vault),
             Command::Rules(args) => args.run(),
             Command::Completions(args) => args.run(Cli::command()),
             Command::Man(args) => args.run(Cli::command()),

@@ -38,6 +38,15 @@ impl Progress {
     pub(crate) fn file(&mut self, bytes: u64) {
         self.files += 1;
         self.bytes += bytes;
+        self.show(|files, bytes| format!("{files} files, {}", HumanBytes(bytes)));
+    }
+
+    /// So many parts of something are done.
+    pub(crate) fn part(&mut self, what: &str, done: u64, of: u64) {
+        self.show(|_, _| format!("{what}, {done} of {of}"));
+    }
+
+    fn show(&mut self, text: impl FnOnce(u64, u64) -> String) {
         if !self.is_shown || self.started.elapsed() < A_WHILE {
             return;
         }
@@ -45,7 +54,7 @@ impl Progress {
             self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
             self.bar.enable_steady_tick(Duration::from_millis(100));
         }
-        self.bar.set_message(format!("{} files, {}", self.files, HumanBytes(self.bytes)));
+        self.bar.set_message(text(self.files, self.bytes));
     }
 
     /// Runs `print`, which writes to standard error, while the bar is out of the way.

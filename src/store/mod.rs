@@ -5,6 +5,7 @@
 //! disk when the call returns; what comes out is hashed again.
 
 mod actor;
+mod backup;
 mod compress;
 mod cut;
 mod dictionaries;
@@ -35,18 +36,20 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, Utc};
 
 pub use actor::{Actor, ActorError};
+pub use backup::{Backup, BackupError, BackupOptions, BackupProgress};
 pub use edit::Edit;
 pub use error::{PayloadDefect, StoreError};
+pub use marks::{MAX_TAG_BYTES, is_tag};
 pub use payload::Prepared;
 pub use read::{Head, JournalCheck, JournalDefect, JournalQuery, Snapshot};
 pub use reclaim::{Erasure, Reclaimable, Reclaimed};
 pub use remove::Removed;
 pub use rows::{
-    ArtifactId, ArtifactRow, CaptureRow, DigestEdge, JournalRow, MentionRow, NameEdge, PinRow, Reference,
-    RoleCount, StatedEdge, StoredMember, TagRow, Tombstone,
+    ArtifactId, ArtifactRow, CaptureRow, DigestEdge, JournalRow, MemberRow, MentionRow, NameEdge, PinRow,
+    Reference, RoleCount, StatedEdge, StoredMember, TagRow, Tombstone,
 };
 pub use schema::VERSION as SCHEMA_VERSION;
-pub use stated::StatedLink;
+pub use stated::{MAX_RELATION_BYTES, StatedLink, is_relation};
 pub use write::{Put, PutOutcome};
 
 use dictionaries::{Dictionaries, Readers};
