@@ -321,7 +321,7 @@ impl Vault {
         let kind =
             kinds::named(kind).ok_or_else(|| unreadable(format!("it does not know the kind {kind}")))?;
         let mut text = Vec::new();
-        kind.write_core(&as_bytes(&members), &unlimited(), &mut text)
+        kind.write_core(&as_bytes(&members), &Limits::most(), &mut text)
             .map_err(|error| unreadable(error.to_string()))?;
         match Digest::of(&text) {
             digest if digest == core.0 => Ok(text),
@@ -351,7 +351,7 @@ impl Vault {
         expect_kind(&located.artifact, Kind::of::<model_io::ModelIo>())?;
         let core = &located.artifact.core;
         let unreadable = |message: String| LookupError::Unreadable { core: *core, message };
-        model_io::Session::read(&self.read(&located)?, &unlimited())
+        model_io::Session::read(&self.read(&located)?, &Limits::most())
             .map_err(|error| unreadable(error.to_string()))?
             .ok_or_else(|| unreadable("it is no session".to_owned()))
     }
@@ -422,12 +422,12 @@ impl Vault {
     pub fn audit(&self, contract: &ArtifactRow, run: &ArtifactRow) -> Result<Vec<Finding>, LookupError> {
         expect_kind(contract, Kind::of::<contract::Contract>())?;
         let terms = self.read(&self.locate(&contract.core.0.into())?)?;
-        let effects = contract::Effect::read_all(&terms, &unlimited())
+        let effects = contract::Effect::read_all(&terms, &Limits::most())
             .map_err(|error| LookupError::Unreadable { core: contract.core, message: error.to_string() })?;
         let kind = kinds::named(&run.kind).filter(|kind| kind.is_run());
         let kind = kind.ok_or_else(|| LookupError::NotARun { core: run.core, kind: run.kind.clone() })?;
         let members = self.members(&self.locate(&run.core.0.into())?)?;
-        Ok(audit::audit(effects, &kind.results(&as_bytes(&members), &unlimited())))
+        Ok(audit::audit(effects, &kind.results(&as_bytes(&members), &Limits::most())))
     }
 
     /// What an artifact says at its interaction, step or record `index`, as it is written there; nothing if its kind has
@@ -460,11 +460,6 @@ impl Vault {
 
 fn as_bytes(members: &[StoredMember]) -> Vec<MemberBytes<'_>> {
     members.iter().map(|member| MemberBytes { name: &member.name, bytes: &member.bytes }).collect()
-}
-
-/// What is in the vault was within the limits of its day.
-fn unlimited() -> Limits {
-    Limits { bytes: u64::MAX, ..Limits::default() }
 }
 
 fn locate(snapshot: &Snapshot<'_>, prefix: &DigestPrefix) -> Result<Located, LookupError> {

@@ -95,7 +95,9 @@ enum State {
 
 impl State {
     fn of(connection: &Connection) -> rusqlite::Result<Self> {
-        let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+        // At one moment: another process may be making the file a vault.
+        let moment = connection.unchecked_transaction()?;
+        let number = |sql: &str| moment.query_row(sql, [], |row| row.get::<_, i64>(0));
         let version = number("PRAGMA user_version")?;
         Ok(match number("PRAGMA application_id")? {
             APPLICATION_ID => Self::Vault { version },
