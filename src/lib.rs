@@ -17,6 +17,7 @@
 //! | [`query`] | finding, short hashes, links | SQL, formats |
 //! | [`source`] | files, directories, recognising kinds | SQL |
 //! | [`audit`] | contracts held against runs | SQL, the terminal |
+//! | [`fsck`] | what a vault says, held against its bytes | SQL, the terminal |
 //! | [`ingest`] | the flow of adding and verifying many documents | formats, SQL |
 //! | [`Vault`] | all of the above, for users | the terminal |
 //!
@@ -37,6 +38,7 @@ pub mod artifact;
 pub mod audit;
 pub mod canonical;
 pub mod digest;
+pub mod fsck;
 pub mod ingest;
 pub mod kinds;
 mod pipeline;

@@ -8,6 +8,7 @@ use crate::artifact::{Kind, MemberBytes};
 use crate::audit::{self, Finding};
 use crate::canonical::reader::Limits;
 use crate::digest::{CoreHash, Digest, DigestPrefix, PrefixResolution};
+use crate::fsck;
 use crate::ingest::{self, Monitor, Summary};
 use crate::kinds::{self, contract, model_io};
 use crate::query::{self, Direction, Graph, HashTarget, Hit, Link, LinkTarget, Query, Walk};
@@ -196,6 +197,18 @@ impl Vault {
     /// What the store says.
     pub fn snapshot(&self) -> Result<Snapshot<'_>, StoreError> {
         self.store.snapshot()
+    }
+
+    /// Checks the vault: the file, every stored byte, every artifact against the rules and the index, and the journal.
+    ///
+    /// # Errors
+    /// If nobody could look. What is damaged is a finding, not an error.
+    pub fn fsck(
+        &self,
+        options: &fsck::Options,
+        monitor: &mut dyn fsck::Monitor,
+    ) -> Result<fsck::Report, StoreError> {
+        fsck::check(&self.store, options, monitor)
     }
 
     /// What `prefix` stands for: an artifact by its core hash, or a capture by its own.

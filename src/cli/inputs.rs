@@ -95,7 +95,7 @@ impl InputArgs {
     }
 }
 
-fn a_kind() -> impl TypedValueParser<Value = Kind> {
+pub(crate) fn a_kind() -> impl TypedValueParser<Value = Kind> {
     let names = PossibleValuesParser::new(kinds::ALL.map(Kind::name));
     names.try_map(|name| kinds::named(&name).ok_or("no such kind"))
 }

@@ -9,6 +9,7 @@ mod exit;
 mod export;
 mod find;
 mod forks;
+mod fsck;
 mod get;
 mod graph;
 mod hash;
@@ -19,7 +20,9 @@ mod links;
 mod man;
 mod output;
 mod progress;
+mod reindex;
 mod report;
+mod resume;
 mod rules;
 mod show;
 mod time;
@@ -63,6 +66,8 @@ enum Command {
     Dangling(dangling::Args),
     Forks(forks::Args),
     Audit(audit::Args),
+    Fsck(fsck::Args),
+    Reindex(reindex::Args),
     Rules(rules::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -93,6 +98,8 @@ impl Cli {
             Command::Dangling(args) => args.run(vault),
             Command::Forks(args) => args.run(vault),
             Command::Audit(args) => args.run(vault),
+            Command::Fsck(args) => args.run(vault),
+            Command::Reindex(args) => args.run(vault),
             Command::Rules(args) => args.run(),
             Command::Completions(args) => args.run(Cli::command()),
             Command::Man(args) => args.run(Cli::command()),

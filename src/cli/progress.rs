@@ -12,16 +12,23 @@ const A_WHILE: Duration = Duration::from_millis(500);
 pub(crate) struct Progress {
     bar: ProgressBar,
     started: Instant,
+    things: &'static str,
     files: u64,
     bytes: u64,
 }
 
 impl Progress {
     pub(crate) fn new(doing: &'static str) -> Self {
+        Self::of("files", doing)
+    }
+
+    /// The same for what are not `files`.
+    pub(crate) fn of(things: &'static str, doing: &'static str) -> Self {
         let style = ProgressStyle::with_template("{spinner} {prefix} {msg}, {elapsed}")
             .unwrap_or_else(|_| ProgressStyle::default_spinner());
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
-        Self { bar: bar.with_style(style).with_prefix(doing), started: Instant::now(), files: 0, bytes: 0 }
+        let bar = bar.with_style(style).with_prefix(doing);
+        Self { bar, started: Instant::now(), things, files: 0, bytes: 0 }
     }
 
     /// One more file was dealt with.
@@ -35,7 +42,7 @@ impl Progress {
             self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
             self.bar.enable_steady_tick(Duration::from_millis(100));
         }
-        self.bar.set_message(format!("{} files, {}", self.files, HumanBytes(self.bytes)));
+        self.bar.set_message(format!("{} {}, {}", self.files, self.things, HumanBytes(self.bytes)));
     }
 
     /// Runs `print`, which writes to standard error, while the bar is out of the way.

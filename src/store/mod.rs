@@ -4,6 +4,7 @@
 //! the database crates. What goes in with one call of [`Store::put`] goes in as a whole or not at all, and is on the
 //! disk when the call returns; what comes out is hashed again.
 
+pub mod check;
 mod compress;
 mod cut;
 mod dictionaries;
@@ -27,6 +28,7 @@ use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Utc};
 
+use check::Inspection;
 pub use error::{PayloadDefect, StoreError};
 pub use payload::Prepared;
 pub use read::Snapshot;
@@ -159,6 +161,14 @@ impl Store {
     /// What the system says.
     pub fn snapshot(&self) -> Result<Snapshot<'_>> {
         Snapshot::begin(self.connection()?, &self.readers, &self.path)
+    }
+
+    /// The vault as it is now, to be checked. Unlike a snapshot, it can be had of a vault that is damaged.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn inspect(&self) -> Result<Inspection<'_>> {
+        Inspection::begin(self.connection()?, &self.path)
     }
 
     fn connection(&self) -> Result<Lease<'_>> {

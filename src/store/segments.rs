@@ -9,7 +9,11 @@
 //! segment. Entries have the first 40 bits of the digest and say which capture's list may have it. They are no proof;
 //! those of captures that are gone do no harm.
 
+mod check;
+
 use rusqlite::{Connection, OptionalExtension};
+
+pub(super) use check::check;
 
 use super::varint;
 use crate::digest::{Digest, DigestPrefix};

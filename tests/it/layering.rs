@@ -18,6 +18,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("audit", &["artifact", "canonical", "digest", "kinds", "verify"]),
     ("pipeline", &[]),
     ("ingest", &["artifact", "digest", "pipeline", "source", "store", "verify"]),
+    ("fsck", &["artifact", "canonical", "digest", "kinds", "pipeline", "source", "store", "verify"]),
     (
         "vault",
         &[
@@ -25,6 +26,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "audit",
             "canonical",
             "digest",
+            "fsck",
             "ingest",
             "kinds",
             "query",

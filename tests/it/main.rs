@@ -12,6 +12,7 @@ mod concurrency;
 mod conformance;
 mod crash;
 mod damage;
+mod fsck;
 mod large;
 mod layering;
 mod output;
