@@ -5,15 +5,19 @@
 
 mod artifacts;
 mod reading;
+mod reindex;
+mod repair;
+mod sources;
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 
 use crate::artifact::Kind;
 use crate::digest::{CoreHash, Digest};
 use crate::kinds;
 use crate::store::check::finding::{KIND_DIFFERS, Subject};
 use crate::store::check::{Inspection, Integrity};
-use crate::store::{Result, Store};
+use crate::store::{Mended, Result, Store};
 
 pub use crate::store::check::finding::{self, Finding, FindingInfo};
 
@@ -100,7 +104,7 @@ impl Report {
 /// # Errors
 /// If nobody could look. What is damaged is a finding, not an error.
 pub fn check(store: &Store, options: &Options, monitor: &mut dyn Monitor) -> Result<Report> {
-    let mut teller = Teller { monitor, report: Report::default(), told: HashSet::new() };
+    let mut teller = Teller::of(monitor);
     let inspection = store.inspect()?;
     if options.after.is_none() {
         for finding in overall(&inspection, options)? {
@@ -110,9 +114,33 @@ pub fn check(store: &Store, options: &Options, monitor: &mut dyn Monitor) -> Res
     if options.depth != Depth::Quick {
         artifacts::check(store, &inspection, options, &mut teller)?;
     }
-    let mut report = teller.report;
-    report.findings.sort_by(|one, other| one.key().cmp(&other.key()));
-    Ok(report)
+    Ok(teller.report())
+}
+
+/// Makes everything that artifacts are found by anew from their bytes: mentions, attributes, names, warnings. What is
+/// interrupted did a part of that, and the vault answers right at any moment. The report has what was not admitted again;
+/// it stays in the vault, and what was known of it stays as it was.
+///
+/// # Errors
+/// If the vault cannot be read or written.
+pub fn reindex(store: &Store, monitor: &mut dyn Monitor) -> Result<Report> {
+    let mut teller = Teller::of(monitor);
+    reindex::reindex(store, &mut teller)?;
+    Ok(teller.report())
+}
+
+/// Mends what `report` found, as far as that needs no guessing, with bytes from `from`: other vaults, and directories of
+/// files and archives. Gives what was done. What is left is what another check finds.
+///
+/// # Errors
+/// If the vault cannot be read or written, or something in `from` is not there.
+pub fn repair(
+    store: &Store,
+    report: &Report,
+    from: &[PathBuf],
+    monitor: &mut dyn Monitor,
+) -> Result<Vec<Mended>> {
+    repair::repair(store, report, from, &mut Teller::of(monitor))
 }
 
 /// What is not about single artifacts.
@@ -148,7 +176,16 @@ struct Teller<'m> {
     told: HashSet<Digest>,
 }
 
-impl Teller<'_> {
+impl<'m> Teller<'m> {
+    fn of(monitor: &'m mut dyn Monitor) -> Self {
+        Self { monitor, report: Report::default(), told: HashSet::new() }
+    }
+
+    fn report(mut self) -> Report {
+        self.report.findings.sort_by(|one, other| one.key().cmp(&other.key()));
+        self.report
+    }
+
     fn tell(&mut self, finding: Finding) {
         if self.report.findings.len() >= MAX_FINDINGS {
             self.report.omitted += 1;

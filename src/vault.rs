@@ -1,6 +1,6 @@
 //! A vault as its users see it: kinds, store and queries behind one handle.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use chrono::Utc;
 
@@ -14,7 +14,7 @@ use crate::kinds::{self, contract, model_io};
 use crate::query::{self, Direction, Graph, HashTarget, Hit, Link, LinkTarget, Query, Walk};
 use crate::source::{self, ExamineOptions, Inputs};
 use crate::store::{
-    ArtifactRow, CaptureRow, Put, RoleCount, Snapshot, StatedLink, Store, StoreError, StoredMember,
+    ArtifactRow, CaptureRow, Mended, Put, RoleCount, Snapshot, StatedLink, Store, StoreError, StoredMember,
 };
 use crate::verify::{Report, Violation};
 
@@ -209,6 +209,29 @@ impl Vault {
         monitor: &mut dyn fsck::Monitor,
     ) -> Result<fsck::Report, StoreError> {
         fsck::check(&self.store, options, monitor)
+    }
+
+    /// Mends what a check found, as far as that needs no guessing, with bytes from `from`: other vaults, and directories
+    /// of files and archives. Gives what was done. What is left is what another check finds.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn repair(
+        &self,
+        report: &fsck::Report,
+        from: &[PathBuf],
+        monitor: &mut dyn fsck::Monitor,
+    ) -> Result<Vec<Mended>, StoreError> {
+        fsck::repair(&self.store, report, from, monitor)
+    }
+
+    /// Makes everything that artifacts are found by anew from their bytes. Whoever interrupts it leaves a vault that
+    /// answers right. The report has what would not be admitted any more; that stays as it was.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn reindex(&self, monitor: &mut dyn fsck::Monitor) -> Result<fsck::Report, StoreError> {
+        fsck::reindex(&self.store, monitor)
     }
 
     /// What `prefix` stands for: an artifact by its core hash, or a capture by its own.

@@ -21,6 +21,10 @@ pub(super) enum Entry<'e> {
         source: CoreHash,
         target: CoreHash,
     },
+    /// The index was made anew from the stored bytes of so many artifacts.
+    Reindex { artifacts: u64, at: &'e str, not_admitted: u64 },
+    /// Something was mended: `did` says what was done to `subject`.
+    Repair { at: &'e str, did: &'e str, subject: &'e str },
     /// A person took a stated link back.
     Unlink { at: &'e str, relation: &'e str, source: CoreHash, target: CoreHash },
 }
@@ -123,6 +127,8 @@ mod tests {
             Entry::Add { at, capture, core, kind: "trace", size: 9_007_199_254_740_991 },
             Entry::Link { at, note, relation: "governs", source: core, target: core },
             Entry::Link { at, note: None, relation: "governs", source: core, target: core },
+            Entry::Reindex { artifacts: 7, at, not_admitted: 0 },
+            Entry::Repair { at, did: "restored", subject: "blob sha256:…" },
             Entry::Unlink { at, relation: "governs", source: core, target: core },
         ] {
             assert_eq!(serde_json::to_vec(&entry).unwrap(), rfc8785::to_vec(&entry).unwrap());

@@ -11,11 +11,13 @@ mod dictionaries;
 mod error;
 mod journal;
 mod lists;
+mod mend;
 mod mentions;
 mod packed;
 mod payload;
 mod pool;
 mod read;
+mod reindex;
 mod rows;
 mod schema;
 mod segments;
@@ -30,8 +32,10 @@ use chrono::{DateTime, Utc};
 
 use check::Inspection;
 pub use error::{PayloadDefect, StoreError};
+pub use mend::Mended;
 pub use payload::Prepared;
 pub use read::Snapshot;
+pub use reindex::{Readmitted, Reindexed};
 pub use rows::{
     ArtifactId, ArtifactRow, CaptureRow, DigestEdge, MentionRow, NameEdge, Reference, RoleCount, StatedEdge,
     StoredMember,
@@ -169,6 +173,27 @@ impl Store {
     /// What the system says.
     pub fn inspect(&self) -> Result<Inspection<'_>> {
         Inspection::begin(self.connection()?, &self.path)
+    }
+
+    /// Makes everything that the artifacts of `batch` are found by anew, in one transaction. Says of each, in their order,
+    /// what became of it.
+    ///
+    /// # Errors
+    /// As [`Store::put`].
+    pub fn reindex(&self, batch: &[Readmitted]) -> Result<Vec<Reindexed>> {
+        let mut connection = self.connection()?;
+        reindex::artifacts(&mut connection, batch, Utc::now()).map_err(|error| StoreError::of(&self.path, error))
+    }
+
+    /// Ends what [`Store::reindex`] did: makes the index of mentions anew, and journals how many artifacts there were and
+    /// how many of them were not admitted.
+    ///
+    /// # Errors
+    /// As [`Store::put`].
+    pub fn finish_reindex(&self, artifacts: u64, not_admitted: u64) -> Result<()> {
+        let mut connection = self.connection()?;
+        reindex::finish(&mut connection, artifacts, not_admitted, Utc::now())
+            .map_err(|error| StoreError::of(&self.path, error))
     }
 
     fn connection(&self) -> Result<Lease<'_>> {

@@ -77,8 +77,8 @@ fn in_one_transaction<T>(
     Ok(outcome)
 }
 
-struct Writer<'t> {
-    transaction: &'t Transaction<'t>,
+pub(super) struct Writer<'t> {
+    pub(super) transaction: &'t Transaction<'t>,
     dictionaries: &'t Dictionaries,
     journal: Journal,
     at: DateTime<Utc>,
@@ -88,26 +88,26 @@ struct Writer<'t> {
     attributes: HashMap<(&'static str, String), i64>,
     siblings: Siblings,
     /// For the index of mentions, which takes them in at the end of the batch.
-    entries: Vec<segments::Entry>,
+    pub(super) entries: Vec<segments::Entry>,
 }
 
 /// A new capture with its artifact and what its members were stored as.
-struct NewCapture<'p> {
-    id: i64,
-    artifact: i64,
-    is_first: bool,
-    blobs: Vec<StoredBlob<'p>>,
+pub(super) struct NewCapture<'p> {
+    pub(super) id: i64,
+    pub(super) artifact: i64,
+    pub(super) is_first: bool,
+    pub(super) blobs: Vec<StoredBlob<'p>>,
 }
 
 /// A blob in the vault.
-struct StoredBlob<'p> {
-    id: i64,
+pub(super) struct StoredBlob<'p> {
+    pub(super) id: i64,
     /// The digests that were cut out of it.
-    digests: Cow<'p, [Digest]>,
+    pub(super) digests: Cow<'p, [Digest]>,
 }
 
 impl<'t> Writer<'t> {
-    fn of(
+    pub(super) fn of(
         transaction: &'t Transaction<'t>,
         dictionaries: &'t Dictionaries,
         at: DateTime<Utc>,
@@ -150,7 +150,7 @@ impl<'t> Writer<'t> {
         Ok(Put { core, capture, outcome })
     }
 
-    fn kind(&mut self, kind: Kind) -> rusqlite::Result<i64> {
+    pub(super) fn kind(&mut self, kind: Kind) -> rusqlite::Result<i64> {
         if let Some(id) = self.kinds.get(kind.name()) {
             return Ok(*id);
         }
@@ -191,13 +191,7 @@ impl<'t> Writer<'t> {
         admitted: &Admitted,
         blobs: &[StoredBlob<'_>],
     ) -> rusqlite::Result<i64> {
-        let warnings = match admitted.report().violations() {
-            [] => None,
-            violations => Some(
-                serde_json::to_string(violations)
-                    .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?,
-            ),
-        };
+        let warnings = warnings(admitted)?;
         let document = admitted.kind().document_member().and(blobs.first()).map(|blob| blob.id);
         let capture = admitted.capture();
         // Numbers are never used again: the index of mentions may still have entries of captures that are gone.
@@ -228,8 +222,18 @@ impl<'t> Writer<'t> {
         Ok(id)
     }
 
-    fn finish(self) -> rusqlite::Result<()> {
+    pub(super) fn finish(self) -> rusqlite::Result<()> {
         segments::add(self.transaction, self.entries)
+    }
+}
+
+/// The warnings of an artifact as they are stored.
+pub(super) fn warnings(admitted: &Admitted) -> rusqlite::Result<Option<String>> {
+    match admitted.report().violations() {
+        [] => Ok(None),
+        violations => serde_json::to_string(violations)
+            .map(Some)
+            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into())),
     }
 }
 

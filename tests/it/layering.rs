@@ -18,7 +18,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("audit", &["artifact", "canonical", "digest", "kinds", "verify"]),
     ("pipeline", &[]),
     ("ingest", &["artifact", "digest", "pipeline", "source", "store", "verify"]),
-    ("fsck", &["artifact", "canonical", "digest", "kinds", "pipeline", "source", "store", "verify"]),
+    ("fsck", &["archive", "artifact", "canonical", "digest", "kinds", "pipeline", "source", "store", "verify"]),
     (
         "vault",
         &[

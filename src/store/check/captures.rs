@@ -7,9 +7,9 @@ use super::finding::{
 };
 use super::{Inspection, is_damage};
 use crate::artifact::is_capture_of;
-use crate::digest::{BlobHash, CaptureHash, CoreHash};
+use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::store::error::{PayloadDefect, ReadFailure};
-use crate::store::read::capture_id;
+use crate::store::read::{blob_id, capture_id};
 use crate::store::rows::{ArtifactId, StoredMember};
 use crate::store::write::seal;
 use crate::store::{Result, StoreError};
@@ -18,6 +18,14 @@ use crate::verify::Violation;
 /// A capture within its vault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CaptureId(pub(in crate::store) i64);
+
+impl CaptureId {
+    /// The number, which means nothing in another vault.
+    #[must_use]
+    pub fn number(self) -> i64 {
+        self.0
+    }
+}
 
 /// An artifact that is to be checked.
 #[derive(Clone, Debug)]
@@ -100,6 +108,23 @@ impl Inspection<'_> {
             statement.query_map([artifact.id.0], |row| row.get(0).map(CaptureId))?.collect()
         })?;
         Ok(ids.unwrap_or_default())
+    }
+
+    /// Artifacts that captures say they belong to, and that the vault does not have any more. Their hashes are not known.
+    ///
+    /// # Errors
+    /// If nobody could look.
+    pub fn lost_artifacts(&self, findings: &mut Vec<Finding>) -> Result<Vec<CheckedArtifact>> {
+        let artifacts = self.look(Subject::Table("capture".to_owned()), findings, || {
+            let sql = "SELECT DISTINCT artifact FROM capture
+                        WHERE artifact NOT IN (SELECT id FROM artifact) ORDER BY artifact";
+            let mut statement = self.connection.prepare(sql)?;
+            let core = CoreHash(Digest::from_bytes([0; 32]));
+            statement
+                .query_map([], |row| Ok(CheckedArtifact { id: row.get(0)?, core, kind: None }))?
+                .collect()
+        })?;
+        Ok(artifacts.unwrap_or_default())
     }
 
     /// Whether the vault has this capture.
@@ -230,6 +255,23 @@ impl Inspection<'_> {
             Ok(())
         })?;
         Ok(blobs)
+    }
+
+    /// The bytes with this hash, if the vault has them undamaged.
+    ///
+    /// # Errors
+    /// If nobody could look.
+    pub fn bytes_of(&self, blob: BlobHash) -> Result<Option<Vec<u8>>> {
+        let mut findings = Vec::new();
+        let subject = Subject::Blob(blob);
+        let id = self.look(subject.clone(), &mut findings, || blob_id(&self.connection, blob))?.flatten();
+        let Some(id) = id else { return Ok(None) };
+        let bytes = self.look(subject, &mut findings, || match self.payloads().bytes(id, blob) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(ReadFailure::Defect(_)) => Ok(None),
+            Err(ReadFailure::Database(error)) => Err(error),
+        })?;
+        Ok(bytes.flatten())
     }
 
     /// What is wrong with the blob of this number.

@@ -28,6 +28,7 @@ pub use journal::{RecordedCapture, Removals};
 pub use structure::KindFacts;
 
 pub(super) use permissions::take_from_others;
+pub(super) use structure::UNREFERENCED;
 
 /// How much SQLite checks of its own structures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

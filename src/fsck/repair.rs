@@ -1,0 +1,259 @@
+//! Mending what can be mended without guessing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use chrono::Utc;
+
+use super::reading::{Item, Reading, admit_as};
+use super::sources::{Source, from_vault};
+use super::{Report, Teller, reindex};
+use crate::artifact::Admitted;
+use crate::digest::BlobHash;
+use crate::kinds;
+use crate::store::check::finding::{
+    ARTIFACT_EMPTY, BASE_WRONG, BLOB_DAMAGED, BLOB_MISSING, BLOB_UNREFERENCED, CAPTURE_DAMAGED, CAPTURE_LOST,
+    CAPTURE_UNRECORDED, CORE_DIFFERS, DICTIONARY_DAMAGED, EMBEDDED_MISSING, FILE_DAMAGED, FindingInfo, INDEX_MISSING,
+    INDEX_SURPLUS, JOURNAL_BROKEN, KIND_DIFFERS, KIND_UNKNOWN, KIND_WRONG, MENTIONS_DISORDERED, MENTIONS_MISSING,
+    MENTIONS_SURPLUS, OTHERS_CAN_WRITE, REFERENCE_BROKEN, SEAL_BROKEN, SIZE_WRONG, Subject, TIME_DIFFERS,
+    UNREADABLE, WARNINGS_DIFFER,
+};
+use crate::store::check::{CheckedArtifact, Integrity};
+use crate::store::{Mended, Result, Store, StoredMember};
+
+/// What making the index anew can mend.
+const OF_THE_INDEX: &[FindingInfo] = &[
+    INDEX_MISSING,
+    INDEX_SURPLUS,
+    MENTIONS_DISORDERED,
+    MENTIONS_MISSING,
+    MENTIONS_SURPLUS,
+    WARNINGS_DIFFER,
+    SEAL_BROKEN,
+    SIZE_WRONG,
+    KIND_WRONG,
+    KIND_DIFFERS,
+    KIND_UNKNOWN,
+    UNREADABLE,
+    REFERENCE_BROKEN,
+];
+
+/// While any of these is found, bytes that nothing refers to may be what is missing elsewhere.
+const NOTHING_IS_DROPPED: &[FindingInfo] =
+    &[CAPTURE_DAMAGED, CAPTURE_UNRECORDED, JOURNAL_BROKEN, UNREADABLE, FILE_DAMAGED];
+
+/// Mends what `report` found, in the order in which one thing needs another.
+pub(super) fn repair(
+    store: &Store,
+    report: &Report,
+    from: &[PathBuf],
+    teller: &mut Teller<'_>,
+) -> Result<Vec<Mended>> {
+    let sources = from.iter().map(|path| Source::open(path)).collect::<Result<Vec<_>>>()?;
+    let mut repair = Repair { store, report, sources, done: Vec::new() };
+    repair.file()?;
+    repair.bytes()?;
+    repair.artifacts()?;
+    repair.captures()?;
+    if repair.has_any(OF_THE_INDEX) || !repair.done.is_empty() {
+        reindex::reindex(store, teller)?;
+        repair.done.push(Mended { subject: Subject::Mentions, did: "made anew, with all that artifacts are found by" });
+    }
+    repair.unreferenced()?;
+    Ok(repair.done)
+}
+
+struct Repair<'r> {
+    store: &'r Store,
+    report: &'r Report,
+    sources: Vec<Source>,
+    done: Vec<Mended>,
+}
+
+impl Repair<'_> {
+    fn has(&self, info: FindingInfo) -> bool {
+        self.report.findings.iter().any(|finding| finding.info.id == info.id)
+    }
+
+    fn has_any(&self, infos: &[FindingInfo]) -> bool {
+        infos.iter().any(|info| self.has(*info))
+    }
+
+    fn subjects(&self, infos: &[FindingInfo]) -> impl Iterator<Item = &Subject> {
+        let of = |id: &str| infos.iter().any(|info| info.id == id);
+        self.report.findings.iter().filter(move |finding| of(finding.info.id)).map(|finding| &finding.subject)
+    }
+
+    fn file(&mut self) -> Result<()> {
+        for subject in self.subjects(&[OTHERS_CAN_WRITE]).cloned().collect::<Vec<_>>() {
+            self.store.mend_permissions()?;
+            self.done.push(Mended { subject, did: "closed to others" });
+        }
+        if self.has(FILE_DAMAGED) && self.store.mend_sql_indexes()? {
+            let subject = Subject::File("database".to_owned());
+            self.done.push(Mended { subject, did: "made SQL indexes anew" });
+        }
+        Ok(())
+    }
+
+    /// Dictionaries and blobs.
+    fn bytes(&mut self) -> Result<()> {
+        if self.has(DICTIONARY_DAMAGED) {
+            for source in self.sources.iter().filter_map(Source::vault) {
+                self.done.append(&mut self.store.mend_dictionaries(Some(source))?);
+            }
+        }
+        let damaged = self.subjects(&[BLOB_DAMAGED, BLOB_MISSING, BASE_WRONG]);
+        let mut wanted: BTreeSet<BlobHash> = damaged
+            .filter_map(|subject| match subject {
+                Subject::Blob(blob) => Some(*blob),
+                _ => None,
+            })
+            .collect();
+        // With what was mended so far, some may be readable again.
+        let inspection = self.store.inspect()?;
+        for blob in wanted.clone() {
+            if inspection.bytes_of(blob)?.is_some() && !self.has(BASE_WRONG) {
+                wanted.remove(&blob);
+            }
+        }
+        drop(inspection);
+        let mut done = Vec::new();
+        for source in &self.sources {
+            source.blobs(&mut wanted, &mut |blob, bytes| {
+                done.append(&mut self.store.restore_blob(blob, bytes)?);
+                Ok(())
+            })?;
+        }
+        self.done.append(&mut done);
+        if self.has(DICTIONARY_DAMAGED) {
+            self.done.append(&mut self.store.mend_dictionaries(None)?);
+        }
+        Ok(())
+    }
+
+    /// Artifacts whose rows are lost or changed, as far as seals prove what they were.
+    fn artifacts(&mut self) -> Result<()> {
+        if self.has(REFERENCE_BROKEN) {
+            let artifacts = self.store.inspect()?.lost_artifacts(&mut Vec::new())?;
+            self.of_captures(artifacts, |store, artifact, capture, admitted| {
+                store.mend_artifact(artifact, capture, admitted)
+            })?;
+        }
+        if self.has(CORE_DIFFERS) {
+            let captures: BTreeSet<Subject> = self.subjects(&[CORE_DIFFERS]).cloned().collect();
+            let artifacts = self.store.inspect()?.artifacts(None, &mut Vec::new())?;
+            self.of_captures(artifacts, |store, artifact, capture, admitted| {
+                if admitted.core() == artifact.core || !captures.contains(&Subject::Capture(admitted.capture())) {
+                    return Ok(Vec::new());
+                }
+                store.mend_core(artifact, capture, admitted)
+            })?;
+        }
+        if self.has(TIME_DIFFERS) && !self.has(JOURNAL_BROKEN) {
+            self.done.append(&mut self.store.mend_times()?);
+        }
+        Ok(())
+    }
+
+    /// Shows `mend` every capture of `artifacts` as what it is admitted as.
+    fn of_captures(
+        &mut self,
+        artifacts: Vec<CheckedArtifact>,
+        mend: impl Fn(&Store, &CheckedArtifact, crate::store::check::CaptureId, &Admitted) -> Result<Vec<Mended>>,
+    ) -> Result<()> {
+        for item in Reading::of(self.store.inspect()?, artifacts, false) {
+            match item {
+                Item::Capture(artifact, capture) => {
+                    let Some(files) = &capture.files else { continue };
+                    if let Some(admitted) = proven(artifact.kind.as_deref(), capture.is_directory, files, &capture.seal)
+                    {
+                        self.done.append(&mut mend(self.store, &artifact, capture.id, &admitted)?);
+                    }
+                }
+                Item::End(..) => {}
+                Item::Failed(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Captures that the journal knows and the vault has not, and artifacts that are part of others.
+    fn captures(&mut self) -> Result<()> {
+        if self.has_any(&[CAPTURE_LOST, ARTIFACT_EMPTY, BLOB_UNREFERENCED]) {
+            let lost = self.store.inspect()?.lost_captures()?;
+            let mut lost: BTreeMap<_, _> = lost.into_iter().map(|lost| (lost.capture, lost)).collect();
+            let mut found = Vec::new();
+            for capture in lost.values() {
+                found.extend(from_vault(self.store, capture)?);
+            }
+            for admitted in found {
+                lost.remove(&admitted.capture());
+                self.add(admitted)?;
+            }
+            let sources = std::mem::take(&mut self.sources);
+            for source in &sources {
+                source.captures(&mut lost, &mut |admitted| self.add(admitted))?;
+            }
+            self.sources = sources;
+        }
+        if self.has(EMBEDDED_MISSING) {
+            self.embedded()?;
+        }
+        Ok(())
+    }
+
+    fn embedded(&mut self) -> Result<()> {
+        let wanted: BTreeSet<Subject> = self.subjects(&[EMBEDDED_MISSING]).cloned().collect();
+        let mut artifacts = self.store.inspect()?.artifacts(None, &mut Vec::new())?;
+        artifacts.retain(|artifact| {
+            artifact.kind.as_deref().and_then(kinds::named).is_some_and(crate::artifact::Kind::is_of_directories)
+        });
+        for item in Reading::of(self.store.inspect()?, artifacts, false) {
+            let Item::Capture(artifact, capture) = item else { continue };
+            let kind = artifact.kind.as_deref().and_then(kinds::named);
+            let (Some(kind), Some(files)) = (kind, capture.files) else { continue };
+            let Ok(mut admitted) = admit_as(kind, capture.is_directory, &files) else { continue };
+            for part in admitted.take_embedded() {
+                if wanted.contains(&Subject::Artifact(part.core())) {
+                    self.add(part)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds an artifact like any other; the journal says so.
+    fn add(&mut self, admitted: Admitted) -> Result<()> {
+        let preparer = self.store.preparer()?;
+        let subject = Subject::Capture(admitted.capture());
+        self.store.put_one(&preparer.prepare(admitted), &preparer, Utc::now())?;
+        self.done.push(Mended { subject, did: "added again" });
+        Ok(())
+    }
+
+    /// Drops what nothing refers to, if it is sure that nothing should.
+    fn unreferenced(&mut self) -> Result<()> {
+        if !self.has(BLOB_UNREFERENCED) || self.has_any(NOTHING_IS_DROPPED) {
+            return Ok(());
+        }
+        let inspection = self.store.inspect()?;
+        let mut left = inspection.integrity(Integrity::Quick)?;
+        left.append(&mut inspection.structure()?);
+        let is_sure = inspection.lost_captures()?.is_empty()
+            && left.iter().all(|finding| finding.info.id == BLOB_UNREFERENCED.id);
+        drop(inspection);
+        if is_sure {
+            self.done.append(&mut self.store.drop_unreferenced()?);
+        }
+        Ok(())
+    }
+}
+
+/// The capture as an artifact of its kind; of any, if the vault does not know which.
+fn proven(kind: Option<&str>, is_directory: bool, files: &[StoredMember], seal: &[u8]) -> Option<Admitted> {
+    let named = kind.and_then(kinds::named);
+    let kinds = kinds::ALL.into_iter().filter(|kind| named.is_none_or(|named| named == *kind));
+    let mut admitted = kinds.filter_map(|kind| admit_as(kind, is_directory, files).ok());
+    admitted.find(|admitted| Store::seal_of(admitted) == seal)
+}

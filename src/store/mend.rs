@@ -1,0 +1,306 @@
+//! Putting right what can be put right without guessing. Each step is one transaction with its entry in the journal.
+
+use std::path::Path;
+
+use chrono::Utc;
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
+
+use super::check::finding::Subject;
+use super::check::{CaptureId, CheckedArtifact, UNREFERENCED, take_from_others};
+use super::dictionaries::Readers;
+use super::journal::{self, Entry, Journal};
+use super::payload::{self, Body, Payload, Payloads};
+use super::read::{artifact_id, blob_id};
+use super::write::seal;
+use super::{Result, Store, StoreError, cut};
+use crate::artifact::Admitted;
+use crate::digest::{BlobHash, Digest};
+
+/// Something that was put right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mended {
+    /// What.
+    pub subject: Subject,
+    /// What was done, such as `dropped`.
+    pub did: &'static str,
+}
+
+impl Store {
+    /// Lets nobody but the owner write the vault's files.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn mend_permissions(&self) -> Result<()> {
+        take_from_others(&self.path).map_err(|source| StoreError::Io { path: self.path.clone(), source })
+    }
+
+    /// Makes SQLite's own indexes anew. Gives false if the file is too damaged for that.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn mend_sql_indexes(&self) -> Result<bool> {
+        let mended = Mended { subject: Subject::File("database".to_owned()), did: "made SQL indexes anew" };
+        match self.mend(|transaction| transaction.execute_batch("REINDEX").map(|()| vec![mended])) {
+            Ok(_) => Ok(true),
+            Err(StoreError::Corrupt { .. } | StoreError::Database { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Puts `bytes` where the bytes of `blob` are damaged or missing. What is stored as a difference to them can be read
+    /// again. Gives nothing if they have another hash, or the vault has no such blob.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn restore_blob(&self, blob: BlobHash, bytes: &[u8]) -> Result<Vec<Mended>> {
+        if BlobHash(Digest::of(bytes)) != blob {
+            return Ok(Vec::new());
+        }
+        self.mend(|transaction| {
+            let Some(id) = blob_id(transaction, blob)? else { return Ok(Vec::new()) };
+            restore(transaction, id, bytes)?;
+            Ok(vec![Mended { subject: Subject::Blob(blob), did: "restored" }])
+        })
+    }
+
+    /// Restores dictionaries that `other` has undamaged, and drops damaged ones that nothing needs.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn mend_dictionaries(&self, other: Option<&Self>) -> Result<Vec<Mended>> {
+        let damaged = self.with_connection(|connection| damaged_dictionaries(connection))?;
+        if damaged.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut found = Vec::new();
+        for (id, digest) in damaged {
+            let bytes = match other {
+                Some(other) => other.with_connection(|connection| {
+                    let sql = "SELECT bytes FROM dictionary WHERE digest = ?1";
+                    connection.query_row(sql, [digest.as_bytes()], |row| row.get::<_, Vec<u8>>(0)).optional()
+                })?,
+                None => None,
+            };
+            found.push((id, bytes.filter(|bytes| Digest::of(bytes) == digest)));
+        }
+        self.mend(|transaction| {
+            let mut mended = Vec::new();
+            for (id, bytes) in found {
+                let subject = Subject::Dictionary(id);
+                let (changed, did) = match bytes {
+                    Some(bytes) => (
+                        transaction.execute("UPDATE dictionary SET bytes = ?2 WHERE id = ?1", (id, bytes))?,
+                        "restored",
+                    ),
+                    None => {
+                        let sql = "DELETE FROM dictionary WHERE id = ?1
+                                     AND id NOT IN (SELECT dictionary FROM payload WHERE dictionary IS NOT NULL)";
+                        (transaction.execute(sql, [id])?, "dropped")
+                    }
+                };
+                if changed > 0 {
+                    mended.push(Mended { subject, did });
+                }
+            }
+            Ok(mended)
+        })
+    }
+
+    /// Drops blobs that nothing refers to.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn drop_unreferenced(&self) -> Result<Vec<Mended>> {
+        self.mend(|transaction| {
+            let mut mended = Vec::new();
+            loop {
+                let blobs: Vec<(i64, Digest)> = transaction
+                    .prepare(UNREFERENCED)?
+                    .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+                    .collect::<rusqlite::Result<_>>()?;
+                // What was only needed by what is dropped comes in the next round.
+                if blobs.is_empty() {
+                    return Ok(mended);
+                }
+                for (id, digest) in blobs {
+                    transaction.execute("UPDATE mention_list SET blob = NULL WHERE blob = ?1", [id])?;
+                    transaction.execute("DELETE FROM payload WHERE blob = ?1", [id])?;
+                    transaction.execute("DELETE FROM blob WHERE id = ?1", [id])?;
+                    mended.push(Mended { subject: Subject::Blob(BlobHash(digest)), did: "dropped" });
+                }
+            }
+        })
+    }
+
+    /// Puts `capture` of `artifact` to the artifact that it is of, as its seal proves: what was admitted is what was sealed
+    /// when it was added.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn mend_core(
+        &self,
+        artifact: &CheckedArtifact,
+        capture: CaptureId,
+        admitted: &Admitted,
+    ) -> Result<Vec<Mended>> {
+        let expected = Self::seal_of(admitted);
+        self.mend(|transaction| {
+            let stored: Option<Vec<u8>> = transaction
+                .query_row("SELECT seal FROM capture WHERE id = ?1", [capture.0], |row| row.get(0))
+                .optional()?;
+            if stored.as_deref() != Some(&expected) {
+                return Ok(Vec::new());
+            }
+            let subject = Subject::Capture(admitted.capture());
+            if let Some(own) = artifact_id(transaction, admitted.core())? {
+                transaction.execute("UPDATE capture SET artifact = ?2 WHERE id = ?1", (capture.0, own))?;
+                return Ok(vec![Mended { subject, did: "given back to its artifact" }]);
+            }
+            let core = admitted.core().0;
+            let changed = transaction.execute(
+                "UPDATE artifact SET core = ?2
+                  WHERE id = ?1 AND (SELECT count(*) FROM capture WHERE artifact = ?1) = 1",
+                (artifact.id.0, core.as_bytes()),
+            )?;
+            let mended = Mended { subject: Subject::Artifact(admitted.core()), did: "given its hash again" };
+            Ok(if changed > 0 { vec![mended] } else { Vec::new() })
+        })
+    }
+
+    /// Makes the rows of artifacts anew that captures belong to. `admitted` is what such a capture was admitted as.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn mend_artifact(
+        &self,
+        artifact: &CheckedArtifact,
+        capture: CaptureId,
+        admitted: &Admitted,
+    ) -> Result<Vec<Mended>> {
+        let expected = Self::seal_of(admitted);
+        self.mend(|transaction| {
+            let changed = transaction.execute(
+                "INSERT OR IGNORE INTO artifact (id, core, kind, added_at)
+                 SELECT ?1, ?2, k.id, (SELECT min(added_at) FROM capture WHERE artifact = ?1)
+                   FROM kind k, capture c
+                  WHERE k.name = ?3 AND c.id = ?4 AND c.artifact = ?1 AND c.seal = ?5
+                    AND NOT EXISTS (SELECT 1 FROM artifact WHERE core = ?2)",
+                (artifact.id.0, admitted.core().0.as_bytes(), admitted.kind().name(), capture.0, expected),
+            )?;
+            let mended = Mended { subject: Subject::Artifact(admitted.core()), did: "put into its table again" };
+            Ok(if changed > 0 { vec![mended] } else { Vec::new() })
+        })
+    }
+
+    /// Takes the times of captures from the journal.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn mend_times(&self) -> Result<Vec<Mended>> {
+        self.mend(|transaction| {
+            let changed = transaction.execute(
+                "UPDATE capture SET added_at = j.at FROM journal j
+                  WHERE j.capture = coalesce(capture.digest, (SELECT digest FROM blob WHERE id = capture.blob))
+                    AND NOT EXISTS (SELECT 1 FROM journal k WHERE k.capture = j.capture AND k.seq > j.seq)
+                    AND added_at <> j.at",
+                [],
+            )?;
+            let subject = Subject::Table("capture".to_owned());
+            let mended = Mended { subject, did: "given the journal's times" };
+            Ok(if changed > 0 { vec![mended] } else { Vec::new() })
+        })
+    }
+
+    /// What binds an artifact's capture to it in a vault.
+    #[must_use]
+    pub fn seal_of(admitted: &Admitted) -> [u8; 16] {
+        seal(admitted.core(), admitted.capture())
+    }
+
+    /// Does `work` and journals what was mended, in one transaction.
+    fn mend(&self, work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<Vec<Mended>>) -> Result<Vec<Mended>> {
+        self.with_connection(|connection| {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let mended = work(&transaction)?;
+            let at = Utc::now();
+            let mut journal = Journal::of(&transaction)?;
+            for Mended { subject, did } in &mended {
+                let entry = Entry::Repair { at: &journal::text(at), did, subject: &subject.to_string() };
+                journal.append(&transaction, at, &entry)?;
+            }
+            transaction.commit()?;
+            Ok(mended)
+        })
+    }
+
+    fn with_connection<T>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
+    ) -> Result<T> {
+        let mut connection = self.connection()?;
+        let failed = |error| StoreError::of(Path::new(&self.path), error);
+        work(&mut connection).map_err(failed)
+    }
+}
+
+/// Stores `bytes` whole as the blob of this number, in the form in which what is stored as a difference to them can be
+/// read.
+fn restore(transaction: &Transaction<'_>, blob: i64, bytes: &[u8]) -> rusqlite::Result<()> {
+    transaction.execute("UPDATE blob SET size = ?2 WHERE id = ?1", (blob, bytes.len()))?;
+    // They name digests by their places in the blob, and those may be others now. They are made anew after this.
+    transaction.execute("DELETE FROM mention_list WHERE blob = ?1", [blob])?;
+    let dependents: Vec<(i64, Digest)> = transaction
+        .prepare("SELECT b.id, b.digest FROM payload p JOIN blob b ON b.id = p.blob WHERE p.base = ?1")?
+        .query_map([blob], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    // If it was itself a difference to one of those, they cannot be differences to it any more.
+    write_payload(transaction, blob, bytes, &Payload::of(bytes, cut::cut(bytes), None))?;
+    let readable = || -> rusqlite::Result<usize> {
+        let readers = Readers::default();
+        let payloads = Payloads { connection: transaction, readers: &readers };
+        Ok(dependents.iter().filter(|(id, digest)| payloads.bytes(*id, BlobHash(*digest)).is_ok()).count())
+    };
+    let with_cuts = readable()?;
+    if with_cuts < dependents.len() {
+        write_payload(transaction, blob, bytes, &Payload { digests: Vec::new(), body: Body::Raw })?;
+        if readable()? < with_cuts {
+            write_payload(transaction, blob, bytes, &Payload::of(bytes, cut::cut(bytes), None))?;
+        }
+    }
+    Ok(())
+}
+
+fn write_payload(
+    transaction: &Transaction<'_>,
+    blob: i64,
+    bytes: &[u8],
+    payload: &Payload,
+) -> rusqlite::Result<()> {
+    let digests = (!payload.digests.is_empty()).then(|| payload::as_bytes(&payload.digests));
+    let (encoding, stored) = match &payload.body {
+        Body::Frame { frame, .. } if digests.is_some() => (payload::CUT, frame.as_slice()),
+        Body::Frame { frame, .. } => (payload::FRAME, frame.as_slice()),
+        Body::Raw | Body::Waiting => (payload::RAW, bytes),
+    };
+    // Not replaced: others may refer to the row.
+    transaction.execute(
+        "INSERT INTO payload (blob, encoding, digests, bytes) VALUES (?1, ?2, ?3, ?4)
+         ON CONFLICT (blob) DO UPDATE SET encoding = excluded.encoding, base = NULL, dictionary = NULL,
+           digests = excluded.digests, bytes = excluded.bytes",
+        (blob, encoding, digests, stored),
+    )?;
+    Ok(())
+}
+
+fn damaged_dictionaries(connection: &Connection) -> rusqlite::Result<Vec<(i64, Digest)>> {
+    let mut damaged = Vec::new();
+    let mut statement = connection.prepare("SELECT id, digest, bytes FROM dictionary ORDER BY id")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let digest: Digest = row.get(1)?;
+        if Digest::of(row.get_ref(2)?.as_blob()?) != digest {
+            damaged.push((row.get(0)?, digest));
+        }
+    }
+    Ok(damaged)
+}
