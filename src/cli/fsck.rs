@@ -6,16 +6,18 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args as ClapArgs;
+use runvault::Vault;
 use runvault::artifact::Kind;
 use runvault::digest::CoreHash;
 use runvault::fsck::{Depth, Finding, Monitor, Options, Report, Sample, finding};
+use runvault::store::Mended;
 use serde::Serialize;
 
 use super::escape::Escaped;
 use super::exit::{Failure, Status};
 use super::inputs::a_kind;
 use super::json;
-use super::output::{self, BAD, FAINT, counted};
+use super::output::{self, BAD, FAINT, GOOD, counted};
 use super::progress::Progress;
 use super::resume::Resume;
 use super::vault::VaultArgs;
@@ -71,8 +73,12 @@ impl Args {
         let resume = resume.transpose()?;
         options.after = resume.as_ref().and_then(|resume| resume.position.after);
         let progress = Progress::of("artifacts", "checking");
-        let mut printer = Printer { json: self.json, progress, resume, trouble: None };
-        let report = vault.fsck(&options, &mut printer)?;
+        let mut printer = Printer { as_json: self.json, progress, resume, trouble: None };
+        let report = if self.repair {
+            self.repair(&vault, &options, &mut printer)?
+        } else {
+            vault.fsck(&options, &mut printer)?
+        };
         let Printer { trouble, resume, progress, .. } = printer;
         drop(progress);
         // A closed pipe is no trouble for the exit status, which is the answer.
@@ -95,6 +101,18 @@ impl Args {
         let (artifacts, found) = (counted(artifacts, "artifact"), counted(findings, "finding"));
         output::note(&format!("{artifacts} checked, {found}; {size} in {seconds:.2} s"));
         Ok(if findings == 0 { Status::Done } else { Status::No })
+    }
+
+    /// Checks, mends, and checks again: what that finds could not be mended.
+    fn repair(&self, vault: &Vault, options: &Options, printer: &mut Printer) -> Result<Report, Failure> {
+        let report = vault.fsck(options, &mut Silent(&mut printer.progress))?;
+        if report.is_clean() {
+            return Ok(report);
+        }
+        for mended in vault.repair(&report, &self.from, &mut Silent(&mut printer.progress))? {
+            printer.print(|as_json| print_mended(&mended, as_json));
+        }
+        Ok(vault.fsck(options, printer)?)
     }
 
     fn depth(&self) -> Depth {
@@ -122,12 +140,38 @@ struct Line<'f> {
     remedy: &'f str,
 }
 
+#[derive(Serialize)]
+struct MendedLine<'f> {
+    mended: &'f str,
+    about: &'f str,
+    subject: String,
+}
+
+/// Tells nothing: what is found at first may be mended.
+struct Silent<'p>(&'p mut Progress);
+
+impl Monitor for Silent<'_> {
+    fn found(&mut self, _: &Finding) {}
+
+    fn checked(&mut self, _: CoreHash, bytes: u64) {
+        self.0.file(bytes);
+    }
+}
+
 struct Printer {
-    json: bool,
+    as_json: bool,
     progress: Progress,
     resume: Option<Resume>,
     /// The first error of writing. Checking goes on without lines.
     trouble: Option<io::Error>,
+}
+
+impl Printer {
+    fn print(&mut self, print: impl FnOnce(bool) -> io::Result<()>) {
+        if self.trouble.is_none() {
+            self.trouble = self.progress.beside(|| print(self.as_json)).err();
+        }
+    }
 }
 
 impl Monitor for Printer {
@@ -135,9 +179,7 @@ impl Monitor for Printer {
         if let Some(resume) = &mut self.resume {
             resume.position.findings += 1;
         }
-        if self.trouble.is_none() {
-            self.trouble = self.progress.beside(|| print(finding, self.json)).err();
-        }
+        self.print(|as_json| print(finding, as_json));
     }
 
     fn checked(&mut self, core: CoreHash, bytes: u64) {
@@ -168,6 +210,20 @@ fn print(finding: &Finding, as_json: bool) -> io::Result<()> {
     let (id, subject) = (info.id, subject.to_string());
     let mut out = output::text();
     writeln!(out, "{BAD}{id}{BAD:#} {}: {}", Escaped(&subject), Escaped(detail))?;
+    out.flush()
+}
+
+fn print_mended(mended: &Mended, as_json: bool) -> io::Result<()> {
+    let Mended { subject, did } = mended;
+    if as_json {
+        let mut out = output::raw();
+        let (about, subject) = (subject.sort(), subject.name());
+        json::line(&mut out, &MendedLine { mended: did, about, subject })?;
+        return out.flush();
+    }
+    let subject = subject.to_string();
+    let mut out = output::text();
+    writeln!(out, "{GOOD}mended{GOOD:#} {}: {did}", Escaped(&subject))?;
     out.flush()
 }
 

@@ -6,7 +6,7 @@ use super::reading::{End, Item, Reading, admit, size};
 use super::{Depth, Options, Teller};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::pipeline::{self, Event};
-use crate::store::check::finding::{EMBEDDED_MISSING, Finding, Subject};
+use crate::store::check::finding::{EMBEDDED_MISSING, Finding, MENTIONS_DISORDERED, Subject};
 use crate::store::check::{CheckedArtifact, Facts, Inspection, Removals};
 use crate::store::{Result, Store, StoreError};
 
@@ -22,7 +22,8 @@ pub(super) fn check(
     let mut look_up = matches!(options.depth, Depth::Sample(_));
     if options.depth == Depth::Full {
         let (mut found, is_complete) = inspection.mentions_index()?;
-        look_up = !is_complete;
+        // Where look-ups cannot work, there is nothing to be learned from trying them for each artifact.
+        look_up = !is_complete && !found.iter().any(|finding| finding.info.id == MENTIONS_DISORDERED.id);
         if is_first_part {
             findings.append(&mut found);
         }

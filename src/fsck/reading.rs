@@ -10,7 +10,7 @@ use crate::store::check::finding::{
     CORE_DIFFERS, Finding, KIND_UNKNOWN, KIND_WRONG, NOT_ADMITTED, Subject, WARNINGS_DIFFER,
 };
 use crate::store::check::{CaptureId, CheckedArtifact, Facts, Inspection, ReadCapture};
-use crate::store::{Result, StoreError, StoredMember};
+use crate::store::{Result, Store, StoreError, StoredMember};
 use crate::verify::Report;
 
 /// What is read, in this order: the captures of an artifact, then what its index says.
@@ -129,11 +129,17 @@ pub(super) fn admit(artifact: &CheckedArtifact, capture: &mut ReadCapture) -> Op
     };
     // The core hash proves what an artifact is, whatever the vault calls it.
     let others = kinds::ALL.into_iter().filter(|kind| Some(*kind) != known);
-    let mut admitted = others.filter_map(|kind| admit_as(kind, capture.is_directory, &files).ok());
-    if let Some(admitted) = admitted.find(|admitted| admitted.core() == artifact.core) {
-        let detail = format!("it is a {}", admitted.kind().name());
-        capture.findings.push(Finding::new(KIND_WRONG, subject(), detail));
-        return Some(admitted);
+    for admitted in others.filter_map(|kind| admit_as(kind, capture.is_directory, &files).ok()) {
+        if admitted.core() == artifact.core {
+            let detail = format!("it is a {}", admitted.kind().name());
+            capture.findings.push(Finding::new(KIND_WRONG, subject(), detail));
+            return Some(admitted);
+        }
+        if Store::seal_of(&admitted) == capture.seal.as_slice() {
+            let detail = format!("{} in place of {}", admitted.core(), artifact.core);
+            capture.findings.push(Finding::new(CORE_DIFFERS, subject(), detail));
+            return None;
+        }
     }
     capture.findings.push(finding);
     None

@@ -13,7 +13,7 @@ use crate::digest::BlobHash;
 use crate::kinds;
 use crate::store::check::finding::{
     ARTIFACT_EMPTY, BASE_WRONG, BLOB_DAMAGED, BLOB_MISSING, BLOB_UNREFERENCED, CAPTURE_DAMAGED, CAPTURE_LOST,
-    CAPTURE_UNRECORDED, CORE_DIFFERS, DICTIONARY_DAMAGED, EMBEDDED_MISSING, FILE_DAMAGED, FindingInfo, INDEX_MISSING,
+    CORE_DIFFERS, DICTIONARY_DAMAGED, EMBEDDED_MISSING, FILE_DAMAGED, FindingInfo, INDEX_MISSING,
     INDEX_SURPLUS, JOURNAL_BROKEN, KIND_DIFFERS, KIND_UNKNOWN, KIND_WRONG, MENTIONS_DISORDERED, MENTIONS_MISSING,
     MENTIONS_SURPLUS, OTHERS_CAN_WRITE, REFERENCE_BROKEN, SEAL_BROKEN, SIZE_WRONG, Subject, TIME_DIFFERS,
     UNREADABLE, WARNINGS_DIFFER,
@@ -40,7 +40,7 @@ const OF_THE_INDEX: &[FindingInfo] = &[
 
 /// While any of these is found, bytes that nothing refers to may be what is missing elsewhere.
 const NOTHING_IS_DROPPED: &[FindingInfo] =
-    &[CAPTURE_DAMAGED, CAPTURE_UNRECORDED, JOURNAL_BROKEN, UNREADABLE, FILE_DAMAGED];
+    &[ARTIFACT_EMPTY, FILE_DAMAGED, REFERENCE_BROKEN, UNREADABLE];
 
 /// Mends what `report` found, in the order in which one thing needs another.
 pub(super) fn repair(
@@ -52,10 +52,11 @@ pub(super) fn repair(
     let sources = from.iter().map(|path| Source::open(path)).collect::<Result<Vec<_>>>()?;
     let mut repair = Repair { store, report, sources, done: Vec::new() };
     repair.file()?;
+    let of_the_file = repair.done.len();
     repair.bytes()?;
     repair.artifacts()?;
     repair.captures()?;
-    if repair.has_any(OF_THE_INDEX) || !repair.done.is_empty() {
+    if repair.has_any(OF_THE_INDEX) || repair.done.len() > of_the_file {
         reindex::reindex(store, teller)?;
         repair.done.push(Mended { subject: Subject::Mentions, did: "made anew, with all that artifacts are found by" });
     }
@@ -86,12 +87,10 @@ impl Repair<'_> {
 
     fn file(&mut self) -> Result<()> {
         for subject in self.subjects(&[OTHERS_CAN_WRITE]).cloned().collect::<Vec<_>>() {
-            self.store.mend_permissions()?;
-            self.done.push(Mended { subject, did: "closed to others" });
+            self.done.append(&mut self.store.mend_permissions(subject)?);
         }
-        if self.has(FILE_DAMAGED) && self.store.mend_sql_indexes()? {
-            let subject = Subject::File("database".to_owned());
-            self.done.push(Mended { subject, did: "made SQL indexes anew" });
+        if self.has(FILE_DAMAGED) {
+            self.done.append(&mut self.store.mend_sql_indexes()?);
         }
         Ok(())
     }
@@ -104,17 +103,39 @@ impl Repair<'_> {
             }
         }
         let damaged = self.subjects(&[BLOB_DAMAGED, BLOB_MISSING, BASE_WRONG]);
-        let mut wanted: BTreeSet<BlobHash> = damaged
+        let wanted: BTreeSet<BlobHash> = damaged
             .filter_map(|subject| match subject {
                 Subject::Blob(blob) => Some(*blob),
                 _ => None,
             })
             .collect();
-        // With what was mended so far, some may be readable again.
+        for blob in &wanted {
+            self.done.append(&mut self.store.mend_digest(*blob)?);
+        }
+        // What others are differences to comes first: with it, they may be readable again.
         let inspection = self.store.inspect()?;
-        for blob in wanted.clone() {
-            if inspection.bytes_of(blob)?.is_some() && !self.has(BASE_WRONG) {
-                wanted.remove(&blob);
+        let mut whole = BTreeSet::new();
+        for blob in &wanted {
+            if !inspection.is_difference(*blob)? {
+                whole.insert(*blob);
+            }
+        }
+        drop(inspection);
+        self.restore(whole)?;
+        self.restore(wanted)?;
+        if self.has(DICTIONARY_DAMAGED) {
+            self.done.append(&mut self.store.mend_dictionaries(None)?);
+        }
+        Ok(())
+    }
+
+    /// Restores those of the blobs that cannot be read.
+    fn restore(&mut self, blobs: BTreeSet<BlobHash>) -> Result<()> {
+        let inspection = self.store.inspect()?;
+        let mut wanted = BTreeSet::new();
+        for blob in blobs {
+            if inspection.bytes_of(blob)?.is_none() || self.has(BASE_WRONG) {
+                wanted.insert(blob);
             }
         }
         drop(inspection);
@@ -126,9 +147,6 @@ impl Repair<'_> {
             })?;
         }
         self.done.append(&mut done);
-        if self.has(DICTIONARY_DAMAGED) {
-            self.done.append(&mut self.store.mend_dictionaries(None)?);
-        }
         Ok(())
     }
 
@@ -166,8 +184,7 @@ impl Repair<'_> {
             match item {
                 Item::Capture(artifact, capture) => {
                     let Some(files) = &capture.files else { continue };
-                    if let Some(admitted) = proven(artifact.kind.as_deref(), capture.is_directory, files, &capture.seal)
-                    {
+                    if let Some(admitted) = proven(capture.is_directory, files, &capture.seal) {
                         self.done.append(&mut mend(self.store, &artifact, capture.id, &admitted)?);
                     }
                 }
@@ -180,8 +197,15 @@ impl Repair<'_> {
 
     /// Captures that the journal knows and the vault has not, and artifacts that are part of others.
     fn captures(&mut self) -> Result<()> {
-        if self.has_any(&[CAPTURE_LOST, ARTIFACT_EMPTY, BLOB_UNREFERENCED]) {
-            let lost = self.store.inspect()?.lost_captures()?;
+        if self.has_any(&[CAPTURE_LOST, CAPTURE_DAMAGED, ARTIFACT_EMPTY, BLOB_UNREFERENCED]) {
+            let inspection = self.store.inspect()?;
+            let mut lost = inspection.lost_captures()?;
+            for subject in self.subjects(&[CAPTURE_DAMAGED]) {
+                if let Subject::Capture(capture) = subject {
+                    lost.extend(inspection.recorded_capture(*capture)?);
+                }
+            }
+            drop(inspection);
             let mut lost: BTreeMap<_, _> = lost.into_iter().map(|lost| (lost.capture, lost)).collect();
             let mut found = Vec::new();
             for capture in lost.values() {
@@ -227,6 +251,9 @@ impl Repair<'_> {
     fn add(&mut self, admitted: Admitted) -> Result<()> {
         let preparer = self.store.preparer()?;
         let subject = Subject::Capture(admitted.capture());
+        if self.subjects(&[CAPTURE_DAMAGED]).any(|damaged| *damaged == subject) {
+            self.done.append(&mut self.store.drop_capture(admitted.capture())?);
+        }
         self.store.put_one(&preparer.prepare(admitted), &preparer, Utc::now())?;
         self.done.push(Mended { subject, did: "added again" });
         Ok(())
@@ -234,14 +261,14 @@ impl Repair<'_> {
 
     /// Drops what nothing refers to, if it is sure that nothing should.
     fn unreferenced(&mut self) -> Result<()> {
-        if !self.has(BLOB_UNREFERENCED) || self.has_any(NOTHING_IS_DROPPED) {
+        if !self.has(BLOB_UNREFERENCED) || self.has(CAPTURE_DAMAGED) {
             return Ok(());
         }
         let inspection = self.store.inspect()?;
         let mut left = inspection.integrity(Integrity::Quick)?;
         left.append(&mut inspection.structure()?);
-        let is_sure = inspection.lost_captures()?.is_empty()
-            && left.iter().all(|finding| finding.info.id == BLOB_UNREFERENCED.id);
+        left.append(&mut inspection.journal()?);
+        let is_sure = !left.iter().any(|finding| NOTHING_IS_DROPPED.iter().any(|info| info.id == finding.info.id));
         drop(inspection);
         if is_sure {
             self.done.append(&mut self.store.drop_unreferenced()?);
@@ -250,10 +277,8 @@ impl Repair<'_> {
     }
 }
 
-/// The capture as an artifact of its kind; of any, if the vault does not know which.
-fn proven(kind: Option<&str>, is_directory: bool, files: &[StoredMember], seal: &[u8]) -> Option<Admitted> {
-    let named = kind.and_then(kinds::named);
-    let kinds = kinds::ALL.into_iter().filter(|kind| named.is_none_or(|named| named == *kind));
-    let mut admitted = kinds.filter_map(|kind| admit_as(kind, is_directory, files).ok());
+/// The capture as the artifact that its seal says it is of, whatever its kind.
+fn proven(is_directory: bool, files: &[StoredMember], seal: &[u8]) -> Option<Admitted> {
+    let mut admitted = kinds::ALL.into_iter().filter_map(|kind| admit_as(kind, is_directory, files).ok());
     admitted.find(|admitted| Store::seal_of(admitted) == seal)
 }

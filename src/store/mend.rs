@@ -8,13 +8,14 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 use super::check::finding::Subject;
 use super::check::{CaptureId, CheckedArtifact, UNREFERENCED, take_from_others};
 use super::dictionaries::Readers;
+use super::error::ReadFailure;
 use super::journal::{self, Entry, Journal};
 use super::payload::{self, Body, Payload, Payloads};
-use super::read::{artifact_id, blob_id};
+use super::read::{artifact_id, blob_id, capture_id};
 use super::write::seal;
-use super::{Result, Store, StoreError, cut};
-use crate::artifact::Admitted;
-use crate::digest::{BlobHash, Digest};
+use super::{PayloadDefect, Result, Store, StoreError, cut};
+use crate::artifact::{Admitted, is_capture_of};
+use crate::digest::{BlobHash, CaptureHash, Digest};
 
 /// Something that was put right.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,24 +27,24 @@ pub struct Mended {
 }
 
 impl Store {
-    /// Lets nobody but the owner write the vault's files.
+    /// Lets nobody but the owner write the vault's files; `subject` is the one that others could write.
     ///
     /// # Errors
     /// What the system says.
-    pub fn mend_permissions(&self) -> Result<()> {
-        take_from_others(&self.path).map_err(|source| StoreError::Io { path: self.path.clone(), source })
+    pub fn mend_permissions(&self, subject: Subject) -> Result<Vec<Mended>> {
+        take_from_others(&self.path).map_err(|source| StoreError::Io { path: self.path.clone(), source })?;
+        self.mend(|_| Ok(vec![Mended { subject, did: "closed to others" }]))
     }
 
-    /// Makes SQLite's own indexes anew. Gives false if the file is too damaged for that.
+    /// Makes SQLite's own indexes anew, unless the file is too damaged for that.
     ///
     /// # Errors
     /// What the system says.
-    pub fn mend_sql_indexes(&self) -> Result<bool> {
+    pub fn mend_sql_indexes(&self) -> Result<Vec<Mended>> {
         let mended = Mended { subject: Subject::File("database".to_owned()), did: "made SQL indexes anew" };
         match self.mend(|transaction| transaction.execute_batch("REINDEX").map(|()| vec![mended])) {
-            Ok(_) => Ok(true),
-            Err(StoreError::Corrupt { .. } | StoreError::Database { .. }) => Ok(false),
-            Err(error) => Err(error),
+            Err(StoreError::Corrupt { .. } | StoreError::Database { .. }) => Ok(Vec::new()),
+            outcome => outcome,
         }
     }
 
@@ -60,6 +61,44 @@ impl Store {
             let Some(id) = blob_id(transaction, blob)? else { return Ok(Vec::new()) };
             restore(transaction, id, bytes)?;
             Ok(vec![Mended { subject: Subject::Blob(blob), did: "restored" }])
+        })
+    }
+
+    /// Gives a blob its hash again, if what is stored there has another one that the seal or the hash of a capture proves.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn mend_digest(&self, blob: BlobHash) -> Result<Vec<Mended>> {
+        self.mend(|transaction| {
+            let Some(id) = blob_id(transaction, blob)? else { return Ok(Vec::new()) };
+            let readers = Readers::default();
+            let payloads = Payloads { connection: transaction, readers: &readers };
+            let Err(ReadFailure::Defect(PayloadDefect::Hash { actual, .. })) = payloads.bytes(id, blob) else {
+                return Ok(Vec::new());
+            };
+            if blob_id(transaction, actual)?.is_some() || !is_proven(transaction, id, actual)? {
+                return Ok(Vec::new());
+            }
+            transaction.execute("UPDATE blob SET digest = ?2 WHERE id = ?1", (id, actual.0.as_bytes()))?;
+            Ok(vec![Mended { subject: Subject::Blob(actual), did: "given its hash again" }])
+        })
+    }
+
+    /// Takes a capture out of the vault, to be added again.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn drop_capture(&self, capture: CaptureHash) -> Result<Vec<Mended>> {
+        self.mend(|transaction| {
+            let Some(id) = capture_id(transaction, capture)? else { return Ok(Vec::new()) };
+            for sql in [
+                "DELETE FROM mention_list WHERE capture = ?1",
+                "DELETE FROM member WHERE capture = ?1",
+                "DELETE FROM capture WHERE id = ?1",
+            ] {
+                transaction.execute(sql, [id])?;
+            }
+            Ok(vec![Mended { subject: Subject::Capture(capture), did: "dropped, to be added again" }])
         })
     }
 
@@ -153,17 +192,20 @@ impl Store {
             }
             let subject = Subject::Capture(admitted.capture());
             if let Some(own) = artifact_id(transaction, admitted.core())? {
+                if own == artifact.id.0 {
+                    return Ok(Vec::new());
+                }
                 transaction.execute("UPDATE capture SET artifact = ?2 WHERE id = ?1", (capture.0, own))?;
                 return Ok(vec![Mended { subject, did: "given back to its artifact" }]);
             }
-            let core = admitted.core().0;
-            let changed = transaction.execute(
-                "UPDATE artifact SET core = ?2
-                  WHERE id = ?1 AND (SELECT count(*) FROM capture WHERE artifact = ?1) = 1",
-                (artifact.id.0, core.as_bytes()),
-            )?;
-            let mended = Mended { subject: Subject::Artifact(admitted.core()), did: "given its hash again" };
-            Ok(if changed > 0 { vec![mended] } else { Vec::new() })
+            if is_sealed(transaction, artifact)? {
+                // Another capture is of the artifact as it is called; this one's own artifact is gone.
+                return Ok(Vec::new());
+            }
+            let core = admitted.core();
+            transaction
+                .execute("UPDATE artifact SET core = ?2 WHERE id = ?1", (artifact.id.0, core.0.as_bytes()))?;
+            Ok(vec![Mended { subject: Subject::Artifact(core), did: "given its hash again" }])
         })
     }
 
@@ -290,6 +332,53 @@ fn write_payload(
         (blob, encoding, digests, stored),
     )?;
     Ok(())
+}
+
+/// Whether the seal or the hash of a capture that has the blob `id` says that this is its hash.
+fn is_proven(transaction: &Transaction<'_>, id: i64, actual: BlobHash) -> rusqlite::Result<bool> {
+    let mut documents = transaction
+        .prepare("SELECT a.core, c.seal FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.blob = ?1")?;
+    let mut documents = documents.query([id])?;
+    while let Some(row) = documents.next()? {
+        if row.get_ref(1)?.as_blob()? == seal(row.get(0)?, CaptureHash(actual.0)) {
+            return Ok(true);
+        }
+    }
+    let captures: Vec<(i64, Option<CaptureHash>)> = transaction
+        .prepare("SELECT c.id, c.digest FROM capture c JOIN member m ON m.capture = c.id WHERE m.blob = ?1")?
+        .query_map([id], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    for (capture, digest) in captures {
+        let files: Vec<(String, BlobHash)> = transaction
+            .prepare("SELECT m.name, b.id, b.digest FROM member m JOIN blob b ON b.id = m.blob WHERE m.capture = ?1")?
+            .query_map([capture], |row| {
+                let digest = if row.get::<_, i64>(1)? == id { actual } else { BlobHash(row.get(2)?) };
+                Ok((row.get(0)?, digest))
+            })?
+            .collect::<rusqlite::Result<_>>()?;
+        let files: Vec<(&str, BlobHash)> = files.iter().map(|(name, blob)| (name.as_str(), *blob)).collect();
+        if digest.is_some_and(|digest| is_capture_of(digest, &files)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether a capture is of the artifact as it is called.
+fn is_sealed(transaction: &Transaction<'_>, artifact: &CheckedArtifact) -> rusqlite::Result<bool> {
+    let mut captures = transaction.prepare(
+        "SELECT coalesce(c.digest, b.digest), c.seal FROM capture c LEFT JOIN blob b ON b.id = c.blob
+          WHERE c.artifact = ?1",
+    )?;
+    let mut captures = captures.query([artifact.id.0])?;
+    while let Some(row) = captures.next()? {
+        let capture: Option<CaptureHash> = row.get(0)?;
+        let seal_of = |capture| seal(artifact.core, capture);
+        if capture.map(seal_of).is_some_and(|seal| row.get_ref(1).is_ok_and(|stored| stored.as_blob() == Ok(&seal))) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn damaged_dictionaries(connection: &Connection) -> rusqlite::Result<Vec<(i64, Digest)>> {

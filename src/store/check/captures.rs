@@ -274,6 +274,18 @@ impl Inspection<'_> {
         Ok(bytes.flatten())
     }
 
+    /// Whether the blob with this hash is stored as a difference to another.
+    ///
+    /// # Errors
+    /// If nobody could look.
+    pub fn is_difference(&self, blob: BlobHash) -> Result<bool> {
+        let base = self.look(Subject::Blob(blob), &mut Vec::new(), || {
+            let sql = "SELECT p.base IS NOT NULL FROM blob b JOIN payload p ON p.blob = b.id WHERE b.digest = ?1";
+            self.connection.query_row(sql, [blob.0.as_bytes()], |row| row.get(0)).optional()
+        })?;
+        Ok(base.flatten().unwrap_or(false))
+    }
+
     /// What is wrong with the blob of this number.
     ///
     /// # Errors

@@ -191,7 +191,7 @@ findings! {
     CAPTURE_DAMAGED, "capture-damaged",
         "A capture is not of the files that it was of.",
         "It cannot be given back. `get` refuses it.",
-        BACKUP;
+        FROM;
     SEAL_BROKEN, "seal-broken",
         "A capture is not bound to its artifact.",
         "`get` refuses it. Either the capture or its artifact was changed.",
@@ -217,6 +217,10 @@ findings! {
     INDEX_SURPLUS, "index-surplus",
         "The index says more of an artifact than the artifact does.",
         "Questions are answered with things that are not so. Its bytes are intact.",
+        REINDEX;
+    INDEX_UNREADABLE, "index-unreadable",
+        "What the index says of an artifact cannot be read.",
+        "Questions that come upon the artifact fail. Its bytes may be intact.",
         REINDEX;
     EMBEDDED_MISSING, "embedded-missing",
         "An artifact that is part of another is not in the vault by itself.",

@@ -1,6 +1,6 @@
 //! The journal: its chain, and whether it accounts for what is in the vault.
 
-use rusqlite::Row;
+use rusqlite::{OptionalExtension, Row};
 use serde::Deserialize;
 
 use super::Inspection;
@@ -77,6 +77,20 @@ impl Inspection<'_> {
         let account = self.chain(&mut findings)?;
         let present = self.recorded(&account, &mut findings)?;
         self.missing(&account, &present, &mut findings)
+    }
+
+    /// What the journal says of a capture that was added.
+    ///
+    /// # Errors
+    /// If nobody could look.
+    pub fn recorded_capture(&self, capture: CaptureHash) -> Result<Option<RecordedCapture>> {
+        let recorded = self.look(journal(), &mut Vec::new(), || {
+            let sql = "SELECT j.core, k.name FROM journal j LEFT JOIN kind k ON k.id = j.kind
+                        WHERE j.capture = ?1 ORDER BY j.seq DESC LIMIT 1";
+            let recorded = |row: &Row<'_>| Ok(RecordedCapture { core: row.get(0)?, capture, kind: row.get(1)? });
+            self.connection.query_row(sql, [capture.0.as_bytes()], recorded).optional()
+        })?;
+        Ok(recorded.flatten())
     }
 
     /// What the journal says was removed.

@@ -16,11 +16,12 @@ use std::path::Path;
 use rusqlite::ErrorCode;
 
 use super::dictionaries::Readers;
+use super::error::index_damage_in;
 use super::lists::Lists;
 use super::payload::Payloads;
 use super::pool::Lease;
 use super::{Result, StoreError};
-use finding::{Finding, Subject, UNREADABLE};
+use finding::{Finding, INDEX_UNREADABLE, Subject, UNREADABLE};
 
 pub use captures::{CaptureId, CheckedArtifact, ReadCapture};
 pub use facts::Facts;
@@ -78,7 +79,10 @@ impl<'s> Inspection<'s> {
         match look() {
             Ok(seen) => Ok(Some(seen)),
             Err(error) if is_damage(&error) => {
-                findings.push(Finding::new(UNREADABLE, subject, error.to_string()));
+                findings.push(match index_damage_in(&error) {
+                    Some(damage) => Finding::new(INDEX_UNREADABLE, subject, damage),
+                    None => Finding::new(UNREADABLE, subject, error.to_string()),
+                });
                 Ok(None)
             }
             Err(error) => Err(StoreError::of(self.path, error)),

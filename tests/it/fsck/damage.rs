@@ -1,0 +1,135 @@
+//! Each sort of damage is found.
+
+use rusqlite::types::Value;
+
+use super::{examples, findings, siblings, sql};
+use crate::sandbox::Sandbox;
+
+/// What is found after `change`.
+fn after(sandbox: &Sandbox, change: &str) -> String {
+    sql(sandbox).execute_batch(change).unwrap();
+    format!("{change}\n{}\n", findings(sandbox, &[]))
+}
+
+#[test]
+fn damage_is_named() {
+    let mut reports = String::new();
+    for change in [
+        "UPDATE payload SET bytes = CAST(substr(bytes, 1, 20) || x'00' || substr(bytes, 22) AS BLOB) WHERE blob = 1",
+        "DELETE FROM payload WHERE blob = 1",
+        "UPDATE payload SET blob = CASE blob WHEN 1 THEN -2 WHEN 2 THEN -1 END WHERE blob IN (1, 2);
+         UPDATE payload SET blob = -blob WHERE blob < 0",
+        "UPDATE blob SET digest = zeroblob(32) WHERE id = 1",
+        "UPDATE blob SET size = size + 1 WHERE id = 1",
+        "INSERT INTO blob (digest, size) SELECT digest, size FROM blob WHERE id = 1",
+        "UPDATE artifact SET core = zeroblob(32) WHERE id = 1",
+        "UPDATE artifact SET kind = 1 + kind % 2 WHERE id = 1",
+        "UPDATE capture SET artifact = 2 WHERE artifact = 1",
+        "UPDATE capture SET seal = zeroblob(16) WHERE id = 1",
+        "UPDATE capture SET warnings = '[]x' WHERE id = 1",
+        "UPDATE capture SET added_at = 0 WHERE id = 1",
+        "UPDATE capture SET size = 1 WHERE id = 1",
+        "DELETE FROM capture WHERE id = 1",
+        "DELETE FROM artifact WHERE id = 1",
+        "DELETE FROM member WHERE name = 'policy.json'",
+        "UPDATE kind SET name = 'another' WHERE id = 1",
+        "UPDATE kind SET stated_by = 'another' WHERE id = 1",
+        "UPDATE role SET relation = 'another' WHERE id = 1",
+        "DELETE FROM role WHERE id = 1",
+        "DELETE FROM attribute WHERE artifact = 1",
+        "INSERT INTO attribute SELECT value, 1 FROM attribute WHERE artifact = 2",
+        "UPDATE attribute_value SET value = 'another' WHERE id = 1",
+        "UPDATE identity SET handle = 'run:another'",
+        "DELETE FROM name_mention",
+        "DELETE FROM mention_list WHERE capture = 2",
+        "UPDATE mention_list SET bytes = x'ff' WHERE capture = 2",
+        "UPDATE mention_bucket SET bytes = x'ff'",
+        "UPDATE mention_bucket SET bytes = x'0101'",
+        "DELETE FROM mention_bucket",
+        "INSERT INTO mention_bucket VALUES (7 << 24, x'0101')",
+        "UPDATE journal SET size = 1 WHERE seq = 2",
+        "DELETE FROM journal WHERE seq = 2",
+        "DELETE FROM journal WHERE seq = (SELECT max(seq) FROM journal)",
+    ] {
+        reports += &after(&examples(), change);
+    }
+    insta::assert_snapshot!(reports);
+}
+
+#[test]
+fn damage_to_what_others_need_is_named() {
+    let mut reports = String::new();
+    for change in [
+        "UPDATE payload SET bytes = x'00' WHERE base IS NULL",
+        "UPDATE payload SET base = 3 WHERE blob = 2",
+        "DELETE FROM payload WHERE base IS NULL",
+        "UPDATE payload SET encoding = 9 WHERE base IS NULL",
+        "UPDATE payload SET digests = x'00' WHERE base IS NULL",
+        "INSERT INTO dictionary (kind, digest, bytes) VALUES (1, zeroblob(32), x'00')",
+        "DROP TABLE identity",
+    ] {
+        reports += &after(&siblings(), change);
+    }
+    insta::assert_snapshot!(reports);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_vault_that_others_can_write_is_named() {
+    use std::os::unix::fs::PermissionsExt;
+    let sandbox = examples();
+    let mode = |mode| std::fs::set_permissions(sandbox.vault(), std::fs::Permissions::from_mode(mode)).unwrap();
+    mode(0o644);
+    assert_eq!(findings(&sandbox, &[]), "");
+    mode(0o666);
+    assert_eq!(findings(&sandbox, &[]), "others-can-write | file v.vault | its mode is 0666\n");
+    assert_eq!(findings(&sandbox, &["--repair"]), "mended: closed to others | file v.vault | \n");
+    assert_eq!(std::fs::metadata(sandbox.vault()).unwrap().permissions().mode() & 0o777, 0o644);
+}
+
+/// Tables, and how many rows may be lost unnoticed: those that no answer depends on.
+const TABLES: &[&str] = &[
+    "kind", "artifact", "blob", "payload", "capture", "member", "mention_list", "mention_bucket", "role",
+    "attribute", "attribute_value", "identity", "name_mention", "journal",
+];
+
+#[test]
+fn every_row_is_missed() {
+    let original = examples();
+    sql(&original).query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    let bytes = std::fs::read(original.vault()).unwrap();
+    let connection = sql(&original);
+    for table in TABLES {
+        let mut columns = connection.prepare(&format!("SELECT * FROM {table}")).unwrap();
+        let names: Vec<String> = columns.column_names().into_iter().map(str::to_owned).collect();
+        let read = |row: &rusqlite::Row<'_>| (0..names.len()).map(|at| row.get::<_, Value>(at)).collect();
+        let rows: Vec<Vec<Value>> = columns.query_map([], read).unwrap().map(Result::unwrap).collect();
+        assert!(!rows.is_empty(), "{table}");
+        // Large tables: some of the rows.
+        for row in rows.iter().step_by(1 + rows.len() / 6) {
+            let sandbox = Sandbox::new();
+            std::fs::write(sandbox.vault(), &bytes).unwrap();
+            let wanted: Vec<String> = names.iter().zip(1..).map(|(name, at)| format!("{name} IS ?{at}")).collect();
+            let delete = format!("DELETE FROM {table} WHERE {}", wanted.join(" AND "));
+            assert_eq!(sql(&sandbox).execute(&delete, rusqlite::params_from_iter(row)).unwrap(), 1);
+            assert!(!findings(&sandbox, &[]).is_empty(), "{table} {row:?}");
+        }
+    }
+}
+
+#[test]
+fn flipped_bytes_of_the_file_never_end_it() {
+    let original = siblings();
+    sql(&original).query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    let bytes = std::fs::read(original.vault()).unwrap();
+    for offset in (0..bytes.len()).step_by(1501) {
+        let sandbox = Sandbox::new();
+        let mut flipped = bytes.clone();
+        flipped[offset] ^= 0x55;
+        std::fs::write(sandbox.vault(), &flipped).unwrap();
+        for arguments in [["fsck", "--full"], ["fsck", "--quick"], ["fsck", "--repair"]] {
+            let ran = sandbox.run(arguments);
+            assert!((0..=2).contains(&ran.status), "{offset}: {}", ran.stderr);
+        }
+    }
+}
