@@ -107,9 +107,7 @@ pub fn check(store: &Store, options: &Options, monitor: &mut dyn Monitor) -> Res
     let mut teller = Teller::of(monitor);
     let inspection = store.inspect()?;
     if options.after.is_none() {
-        for finding in overall(&inspection, options)? {
-            teller.tell(finding);
-        }
+        teller.tell_all(overall(&inspection, options)?);
     }
     if options.depth != Depth::Quick {
         artifacts::check(store, &inspection, options, &mut teller)?;
@@ -151,7 +149,8 @@ fn overall(inspection: &Inspection<'_>, options: &Options) -> Result<Vec<Finding
     findings.append(&mut inspection.structure()?);
     for known in inspection.kinds(&mut findings)? {
         let differs = |kind: Kind| {
-            kind.stated_by() != known.stated_by.as_deref() || kind.document_member() != known.member.as_deref()
+            kind.stated_by() != known.stated_by.as_deref()
+                || kind.document_member() != known.member.as_deref()
         };
         if kinds::named(&known.name).is_some_and(differs) {
             let subject = Subject::Kind(known.name.clone());
@@ -184,6 +183,12 @@ impl<'m> Teller<'m> {
     fn report(mut self) -> Report {
         self.report.findings.sort_by(|one, other| one.key().cmp(&other.key()));
         self.report
+    }
+
+    fn tell_all(&mut self, findings: Vec<Finding>) {
+        for finding in findings {
+            self.tell(finding);
+        }
     }
 
     fn tell(&mut self, finding: Finding) {

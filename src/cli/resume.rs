@@ -45,7 +45,8 @@ impl Resume {
             Err(error) => return Err(failed(&error)),
         };
         if position.asked != asked {
-            let message = format!("it is of a check of other things ({}); remove it to begin anew", position.asked);
+            let message =
+                format!("it is of a check of other things ({}); remove it to begin anew", position.asked);
             return Err(failed(&message));
         }
         Ok(Self { path: path.to_owned(), position, written: Instant::now() })

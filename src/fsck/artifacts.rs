@@ -29,7 +29,7 @@ pub(super) fn check(
         }
     }
     let mut artifacts = inspection.artifacts(options.kind.map(crate::artifact::Kind::name), &mut findings)?;
-    findings.into_iter().for_each(|finding| teller.tell(finding));
+    teller.tell_all(findings);
     artifacts.retain(|artifact| {
         let is_sampled = match options.depth {
             Depth::Sample(sample) => sample.has(artifact.core),
@@ -128,7 +128,7 @@ impl Checking<'_, '_> {
             self.inspection.unlisted(artifact, &mut findings)?;
         }
         findings.sort_by(|one, other| one.key().cmp(&other.key()));
-        findings.into_iter().for_each(|finding| teller.tell(finding));
+        teller.tell_all(findings);
         teller.checked(artifact.core, bytes);
         Ok(())
     }

@@ -68,8 +68,7 @@ impl<'s> Reading<'s> {
             }
         }
         let Current { artifact, captures, mut findings, .. } = current;
-        let facts =
-            if self.with_facts { self.inspection.facts(&artifact, &mut findings)? } else { None };
+        let facts = if self.with_facts { self.inspection.facts(&artifact, &mut findings)? } else { None };
         Ok(Some(Item::End(artifact, End { captures, facts, findings })))
     }
 
@@ -167,9 +166,9 @@ pub(super) fn admit_as(
 }
 
 fn first_of(report: &Report) -> String {
-    let Some(first) = report.violations().iter().find(|violation| {
-        violation.severity == crate::verify::Severity::Error
-    }) else {
+    let Some(first) =
+        report.violations().iter().find(|violation| violation.severity == crate::verify::Severity::Error)
+    else {
         return String::new();
     };
     format!("{}: {} (rule {})", first.path, first.message, first.rule_id)

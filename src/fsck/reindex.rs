@@ -22,11 +22,12 @@ const ROUNDS: usize = 5;
 pub(super) fn reindex(store: &Store, teller: &mut Teller<'_>) -> Result<()> {
     let mut findings = Vec::new();
     let mut artifacts = store.inspect()?.artifacts(None, &mut findings)?;
-    findings.into_iter().for_each(|finding| teller.tell(finding));
+    teller.tell_all(findings);
     let mut not_admitted = 0;
     for _ in 0..ROUNDS {
         let reading = Reading::of(store.inspect()?, artifacts, false);
-        let mut pass = Pass { store, teller, waiting: Waiting::default(), not_admitted: 0, again: Vec::new() };
+        let mut pass =
+            Pass { store, teller, waiting: Waiting::default(), not_admitted: 0, again: Vec::new() };
         pipeline::in_order(reading, Item::size, judge, |event| match event {
             Event::Result(judged) => pass.take(judged),
             Event::Idle => pass.write(),
@@ -42,7 +43,7 @@ pub(super) fn reindex(store: &Store, teller: &mut Teller<'_>) -> Result<()> {
 }
 
 enum Judged {
-    Capture { id: CaptureId, findings: Vec<Finding>, admitted: Option<Admitted>, bytes: u64 },
+    Capture { id: CaptureId, findings: Vec<Finding>, admitted: Option<Box<Admitted>>, bytes: u64 },
     End(Arc<CheckedArtifact>, Vec<CaptureId>),
     Failed(StoreError),
 }
@@ -51,7 +52,7 @@ fn judge(item: Item) -> Judged {
     match item {
         Item::Capture(artifact, mut capture) => {
             let bytes = size(&capture);
-            let admitted = admit(&artifact, &mut capture);
+            let admitted = admit(&artifact, &mut capture).map(Box::new);
             Judged::Capture { id: capture.id, findings: capture.findings, admitted, bytes }
         }
         Item::End(artifact, end) => Judged::End(artifact, end.captures),
@@ -83,19 +84,18 @@ impl Pass<'_, '_> {
         match judged {
             Judged::Capture { id, mut findings, admitted, bytes } => {
                 waiting.bytes_of_artifact += bytes;
-                match admitted {
+                if let Some(admitted) = admitted {
                     // What stands beside it is put right with the rest.
-                    Some(admitted) => drop(waiting.admitted.insert(id.number(), admitted)),
-                    None => {
-                        self.not_admitted += 1;
-                        waiting.findings.append(&mut findings);
-                    }
+                    waiting.admitted.insert(id.number(), *admitted);
+                } else {
+                    self.not_admitted += 1;
+                    waiting.findings.append(&mut findings);
                 }
             }
             Judged::End(artifact, captures) => {
                 let admitted = |id: CaptureId| (id, waiting.admitted.remove(&id.number()));
                 let captures = captures.into_iter().map(admitted).collect();
-                waiting.findings.drain(..).for_each(|finding| self.teller.tell(finding));
+                self.teller.tell_all(std::mem::take(&mut waiting.findings));
                 let bytes = std::mem::take(&mut waiting.bytes_of_artifact);
                 waiting.bytes += bytes;
                 let artifact = CheckedArtifact::clone(&artifact);

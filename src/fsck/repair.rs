@@ -14,9 +14,9 @@ use crate::kinds;
 use crate::store::check::finding::{
     ARTIFACT_EMPTY, BASE_WRONG, BLOB_DAMAGED, BLOB_MISSING, BLOB_UNREFERENCED, CAPTURE_DAMAGED, CAPTURE_LOST,
     CORE_DIFFERS, DICTIONARY_DAMAGED, EMBEDDED_MISSING, FILE_DAMAGED, FindingInfo, INDEX_MISSING,
-    INDEX_SURPLUS, JOURNAL_BROKEN, KIND_DIFFERS, KIND_UNKNOWN, KIND_WRONG, MENTIONS_DISORDERED, MENTIONS_MISSING,
-    MENTIONS_SURPLUS, OTHERS_CAN_WRITE, REFERENCE_BROKEN, SEAL_BROKEN, SIZE_WRONG, Subject, TIME_DIFFERS,
-    UNREADABLE, WARNINGS_DIFFER,
+    INDEX_SURPLUS, JOURNAL_BROKEN, KIND_DIFFERS, KIND_UNKNOWN, KIND_WRONG, MENTIONS_DISORDERED,
+    MENTIONS_MISSING, MENTIONS_SURPLUS, OTHERS_CAN_WRITE, REFERENCE_BROKEN, SEAL_BROKEN, SIZE_WRONG, Subject,
+    TIME_DIFFERS, UNREADABLE, WARNINGS_DIFFER,
 };
 use crate::store::check::{CheckedArtifact, Integrity};
 use crate::store::{Mended, Result, Store, StoredMember};
@@ -39,8 +39,7 @@ const OF_THE_INDEX: &[FindingInfo] = &[
 ];
 
 /// While any of these is found, bytes that nothing refers to may be what is missing elsewhere.
-const NOTHING_IS_DROPPED: &[FindingInfo] =
-    &[ARTIFACT_EMPTY, FILE_DAMAGED, REFERENCE_BROKEN, UNREADABLE];
+const NOTHING_IS_DROPPED: &[FindingInfo] = &[ARTIFACT_EMPTY, FILE_DAMAGED, REFERENCE_BROKEN, UNREADABLE];
 
 /// Mends what `report` found, in the order in which one thing needs another.
 pub(super) fn repair(
@@ -58,7 +57,10 @@ pub(super) fn repair(
     repair.captures()?;
     if repair.has_any(OF_THE_INDEX) || repair.done.len() > of_the_file {
         reindex::reindex(store, teller)?;
-        repair.done.push(Mended { subject: Subject::Mentions, did: "made anew, with all that artifacts are found by" });
+        repair.done.push(Mended {
+            subject: Subject::Mentions,
+            did: "made anew, with all that artifacts are found by",
+        });
     }
     repair.unreferenced()?;
     Ok(repair.done)
@@ -162,7 +164,9 @@ impl Repair<'_> {
             let captures: BTreeSet<Subject> = self.subjects(&[CORE_DIFFERS]).cloned().collect();
             let artifacts = self.store.inspect()?.artifacts(None, &mut Vec::new())?;
             self.of_captures(artifacts, |store, artifact, capture, admitted| {
-                if admitted.core() == artifact.core || !captures.contains(&Subject::Capture(admitted.capture())) {
+                if admitted.core() == artifact.core
+                    || !captures.contains(&Subject::Capture(admitted.capture()))
+                {
                     return Ok(Vec::new());
                 }
                 store.mend_core(artifact, capture, admitted)
@@ -205,16 +209,16 @@ impl Repair<'_> {
                     lost.extend(inspection.recorded_capture(*capture)?);
                 }
             }
-            drop(inspection);
             let mut lost: BTreeMap<_, _> = lost.into_iter().map(|lost| (lost.capture, lost)).collect();
-            let mut found = Vec::new();
-            for capture in lost.values() {
-                found.extend(from_vault(self.store, capture)?);
+            for capture in lost.values().cloned().collect::<Vec<_>>() {
+                let Some(admitted) = from_vault(self.store, &capture)? else { continue };
+                lost.remove(&capture.capture);
+                // One that was damaged may be whole by now.
+                if !inspection.has_capture(capture.capture)? {
+                    self.add(admitted)?;
+                }
             }
-            for admitted in found {
-                lost.remove(&admitted.capture());
-                self.add(admitted)?;
-            }
+            drop(inspection);
             let sources = std::mem::take(&mut self.sources);
             for source in &sources {
                 source.captures(&mut lost, &mut |admitted| self.add(admitted))?;
@@ -231,7 +235,11 @@ impl Repair<'_> {
         let wanted: BTreeSet<Subject> = self.subjects(&[EMBEDDED_MISSING]).cloned().collect();
         let mut artifacts = self.store.inspect()?.artifacts(None, &mut Vec::new())?;
         artifacts.retain(|artifact| {
-            artifact.kind.as_deref().and_then(kinds::named).is_some_and(crate::artifact::Kind::is_of_directories)
+            artifact
+                .kind
+                .as_deref()
+                .and_then(kinds::named)
+                .is_some_and(crate::artifact::Kind::is_of_directories)
         });
         for item in Reading::of(self.store.inspect()?, artifacts, false) {
             let Item::Capture(artifact, capture) = item else { continue };
@@ -268,7 +276,8 @@ impl Repair<'_> {
         let mut left = inspection.integrity(Integrity::Quick)?;
         left.append(&mut inspection.structure()?);
         left.append(&mut inspection.journal()?);
-        let is_sure = !left.iter().any(|finding| NOTHING_IS_DROPPED.iter().any(|info| info.id == finding.info.id));
+        let is_sure =
+            !left.iter().any(|finding| NOTHING_IS_DROPPED.iter().any(|info| info.id == finding.info.id));
         drop(inspection);
         if is_sure {
             self.done.append(&mut self.store.drop_unreferenced()?);

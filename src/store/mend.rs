@@ -73,7 +73,8 @@ impl Store {
             let Some(id) = blob_id(transaction, blob)? else { return Ok(Vec::new()) };
             let readers = Readers::default();
             let payloads = Payloads { connection: transaction, readers: &readers };
-            let Err(ReadFailure::Defect(PayloadDefect::Hash { actual, .. })) = payloads.bytes(id, blob) else {
+            let Err(ReadFailure::Defect(PayloadDefect::Hash { actual, .. })) = payloads.bytes(id, blob)
+            else {
                 return Ok(Vec::new());
             };
             if blob_id(transaction, actual)?.is_some() || !is_proven(transaction, id, actual)? {
@@ -126,16 +127,13 @@ impl Store {
             let mut mended = Vec::new();
             for (id, bytes) in found {
                 let subject = Subject::Dictionary(id);
-                let (changed, did) = match bytes {
-                    Some(bytes) => (
-                        transaction.execute("UPDATE dictionary SET bytes = ?2 WHERE id = ?1", (id, bytes))?,
-                        "restored",
-                    ),
-                    None => {
-                        let sql = "DELETE FROM dictionary WHERE id = ?1
-                                     AND id NOT IN (SELECT dictionary FROM payload WHERE dictionary IS NOT NULL)";
-                        (transaction.execute(sql, [id])?, "dropped")
-                    }
+                let (changed, did) = if let Some(bytes) = bytes {
+                    let sql = "UPDATE dictionary SET bytes = ?2 WHERE id = ?1";
+                    (transaction.execute(sql, (id, bytes))?, "restored")
+                } else {
+                    let sql = "DELETE FROM dictionary WHERE id = ?1
+                                 AND id NOT IN (SELECT dictionary FROM payload WHERE dictionary IS NOT NULL)";
+                    (transaction.execute(sql, [id])?, "dropped")
                 };
                 if changed > 0 {
                     mended.push(Mended { subject, did });
@@ -229,7 +227,8 @@ impl Store {
                     AND NOT EXISTS (SELECT 1 FROM artifact WHERE core = ?2)",
                 (artifact.id.0, admitted.core().0.as_bytes(), admitted.kind().name(), capture.0, expected),
             )?;
-            let mended = Mended { subject: Subject::Artifact(admitted.core()), did: "put into its table again" };
+            let mended =
+                Mended { subject: Subject::Artifact(admitted.core()), did: "put into its table again" };
             Ok(if changed > 0 { vec![mended] } else { Vec::new() })
         })
     }
@@ -260,7 +259,10 @@ impl Store {
     }
 
     /// Does `work` and journals what was mended, in one transaction.
-    fn mend(&self, work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<Vec<Mended>>) -> Result<Vec<Mended>> {
+    fn mend(
+        &self,
+        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<Vec<Mended>>,
+    ) -> Result<Vec<Mended>> {
         self.with_connection(|connection| {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let mended = work(&transaction)?;
@@ -275,10 +277,7 @@ impl Store {
         })
     }
 
-    fn with_connection<T>(
-        &self,
-        work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
-    ) -> Result<T> {
+    fn with_connection<T>(&self, work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>) -> Result<T> {
         let mut connection = self.connection()?;
         let failed = |error| StoreError::of(Path::new(&self.path), error);
         work(&mut connection).map_err(failed)
@@ -336,8 +335,9 @@ fn write_payload(
 
 /// Whether the seal or the hash of a capture that has the blob `id` says that this is its hash.
 fn is_proven(transaction: &Transaction<'_>, id: i64, actual: BlobHash) -> rusqlite::Result<bool> {
-    let mut documents = transaction
-        .prepare("SELECT a.core, c.seal FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.blob = ?1")?;
+    let mut documents = transaction.prepare(
+        "SELECT a.core, c.seal FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.blob = ?1",
+    )?;
     let mut documents = documents.query([id])?;
     while let Some(row) = documents.next()? {
         if row.get_ref(1)?.as_blob()? == seal(row.get(0)?, CaptureHash(actual.0)) {
@@ -374,7 +374,10 @@ fn is_sealed(transaction: &Transaction<'_>, artifact: &CheckedArtifact) -> rusql
     while let Some(row) = captures.next()? {
         let capture: Option<CaptureHash> = row.get(0)?;
         let seal_of = |capture| seal(artifact.core, capture);
-        if capture.map(seal_of).is_some_and(|seal| row.get_ref(1).is_ok_and(|stored| stored.as_blob() == Ok(&seal))) {
+        if capture
+            .map(seal_of)
+            .is_some_and(|seal| row.get_ref(1).is_ok_and(|stored| stored.as_blob() == Ok(&seal)))
+        {
             return Ok(true);
         }
     }

@@ -182,7 +182,8 @@ impl Store {
     /// As [`Store::put`].
     pub fn reindex(&self, batch: &[Readmitted]) -> Result<Vec<Reindexed>> {
         let mut connection = self.connection()?;
-        reindex::artifacts(&mut connection, batch, Utc::now()).map_err(|error| StoreError::of(&self.path, error))
+        reindex::artifacts(&mut connection, batch, Utc::now())
+            .map_err(|error| StoreError::of(&self.path, error))
     }
 
     /// Ends what [`Store::reindex`] did: makes the index of mentions anew, and journals how many artifacts there were and

@@ -63,7 +63,8 @@ impl Writer<'_> {
         if !now.iter().eq(captures.iter().map(|(capture, _)| &capture.0)) {
             return Ok(Reindexed::Changed);
         }
-        let admitted = || captures.iter().filter_map(|(capture, admitted)| Some((capture.0, admitted.as_ref()?)));
+        let admitted =
+            || captures.iter().filter_map(|(capture, admitted)| Some((capture.0, admitted.as_ref()?)));
         let Some((_, first)) = admitted().next() else { return Ok(Reindexed::Done) };
         let kind = self.kind_of(id, first.kind())?;
         let kept = self.take_out(id, captures)?;
@@ -204,8 +205,10 @@ fn mentions(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
         }
     }
     segments::add(transaction, entries)?;
-    let stored: Vec<i64> =
-        transaction.prepare("SELECT id FROM role")?.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    let stored: Vec<i64> = transaction
+        .prepare("SELECT id FROM role")?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
     for role in stored.into_iter().filter(|role| !roles.contains(role)) {
         transaction.prepare_cached("DELETE FROM role WHERE id = ?1")?.execute([role])?;
     }

@@ -34,8 +34,7 @@ fn siblings() -> Sandbox {
 
 /// The vault, behind the program's back.
 fn sql(sandbox: &Sandbox) -> Connection {
-    let connection =
-        Connection::open_with_flags(sandbox.vault(), OpenFlags::SQLITE_OPEN_READ_WRITE).unwrap();
+    let connection = Connection::open_with_flags(sandbox.vault(), OpenFlags::SQLITE_OPEN_READ_WRITE).unwrap();
     connection.pragma_update(None, "foreign_keys", false).unwrap();
     connection
 }
@@ -45,7 +44,8 @@ fn findings(sandbox: &Sandbox, arguments: &[&str]) -> String {
     let ran = sandbox.run([&["fsck", "--json"], arguments].concat());
     let line = |line: &serde_json::Value| {
         let text = |member: &str| line[member].as_str().unwrap_or_default().to_owned();
-        let what = if line["mended"].is_null() { text("finding") } else { format!("mended: {}", text("mended")) };
+        let what =
+            if line["mended"].is_null() { text("finding") } else { format!("mended: {}", text("mended")) };
         format!("{what} | {} {} | {}\n", text("about"), text("subject"), text("detail"))
     };
     let lines: String = ran.json().iter().map(line).collect();
@@ -56,9 +56,13 @@ fn findings(sandbox: &Sandbox, arguments: &[&str]) -> String {
 #[test]
 fn a_vault_that_nobody_touched_is_clean() {
     let sandbox = examples();
-    for arguments in
-        [["fsck", "--full"], ["fsck", "--quick"], ["fsck", "--sample=50%"], ["fsck", "--kind=pack"], ["fsck", "--repair"]]
-    {
+    for arguments in [
+        ["fsck", "--full"],
+        ["fsck", "--quick"],
+        ["fsck", "--sample=50%"],
+        ["fsck", "--kind=pack"],
+        ["fsck", "--repair"],
+    ] {
         let ran = sandbox.run(arguments).expect(0);
         assert!(ran.stdout.is_empty(), "{}", ran.stdout);
     }
@@ -84,8 +88,9 @@ fn a_sample_is_of_some_artifacts_and_seeds_give_others() {
     assert_eq!(count(&["--sample", "25"]), some);
     // Damage to one artifact is found by some seeds and not by others.
     sql(&sandbox).execute("DELETE FROM attribute WHERE artifact = 1", []).unwrap();
-    let found =
-        (0..20).filter(|seed| !findings(&sandbox, &["--sample=25%", &format!("--seed={seed}")]).is_empty()).count();
+    let found = (0..20)
+        .filter(|seed| !findings(&sandbox, &["--sample=25%", &format!("--seed={seed}")]).is_empty())
+        .count();
     assert!((1..12).contains(&found), "{found}");
 }
 
@@ -97,9 +102,13 @@ fn a_check_goes_on_where_another_one_ended() {
     let middle = "sha256:5c496a37feba41e0f32d5f4abd4443376f9c83b122c1927efeef1c88a1153264";
     let position = format!(r#"{{"asked":"{}","after":"{middle}","artifacts":4,"findings":2}}"#, asked());
     sandbox.write("position", &position);
-    let rest: Vec<String> = findings(&sandbox, &["--resume", "position"]).lines().map(str::to_owned).collect();
-    let expected: Vec<String> =
-        all.iter().filter(|line| line.split("artifact ").nth(1).is_some_and(|hash| hash > middle)).cloned().collect();
+    let rest: Vec<String> =
+        findings(&sandbox, &["--resume", "position"]).lines().map(str::to_owned).collect();
+    let expected: Vec<String> = all
+        .iter()
+        .filter(|line| line.split("artifact ").nth(1).is_some_and(|hash| hash > middle))
+        .cloned()
+        .collect();
     assert!(!rest.is_empty() && rest.len() < all.len());
     assert!(rest.iter().all(|line| all.contains(line)) && rest.len() <= expected.len(), "{rest:#?}");
     // It came to its end, so the next one begins anew.
@@ -117,7 +126,8 @@ fn asked() -> String {
 fn what_cannot_be_looked_at_is_not_clean() {
     let sandbox = Sandbox::new();
     sandbox.run(["fsck"]).expect(2);
-    sandbox.write("v.vault", "no database, but a text that is long enough to have a header of one".repeat(40));
+    sandbox
+        .write("v.vault", "no database, but a text that is long enough to have a header of one".repeat(40));
     sandbox.run(["fsck"]).expect(2);
     sandbox.run(["fsck", "--from", "."]).expect(3);
     sandbox.run(["fsck", "--sample", "101%"]).expect(3);
@@ -129,7 +139,10 @@ fn the_documentation_has_every_finding() {
     let stated = std::fs::read_to_string(repository("docs/fsck.md")).unwrap();
     let mut expected = String::new();
     for info in runvault::fsck::finding::ALL {
-        expected += &format!("\n### `{}`\n\n{}\n\n{}\n\n*What to do:* {}\n", info.id, info.summary, info.meaning, info.remedy);
+        expected += &format!(
+            "\n### `{}`\n\n{}\n\n{}\n\n*What to do:* {}\n",
+            info.id, info.summary, info.meaning, info.remedy
+        );
     }
     assert!(stated.contains(&expected), "docs/fsck.md should have:\n{expected}");
 }

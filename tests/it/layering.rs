@@ -18,7 +18,10 @@ const TABLE: &[(&str, &[&str])] = &[
     ("audit", &["artifact", "canonical", "digest", "kinds", "verify"]),
     ("pipeline", &[]),
     ("ingest", &["artifact", "digest", "pipeline", "source", "store", "verify"]),
-    ("fsck", &["archive", "artifact", "canonical", "digest", "kinds", "pipeline", "source", "store", "verify"]),
+    (
+        "fsck",
+        &["archive", "artifact", "canonical", "digest", "kinds", "pipeline", "source", "store", "verify"],
+    ),
     (
         "vault",
         &[

@@ -100,11 +100,14 @@ impl Inspection<'_> {
     ///
     /// # Errors
     /// If nobody could look.
-    pub fn capture_ids(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<Vec<CaptureId>> {
+    pub fn capture_ids(
+        &self,
+        artifact: &CheckedArtifact,
+        findings: &mut Vec<Finding>,
+    ) -> Result<Vec<CaptureId>> {
         let ids = self.look(Subject::Artifact(artifact.core), findings, || {
-            let mut statement = self
-                .connection
-                .prepare_cached("SELECT id FROM capture WHERE artifact = ?1 ORDER BY id")?;
+            let mut statement =
+                self.connection.prepare_cached("SELECT id FROM capture WHERE artifact = ?1 ORDER BY id")?;
             statement.query_map([artifact.id.0], |row| row.get(0).map(CaptureId))?.collect()
         })?;
         Ok(ids.unwrap_or_default())
@@ -280,7 +283,8 @@ impl Inspection<'_> {
     /// If nobody could look.
     pub fn is_difference(&self, blob: BlobHash) -> Result<bool> {
         let base = self.look(Subject::Blob(blob), &mut Vec::new(), || {
-            let sql = "SELECT p.base IS NOT NULL FROM blob b JOIN payload p ON p.blob = b.id WHERE b.digest = ?1";
+            let sql =
+                "SELECT p.base IS NOT NULL FROM blob b JOIN payload p ON p.blob = b.id WHERE b.digest = ?1";
             self.connection.query_row(sql, [blob.0.as_bytes()], |row| row.get(0)).optional()
         })?;
         Ok(base.flatten().unwrap_or(false))

@@ -58,7 +58,9 @@ impl Facts {
         let draft = admitted.draft();
         let mut mentions = Vec::with_capacity(draft.mentions.len());
         for run in draft.mentions.chunk_by(|one, other| one.role == other.role) {
-            let Some(role) = run.first().map(|mention| Arc::new(RoleFact::of(mention.role))) else { continue };
+            let Some(role) = run.first().map(|mention| Arc::new(RoleFact::of(mention.role))) else {
+                continue;
+            };
             mentions.extend(run.iter().map(|mention| MentionFact {
                 role: role.clone(),
                 place: mention.place.clone(),
@@ -209,7 +211,9 @@ impl Inspection<'_> {
         let mut unlisted = 0;
         let subject = || Subject::Artifact(artifact.core);
         self.look(subject(), findings, || {
-            for capture in self.all("SELECT id FROM capture WHERE artifact = ?1", artifact.id.0, |row| row.get(0))? {
+            for capture in
+                self.all("SELECT id FROM capture WHERE artifact = ?1", artifact.id.0, |row| row.get(0))?
+            {
                 for key in self.keys(capture)? {
                     if segments::captures(&self.connection, key)?.binary_search(&capture).is_err() {
                         unlisted += 1;
@@ -219,7 +223,11 @@ impl Inspection<'_> {
             Ok(())
         })?;
         if unlisted > 0 {
-            findings.push(Finding::new(MENTIONS_MISSING, subject(), format!("{unlisted} of the digests it mentions")));
+            findings.push(Finding::new(
+                MENTIONS_MISSING,
+                subject(),
+                format!("{unlisted} of the digests it mentions"),
+            ));
         }
         Ok(())
     }
@@ -237,13 +245,12 @@ impl Inspection<'_> {
         let mut roles: BTreeMap<i64, Arc<RoleFact>> = BTreeMap::new();
         let mut mentions = Vec::new();
         for Stated { role, place, digest } in self.lists().of_artifact(artifact)? {
-            let role = match roles.get(&role) {
-                Some(known) => known.clone(),
-                None => {
-                    let fact = Arc::new(self.role(role)?);
-                    roles.insert(role, fact.clone());
-                    fact
-                }
+            let role = if let Some(known) = roles.get(&role) {
+                known.clone()
+            } else {
+                let fact = Arc::new(self.role(role)?);
+                roles.insert(role, fact.clone());
+                fact
             };
             mentions.push(MentionFact { role, place, digest });
         }

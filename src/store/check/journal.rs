@@ -87,7 +87,8 @@ impl Inspection<'_> {
         let recorded = self.look(journal(), &mut Vec::new(), || {
             let sql = "SELECT j.core, k.name FROM journal j LEFT JOIN kind k ON k.id = j.kind
                         WHERE j.capture = ?1 ORDER BY j.seq DESC LIMIT 1";
-            let recorded = |row: &Row<'_>| Ok(RecordedCapture { core: row.get(0)?, capture, kind: row.get(1)? });
+            let recorded =
+                |row: &Row<'_>| Ok(RecordedCapture { core: row.get(0)?, capture, kind: row.get(1)? });
             self.connection.query_row(sql, [capture.0.as_bytes()], recorded).optional()
         })?;
         Ok(recorded.flatten())
@@ -184,7 +185,8 @@ impl Inspection<'_> {
             )?;
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
-                let (seq, core, capture) = (row.get(0)?, row.get::<_, CoreHash>(1)?, row.get::<_, CaptureHash>(2)?);
+                let (seq, core, capture) =
+                    (row.get(0)?, row.get::<_, CoreHash>(1)?, row.get::<_, CaptureHash>(2)?);
                 let is_present = present.binary_search(&number(core, capture)).is_ok();
                 if !is_present && ![core.0, capture.0].iter().any(|digest| account.removes(digest, seq)) {
                     lost.push(RecordedCapture { core, capture, kind: row.get(3)? });
@@ -200,7 +202,8 @@ impl Inspection<'_> {
 
 impl Account {
     fn take(&mut self, row: &Row<'_>, seq: i64, entry: &str) -> rusqlite::Result<()> {
-        if let (Some(core), Some(capture)) = (row.get::<_, Option<CoreHash>>(4)?, row.get::<_, Option<_>>(5)?) {
+        if let (Some(core), Some(capture)) = (row.get::<_, Option<CoreHash>>(4)?, row.get::<_, Option<_>>(5)?)
+        {
             self.added.push((number(core, capture), row.get(3)?));
             return Ok(());
         }

@@ -57,14 +57,17 @@ impl Inspection<'_> {
         })?;
         let mut unread = 0;
         self.look(table("mention_list"), &mut findings, || {
-            let mut statement = self.connection.prepare("SELECT capture FROM mention_list ORDER BY capture")?;
+            let mut statement =
+                self.connection.prepare("SELECT capture FROM mention_list ORDER BY capture")?;
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
                 let capture: i64 = row.get(0)?;
                 // A list that cannot be read is a finding about its artifact.
                 match self.keys(capture) {
                     Ok(keys) if captures.binary_search(&capture).is_ok() => {
-                        keys.into_iter().for_each(|key| listed.add(key, capture));
+                        for key in keys {
+                            listed.add(key, capture);
+                        }
                     }
                     Ok(_) => {}
                     Err(_) => unread += 1,

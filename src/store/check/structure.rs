@@ -60,7 +60,8 @@ impl Inspection<'_> {
 
     /// Rows that refer to rows which are not there, one finding for each pair of tables.
     fn references(&self, findings: &mut Vec<Finding>) -> Result<()> {
-        let sql = "SELECT \"table\", parent, count(*) FROM pragma_foreign_key_check GROUP BY 1, 2 ORDER BY 1, 2";
+        let sql =
+            "SELECT \"table\", parent, count(*) FROM pragma_foreign_key_check GROUP BY 1, 2 ORDER BY 1, 2";
         let name = || "sqlite_schema".to_owned();
         self.each(sql, Subject::Table(name()), findings, |row| {
             let (table, parent, count): (String, Option<String>, i64) =
@@ -143,7 +144,8 @@ impl Inspection<'_> {
         let mut damaged = Vec::new();
         let subject = Subject::Table("dictionary".to_owned());
         self.look(subject, findings, || {
-            let mut statement = self.connection.prepare("SELECT id, digest, bytes FROM dictionary ORDER BY id")?;
+            let mut statement =
+                self.connection.prepare("SELECT id, digest, bytes FROM dictionary ORDER BY id")?;
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
                 let (id, digest): (i64, Digest) = (row.get(0)?, row.get(1)?);

@@ -78,7 +78,8 @@ fn damage_to_what_others_need_is_named() {
 fn a_vault_that_others_can_write_is_named() {
     use std::os::unix::fs::PermissionsExt;
     let sandbox = examples();
-    let mode = |mode| std::fs::set_permissions(sandbox.vault(), std::fs::Permissions::from_mode(mode)).unwrap();
+    let mode =
+        |mode| std::fs::set_permissions(sandbox.vault(), std::fs::Permissions::from_mode(mode)).unwrap();
     mode(0o644);
     assert_eq!(findings(&sandbox, &[]), "");
     mode(0o666);
@@ -89,8 +90,20 @@ fn a_vault_that_others_can_write_is_named() {
 
 /// Tables, and how many rows may be lost unnoticed: those that no answer depends on.
 const TABLES: &[&str] = &[
-    "kind", "artifact", "blob", "payload", "capture", "member", "mention_list", "mention_bucket", "role",
-    "attribute", "attribute_value", "identity", "name_mention", "journal",
+    "kind",
+    "artifact",
+    "blob",
+    "payload",
+    "capture",
+    "member",
+    "mention_list",
+    "mention_bucket",
+    "role",
+    "attribute",
+    "attribute_value",
+    "identity",
+    "name_mention",
+    "journal",
 ];
 
 #[test]
@@ -109,7 +122,8 @@ fn every_row_is_missed() {
         for row in rows.iter().step_by(1 + rows.len() / 6) {
             let sandbox = Sandbox::new();
             std::fs::write(sandbox.vault(), &bytes).unwrap();
-            let wanted: Vec<String> = names.iter().zip(1..).map(|(name, at)| format!("{name} IS ?{at}")).collect();
+            let wanted: Vec<String> =
+                names.iter().zip(1..).map(|(name, at)| format!("{name} IS ?{at}")).collect();
             let delete = format!("DELETE FROM {table} WHERE {}", wanted.join(" AND "));
             assert_eq!(sql(&sandbox).execute(&delete, rusqlite::params_from_iter(row)).unwrap(), 1);
             assert!(!findings(&sandbox, &[]).is_empty(), "{table} {row:?}");

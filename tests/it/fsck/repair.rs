@@ -100,9 +100,11 @@ fn what_cannot_be_mended_is_said() {
 #[test]
 fn every_repair_is_in_the_journal() {
     let sandbox = examples();
-    mended(&sandbox, "UPDATE payload SET bytes = x'00' WHERE blob = 1; DELETE FROM attribute", &[
-        repository("examples").to_str().unwrap(),
-    ]);
+    mended(
+        &sandbox,
+        "UPDATE payload SET bytes = x'00' WHERE blob = 1; DELETE FROM attribute",
+        &[repository("examples").to_str().unwrap()],
+    );
     let mut actions: Vec<String> = Vec::new();
     let connection = sql(&sandbox);
     let mut entries = connection.prepare("SELECT entry FROM journal_entries ORDER BY seq").unwrap();
