@@ -1,6 +1,7 @@
 //! What is wrong with a vault is found, and mended where that needs no guessing.
 
 mod damage;
+mod many;
 mod reindex;
 mod repair;
 
