@@ -171,5 +171,7 @@ fn first_of(report: &Report) -> String {
     else {
         return String::new();
     };
-    format!("{}: {} (rule {})", first.path, first.message, first.rule_id)
+    let text = format!("{}: {} (rule {})", first.path, first.message, first.rule_id);
+    // Paths and messages have parts of the document in them, which may be megabytes.
+    text.chars().take(1000).collect()
 }

@@ -1,5 +1,6 @@
 //! Putting right what can be put right without guessing. Each step is one transaction with its entry in the journal.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use chrono::Utc;
@@ -219,12 +220,14 @@ impl Store {
     ) -> Result<Vec<Mended>> {
         let expected = Self::seal_of(admitted);
         self.mend(|transaction| {
+            if artifact_id(transaction, admitted.core())?.is_some() {
+                return Ok(Vec::new());
+            }
             let changed = transaction.execute(
                 "INSERT OR IGNORE INTO artifact (id, core, kind, added_at)
                  SELECT ?1, ?2, k.id, (SELECT min(added_at) FROM capture WHERE artifact = ?1)
                    FROM kind k, capture c
-                  WHERE k.name = ?3 AND c.id = ?4 AND c.artifact = ?1 AND c.seal = ?5
-                    AND NOT EXISTS (SELECT 1 FROM artifact WHERE core = ?2)",
+                  WHERE k.name = ?3 AND c.id = ?4 AND c.artifact = ?1 AND c.seal = ?5",
                 (artifact.id.0, admitted.core().0.as_bytes(), admitted.kind().name(), capture.0, expected),
             )?;
             let mended =
@@ -239,16 +242,30 @@ impl Store {
     /// What the system says.
     pub fn mend_times(&self) -> Result<Vec<Mended>> {
         self.mend(|transaction| {
-            let changed = transaction.execute(
-                "UPDATE capture SET added_at = j.at FROM journal j
-                  WHERE j.capture = coalesce(capture.digest, (SELECT digest FROM blob WHERE id = capture.blob))
-                    AND NOT EXISTS (SELECT 1 FROM journal k WHERE k.capture = j.capture AND k.seq > j.seq)
-                    AND added_at <> j.at",
-                [],
-            )?;
-            let subject = Subject::Table("capture".to_owned());
-            let mended = Mended { subject, did: "given the journal's times" };
-            Ok(if changed > 0 { vec![mended] } else { Vec::new() })
+            let mut recorded: HashMap<CaptureHash, i64> = HashMap::new();
+            let mut entries = transaction
+                .prepare("SELECT capture, at FROM journal WHERE capture IS NOT NULL ORDER BY seq")?;
+            let mut entries = entries.query([])?;
+            while let Some(row) = entries.next()? {
+                recorded.insert(row.get(0)?, row.get(1)?);
+            }
+            let stored: Vec<(i64, Option<CaptureHash>, i64)> = transaction
+                .prepare(
+                    "SELECT c.id, coalesce(c.digest, b.digest), c.added_at
+                       FROM capture c LEFT JOIN blob b ON b.id = c.blob ORDER BY c.id",
+                )?
+                .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
+                .collect::<rusqlite::Result<_>>()?;
+            let mut mended = Vec::new();
+            for (id, capture, stored) in stored {
+                let Some(capture) = capture else { continue };
+                if let Some(at) = recorded.get(&capture).filter(|at| **at != stored) {
+                    transaction.execute("UPDATE capture SET added_at = ?2 WHERE id = ?1", (id, at))?;
+                    mended
+                        .push(Mended { subject: Subject::Capture(capture), did: "given the journal's time" });
+                }
+            }
+            Ok(mended)
         })
     }
 

@@ -13,6 +13,9 @@ use crate::digest::Digest;
 use crate::store::lists::Stated;
 use crate::store::{Result, segments};
 
+/// So much of a fact is told.
+const SHOWN_CHARACTERS: usize = 300;
+
 /// What an artifact can be found by.
 #[derive(Debug, Default)]
 pub struct Facts {
@@ -124,11 +127,20 @@ impl Comparison<'_> {
     fn tell<T: Ord + Display>(&mut self, info: FindingInfo, what: &str, some: &[T], others: &[T]) {
         let mut lacking = some.iter().filter(|fact| others.binary_search(fact).is_err());
         let Some(first) = lacking.next() else { return };
+        let first = shortened(&first.to_string());
         let detail = match lacking.count() {
             0 => format!("{what} {first}"),
             more => format!("{what} {first} and {more} more"),
         };
         self.findings.push(Finding::new(info, self.subject.clone(), detail));
+    }
+}
+
+/// The beginning of a text, which may be megabytes.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_CHARACTERS) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
     }
 }
 
