@@ -26,6 +26,7 @@ use super::vault::VaultArgs;
 ///
 /// Exit status: 0 nothing was found, 1 something was, 2 nobody could look.
 #[derive(ClapArgs)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Args {
     /// Check the file, its tables and the journal, and no stored bytes
     #[arg(long, group = "depth")]
@@ -69,7 +70,7 @@ impl Args {
         let started = Instant::now();
         let vault = vault.open()?;
         let mut options = Options { depth: self.depth(), kind: self.kind, after: None };
-        let resume = self.resume.as_deref().map(|path| Resume::open(path, format!("{options:?}")));
+        let resume = self.resume.as_deref().map(|path| Resume::open(path, &format!("{options:?}")));
         let resume = resume.transpose()?;
         options.after = resume.as_ref().and_then(|resume| resume.position.after);
         let progress = Progress::of("artifacts", "checking");

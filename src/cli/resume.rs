@@ -33,14 +33,14 @@ pub(crate) struct Resume {
 
 impl Resume {
     /// Where the check that `asked` the same and wrote to `path` came to, or the beginning if there is no such file.
-    pub(crate) fn open(path: &Path, asked: String) -> Result<Self, Failure> {
+    pub(crate) fn open(path: &Path, asked: &str) -> Result<Self, Failure> {
         let failed = |error: &dyn std::fmt::Display| {
             Failure::CouldNotRun(format!("cannot go on from {}: {error}", path.display()))
         };
         let position = match std::fs::read(path) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| failed(&error))?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Position { asked: asked.clone(), ..Position::default() }
+                Position { asked: asked.to_owned(), ..Position::default() }
             }
             Err(error) => return Err(failed(&error)),
         };

@@ -1,15 +1,11 @@
 //! Captures as they are stored, read without trusting what stands around them.
 
-use rusqlite::{OptionalExtension, Row};
-
-use super::finding::{
-    BLOB_DAMAGED, BLOB_MISSING, CAPTURE_DAMAGED, Finding, SEAL_BROKEN, SIZE_WRONG, Subject,
-};
-use super::{Inspection, is_damage};
+use super::Inspection;
+use super::blobs::{File, file};
+use super::finding::{CAPTURE_DAMAGED, Finding, SEAL_BROKEN, SIZE_WRONG, Subject};
 use crate::artifact::is_capture_of;
-use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
-use crate::store::error::{PayloadDefect, ReadFailure};
-use crate::store::read::{blob_id, capture_id};
+use crate::digest::{CaptureHash, CoreHash, Digest};
+use crate::store::read::capture_id;
 use crate::store::rows::{ArtifactId, StoredMember};
 use crate::store::write::seal;
 use crate::store::{Result, StoreError};
@@ -64,13 +60,6 @@ struct CaptureRow {
     warnings: Option<String>,
     seal: Vec<u8>,
     blob: Option<i64>,
-}
-
-struct File {
-    name: String,
-    blob: i64,
-    digest: BlobHash,
-    size: i64,
 }
 
 impl Inspection<'_> {
@@ -210,103 +199,4 @@ impl Inspection<'_> {
         };
         self.connection.prepare_cached(sql)?.query_map([id], file)?.collect()
     }
-
-    /// The bytes of a file, or a finding.
-    fn bytes(&self, file: &File, findings: &mut Vec<Finding>) -> Result<Option<StoredMember>> {
-        let subject = Subject::Blob(file.digest);
-        match self.payloads().bytes(file.blob, file.digest) {
-            Ok(bytes) => {
-                if i64::try_from(bytes.len()) != Ok(file.size) {
-                    let detail = format!("it should be {} and is {}", bytes.len(), file.size);
-                    findings.push(Finding::new(SIZE_WRONG, subject, detail));
-                }
-                return Ok(Some(StoredMember { name: file.name.clone(), bytes }));
-            }
-            Err(ReadFailure::Defect(defect @ PayloadDefect::Missing { .. })) => {
-                findings.push(Finding::new(BLOB_MISSING, subject, defect.to_string()));
-            }
-            Err(ReadFailure::Defect(defect)) => {
-                findings.push(Finding::new(BLOB_DAMAGED, subject, defect.to_string()));
-            }
-            Err(ReadFailure::Database(error)) if is_damage(&error) => {
-                findings.push(Finding::new(BLOB_DAMAGED, subject, error.to_string()));
-            }
-            Err(ReadFailure::Database(error)) => return Err(StoreError::of(self.path, error)),
-        }
-        Ok(None)
-    }
-
-    /// The numbers of the blobs that checking every artifact does not read.
-    ///
-    /// # Errors
-    /// If nobody could look.
-    pub fn blobs_of_nothing(&self, findings: &mut Vec<Finding>) -> Result<Vec<i64>> {
-        let sql = "SELECT b.id FROM blob b NOT INDEXED
-             WHERE b.id NOT IN
-                     (SELECT c.blob FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.blob IS NOT NULL)
-               AND b.id NOT IN
-                     (SELECT m.blob FROM member m JOIN capture c ON c.id = m.capture
-                        JOIN artifact a ON a.id = c.artifact)
-             ORDER BY b.digest";
-        let mut blobs = Vec::new();
-        self.look(Subject::Table("blob".to_owned()), findings, || {
-            let mut statement = self.connection.prepare(sql)?;
-            let mut rows = statement.query([])?;
-            while let Some(row) = rows.next()? {
-                blobs.push(row.get(0)?);
-            }
-            Ok(())
-        })?;
-        Ok(blobs)
-    }
-
-    /// The bytes with this hash, if the vault has them undamaged.
-    ///
-    /// # Errors
-    /// If nobody could look.
-    pub fn bytes_of(&self, blob: BlobHash) -> Result<Option<Vec<u8>>> {
-        let mut findings = Vec::new();
-        let subject = Subject::Blob(blob);
-        let id = self.look(subject.clone(), &mut findings, || blob_id(&self.connection, blob))?.flatten();
-        let Some(id) = id else { return Ok(None) };
-        let bytes = self.look(subject, &mut findings, || match self.payloads().bytes(id, blob) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(ReadFailure::Defect(_)) => Ok(None),
-            Err(ReadFailure::Database(error)) => Err(error),
-        })?;
-        Ok(bytes.flatten())
-    }
-
-    /// Whether the blob with this hash is stored as a difference to another.
-    ///
-    /// # Errors
-    /// If nobody could look.
-    pub fn is_difference(&self, blob: BlobHash) -> Result<bool> {
-        let base = self.look(Subject::Blob(blob), &mut Vec::new(), || {
-            let sql =
-                "SELECT p.base IS NOT NULL FROM blob b JOIN payload p ON p.blob = b.id WHERE b.digest = ?1";
-            self.connection.query_row(sql, [blob.0.as_bytes()], |row| row.get(0)).optional()
-        })?;
-        Ok(base.flatten().unwrap_or(false))
-    }
-
-    /// What is wrong with the blob of this number.
-    ///
-    /// # Errors
-    /// If nobody could look.
-    pub fn blob(&self, id: i64) -> Result<Vec<Finding>> {
-        let mut findings = Vec::new();
-        let file = self.look(Subject::Table("blob".to_owned()), &mut findings, || {
-            let sql = "SELECT '', id, digest, size FROM blob WHERE id = ?1";
-            self.connection.prepare_cached(sql)?.query_row([id], file).optional()
-        })?;
-        if let Some(file) = file.flatten() {
-            self.bytes(&file, &mut findings)?;
-        }
-        Ok(findings)
-    }
-}
-
-fn file(row: &Row<'_>) -> rusqlite::Result<File> {
-    Ok(File { name: row.get(0)?, blob: row.get(1)?, digest: BlobHash(row.get(2)?), size: row.get(3)? })
 }

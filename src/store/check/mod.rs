@@ -3,6 +3,7 @@
 //! Each check gives findings. That something cannot be read because it is damaged is a finding as well, and the other
 //! checks go on; an error means that nobody could look, such as on a disk that fails.
 
+mod blobs;
 mod captures;
 mod facts;
 pub mod finding;
