@@ -33,6 +33,16 @@ fn siblings() -> Sandbox {
     sandbox
 }
 
+/// A vault that is a copy of these bytes.
+fn of_bytes(bytes: &[u8]) -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("v.vault", bytes);
+    // Whatever the settings of who runs the tests are.
+    #[cfg(unix)]
+    std::fs::set_permissions(sandbox.vault(), std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    sandbox
+}
+
 /// The vault, behind the program's back.
 fn sql(sandbox: &Sandbox) -> Connection {
     let connection = Connection::open_with_flags(sandbox.vault(), OpenFlags::SQLITE_OPEN_READ_WRITE).unwrap();
@@ -70,6 +80,24 @@ fn a_vault_that_nobody_touched_is_clean() {
     let ran = sandbox.run(["fsck"]).expect(0);
     assert!(ran.stderr.starts_with("7 artifacts checked, 0 findings; "), "{}", ran.stderr);
     assert_eq!(findings(&siblings(), &[]), "");
+}
+
+#[test]
+fn everything_that_is_admitted_is_clean() {
+    let sandbox = Sandbox::new();
+    sandbox.run(["add".into(), repository("tests/corpus")]).expect(1);
+    assert_eq!(findings(&sandbox, &[]), "");
+    sandbox.run(["reindex"]).expect(0);
+    assert_eq!(findings(&sandbox, &[]), "");
+}
+
+#[test]
+fn vaults_of_earlier_schemas_are_clean() {
+    let file = std::fs::File::open(repository("tests/vaults/schema-1.vault.zst")).unwrap();
+    let sandbox = of_bytes(&zstd::decode_all(file).unwrap());
+    assert_eq!(findings(&sandbox, &[]), "");
+    sandbox.run(["reindex"]).expect(0);
+    assert_eq!(findings(&sandbox, &[]), "");
 }
 
 #[test]

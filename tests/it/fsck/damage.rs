@@ -2,7 +2,7 @@
 
 use rusqlite::types::Value;
 
-use super::{examples, findings, siblings, sql};
+use super::{examples, findings, of_bytes, siblings, sql};
 use crate::sandbox::Sandbox;
 
 /// What is found after `change`.
@@ -146,8 +146,7 @@ fn every_row_is_missed() {
         assert!(!rows.is_empty(), "{table}");
         // Large tables: some of the rows.
         for row in rows.iter().step_by(1 + rows.len() / 6) {
-            let sandbox = Sandbox::new();
-            std::fs::write(sandbox.vault(), &bytes).unwrap();
+            let sandbox = of_bytes(&bytes);
             let wanted: Vec<String> =
                 names.iter().zip(1..).map(|(name, at)| format!("{name} IS ?{at}")).collect();
             let delete = format!("DELETE FROM {table} WHERE {}", wanted.join(" AND "));
@@ -174,11 +173,13 @@ fn a_vault_with_flipped_bytes_is_not_clean_unless_it_answers_as_before() {
     sql(&original).query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
     let bytes = std::fs::read(original.vault()).unwrap();
     let mut found = 0;
-    for offset in (0..bytes.len()).step_by(2503) {
-        let sandbox = Sandbox::new();
+    // Most of the file is empty pages; a stride for every day, and all of it by hand.
+    let stride = std::env::var("RUNVAULT_FLIP_STRIDE").map_or(197, |stride| stride.parse().unwrap());
+    let written = (0..bytes.len()).filter(|offset| bytes[*offset] != 0);
+    for offset in written.step_by(stride) {
         let mut flipped = bytes.clone();
         flipped[offset] ^= 0x55;
-        std::fs::write(sandbox.vault(), &flipped).unwrap();
+        let sandbox = of_bytes(&flipped);
         let full = sandbox.run(["fsck"]);
         assert!((0..=2).contains(&full.status), "{offset}: {}", full.stderr);
         if full.status == 0 {
@@ -191,7 +192,7 @@ fn a_vault_with_flipped_bytes_is_not_clean_unless_it_answers_as_before() {
             }
         }
     }
-    assert!(found > 5, "{found}");
+    assert!(found > 20, "{found}");
 }
 
 #[test]
@@ -200,8 +201,7 @@ fn a_vault_that_was_cut_off_is_not_clean() {
     sql(&original).query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
     let bytes = std::fs::read(original.vault()).unwrap();
     for length in (0..bytes.len()).step_by(16_384).chain([100, bytes.len() - 1]) {
-        let sandbox = Sandbox::new();
-        std::fs::write(sandbox.vault(), &bytes[..length]).unwrap();
+        let sandbox = of_bytes(&bytes[..length]);
         let ran = sandbox.run(["fsck"]);
         assert!((1..=2).contains(&ran.status), "{length}: {}", ran.stderr);
     }
