@@ -19,7 +19,7 @@ use crate::store::check::finding::{
     TIME_DIFFERS, UNREADABLE, WARNINGS_DIFFER,
 };
 use crate::store::check::{CheckedArtifact, Integrity};
-use crate::store::{Mended, Result, Store, StoredMember};
+use crate::store::{Mended, Result, Store, StoreError, StoredMember};
 
 /// What making the index anew can mend.
 const OF_THE_INDEX: &[FindingInfo] = &[
@@ -50,20 +50,32 @@ pub(super) fn repair(
 ) -> Result<Vec<Mended>> {
     let sources = from.iter().map(|path| Source::open(path)).collect::<Result<Vec<_>>>()?;
     let mut repair = Repair { store, report, sources, done: Vec::new() };
-    repair.file()?;
+    as_far_as_possible(repair.file())?;
     let of_the_file = repair.done.len();
-    repair.bytes()?;
-    repair.artifacts()?;
-    repair.captures()?;
+    as_far_as_possible(repair.bytes())?;
+    as_far_as_possible(repair.artifacts())?;
+    as_far_as_possible(repair.captures())?;
     if repair.has_any(OF_THE_INDEX) || repair.done.len() > of_the_file {
-        reindex::reindex(store, teller)?;
-        repair.done.push(Mended {
-            subject: Subject::Mentions,
-            did: "made anew, with all that artifacts are found by",
-        });
+        as_far_as_possible(reindex::reindex(store, teller).map(|()| {
+            let did = "made anew, with all that artifacts are found by";
+            repair.done.push(Mended { subject: Subject::Mentions, did });
+        }))?;
     }
-    repair.unreferenced()?;
+    as_far_as_possible(repair.unreferenced())?;
     Ok(repair.done)
+}
+
+/// Where the file is too damaged for a step, the others are taken all the same; the next check finds what is left.
+fn as_far_as_possible(outcome: Result<()>) -> Result<()> {
+    match outcome {
+        Err(
+            StoreError::Corrupt { .. }
+            | StoreError::Database { .. }
+            | StoreError::Index { .. }
+            | StoreError::Damaged { .. },
+        ) => Ok(()),
+        outcome => outcome,
+    }
 }
 
 struct Repair<'r> {

@@ -98,6 +98,15 @@ fn what_cannot_be_mended_is_said() {
 }
 
 #[test]
+fn what_cannot_be_mended_does_not_stop_the_rest() {
+    let sandbox = examples();
+    let from = repository("examples");
+    let change = "DROP TABLE identity; UPDATE payload SET bytes = x'00' WHERE blob = 1";
+    let report = mended(&sandbox, change, &[from.to_str().unwrap()]);
+    assert!(report.contains("\nmended: restored | blob ") && report.contains("\nunreadable | "), "{report}");
+}
+
+#[test]
 fn every_repair_is_in_the_journal() {
     let sandbox = examples();
     mended(
