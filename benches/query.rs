@@ -1,4 +1,4 @@
-//! Questions to a vault of 100,000 artifacts and more than two million mentions.
+//! Questions to a vault of 250,000 artifacts and five million mentions.
 //!
 //! `cargo bench --bench query`; `benches/README.md` says how to read it.
 
@@ -7,61 +7,29 @@
     clippy::panic,
     clippy::indexing_slicing,
     missing_docs,
+    unreachable_pub,
     reason = "a bench fails by panicking"
 )]
 
+mod corpus;
+
 use std::hint::black_box;
 
+use corpus::many::{self, SHARED, exchanges};
 use criterion::{Criterion, criterion_group, criterion_main};
 use runvault::Vault;
 use runvault::digest::Digest;
-use runvault::ingest::{Examined, Monitor, Outcome};
 use runvault::query::{Filter, Query, Walk};
-use runvault::source::{ExamineOptions, Input, Inputs, SourceError};
 use serde_json::{Value, json};
 
-const SESSIONS: usize = 98_000;
+/// More than five million mentions.
+const SESSIONS: usize = 248_000;
 const RUNS: usize = 1_000;
-const EXCHANGES: usize = 10;
 /// Each governs a hundred runs.
 const CONTRACTS: usize = RUNS / 100;
 
-struct Expecting;
-
-impl Monitor for Expecting {
-    fn examined(&mut self, examined: &Examined) {
-        assert_eq!(examined.outcome, Outcome::Added, "{:?}", examined.report);
-    }
-
-    fn unreadable(&mut self, error: &SourceError) {
-        panic!("{error}");
-    }
-}
-
 fn digest(text: &str) -> String {
     Digest::of(text.as_bytes()).to_string()
-}
-
-/// Every prompt is asked in ten sessions, every exchange is recorded in one.
-fn prompt(session: usize, index: usize) -> String {
-    format!("What is the state of case {} after step {index}?", session / 10)
-}
-
-fn response(session: usize, index: usize) -> String {
-    format!("Case {session}: step {index} is done, the next one waits for the customer's answer.")
-}
-
-fn session(number: usize) -> String {
-    let interactions: Vec<Value> = (0..EXCHANGES)
-        .map(|index| {
-            let content = response(number, index);
-            json!({"i": index, "prompt_hash": digest(&prompt(number, index)), "response_hash": digest(&content),
-                "response_content": content})
-        })
-        .collect();
-    json!({"model_io_schema_version": "1.0.0", "adapter_id": format!("adapter-{}", number % 7),
-        "model_id": format!("model-{}", number % 5), "mode": "record", "interactions": interactions})
-    .to_string()
 }
 
 fn contract(number: usize) -> String {
@@ -76,11 +44,11 @@ fn run(number: usize) -> String {
         let hashed = json!({"input": input, "metadata": {}, "output": output, "type": step_type});
         json!({"id": "s", "type": step_type, "input": input, "output": output, "metadata": {}, "hash": digest(&hashed.to_string())})
     };
-    let steps: Vec<Value> = (0..EXCHANGES)
-        .flat_map(|index| {
+    let steps: Vec<Value> = exchanges(number)
+        .flat_map(|(prompt, response)| {
             [
-                step("model.request", json!({"prompt": prompt(number, index)}), json!("sent")),
-                step("model.response", json!({}), json!({"content": response(number, index)})),
+                step("model.request", json!({"prompt": prompt}), json!("sent")),
+                step("model.response", json!({}), json!({"content": response})),
             ]
         })
         .collect();
@@ -106,16 +74,8 @@ fn trace(number: usize) -> String {
 fn filled(directory: &std::path::Path) -> Vault {
     let vault = Vault::open_or_create(&directory.join("bench.vault")).expect("a vault");
     let documents = (0..RUNS).map(run).chain((0..RUNS).map(trace)).chain((0..CONTRACTS).map(contract));
-    let documents = documents.chain((0..SESSIONS).map(session));
-    let mut documents =
-        documents.map(|text| Input::Document { name: String::new(), bytes: text.into_bytes() });
-    loop {
-        let some: Vec<Input> = documents.by_ref().take(5_000).collect();
-        if some.is_empty() {
-            return vault;
-        }
-        vault.add(Inputs::new(some), &ExamineOptions::default(), &mut Expecting).expect("stored");
-    }
+    many::fill(&vault, documents.map(String::into_bytes).chain((0..SESSIONS).map(many::session)));
+    vault
 }
 
 fn questions(criterion: &mut Criterion) {
@@ -127,7 +87,7 @@ fn questions(criterion: &mut Criterion) {
     let asked = |number: usize| Query {
         filters: vec![Filter::Mention {
             group: Some("prompt"),
-            digest: Digest::of(prompt(number, 3).as_bytes()),
+            digest: Digest::of(many::prompt(number, SHARED).as_bytes()),
         }],
         ..Query::default()
     };

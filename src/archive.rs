@@ -7,15 +7,12 @@ mod flat;
 mod read;
 mod write;
 
-pub use read::{ArchiveError, Contents, read};
+pub use read::{ArchiveError, Contents, Limits, read};
 pub use write::write;
 
 use std::io::Read;
 
 use flate2::read::GzDecoder;
-
-/// The most entries that an archive, or a directory that is read like one, may have.
-pub const MAX_ENTRIES: usize = 10_000;
 
 /// A sort of archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,12 +11,11 @@ pub mod document;
 mod kind;
 mod mention;
 
-use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, Write};
 
 use crate::canonical::Value;
-use crate::canonical::reader::{Limits, ReadError};
+use crate::canonical::reader::{Limits, MemberNames, ReadError};
 use crate::canonical::replaykit;
 use crate::digest::CoreHash;
 use crate::verify::{Findings, RuleInfo};
@@ -45,8 +44,8 @@ pub trait Artifact: 'static {
     fn rules() -> Vec<RuleInfo>;
 
     /// Whether `text` is meant to be of this kind, valid or not. `names` are the names of its root object's members as
-    /// far as they could be read.
-    fn recognises(text: &str, names: &[Cow<'_, str>]) -> Option<Recognition>;
+    /// far as they can be read.
+    fn recognises(text: &str, names: &mut MemberNames<'_>) -> Option<Recognition>;
 
     /// Applies every rule to `document` and describes it. Gives nothing if the document cannot be described, and then
     /// `findings` has an error that says why.

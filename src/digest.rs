@@ -60,21 +60,17 @@ impl Digest {
     /// Reads exactly 64 lowercase hex digits: the form in which trace records state digests.
     #[must_use]
     pub fn stated_bare(text: &str) -> Option<Self> {
-        if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
-            return None;
-        }
-        decode_hex(text).map(Self)
+        let digest = decode_hex(text)?;
+        let upper_case = text.bytes().map(|byte| u8::from(byte.is_ascii_uppercase()));
+        (upper_case.fold(0, |found, is| found | is) == 0).then_some(Self(digest))
     }
 
     /// The 64 lowercase hex digits without the prefix, as ASCII.
     #[must_use]
     pub fn hex_digits(&self) -> [u8; 64] {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let mut text = [0; 64];
-        for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
-            for (digit, nibble) in pair.iter_mut().zip([byte >> 4, byte & 15]) {
-                *digit = DIGITS.get(usize::from(nibble)).copied().unwrap_or(b'?');
-            }
+        for (pair, byte) in text.as_chunks_mut::<2>().0.iter_mut().zip(self.0) {
+            *pair = [byte >> 4, byte & 15].map(|nibble| nibble + if nibble < 10 { b'0' } else { b'a' - 10 });
         }
         text
     }
@@ -87,19 +83,32 @@ impl Digest {
 }
 
 fn decode_hex(text: &str) -> Option<[u8; 32]> {
+    let digits: &[u8; 64] = text.as_bytes().try_into().ok()?;
+    // Two plain loops that look at all digits before judging them: these can be done many digits at once.
+    let values = digits.map(hex_value);
     let mut bytes = [0; 32];
-    if text.len() != 64 {
-        return None;
+    for (byte, pair) in bytes.iter_mut().zip(values.as_chunks().0) {
+        let [high, low] = pair;
+        *byte = high << 4 | low;
     }
-    for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-        let &[high, low] = pair else { return None };
-        *byte = hex_value(high)? << 4 | hex_value(low)?;
-    }
-    Some(bytes)
+    (values.into_iter().fold(0, |all, value| all | value) < 16).then_some(bytes)
 }
 
-fn hex_value(digit: u8) -> Option<u8> {
-    char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
+/// The value of a hex digit; 255 for everything else.
+fn hex_value(digit: u8) -> u8 {
+    let decimal = digit.wrapping_sub(b'0');
+    let letter = (digit | 0x20).wrapping_sub(b'a');
+    if decimal < 10 {
+        decimal
+    } else if letter < 6 {
+        letter + 10
+    } else {
+        u8::MAX
+    }
+}
+
+fn hex_digit(value: u8) -> u8 {
+    if value < 10 { b'0' + value } else { b'a' + value - 10 }
 }
 
 impl fmt::Display for Digest {
@@ -110,13 +119,12 @@ impl fmt::Display for Digest {
             f.write_str(PREFIX)?;
             64
         };
-        let mut text = String::with_capacity(64);
-        for byte in self.0 {
-            for nibble in [byte >> 4, byte & 15] {
-                text.extend(char::from_digit(u32::from(nibble), 16));
-            }
+        let mut text = [0; 64];
+        for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
+            pair.copy_from_slice(&[hex_digit(byte >> 4), hex_digit(byte & 15)]);
         }
-        f.write_str(text.get(..digits).unwrap_or(&text))
+        let shown = text.get(..digits).unwrap_or(&text);
+        f.write_str(str::from_utf8(shown).unwrap_or_default())
     }
 }
 

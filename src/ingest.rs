@@ -12,7 +12,7 @@ use crate::store::{Prepared, Preparer, Put, PutOutcome, Result, Snapshot, Store}
 use crate::verify::Report;
 
 /// A batch is stored when it has so many documents or bytes. A commit costs about as much as some hundred artifacts.
-const BATCH_DOCUMENTS: usize = 1_000;
+const BATCH_DOCUMENTS: usize = 2_500;
 const BATCH_BYTES: u64 = 16 << 20;
 
 /// What became of a document.
@@ -121,7 +121,8 @@ pub fn verify(inputs: Inputs, options: &ExamineOptions, monitor: &mut dyn Monito
     let outcome: std::result::Result<(), std::convert::Infallible> = each(
         inputs,
         options,
-        |admitted| admitted,
+        // The rest goes where it came from: memory is cheapest to reuse there.
+        Brief::from,
         |event| {
             if let Event::Result(item) = event {
                 teller.tell(item, || Outcome::Verified);
@@ -184,19 +185,21 @@ fn each<A: Send, E>(
     make: impl Fn(Admitted) -> A + Sync,
     consume: impl FnMut(Event<Item<A>>) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
-    let work = |item: std::result::Result<source::Item, SourceError>| {
-        let item = item?;
-        let path = item.name();
-        let verdict = match source::examine(item, options)? {
+    let open = |item: std::result::Result<source::Item, SourceError>| {
+        let opened = item.map(|item| (item.name(), item.open()));
+        let size = opened.as_ref().map_or(0, |(_, opened)| opened.size());
+        (opened, size)
+    };
+    let work = |opened: std::result::Result<(String, source::Opened), SourceError>| {
+        let (path, opened) = opened?;
+        let verdict = match opened.examine(options)? {
             Verdict::Admitted(admitted) => Finding::Admitted(make(admitted)),
             Verdict::Rejected(rejection) => Finding::Rejected(rejection),
             Verdict::NoArtifact => Finding::NoArtifact,
         };
         Ok(Examination { path, verdict })
     };
-    let weigh =
-        |item: &std::result::Result<source::Item, SourceError>| item.as_ref().map_or(0, source::Item::size);
-    pipeline::in_order(inputs, weigh, work, consume)
+    pipeline::in_order(inputs, open, work, consume)
 }
 
 /// Counts, and passes on to the monitor.
@@ -207,7 +210,7 @@ struct Teller<'m> {
 
 impl Teller<'_> {
     /// Tells of `item`, whose `outcome` is given for the case that it was admitted.
-    fn tell<A: AsRef<Admitted>>(&mut self, item: Item<A>, outcome: impl FnOnce() -> Outcome) {
+    fn tell<A: Into<Brief>>(&mut self, item: Item<A>, outcome: impl FnOnce() -> Outcome) {
         match item {
             Ok(examination) => {
                 let examined = examination.told(outcome);
@@ -222,7 +225,34 @@ impl Teller<'_> {
     }
 }
 
-impl<A: AsRef<Admitted>> Examination<A> {
+/// What is told of an artifact.
+struct Brief {
+    kind: Kind,
+    core: CoreHash,
+    size: u64,
+    report: Report,
+}
+
+impl Brief {
+    fn of(admitted: &Admitted) -> Self {
+        let report = admitted.report().clone();
+        Self { kind: admitted.kind(), core: admitted.core(), size: admitted.size(), report }
+    }
+}
+
+impl From<Admitted> for Brief {
+    fn from(admitted: Admitted) -> Self {
+        Self::of(&admitted)
+    }
+}
+
+impl From<Prepared> for Brief {
+    fn from(prepared: Prepared) -> Self {
+        Self::of(prepared.admitted())
+    }
+}
+
+impl<A: Into<Brief>> Examination<A> {
     fn told(self, outcome: impl FnOnce() -> Outcome) -> Examined {
         let mut told = Examined {
             path: self.path,
@@ -234,12 +264,9 @@ impl<A: AsRef<Admitted>> Examination<A> {
         };
         match self.verdict {
             Finding::Admitted(admitted) => {
-                let admitted = admitted.as_ref();
-                told.kind = Some(admitted.kind());
+                let Brief { kind, core, size, report } = admitted.into();
                 told.outcome = outcome();
-                told.core = Some(admitted.core());
-                told.size = admitted.size();
-                told.report = admitted.report().clone();
+                (told.kind, told.core, told.size, told.report) = (Some(kind), Some(core), size, report);
             }
             Finding::Rejected(Rejection { kind, report }) => {
                 (told.kind, told.outcome, told.report) = (kind, Outcome::Rejected, report);

@@ -1,20 +1,21 @@
 //! Work on many things at once whose results are wanted in order.
+//!
+//! Workers take inputs themselves, one at a time, so that a large one keeps nobody waiting. Results are collected, and the
+//! consumer is woken for a group of them: waking a thread costs as much as examining a small document.
 
-use std::collections::BTreeMap;
+mod flow;
+
 use std::num::NonZero;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
 
-/// How many bytes may be on their way between input and consumer.
-const BUDGET: u64 = 64 << 20;
+use flow::{BUDGET, Flow, Leaving, Weighed};
 
 /// What anything costs beside its bytes.
 const OVERHEAD: u64 = 4 << 10;
 
-/// When no result comes for so long, the consumer is told.
-const IDLE: Duration = Duration::from_millis(20);
+/// So many bytes are worth telling the workers that there is room again.
+const GROUP_BYTES: u64 = 1 << 20;
 
 /// What the consumer gets.
 pub(crate) enum Event<R> {
@@ -24,144 +25,86 @@ pub(crate) enum Event<R> {
     Idle,
 }
 
-/// Runs `work` on every input on all cores and hands the results to `consume` in the order of the inputs. At any time
-/// about 64 MiB of inputs, as `weigh` tells their sizes, or a single larger one are on their way.
+/// Opens every input and runs `work` on it, on all cores, and hands the results to `consume` in the order of the inputs.
+/// `open` tells how many bytes the work will take. At any time about 64 MiB and, if that is larger, one input beside them
+/// are on their way.
 ///
 /// # Errors
 /// The first error of `consume`; what is on its way then is dropped.
-pub(crate) fn in_order<T: Send, R: Send, E>(
+pub(crate) fn in_order<T: Send, O, R: Send, E>(
     inputs: impl Iterator<Item = T> + Send,
-    weigh: impl Fn(&T) -> u64 + Send,
-    work: impl Fn(T) -> R + Sync,
+    open: impl Fn(T) -> (O, u64) + Sync,
+    work: impl Fn(O) -> R + Sync,
     mut consume: impl FnMut(Event<R>) -> Result<(), E>,
 ) -> Result<(), E> {
     let workers = thread::available_parallelism().map_or(2, NonZero::get);
-    let budget = Budget::default();
-    let (job_sender, jobs) = sync_channel(workers * 2);
-    let (result_sender, results) = channel();
-    let jobs = Mutex::new(jobs);
+    let inputs = Mutex::new((0..).zip(inputs).fuse());
+    let flow = Flow::new(workers);
     thread::scope(|scope| {
-        scope.spawn(|| {
-            // Dropped at the end: workers go home when there are no more jobs.
-            let job_sender = job_sender;
-            feed(inputs, weigh, &budget, &job_sender);
-        });
         for _ in 0..workers {
-            let result_sender = result_sender.clone();
             scope.spawn(|| {
-                let result_sender = result_sender;
-                let mut wanted = true;
-                // When nobody wants results any more, jobs are taken all the same: their feeder must not get stuck.
-                while let Some((number, weight, input)) = next(&jobs) {
-                    wanted = wanted && result_sender.send((number, weight, work(input))).is_ok();
+                let _leaving = Leaving(&flow);
+                while let Some((number, input)) = next(&inputs) {
+                    let (opened, size) = open(input);
+                    let weight = size.saturating_add(OVERHEAD).min(BUDGET);
+                    if !flow.take_room(number, weight) {
+                        return;
+                    }
+                    flow.put(number, Weighed { weight, result: work(opened) });
                 }
             });
         }
-        drop(result_sender);
-        let outcome = collect(&results, &budget, &mut consume);
-        // Whoever still feeds or works must not wait for a consumer that is gone.
-        budget.close();
-        drop(results);
+        let outcome = collect(&flow, &mut consume);
+        // Whoever still works must not wait for a consumer that is gone.
+        flow.close();
         outcome
     })
 }
 
-type Numbered<X> = (u64, u64, X);
-
-fn feed<T>(
-    inputs: impl Iterator<Item = T>,
-    weigh: impl Fn(&T) -> u64,
-    budget: &Budget,
-    jobs: &SyncSender<Numbered<T>>,
-) {
-    for (number, input) in (0..).zip(inputs) {
-        let weight = weigh(&input).saturating_add(OVERHEAD).min(BUDGET);
-        if !budget.take(weight) || jobs.send((number, weight, input)).is_err() {
-            return;
-        }
-    }
+fn next<T>(inputs: &Mutex<impl Iterator<Item = T>>) -> Option<T> {
+    inputs.lock().unwrap_or_else(PoisonError::into_inner).next()
 }
 
-fn next<T>(jobs: &Mutex<Receiver<T>>) -> Option<T> {
-    jobs.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
-}
-
-fn collect<R, E>(
-    results: &Receiver<Numbered<R>>,
-    budget: &Budget,
-    consume: &mut impl FnMut(Event<R>) -> Result<(), E>,
-) -> Result<(), E> {
-    let mut early = BTreeMap::new();
-    let mut wanted = 0;
+fn collect<R, E>(flow: &Flow<R>, consume: &mut impl FnMut(Event<R>) -> Result<(), E>) -> Result<(), E> {
     loop {
-        match results.recv_timeout(IDLE) {
-            Ok((number, weight, result)) => {
-                early.insert(number, (weight, result));
+        let group = match flow.next_group() {
+            Some(group) if group.is_empty() => {
+                consume(Event::Idle)?;
+                continue;
             }
-            Err(RecvTimeoutError::Timeout) => consume(Event::Idle)?,
-            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            Some(group) => group,
+            None => return Ok(()),
+        };
+        let (mut count, mut weight) = (0, 0);
+        for next in group {
+            consume(Event::Result(next.result))?;
+            count += 1;
+            weight += next.weight;
+            if weight >= GROUP_BYTES {
+                flow.give_back(count, weight);
+                (count, weight) = (0, 0);
+            }
         }
-        while let Some((weight, result)) = early.remove(&wanted) {
-            wanted += 1;
-            consume(Event::Result(result))?;
-            budget.give_back(weight);
-        }
-    }
-}
-
-/// The bytes that may still be taken into memory.
-struct Budget {
-    left: Mutex<Option<u64>>,
-    changed: Condvar,
-}
-
-impl Default for Budget {
-    fn default() -> Self {
-        Self { left: Mutex::new(Some(BUDGET)), changed: Condvar::new() }
-    }
-}
-
-impl Budget {
-    /// Waits until `weight` can be taken; false if the budget was closed.
-    fn take(&self, weight: u64) -> bool {
-        let waiting = |left: &mut Option<u64>| left.is_some_and(|left| left < weight);
-        let mut left = self.changed.wait_while(self.lock(), waiting).unwrap_or_else(PoisonError::into_inner);
-        if let Some(left) = left.as_mut() {
-            *left -= weight;
-        }
-        left.is_some()
-    }
-
-    fn give_back(&self, weight: u64) {
-        if let Some(left) = self.lock().as_mut() {
-            *left += weight;
-        }
-        self.changed.notify_all();
-    }
-
-    fn close(&self) {
-        *self.lock() = None;
-        self.changed.notify_all();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<u64>> {
-        self.left.lock().unwrap_or_else(PoisonError::into_inner)
+        flow.give_back(count, weight);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use super::flow::IDLE;
     use super::*;
 
     #[test]
     fn results_come_in_order_whatever_they_cost() {
         let mut seen = Vec::new();
-        let weigh = |number: &u64| if number.is_multiple_of(50) { u64::MAX } else { number << 16 };
+        let open = |number: u64| (number, if number.is_multiple_of(50) { u64::MAX } else { number << 16 });
         let work = |number: u64| {
             thread::sleep(Duration::from_micros(number * 7919 % 300));
             number
         };
-        let done: Result<(), ()> = in_order(0..500, weigh, work, |event| {
+        let done: Result<(), ()> = in_order(0..500, open, work, |event| {
             if let Event::Result(number) = event {
                 seen.push(number);
             }
@@ -175,8 +118,8 @@ mod tests {
     fn an_error_of_the_consumer_ends_it() {
         let outcome = in_order(
             0..,
-            |_| BUDGET / 2,
-            |number: u64| number,
+            |number: u64| (number, BUDGET / 2),
+            |number| number,
             |event| match event {
                 Event::Result(20) => Err("enough"),
                 _ => Ok(()),
@@ -191,7 +134,7 @@ mod tests {
         let slow = |_| thread::sleep(IDLE * 3);
         let done: Result<(), ()> = in_order(
             0..1,
-            |_: &u8| 0,
+            |number: u8| (number, 0),
             slow,
             |event| {
                 idle += usize::from(matches!(event, Event::Idle));
@@ -200,5 +143,62 @@ mod tests {
         );
         assert_eq!(done, Ok(()));
         assert!(idle > 0);
+    }
+
+    #[test]
+    fn what_is_there_is_handed_over_before_more_comes() {
+        let (sender, inputs) = std::sync::mpsc::channel();
+        sender.send(0).unwrap();
+        let mut sender = Some(sender);
+        let mut seen = 0;
+        let done: Result<(), ()> = in_order(
+            inputs.into_iter(),
+            |number: u32| (number, 0),
+            |number| number,
+            |event| {
+                if let Event::Result(number) = event {
+                    seen += 1;
+                    // The next input comes only when this result has arrived.
+                    sender = sender.take().filter(|sender| number < 3 && sender.send(number + 1).is_ok());
+                }
+                Ok(())
+            },
+        );
+        assert_eq!((done, seen), (Ok(()), 4));
+    }
+
+    #[test]
+    fn the_bytes_on_their_way_are_bounded() {
+        use std::sync::atomic::{AtomicU64, Ordering};
+        let (on_their_way, most) = (AtomicU64::new(0), AtomicU64::new(0));
+        let size = |number: u64| if number == 70 { BUDGET } else { BUDGET / 8 };
+        let work = |number: u64| {
+            most.fetch_max(
+                on_their_way.fetch_add(size(number), Ordering::SeqCst) + size(number),
+                Ordering::SeqCst,
+            );
+            number
+        };
+        let done: Result<(), ()> = in_order(
+            0..100,
+            |number| (number, size(number)),
+            work,
+            |event| {
+                if let Event::Result(number) = event {
+                    thread::sleep(Duration::from_micros(50));
+                    on_their_way.fetch_sub(size(number), Ordering::SeqCst);
+                }
+                Ok(())
+            },
+        );
+        assert_eq!(done, Ok(()));
+        assert!(most.into_inner() <= BUDGET * 2);
+    }
+
+    #[test]
+    #[should_panic(expected = "a scoped thread panicked")]
+    fn a_panic_in_a_worker_reaches_the_caller() {
+        let _: Result<(), ()> =
+            in_order(0..100, |number: u32| (number, BUDGET), |number| assert_ne!(number, 3), |_| Ok(()));
     }
 }

@@ -3,20 +3,24 @@
 mod directory;
 mod file;
 mod inputs;
+mod opened;
 mod packed;
 
 use std::io::{self, Cursor};
 use std::path::{Path, PathBuf};
 
+use memchr::memchr;
+
 use crate::archive::Format;
 use crate::artifact::{AdmitOptions, Admitted, Kind, Recognition, document};
-use crate::canonical::reader;
+use crate::canonical::reader::{self, Limits};
 use crate::kinds;
 use crate::verify::{Report, Violation};
 
 use file::{Contents, OpenFile};
 
 pub use inputs::Inputs;
+pub use opened::Opened;
 
 /// How documents are examined.
 #[derive(Clone, Debug, Default)]
@@ -116,17 +120,6 @@ impl Item {
             Self::Document { name, .. } => name.clone(),
         }
     }
-
-    /// About how many bytes examining it takes into memory.
-    #[must_use]
-    pub fn size(&self) -> u64 {
-        match self {
-            Self::Named(path) | Self::Found(path) => file::weigh(path),
-            Self::NotAFile(_) => 0,
-            Self::Directory { path, kind, .. } => directory::weigh(path, *kind),
-            Self::Document { bytes, .. } => bytes.len() as u64,
-        }
-    }
 }
 
 /// A file or directory could not be read.
@@ -150,27 +143,7 @@ impl SourceError {
 /// # Errors
 /// If it cannot be read.
 pub fn examine(item: Item, options: &ExamineOptions) -> Result<Verdict, SourceError> {
-    match item {
-        Item::Document { name, bytes } => Ok(examine_document(bytes, &name, options).into()),
-        Item::Named(path) => examine_named(&path, options).map_err(SourceError::at(&path)),
-        Item::Found(path) => examine_found(&path, options).map_err(SourceError::at(&path)),
-        Item::NotAFile(path) => Ok(match owner(&file_name(&path)) {
-            None => Verdict::NoArtifact,
-            kind => {
-                let message =
-                    "is a link, device or pipe; in directories these are not opened, name it to add it";
-                let report = Violation::new(document::UNRECOGNISED, "", message).into();
-                Verdict::Rejected(Rejection { kind, report })
-            }
-        }),
-        Item::Directory { path, kind, named } => {
-            let given = named.then(|| path.to_string_lossy().into_owned());
-            Ok(match directory::read(&path, given, kind, options)? {
-                Ok(directory) => admitted(kind, kind.admit_directory(directory, &options.admit)).into(),
-                Err(report) => Verdict::Rejected(Rejection { kind: Some(kind), report }),
-            })
-        }
-    }
+    Opened::later(item).examine(options)
 }
 
 pub use kinds::recognise;
@@ -189,7 +162,7 @@ fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Examines a document that is meant to be an artifact. `file_name` says how to report one that cannot be recognised.
+/// Examines a document that is meant to be an artifact, or an archive of one. `file_name` says how to report one that cannot be recognised.
 ///
 /// # Errors
 /// The kind it is meant to be of, and its violations.
@@ -198,13 +171,16 @@ pub fn examine_document(
     file_name: &str,
     options: &ExamineOptions,
 ) -> Result<Admitted, Rejection> {
+    let limit = options.admit.limits.bytes.min(Limits::MAX_BYTES);
+    let is_too_large = bytes.len() as u64 > limit;
     if options.may_be_archive()
-        && let Some(format) = Format::of(&bytes)
+        && let Some(format) = Format::of(&bytes).filter(|_| !is_too_large)
     {
         return packed::examine(format, Cursor::new(bytes), options);
     }
     let kind = options.kind.or_else(|| meant(&bytes)).or_else(|| owner(file_name));
     match kind {
+        kind if is_too_large => Err(Rejection { kind, report: document::larger_than(limit).into() }),
         Some(kind) if kind.is_of_directories() => {
             let message = "this is a file, neither a directory nor an archive";
             Err(Rejection { kind: Some(kind), report: kind.unreadable(file_name, message) })
@@ -214,9 +190,20 @@ pub fn examine_document(
     }
 }
 
-fn examine_named(path: &Path, options: &ExamineOptions) -> io::Result<Verdict> {
+/// Judges what is neither a file nor a directory by its name.
+fn examine_other(path: &Path) -> Verdict {
+    match owner(&file_name(path)) {
+        None => Verdict::NoArtifact,
+        kind => {
+            let message = "is a link, device or pipe; in directories these are not opened, name it to add it";
+            let report = Violation::new(document::UNRECOGNISED, "", message).into();
+            Verdict::Rejected(Rejection { kind, report })
+        }
+    }
+}
+
+fn examine_named(path: &Path, file: OpenFile, options: &ExamineOptions) -> io::Result<Verdict> {
     let file_name = file_name(path);
-    let file = OpenFile::open(path)?;
     if options.may_be_archive() {
         if let Some(format) = Format::of(&file.head) {
             return Ok(packed::examine(format, file.file, options).into());
@@ -236,15 +223,14 @@ fn examine_named(path: &Path, options: &ExamineOptions) -> io::Result<Verdict> {
     })
 }
 
-fn examine_found(path: &Path, options: &ExamineOptions) -> io::Result<Verdict> {
+fn examine_found(path: &Path, file: OpenFile, options: &ExamineOptions) -> io::Result<Verdict> {
     let owner = owner(&file_name(path));
-    let file = OpenFile::open(path)?;
     if options.may_be_archive()
         && let Some(format) = Format::of(&file.head)
     {
         return Ok(packed::examine_found(format, file.file, options));
     }
-    if owner.is_none() && file.head.contains(&0) {
+    if owner.is_none() && memchr(0, &file.head).is_some() {
         return Ok(Verdict::NoArtifact);
     }
     let contents = file.read(options)?;

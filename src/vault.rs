@@ -260,6 +260,20 @@ impl Vault {
         }
     }
 
+    /// The exact bytes of what `prefix` stands for, hashed again: of the first capture of a document, or of a capture.
+    /// With a whole core hash this is the shortest way to them.
+    ///
+    /// # Errors
+    /// As [`Vault::locate`] and [`Vault::read`].
+    pub fn get(&self, prefix: &DigestPrefix) -> Result<Vec<u8>, LookupError> {
+        if let Some(digest) = prefix.whole()
+            && let Some(bytes) = self.store.document(CoreHash(digest))?
+        {
+            return Ok(bytes);
+        }
+        self.read(&self.locate(prefix)?)
+    }
+
     /// The exact bytes of a capture of one document, hashed again.
     ///
     /// # Errors
@@ -469,7 +483,7 @@ fn locate(snapshot: &Snapshot<'_>, prefix: &DigestPrefix) -> Result<Located, Loo
     };
     let found = match target {
         HashTarget::Artifact(core) => match snapshot.artifact(core)? {
-            Some(artifact) => snapshot.captures(artifact.id)?.into_iter().next().zip(Some(artifact)),
+            Some(artifact) => snapshot.first_capture(artifact.id)?.zip(Some(artifact)),
             None => None,
         },
         HashTarget::Capture(capture) => match snapshot.capture(capture)? {

@@ -236,6 +236,24 @@ mod tests {
     }
 
     #[test]
+    fn the_limits_of_reports_can_be_reached_and_not_exceeded() {
+        for (errors, omitted) in [(Report::MAX_ERRORS, 0), (Report::MAX_ERRORS + 1, 1)] {
+            let mut findings = Findings::default();
+            (0..errors).for_each(|_| findings.of(RULE).add("", ""));
+            assert!(findings.is_full());
+            let report = findings.into_report();
+            assert_eq!((report.violations().len(), report.omitted()), (Report::MAX_ERRORS, omitted));
+        }
+        let text = "x".repeat(Report::MAX_BYTES);
+        for (path, listed) in [("", 2), ("x", 1)] {
+            let mut findings = Findings::default();
+            findings.of(RULE).add(path, text.as_str());
+            findings.of(RULE).add("", "after it");
+            assert_eq!(findings.into_report().violations().len(), listed);
+        }
+    }
+
+    #[test]
     fn surplus_violations_are_counted_and_errors_never_overlooked() {
         let mut findings = Findings::default();
         for _ in 0..Report::MAX_WARNINGS + 3 {

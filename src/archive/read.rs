@@ -5,8 +5,8 @@ use std::rc::Rc;
 use flate2::read::MultiGzDecoder;
 use zip::ZipArchive;
 
+use super::Format;
 use super::flat::{self, RawEntry};
-use super::{Format, MAX_ENTRIES};
 use crate::artifact::{Entry, EntryContent};
 
 /// Up to this size anything may be packed as tightly as it likes.
@@ -22,6 +22,15 @@ const MAX_NAME_BYTES: usize = 4096;
 /// The most bytes of all headers of one entry of a tar file. They are kept in memory before a name can be looked at.
 const MAX_HEADER_BYTES: u64 = 256 << 10;
 
+/// How much may come out of an archive.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Bytes of all files that are read.
+    pub bytes: u64,
+    /// Entries, whether they are read or not.
+    pub entries: usize,
+}
+
 /// Why an archive cannot be read to its end.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArchiveError {
@@ -33,12 +42,12 @@ pub enum ArchiveError {
     TooLarge(u64),
     /// It is a bomb, or as good as one.
     #[error(
-        "the archive grows to more than {MAX_RATIO} times its size when it is unpacked; no honest archive does"
+        "the archive grows to more than {MAX_RATIO} times its size, the limit beyond 16 MiB; if it is honest, unpack it"
     )]
     TooDense,
     /// It has too many entries.
-    #[error("there are more than {MAX_ENTRIES} entries, the limit")]
-    TooManyEntries,
+    #[error("there are more than {0} entries, the limit; --max-entries sets another")]
+    TooManyEntries(usize),
     /// The list of entries of a zip file is too large.
     #[error("the list of entries has more than {MAX_ZIP_LIST_BYTES} bytes, the limit")]
     ListTooLarge,
@@ -63,18 +72,18 @@ pub struct Contents {
     pub error: Option<ArchiveError>,
 }
 
-/// Reads the archive `input` and those of its files whose names are of members, no more than `limit` bytes in all.
+/// Reads the archive `input` and those of its files whose names are of members, as far as `limits` allow.
 pub fn read<R: Read + Seek>(
     format: Format,
     mut input: R,
     is_member: &dyn Fn(&str) -> bool,
-    limit: u64,
+    limits: Limits,
 ) -> Contents {
     let size = input.seek(SeekFrom::End(0)).and_then(|size| input.rewind().map(|()| size));
     let mut raw = Vec::new();
     let read = size.map_err(|error| broken(&error)).and_then(|size| {
-        let mut budget = Budget::of(size, limit);
-        let mut reader = Reader { raw: &mut raw, is_member };
+        let mut budget = Budget::of(size, limits.bytes);
+        let mut reader = Reader { raw: &mut raw, is_member, most_entries: limits.entries };
         match format {
             Format::Zip => reader.zip(input, size, &mut budget),
             Format::Tar => reader.tar(BufReader::new(input), budget),
@@ -121,12 +130,13 @@ impl Budget {
 struct Reader<'r> {
     raw: &'r mut Vec<RawEntry>,
     is_member: &'r dyn Fn(&str) -> bool,
+    most_entries: usize,
 }
 
 impl Reader<'_> {
     fn push(&mut self, entry: RawEntry) -> Result<(), ArchiveError> {
-        if self.raw.len() == MAX_ENTRIES {
-            return Err(ArchiveError::TooManyEntries);
+        if self.raw.len() >= self.most_entries {
+            return Err(ArchiveError::TooManyEntries(self.most_entries));
         }
         if entry.path.len() > MAX_NAME_BYTES {
             return Err(ArchiveError::NameTooLong);
@@ -141,7 +151,7 @@ impl Reader<'_> {
         size: u64,
         budget: &mut Budget,
     ) -> Result<(), ArchiveError> {
-        let ends = check_zip_end(&mut input, size)?;
+        let ends = check_zip_end(&mut input, size, self.most_entries)?;
         // The list is kept in memory as a whole, so reading it is bounded, whatever it claims to be.
         let left = Rc::new(Cell::new(MAX_ZIP_LIST_BYTES));
         let metered = Metered { input, left: Rc::clone(&left), at_end: Rc::default() };
@@ -378,7 +388,11 @@ impl ZipEnds {
 }
 
 /// Looks at the records with which a zip file ends, before memory is set aside for as many entries as they claim.
-fn check_zip_end(input: &mut (impl Read + Seek), size: u64) -> Result<ZipEnds, ArchiveError> {
+fn check_zip_end(
+    input: &mut (impl Read + Seek),
+    size: u64,
+    most_entries: usize,
+) -> Result<ZipEnds, ArchiveError> {
     const SIGNATURE: &[u8] = b"PK\x05\x06";
     const RECORD_BYTES: u64 = 22;
     const COMMENT_BYTES: u64 = 1 << 16;
@@ -397,8 +411,8 @@ fn check_zip_end(input: &mut (impl Read + Seek), size: u64) -> Result<ZipEnds, A
         if in_all == 0xffff || list_bytes == 0xffff_ffff || list_at == 0xffff_ffff {
             return Err(ArchiveError::Zip64);
         }
-        if here.max(in_all) > MAX_ENTRIES as u64 {
-            return Err(ArchiveError::TooManyEntries);
+        if here.max(in_all) > most_entries as u64 {
+            return Err(ArchiveError::TooManyEntries(most_entries));
         }
         ends.number += 1;
         ends.is_last = at as u64 + RECORD_BYTES + number(20, 2) == tail.len() as u64;

@@ -27,14 +27,15 @@ const DUPLICATE_KEY: RuleInfo = rule(
 );
 const DEPTH: RuleInfo = rule(
     "DOC4",
-    "The document is not nested deeper than 128 levels.",
-    "Deep nesting is how hostile documents exhaust the stack of their readers. No real artifact comes near the limit.",
+    "The document is not nested deeper than the limit.",
+    "Deep nesting is how hostile documents exhaust the stack of their readers. The limit is 128 levels unless \
+     --max-depth sets another. No real artifact comes near it.",
 );
 const SIZE: RuleInfo = rule(
     "DOC5",
     "The document is not larger than the limit.",
-    "Whoever feeds an archive must not be able to exhaust its memory. The limit is 256 MiB unless --max-size sets \
-     another, and ten million values.",
+    "Whoever feeds an archive must not be able to exhaust its memory. The limits are 256 MiB, ten million values and \
+     ten thousand entries unless --max-size, --max-values and --max-entries set others; docs/limits.md has all of them.",
 );
 const NUMBER: RuleInfo = rule(
     "DOC6",
@@ -95,6 +96,13 @@ pub fn too_large(bytes: u64, limit: u64) -> Violation {
     )
 }
 
+/// The violation that a document is which was cut off when it had more than `limit` bytes.
+#[must_use]
+pub fn larger_than(limit: u64) -> Violation {
+    let message = format!("the document has more bytes than the limit of {limit}; --max-size sets another");
+    Violation::new(SIZE, "", message)
+}
+
 /// The violation that the files of a directory or archive are which have more than `limit` bytes in all.
 #[must_use]
 pub fn files_too_large(limit: u64) -> Violation {
@@ -126,7 +134,8 @@ pub fn report(error: &ReadError, findings: &mut Findings) {
 /// Reports that a document states too many digests too deep inside.
 pub(super) fn report_pointers(findings: &mut Findings) {
     let limit = super::mention::MAX_POINTER_BYTES;
-    let message =
-        format!("the JSON Pointers to the digests that the document states have more than {limit} bytes");
+    let message = format!(
+        "the JSON Pointers to the digests that the document states have more than {limit} bytes, the limit"
+    );
     findings.of(SIZE).add("", message);
 }

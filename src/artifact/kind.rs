@@ -1,10 +1,9 @@
-use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, Write};
 
 use super::directory::{ArtifactDirectory, Directory, EntryContent, MemberBytes, Peek, capture_hash};
 use super::{AdmitOptions, Admitted, Artifact, Draft, Member, Recognition, RunResult};
-use crate::canonical::reader::Limits;
+use crate::canonical::reader::{Limits, MemberNames};
 use crate::digest::CaptureHash;
 use crate::verify::{Findings, Report, RuleInfo, Violation};
 
@@ -26,7 +25,7 @@ enum Form {
     Document {
         member: &'static str,
         file_names: &'static [&'static str],
-        recognises: fn(&str, &[Cow<'_, str>]) -> Option<Recognition>,
+        recognises: fn(&str, &mut MemberNames<'_>) -> Option<Recognition>,
         examine: fn(&[u8], &AdmitOptions, &mut Findings) -> Option<Draft>,
         write_core: fn(&[u8], &Limits, &mut dyn Write) -> io::Result<()>,
         results: for<'d> fn(&'d [u8], &Limits) -> Vec<RunResult<'d>>,
@@ -155,7 +154,7 @@ impl Kind {
     /// Whether `text` is meant to be a document of this kind, valid or not. `names` are the names of its root object's
     /// members as far as they could be read.
     #[must_use]
-    pub fn recognises(self, text: &str, names: &[Cow<'_, str>]) -> Option<Recognition> {
+    pub fn recognises(self, text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
         match self.0.form {
             Form::Document { recognises, .. } => recognises(text, names),
             Form::Directory { .. } => None,

@@ -114,11 +114,15 @@ impl<'v> Collector<'v, '_> {
     }
 
     fn text(&mut self, text: &str) {
+        // The document will be refused: nothing more is kept of it, and no more pointers are made.
+        if self.draft.pointer_bytes > MAX_POINTER_BYTES {
+            return;
+        }
         let Some(digest) = Digest::stated(text) else {
             return;
         };
-        let at = pointer::of(&self.tokens);
-        if !self.indexed.iter().any(|pattern| matches(pattern, &at)) {
+        if !self.indexed.iter().any(|pattern| matches(pattern, &self.tokens)) {
+            let at = pointer::of(&self.tokens);
             let place = Place::Pointer(format!("{}{at}", self.prefix));
             self.draft.pointer_bytes += at.len();
             self.draft.mentions.push(Mention { role: &REFERENCE, place, digest });
@@ -126,16 +130,17 @@ impl<'v> Collector<'v, '_> {
     }
 }
 
-fn matches(pattern: &str, pointer: &str) -> bool {
-    let (mut wanted, mut found) = (pattern.split('/'), pointer.split('/'));
-    loop {
-        match (wanted.next(), found.next()) {
-            (None, None) => return true,
-            (Some("*"), Some(_)) => {}
-            (Some(one), Some(other)) if one == other => {}
-            _ => return false,
+/// Whether `tokens` match a `pattern` of names that need no escapes.
+fn matches(pattern: &str, tokens: &[Token<'_>]) -> bool {
+    let rest = tokens.iter().try_fold(pattern, |rest, token| {
+        let rest = rest.strip_prefix('/')?;
+        match token {
+            Token::Name(name) => rest.strip_prefix('*').or_else(|| rest.strip_prefix(name)),
+            Token::Index(_) => rest.strip_prefix('*'),
         }
-    }
+    });
+    // A name with a slash could have taken two steps at once.
+    rest == Some("") && pattern.bytes().filter(|byte| *byte == b'/').count() == tokens.len()
 }
 
 #[cfg(test)]
@@ -148,7 +153,7 @@ mod tests {
     fn references_are_whole_strings_and_names_outside_indexed_places() {
         let digest = Digest::of(b"x");
         let text = format!(
-            r#"{{"steps": [{{"hash": "{digest}", "note": "{digest}"}}], "{digest}": 1,
+            r#"{{"steps": [{{"hash": "{digest}", "note": "{digest}"}}], "steps/*": {{"hash": "{digest}"}}, "{digest}": 1,
                 "a/b": " {digest}", "bare": "{}", "c~": ["{digest}"]}}"#,
             digest.hex()
         );
@@ -158,7 +163,12 @@ mod tests {
         let places: Vec<String> = draft.mentions.iter().map(|mention| mention.place.to_string()).collect();
         assert_eq!(
             places,
-            ["line 2 /steps/0/note".to_owned(), format!("line 2 /{digest}"), "line 2 /c~0/0".to_owned()]
+            [
+                "line 2 /steps/0/note".to_owned(),
+                "line 2 /steps~1*/hash".to_owned(),
+                format!("line 2 /{digest}"),
+                "line 2 /c~0/0".to_owned()
+            ]
         );
     }
 }

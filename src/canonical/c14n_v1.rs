@@ -3,6 +3,7 @@
 //! Keys are in code point order; strings escape only `"`, `\` and C0 controls; integers are exact, floats are printed
 //! as Python prints them. See `docs/formats.md`, "Canonical profiles".
 
+use super::text::write_string;
 use super::{Number, Value};
 
 /// A number has no canonical form: it overflows to infinity. The reader refuses such documents, so only values that
@@ -11,12 +12,15 @@ use super::{Number, Value};
 #[error("{0:?} is beyond the range of doubles and has no canonical form")]
 pub struct Unprintable(String);
 
+/// Most records are no longer than this.
+const USUAL_BYTES: usize = 2 << 10;
+
 /// The canonical bytes of `value`.
 ///
 /// # Errors
 /// [`Unprintable`] for numbers that overflow.
 pub fn to_vec(value: &Value<'_>) -> Result<Vec<u8>, Unprintable> {
-    let mut out = Vec::new();
+    let mut out = Vec::with_capacity(USUAL_BYTES);
     write(value, &mut out)?;
     Ok(out)
 }
@@ -26,7 +30,7 @@ pub fn to_vec(value: &Value<'_>) -> Result<Vec<u8>, Unprintable> {
 /// # Errors
 /// [`Unprintable`] for numbers that overflow.
 pub fn object_without(object: &super::Object<'_>, left_out: &str) -> Result<Vec<u8>, Unprintable> {
-    let mut out = Vec::new();
+    let mut out = Vec::with_capacity(USUAL_BYTES);
     write_object(object, Some(left_out), &mut out)?;
     Ok(out)
 }
@@ -37,7 +41,7 @@ fn write(value: &Value<'_>, out: &mut Vec<u8>) -> Result<(), Unprintable> {
         Value::Bool(true) => out.extend_from_slice(b"true"),
         Value::Bool(false) => out.extend_from_slice(b"false"),
         Value::Number(number) => out.extend_from_slice(number_text(number)?.as_bytes()),
-        Value::String(text) => write_string(text, out),
+        Value::String(text) => string(text, out),
         Value::Array(elements) => {
             out.push(b'[');
             for (index, element) in elements.iter().enumerate() {
@@ -64,7 +68,7 @@ fn write_object(
         if index > 0 {
             out.push(b',');
         }
-        write_string(key, out);
+        string(key, out);
         out.push(b':');
         write(member, out)?;
     }
@@ -76,9 +80,9 @@ fn number_text<'n>(number: &'n Number<'_>) -> Result<std::borrow::Cow<'n, str>, 
     number.python_text(|double| double).ok_or_else(|| Unprintable(format!("{number:?}")))
 }
 
-fn write_string(text: &str, out: &mut Vec<u8>) {
-    // serde_json escapes exactly what this profile escapes, and writing to a vector cannot fail.
-    let _ = serde_json::to_writer(out, text);
+fn string(text: &str, out: &mut Vec<u8>) {
+    // Writing to a vector cannot fail.
+    let _ = write_string(text, out);
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ pub mod pointer;
 pub mod reader;
 pub mod replaykit;
 pub mod rfc8785;
+mod text;
 mod value;
 
 pub use number::Number;

@@ -1,5 +1,8 @@
 use std::borrow::Cow;
 
+/// Integers of so many digits are doubles, and are printed with all of them.
+const EXACT_DIGITS: usize = 15;
+
 /// A JSON number as its literal, so that integers of any size survive.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Number<'a> {
@@ -15,7 +18,7 @@ impl<'a> Number<'a> {
     /// Whether the literal has neither fraction nor exponent.
     #[must_use]
     pub fn is_integer(&self) -> bool {
-        !self.literal.contains(['.', 'e', 'E'])
+        !self.literal.bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E'))
     }
 
     /// The nearest double; infinite if the literal is beyond their range.
@@ -30,6 +33,19 @@ impl<'a> Number<'a> {
         self.literal.parse().ok()
     }
 
+    /// The nearest double as ECMAScript prints it. Infinite doubles have no such text.
+    pub(super) fn ecmascript_text(&self) -> Option<Cow<'_, str>> {
+        if self.literal.len() <= EXACT_DIGITS && self.is_integer() {
+            return Some(self.integer_text());
+        }
+        let double = Some(self.as_f64()).filter(|double| double.is_finite())?;
+        serde_json_canonicalizer::to_string(&double).ok().map(Cow::Owned)
+    }
+
+    fn integer_text(&self) -> Cow<'_, str> {
+        Cow::Borrowed(if self.literal == "-0" { "0" } else { &self.literal })
+    }
+
     /// The number as Python's `json.dumps` prints it. Integers are exact, and `-0` is `0`; anything else is a double,
     /// which `adjust` may change first. Infinite doubles have no such text.
     pub(super) fn python_text(&self, adjust: impl Fn(f64) -> f64) -> Option<Cow<'_, str>> {
@@ -37,13 +53,19 @@ impl<'a> Number<'a> {
             let double = adjust(self.as_f64());
             return double.is_finite().then(|| Cow::Owned(python_repr(double)));
         }
-        Some(Cow::Borrowed(if self.literal == "-0" { "0" } else { &self.literal }))
+        Some(self.integer_text())
     }
 }
 
 /// The text of a finite double as Python prints it: the shortest digits that read back as the same double, positional
 /// for exponents from -4 up to 15, otherwise scientific with at least two exponent digits.
 fn python_repr(double: f64) -> String {
+    // `serde_json` takes the same digits, and between these bounds there is one way to write them without an exponent.
+    let text = serde_json::to_string(&double).unwrap_or_default();
+    if (1e-4..1e15).contains(&double.abs()) && !text.contains('e') { text } else { spelled_out(double) }
+}
+
+fn spelled_out(double: f64) -> String {
     let sign = if double.is_sign_negative() { "-" } else { "" };
     let (digits, exponent) = shortest_digits(double.abs());
     let (first, rest) = digits.split_at_checked(1).unwrap_or((&digits, ""));
@@ -143,6 +165,13 @@ mod tests {
             let double = f64::from_bits(bits);
             prop_assume!(double.is_finite());
             prop_assert_eq!(python_repr(double).parse::<f64>().map(f64::to_bits), Ok(bits));
+        }
+
+        #[test]
+        fn both_ways_to_print_floats_agree(mantissa in -1e6_f64..1e6, exponent in -12_i32..12) {
+            for double in [mantissa * 10_f64.powi(exponent), mantissa.round() * 10_f64.powi(exponent)] {
+                prop_assert_eq!(python_repr(double), spelled_out(double));
+            }
         }
     }
 

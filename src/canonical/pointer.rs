@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use memchr::memchr2;
+
 /// A step from a value into one that it holds.
 #[derive(Clone, Copy, Debug)]
 pub enum Token<'v> {
@@ -27,6 +29,9 @@ pub fn of(tokens: &[Token<'_>]) -> String {
 /// Appends `/` and `token`, escaped, to `pointer`.
 pub fn push(pointer: &mut String, token: &str) {
     pointer.push('/');
+    if memchr2(b'~', b'/', token.as_bytes()).is_none() {
+        return pointer.push_str(token);
+    }
     for character in token.chars() {
         match character {
             '~' => pointer.push_str("~0"),

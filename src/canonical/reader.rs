@@ -10,27 +10,47 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use memchr::memchr2;
+
+mod names;
+
 use super::{Number, Object, Value};
 
-/// How large a document may be.
+pub use names::MemberNames;
+
+/// How large a document may be. All limits there are stand in `docs/limits.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of the document. Default: 256 MiB; never more than [`Limits::MAX_BYTES`].
     pub bytes: u64,
-    /// Levels of arrays and objects within each other. Default: 128.
+    /// Levels of arrays and objects within each other. Default: 128; never more than [`Limits::MAX_DEPTH`].
     pub depth: usize,
     /// Values in one JSON text, keys not counted. Bounds the memory that a small text can claim. Default: 10,000,000.
     pub values: usize,
+    /// Entries of a directory or archive that is one artifact. Default: 10,000.
+    pub entries: usize,
 }
 
 impl Limits {
     /// No limit on bytes goes beyond this: a vault cannot store more in one piece.
     pub const MAX_BYTES: u64 = 900 << 20;
+
+    const DEFAULT: Self = Self { bytes: 256 << 20, depth: 128, values: 10_000_000, entries: 10_000 };
+
+    /// No limit on depth goes beyond this: readers and writers go down one call for each level, and the stack of a
+    /// thread must do for all of them.
+    pub const MAX_DEPTH: usize = 500;
+
+    /// As much as anybody may set: for what is in a vault already, and was within the limits of its day.
+    #[must_use]
+    pub const fn most() -> Self {
+        Self { bytes: u64::MAX, depth: Self::MAX_DEPTH, values: usize::MAX, entries: usize::MAX }
+    }
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { bytes: 256 << 20, depth: 128, values: 10_000_000 }
+        Self::DEFAULT
     }
 }
 
@@ -99,30 +119,15 @@ pub fn read_keeping_overflow<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Val
     Reader::new(utf8(bytes, limits)?, limits, true).document()
 }
 
-/// So many names are enough to tell a kind by.
-const MAX_MEMBER_NAMES: usize = 1_000;
-
-/// The names of the root object's first thousand members, as far as the text can be read; nothing if the root is something else. A
-/// byte order mark is passed over. Made for telling kinds apart, also of damaged documents.
-#[must_use]
-pub fn member_names(text: &str) -> Vec<Cow<'_, str>> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut names = Vec::new();
-    let limits = Limits::default();
-    let mut reader = Reader::new(text, &limits, true);
-    // An error ends the list of names, which is all that is asked for.
-    let _ = reader.names_into(&mut names);
-    names
-}
-
 /// Checks the size, the encoding and the absence of a byte order mark.
 ///
 /// # Errors
 /// [`Defect::TooLarge`] or [`Defect::Encoding`].
 pub fn utf8<'a>(bytes: &'a [u8], limits: &Limits) -> Result<&'a str, ReadError> {
     if bytes.len() as u64 > limits.bytes {
+        let limit = limits.bytes;
         let message =
-            format!("the document has {} bytes, more than the limit of {}", bytes.len(), limits.bytes);
+            format!("the document has more bytes than the limit of {limit}; --max-size sets another");
         return Err(ReadError::at(bytes, 0, Defect::TooLarge, message));
     }
     let text = std::str::from_utf8(bytes).map_err(|error| {
@@ -141,8 +146,18 @@ pub fn utf8<'a>(bytes: &'a [u8], limits: &Limits) -> Result<&'a str, ReadError> 
     Ok(text)
 }
 
+/// `bytes` as text, whatever they are. The standard library's function of that name takes five times as long to see that
+/// there is nothing to replace.
+#[must_use]
+pub fn lossy(bytes: &[u8]) -> Cow<'_, str> {
+    std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
+}
+
 /// Objects with more members than this look for duplicate names in a set.
 const FEW_MEMBERS: usize = 16;
+
+/// Numbers without exponent and of no more characters than this cannot overflow.
+const SURELY_FINITE: usize = 300;
 
 struct Reader<'a, 'l> {
     text: &'a str,
@@ -151,13 +166,15 @@ struct Reader<'a, 'l> {
     values: usize,
     limits: &'l Limits,
     keep_overflow: bool,
+    /// How many members the last object had, up to [`FEW_MEMBERS`]: the next one is often like it.
+    usual_members: usize,
 }
 
 type Outcome<T> = Result<T, ReadError>;
 
 impl<'a, 'l> Reader<'a, 'l> {
     fn new(text: &'a str, limits: &'l Limits, keep_overflow: bool) -> Self {
-        Self { text, offset: 0, depth: 0, values: 0, limits, keep_overflow }
+        Self { text, offset: 0, depth: 0, values: 0, limits, keep_overflow, usual_members: 0 }
     }
 
     fn document(mut self) -> Outcome<Value<'a>> {
@@ -170,56 +187,12 @@ impl<'a, 'l> Reader<'a, 'l> {
         }
     }
 
-    fn names_into(&mut self, names: &mut Vec<Cow<'a, str>>) -> Outcome<()> {
-        self.skip_whitespace();
-        if self.peek() != Some(b'{') {
-            return Ok(());
-        }
-        self.offset += 1;
-        self.skip_whitespace();
-        while self.peek() == Some(b'"') && names.len() < MAX_MEMBER_NAMES {
-            names.push(self.string()?);
-            self.colon()?;
-            self.skip_member();
-            if !self.take(b',') {
-                break;
-            }
-            self.skip_whitespace();
-        }
-        Ok(())
-    }
-
-    /// Moves to the comma or bracket that ends the member's value, by matching brackets and quotes only.
-    fn skip_member(&mut self) {
-        let mut depth = 0_usize;
-        while let Some(byte) = self.peek() {
-            match byte {
-                b'"' => self.skip_string(),
-                b'{' | b'[' => depth += 1,
-                b',' | b'}' | b']' if depth == 0 => return,
-                b'}' | b']' => depth -= 1,
-                _ => {}
-            }
-            self.offset += 1;
-        }
-    }
-
-    /// Moves from an opening quote to the closing one.
-    fn skip_string(&mut self) {
-        let rest = self.text.as_bytes().get(self.offset + 1..).unwrap_or_default();
-        let mut escaped = false;
-        let closing = rest.iter().position(|byte| {
-            let closes = *byte == b'"' && !escaped;
-            escaped = *byte == b'\\' && !escaped;
-            closes
-        });
-        self.offset += 1 + closing.unwrap_or(rest.len());
-    }
-
     fn value(&mut self) -> Outcome<Value<'a>> {
         self.values += 1;
         if self.values > self.limits.values {
-            let message = format!("the document has more than {} values, the limit", self.limits.values);
+            let limit = self.limits.values;
+            let message =
+                format!("the document has more than {limit} values, the limit; --max-values sets another");
             return Err(self.defect(Defect::TooLarge, message));
         }
         match self.peek() {
@@ -235,9 +208,9 @@ impl<'a, 'l> Reader<'a, 'l> {
     }
 
     fn nested(&mut self, read: fn(&mut Self) -> Outcome<Value<'a>>) -> Outcome<Value<'a>> {
-        if self.depth == self.limits.depth {
-            let message = format!("nested deeper than {} levels, the limit", self.limits.depth);
-            return Err(self.defect(Defect::TooDeep, message));
+        let limit = self.limits.depth.min(Limits::MAX_DEPTH);
+        if self.depth >= limit {
+            return Err(self.defect(Defect::TooDeep, too_deep(limit)));
         }
         self.depth += 1;
         self.offset += 1;
@@ -266,12 +239,12 @@ impl<'a, 'l> Reader<'a, 'l> {
     }
 
     fn object(&mut self) -> Outcome<Value<'a>> {
-        let mut members: Vec<(Cow<'a, str>, Value<'a>)> = Vec::new();
-        let mut seen: HashSet<Cow<'a, str>> = HashSet::new();
         self.skip_whitespace();
         if self.take(b'}') {
             return Ok(Value::Object(Object::default()));
         }
+        let mut members: Vec<(Cow<'a, str>, Value<'a>)> = Vec::with_capacity(self.usual_members);
+        let mut seen: HashSet<Cow<'a, str>> = HashSet::new();
         loop {
             self.skip_whitespace();
             let start = self.offset;
@@ -298,6 +271,7 @@ impl<'a, 'l> Reader<'a, 'l> {
             members.push((key, self.value()?));
             self.skip_whitespace();
             if self.take(b'}') {
+                self.usual_members = members.len().min(FEW_MEMBERS);
                 return Ok(Value::Object(Object::from_members(members)));
             }
             if !self.take(b',') {
@@ -323,35 +297,34 @@ impl<'a, 'l> Reader<'a, 'l> {
         let mut unescaped = String::new();
         loop {
             let rest = self.text.as_bytes().get(self.offset..).unwrap_or_default();
-            let Some(plain) = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)) else {
+            let end = memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
+            let plain = rest.get(..end).unwrap_or_default();
+            if has_control(plain) {
+                self.offset += plain.iter().position(|byte| *byte < 0x20).unwrap_or_default();
+                return Err(self.control_character());
+            }
+            if end == rest.len() {
                 self.offset = opening;
                 return Err(self.defect(Defect::Syntax, "this string has no closing quote"));
-            };
-            self.offset += plain;
-            let piece = self.text.get(start..self.offset).unwrap_or_default();
-            match self.peek() {
-                Some(b'"') => {
-                    self.offset += 1;
-                    if unescaped.is_empty() {
-                        return Ok(Cow::Borrowed(piece));
-                    }
-                    unescaped.push_str(piece);
-                    return Ok(Cow::Owned(unescaped));
-                }
-                Some(b'\\') => {
-                    unescaped.push_str(piece);
-                    unescaped.push(self.escape()?);
-                    start = self.offset;
-                }
-                byte => {
-                    let message = format!(
-                        "control character U+{:04X} must be escaped in a string",
-                        byte.unwrap_or_default()
-                    );
-                    return Err(self.defect(Defect::Syntax, message));
-                }
             }
+            self.offset += end;
+            let piece = self.text.get(start..self.offset).unwrap_or_default();
+            if self.take(b'"') {
+                if unescaped.is_empty() {
+                    return Ok(Cow::Borrowed(piece));
+                }
+                unescaped.push_str(piece);
+                return Ok(Cow::Owned(unescaped));
+            }
+            unescaped.push_str(piece);
+            unescaped.push(self.escape()?);
+            start = self.offset;
         }
+    }
+
+    fn control_character(&self) -> ReadError {
+        let byte = self.peek().unwrap_or_default();
+        self.defect(Defect::Syntax, format!("control character U+{byte:04X} must be escaped in a string"))
     }
 
     /// Reads an escape; the next byte is its backslash.
@@ -423,7 +396,8 @@ impl<'a, 'l> Reader<'a, 'l> {
         if self.take(b'.') {
             self.digits()?;
         }
-        if matches!(self.peek(), Some(b'e' | b'E')) {
+        let has_exponent = matches!(self.peek(), Some(b'e' | b'E'));
+        if has_exponent {
             self.offset += 1;
             if matches!(self.peek(), Some(b'+' | b'-')) {
                 self.offset += 1;
@@ -431,10 +405,13 @@ impl<'a, 'l> Reader<'a, 'l> {
             self.digits()?;
         }
         let literal = self.text.get(start..self.offset).unwrap_or_default();
+        let number = Number::from_literal(literal);
+        if literal.len() <= SURELY_FINITE && !has_exponent {
+            return Ok(Value::Number(number));
+        }
         let refused = if literal.bytes().filter(u8::is_ascii_digit).count() > MAX_NUMBER_DIGITS {
-            Some(format!("a number of more than {MAX_NUMBER_DIGITS} digits"))
+            Some(format!("a number of more than {MAX_NUMBER_DIGITS} digits, the limit"))
         } else {
-            let number = Number::from_literal(literal);
             let overflows = !self.keep_overflow && !number.is_integer() && number.as_f64().is_infinite();
             overflows.then(|| format!("{} overflows to infinity", excerpt(literal)))
         };
@@ -442,7 +419,7 @@ impl<'a, 'l> Reader<'a, 'l> {
             self.offset = start;
             return Err(self.defect(Defect::Number, message));
         }
-        Ok(Value::Number(Number::from_literal(literal)))
+        Ok(Value::Number(number))
     }
 
     fn digits(&mut self) -> Outcome<()> {
@@ -501,6 +478,16 @@ impl<'a, 'l> Reader<'a, 'l> {
     fn defect(&self, defect: Defect, message: impl Into<String>) -> ReadError {
         ReadError::at(self.text.as_bytes(), self.offset, defect, message)
     }
+}
+
+/// Whether there is a control character among `bytes`. A loop without an early end looks at many of them at once.
+fn has_control(bytes: &[u8]) -> bool {
+    bytes.iter().copied().fold(u8::MAX, u8::min) < 0x20
+}
+
+/// What is wrong with a text of more levels than `limit`.
+pub(crate) fn too_deep(limit: usize) -> String {
+    format!("nested deeper than {limit} levels, the limit; --max-depth sets another")
 }
 
 /// `text` quoted for a message, shortened if it is long.
@@ -599,13 +586,6 @@ mod tests {
         assert!(read(text, &Limits::default()).unwrap().as_object().is_some());
     }
 
-    #[test]
-    fn names_are_read_up_to_the_damage() {
-        assert_eq!(member_names(r#" {"a":1,"b\u0063":[2],"d":"#), ["a", "bc", "d"]);
-        assert_eq!(member_names("\u{feff}{\"a\":{\"b\":1}"), ["a"]);
-        assert!(member_names("[{\"a\":1}]").is_empty());
-    }
-
     /// What `serde_json` makes of the same value.
     fn as_serde(value: &Value<'_>) -> serde_json::Value {
         match value {
@@ -650,7 +630,7 @@ mod tests {
         #[test]
         fn no_bytes_make_it_panic(bytes: Vec<u8>) {
             let _ = read(&bytes, &Limits::default());
-            let _ = member_names(&String::from_utf8_lossy(&bytes));
+            let _ = MemberNames::of(&String::from_utf8_lossy(&bytes)).has("none");
         }
     }
 }

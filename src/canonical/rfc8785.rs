@@ -1,20 +1,112 @@
 //! RFC 8785, the JSON Canonicalization Scheme: keys in UTF-16 order, numbers as ECMAScript prints doubles.
 //!
-//! The work is done by `serde_json_canonicalizer`. Whoever calls this has made sure that integers which doubles cannot
-//! carry are refused or rounded as the format demands.
+//! Typed data is written by `serde_json_canonicalizer`, which keeps every level of a document in memory until the level
+//! is done. Values were read already and can be sorted where they stand, so they are written straight from there; a
+//! property test holds the two to each other. Whoever calls this has made sure that integers which doubles cannot carry
+//! are refused or rounded as the format demands.
 
-use std::io::Write;
+use std::cmp::Ordering;
+use std::io::{self, BufWriter, Write};
 
 use serde::ser::{Error, Serialize, SerializeMap, Serializer};
 
 use super::Value;
+use super::text::write_string;
 
-/// Writes the canonical form of `value` to `out`.
+/// What is to be written: a value, or something made of values that stands in no text as a whole.
+#[derive(Clone, Debug)]
+pub enum Form<'v> {
+    /// A value.
+    Value(&'v Value<'v>),
+    /// An array.
+    Array(Vec<Form<'v>>),
+    /// An object. The caller vouches that no name occurs twice.
+    Object(Vec<(&'v str, Form<'v>)>),
+}
+
+impl<'v> From<&'v Value<'v>> for Form<'v> {
+    fn from(value: &'v Value<'v>) -> Self {
+        Self::Value(value)
+    }
+}
+
+/// Writes the canonical form of `what` to `out`.
 ///
 /// # Errors
-/// Numbers that overflow to infinity have no canonical form; errors of `out` are passed on.
-pub fn write<T: Serialize>(value: &T, out: &mut impl Write) -> serde_json::Result<()> {
-    serde_json_canonicalizer::to_writer(value, out)
+/// Numbers that overflow to infinity have no canonical form and are invalid data; errors of `out` are passed on.
+pub fn write<'v>(what: impl Into<Form<'v>>, out: &mut impl Write) -> io::Result<()> {
+    let mut out = BufWriter::new(out);
+    write_form(&what.into(), &mut out)?;
+    out.flush()
+}
+
+fn write_form(what: &Form<'_>, out: &mut impl Write) -> io::Result<()> {
+    match what {
+        Form::Value(value) => write_value(value, out),
+        Form::Array(elements) => write_array(elements, out, write_form),
+        Form::Object(members) => {
+            write_object(members.iter().map(|(key, member)| (*key, member)), out, write_form)
+        }
+    }
+}
+
+fn write_value(value: &Value<'_>, out: &mut impl Write) -> io::Result<()> {
+    match value {
+        Value::Null => out.write_all(b"null"),
+        Value::Bool(true) => out.write_all(b"true"),
+        Value::Bool(false) => out.write_all(b"false"),
+        Value::Number(number) => match number.ecmascript_text() {
+            Some(text) => out.write_all(text.as_bytes()),
+            None => Err(io::Error::new(io::ErrorKind::InvalidData, OVERFLOW)),
+        },
+        Value::String(text) => write_string(text, out),
+        Value::Array(elements) => write_array(elements, out, write_value),
+        Value::Object(object) => write_object(object.iter(), out, write_value),
+    }
+}
+
+const OVERFLOW: &str = "a number overflows to infinity";
+
+fn write_array<T, W: Write>(
+    elements: &[T],
+    out: &mut W,
+    write: impl Fn(&T, &mut W) -> io::Result<()>,
+) -> io::Result<()> {
+    out.write_all(b"[")?;
+    for (index, element) in elements.iter().enumerate() {
+        if index > 0 {
+            out.write_all(b",")?;
+        }
+        write(element, out)?;
+    }
+    out.write_all(b"]")
+}
+
+fn write_object<'v, T: 'v, W: Write>(
+    members: impl Iterator<Item = (&'v str, &'v T)>,
+    out: &mut W,
+    write: impl Fn(&'v T, &mut W) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut members: Vec<_> = members.collect();
+    members.sort_unstable_by(|(one, _), (other, _)| utf16_order(one, other));
+    out.write_all(b"{")?;
+    for (index, (key, member)) in members.into_iter().enumerate() {
+        if index > 0 {
+            out.write_all(b",")?;
+        }
+        write_string(key, out)?;
+        out.write_all(b":")?;
+        write(member, out)?;
+    }
+    out.write_all(b"}")
+}
+
+fn utf16_order(one: &str, other: &str) -> Ordering {
+    // There the order is that of the bytes.
+    if one.is_ascii() && other.is_ascii() {
+        return one.cmp(other);
+    }
+    one.encode_utf16().cmp(other.encode_utf16())
 }
 
 /// The canonical bytes of `value`.
@@ -34,7 +126,7 @@ impl Serialize for Value<'_> {
             // The serializer below would write an infinite number inside an array as null.
             Value::Number(number) => match number.as_f64() {
                 double if double.is_finite() => serializer.serialize_f64(double),
-                _ => Err(S::Error::custom("a number overflows to infinity")),
+                _ => Err(S::Error::custom(OVERFLOW)),
             },
             Value::String(text) => serializer.serialize_str(text),
             Value::Array(elements) => serializer.collect_seq(elements),
@@ -54,6 +146,12 @@ mod tests {
     use super::super::reader::{self, Limits};
     use super::*;
     use crate::digest::Digest;
+    use proptest::prelude::*;
+
+    fn written(value: &Value<'_>) -> io::Result<Vec<u8>> {
+        let mut canonical = Vec::new();
+        write(value, &mut canonical).map(|()| canonical)
+    }
 
     #[test]
     fn exact_bytes_and_hash() {
@@ -61,6 +159,7 @@ mod tests {
             "a": {"y": "\u007f\u2028\/\u001F", "x": [null, true]}}"#;
         let value = reader::read(text.as_bytes(), &Limits::default()).unwrap();
         let canonical = to_vec(&value).unwrap();
+        assert_eq!(written(&value).unwrap(), canonical);
         let expected = concat!(
             "{\"a\":{\"x\":[null,true],\"y\":\"\u{7f}\u{2028}/\\u001f\"},",
             "\"😀\":[1,0,1e-7,0.000001,10000000000000000,9007199254740992],\"\u{e000}\":1e+21}"
@@ -77,5 +176,55 @@ mod tests {
         let limits = Limits::default();
         let value = reader::read_keeping_overflow(b"[1e999]", &limits).unwrap();
         assert!(to_vec(&value).is_err());
+        assert_eq!(written(&value).unwrap_err().kind(), io::ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn forms_are_written_as_the_values_they_stand_for() {
+        let text = r#"{"b":[1,{"\uE000":2,"\ud83d\ude00":3}],"a":null}"#;
+        let value = reader::read(text.as_bytes(), &Limits::default()).unwrap();
+        let list = value.get("b").and_then(Value::as_array).unwrap();
+        let form = Form::Object(vec![
+            ("b", Form::Array(list.iter().map(Form::Value).collect())),
+            ("a", Form::Value(&Value::Null)),
+        ]);
+        let mut canonical = Vec::new();
+        write(form, &mut canonical).unwrap();
+        assert_eq!(canonical, to_vec(&value).unwrap());
+    }
+
+    fn any_value() -> impl Strategy<Value = Value<'static>> {
+        let literal = prop_oneof![
+            any::<i64>().prop_map(|number| number.to_string()),
+            (-1_000_i16..1_000).prop_map(|number| number.to_string()),
+            any::<f64>()
+                .prop_filter("JSON has no infinities", |double| double.is_finite())
+                .prop_map(|double| format!("{double:e}")),
+            "-?(0|[1-9][0-9]{0,20})(\\.[0-9]{1,20})?".prop_map(|literal| literal),
+        ];
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::Bool),
+            literal.prop_map(|literal| Value::Number(crate::canonical::Number::from_literal(literal))),
+            any::<String>().prop_map(|text| Value::String(text.into())),
+            "[a-z\\\\\"\n\u{1}\u{7f}é]{0,40}".prop_map(|text| Value::String(text.into())),
+        ];
+        leaf.prop_recursive(4, 40, 6, |inner| {
+            let object = prop::collection::hash_map("[a-c\"\u{e000}\u{10000}é]{0,3}", inner.clone(), 0..6);
+            prop_oneof![
+                prop::collection::vec(inner, 0..6).prop_map(Value::Array),
+                object.prop_map(|members| {
+                    let members = members.into_iter().map(|(name, member)| (name.into(), member));
+                    Value::Object(crate::canonical::Object::from_members(members.collect()))
+                }),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn both_ways_to_write_agree(value in any_value()) {
+            prop_assert_eq!(written(&value).unwrap(), to_vec(&value).unwrap());
+        }
     }
 }

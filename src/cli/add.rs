@@ -9,7 +9,7 @@ use runvault::ingest::{self, Examined, Monitor, Outcome, Summary};
 use runvault::source::SourceError;
 use serde::Serialize;
 
-use super::escape::Escaped;
+use super::escape::escaped;
 use super::exit::{Failure, Status};
 use super::inputs::InputArgs;
 use super::output::{self, BAD, FAINT, GOOD, HASH, counted};
@@ -44,7 +44,13 @@ impl Args {
         let started = Instant::now();
         let options = self.input.options()?;
         let path = vault.path()?;
-        let mut printer = Printer { args: self, progress: Progress::new("adding"), trouble: None, warned: 0 };
+        let mut printer = Printer {
+            args: self,
+            listed: self.input.listed()?,
+            progress: Progress::new("adding"),
+            trouble: None,
+            warned: 0,
+        };
         let summary = if self.dry_run {
             let vault = if path.exists() { Some(Vault::open(&path)?) } else { None };
             let snapshot = vault.as_ref().map(Vault::snapshot).transpose()?;
@@ -94,6 +100,8 @@ struct Verdict {
 
 struct Printer<'a> {
     args: &'a Args,
+    /// So many violations are told, if somebody said how many.
+    listed: Option<usize>,
     progress: Progress,
     /// The first error of writing. Adding goes on without lines.
     trouble: Option<io::Error>,
@@ -105,7 +113,7 @@ impl Monitor for Printer<'_> {
     fn examined(&mut self, examined: &Examined) {
         self.progress.file(examined.size);
         if !self.args.json && examined.outcome == Outcome::Rejected {
-            self.progress.aside(|| rejected(examined));
+            self.progress.aside(|| self.print_rejected(examined));
         }
         if matches!(examined.outcome, Outcome::Added | Outcome::NewCapture)
             && !examined.report.violations().is_empty()
@@ -115,7 +123,7 @@ impl Monitor for Printer<'_> {
         if self.trouble.is_some() {
             return;
         }
-        let print = || if self.args.json { print_json(examined) } else { self.print_text(examined) };
+        let print = || if self.args.json { self.print_json(examined) } else { self.print_text(examined) };
         self.trouble = self.progress.beside(print).err();
     }
 
@@ -124,29 +132,33 @@ impl Monitor for Printer<'_> {
     }
 }
 
-/// Names a bad artifact with its violations.
-fn rejected(examined: &Examined) {
-    let kind = examined.kind.map(|kind| format!("{} ", kind.name())).unwrap_or_default();
-    let mut text = format!("{BAD}rejected{BAD:#} {kind}{}\n", Escaped(&examined.path)).into_bytes();
-    // Writing to a vector cannot fail.
-    let _ = report::write(&mut text, &examined.report);
-    output::note(String::from_utf8_lossy(&text).trim_end());
-}
-
-fn print_json(examined: &Examined) -> io::Result<()> {
-    let outcome = match examined.outcome {
-        Outcome::Added => "added",
-        Outcome::NewCapture => "capture",
-        Outcome::Present | Outcome::Verified => "present",
-        Outcome::Rejected => "rejected",
-        Outcome::Skipped => return Ok(()),
-    };
-    let mut out = output::raw();
-    json::examined(&mut out, examined, Verdict { outcome })?;
-    out.flush()
-}
-
 impl Printer<'_> {
+    fn most(&self) -> usize {
+        self.listed.unwrap_or(report::LISTED)
+    }
+
+    /// Names a bad artifact with its violations.
+    fn print_rejected(&self, examined: &Examined) {
+        let kind = examined.kind.map(|kind| format!("{} ", kind.name())).unwrap_or_default();
+        let mut text = format!("{BAD}rejected{BAD:#} {kind}{}\n", escaped(&examined.path)).into_bytes();
+        // Writing to a vector cannot fail.
+        let _ = report::write(&mut text, &examined.report, self.most());
+        output::note(String::from_utf8_lossy(&text).trim_end());
+    }
+
+    fn print_json(&self, examined: &Examined) -> io::Result<()> {
+        let outcome = match examined.outcome {
+            Outcome::Added => "added",
+            Outcome::NewCapture => "capture",
+            Outcome::Present | Outcome::Verified => "present",
+            Outcome::Rejected => "rejected",
+            Outcome::Skipped => return Ok(()),
+        };
+        let mut out = output::raw();
+        json::examined(&mut out, examined, Verdict { outcome }, self.listed)?;
+        out.flush()
+    }
+
     fn print_text(&self, examined: &Examined) -> io::Result<()> {
         let (word, style) = match examined.outcome {
             Outcome::Added if self.args.dry_run => ("would add", GOOD),
@@ -160,9 +172,9 @@ impl Printer<'_> {
         let mut out = output::text();
         let kind = examined.kind.map_or("", runvault::artifact::Kind::name);
         let hash = examined.core.map(|core| format!("{HASH}{core:.12}{HASH:#} ")).unwrap_or_default();
-        writeln!(out, "{style}{word:<13}{style:#} {kind:<8} {hash}{}", Escaped(&examined.path))?;
+        writeln!(out, "{style}{word:<13}{style:#} {kind:<8} {hash}{}", escaped(&examined.path))?;
         if self.args.verbose {
-            report::write(&mut out, &examined.report)?;
+            report::write(&mut out, &examined.report, self.most())?;
         }
         out.flush()
     }

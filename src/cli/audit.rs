@@ -8,7 +8,7 @@ use runvault::digest::{CoreHash, DigestPrefix};
 use runvault::store::ArtifactRow;
 use serde::Serialize;
 
-use super::escape::Escaped;
+use super::escape::escaped;
 use super::exit::{Failure, Status};
 use super::output::{self, BAD, CAUTION, FAINT, GOOD, HASH};
 use super::vault::VaultArgs;
@@ -60,7 +60,7 @@ impl Args {
         for run in &runs {
             let findings = vault.audit(&contract, run)?;
             if !self.json {
-                let kind = Escaped(&run.kind).to_string();
+                let kind = escaped(&run.kind).to_string();
                 writeln!(out, "{kind} {HASH}{}{HASH:#}", run.core)?;
             }
             for finding in &findings {
@@ -100,9 +100,9 @@ fn print(out: &mut dyn Write, finding: &Finding) -> io::Result<()> {
     };
     let mode = effect.mode.as_deref().unwrap_or("undeclared");
     let idempotency = effect.idempotency.as_deref().unwrap_or("no idempotency stated");
-    let (name, target, why) = (Escaped(&effect.name), Escaped(&effect.target), Escaped(why));
+    let (name, target, why) = (escaped(&effect.name), escaped(&effect.target), escaped(why));
     writeln!(out, "  {style}{word}{style:#} {name}: {why}")?;
-    writeln!(out, "    {FAINT}on {target} ({}), {}{FAINT:#}", Escaped(mode), Escaped(idempotency))?;
+    writeln!(out, "    {FAINT}on {target} ({}), {}{FAINT:#}", escaped(mode), escaped(idempotency))?;
     if finding.is_unsafe_to_retry {
         writeln!(
             out,

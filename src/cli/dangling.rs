@@ -7,7 +7,7 @@ use runvault::digest::CoreHash;
 use runvault::query;
 use serde::Serialize;
 
-use super::escape::Escaped;
+use super::escape::escaped;
 use super::exit::{Failure, Status};
 use super::json;
 use super::links::{JsonTarget, target_text};
@@ -56,8 +56,8 @@ impl Args {
             }
             writeln!(out, "{}", target_text(&dangling.target))?;
             for referrer in &dangling.referrers {
-                let (kind, core) = (Escaped(&referrer.artifact.kind).to_string(), referrer.artifact.core);
-                let (relation, place) = (Escaped(&referrer.relation), Escaped(&referrer.place));
+                let (kind, core) = (escaped(&referrer.artifact.kind).to_string(), referrer.artifact.core);
+                let (relation, place) = (escaped(&referrer.relation), escaped(&referrer.place));
                 writeln!(out, "    {kind:<8} {HASH}{core:.12}{HASH:#} {relation} {FAINT}{place}{FAINT:#}")?;
             }
         }

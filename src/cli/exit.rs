@@ -3,12 +3,14 @@
 use std::io::{self, ErrorKind};
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue};
 use runvault::LookupError;
 use runvault::ingest::Summary;
 use runvault::query::HashTarget;
 use runvault::store::StoreError;
 
-use super::output;
+use super::escape::escaped;
+use super::output::{self, BAD};
 
 /// How a command that ran ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -111,8 +113,38 @@ pub(crate) fn of(outcome: Result<Status, Failure>) -> ExitCode {
 }
 
 /// Prints help, or what was wrong with the arguments.
-pub(crate) fn of_usage(error: &clap::Error) -> ExitCode {
-    // There is nobody left to tell if this fails.
-    let _ = error.print();
-    if error.use_stderr() { ExitCode::from(3) } else { ExitCode::SUCCESS }
+pub(crate) fn of_usage(error: clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        // There is nobody left to tell if this fails.
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    output::note(&usage_text(error));
+    ExitCode::from(3)
+}
+
+/// What was wrong with the arguments. They may be the names of files, which somebody else gave, so they are escaped
+/// where they stand, and what is made of them once more.
+fn usage_text(mut error: clap::Error) -> String {
+    let harmless = |text: &String| escaped(text).to_string();
+    let context: Vec<(ContextKind, ContextValue)> = error
+        .context()
+        .filter_map(|(kind, value)| match value {
+            ContextValue::String(text) => Some((kind, ContextValue::String(harmless(text)))),
+            ContextValue::Strings(texts) => {
+                Some((kind, ContextValue::Strings(texts.iter().map(harmless).collect())))
+            }
+            _ => None,
+        })
+        .collect();
+    for (kind, value) in context {
+        error.insert(kind, value);
+    }
+    let text = error.to_string();
+    let lines: Vec<String> = text.trim_end().lines().map(|line| escaped(line).to_string()).collect();
+    let text = lines.join("\n");
+    match text.strip_prefix("error:") {
+        Some(rest) => format!("{BAD}error:{BAD:#}{rest}"),
+        None => text,
+    }
 }

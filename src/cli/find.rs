@@ -1,19 +1,19 @@
 //! `runvault find`
 
-use std::io::{self, Read, Write};
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Utc};
 use clap::{Args as ClapArgs, ValueEnum};
 use runvault::Vault;
 use runvault::artifact::{Kind, Place};
-use runvault::canonical::reader::Limits;
-use runvault::digest::{CoreHash, Digest, DigestPrefix, PrefixResolution};
+use runvault::digest::{CoreHash, Digest, DigestPrefix, Hasher, PrefixResolution};
 use runvault::kinds;
 use runvault::query::{self, Filter, Hit, Match, Query, Sort};
 use serde::Serialize;
 
-use super::escape::Escaped;
+use super::escape::{brief, escaped};
 use super::exit::{Failure, Status};
 use super::output::{self, FAINT, HASH, counted};
 use super::vault::VaultArgs;
@@ -173,7 +173,7 @@ impl Args {
             mention(Some("prompt"), Digest::of(text.as_bytes()));
         }
         if let Some(path) = &self.prompt_file {
-            mention(Some("prompt"), Digest::of(&read_prompt(path)?));
+            mention(Some("prompt"), digest_of(path)?);
         }
         let hashes = [
             (Some("prompt"), &self.prompt_hash),
@@ -215,7 +215,7 @@ impl Args {
             let artifact = &hit.artifact;
             let attributes = snapshot.attributes(artifact.id)?;
             let (label, added) = (label(&attributes), time::display(artifact.added_at));
-            let kind = Escaped(&artifact.kind).to_string();
+            let kind = escaped(&artifact.kind).to_string();
             writeln!(out, "{HASH}{:.12}{HASH:#} {kind:<8} {FAINT}{added}{FAINT:#} {label}", artifact.core)?;
             for place in &hit.matches {
                 writeln!(out, "    {}", place_text(place))?;
@@ -245,16 +245,17 @@ fn mentioned(vault: &Vault, prefix: &DigestPrefix, group: Option<&str>) -> Resul
     }
 }
 
-fn read_prompt(path: &PathBuf) -> Result<Vec<u8>, Failure> {
-    let mut bytes = Vec::new();
+/// The digest of a file, or of standard input, of any size.
+fn digest_of(path: &Path) -> Result<Digest, Failure> {
+    let mut hasher = Hasher::new();
     let read = match path.to_str() {
-        Some("-") => io::stdin().lock().take(Limits::MAX_BYTES).read_to_end(&mut bytes),
-        _ => std::fs::File::open(path).and_then(|file| file.take(Limits::MAX_BYTES).read_to_end(&mut bytes)),
+        Some("-") => io::copy(&mut io::stdin().lock(), &mut hasher),
+        _ => File::open(path).and_then(|mut file| io::copy(&mut file, &mut hasher)),
     };
     read.map_err(|error| {
         Failure::CouldNotRun(format!("cannot read the prompt {}: {error}", path.display()))
     })?;
-    Ok(bytes)
+    Ok(hasher.finish())
 }
 
 /// What people know artifacts by, most telling first.
@@ -263,7 +264,7 @@ const TELLING: [&str; 6] = ["run_id", "result", "trace_id", "adapter_id", "model
 fn label(attributes: &[(String, String)]) -> String {
     const VALUES: usize = 3;
     let values = TELLING.iter().flat_map(|name| {
-        attributes.iter().filter(move |(other, _)| other == name).map(|(_, value)| Escaped(value).to_string())
+        attributes.iter().filter(move |(other, _)| other == name).map(|(_, value)| brief(value).to_string())
     });
     values.take(VALUES).collect::<Vec<_>>().join(" ")
 }
@@ -271,12 +272,12 @@ fn label(attributes: &[(String, String)]) -> String {
 fn place_text(place: &Match) -> String {
     match place {
         Match::Mention { role, unit, place: Place::Index(index), .. } => {
-            format!("{} {index} ({})", Escaped(unit), Escaped(role))
+            format!("{} {index} ({})", escaped(unit), escaped(role))
         }
         Match::Mention { role, place: Place::Pointer(pointer), .. } => {
-            format!("{} ({})", Escaped(pointer), Escaped(role))
+            format!("{} ({})", escaped(pointer), escaped(role))
         }
-        Match::Attribute { name, value } => format!("{} {}", Escaped(name), Escaped(value)),
+        Match::Attribute { name, value } => format!("{} {}", escaped(name), escaped(value)),
     }
 }
 

@@ -8,7 +8,7 @@ use runvault::digest::{CoreHash, Digest};
 use runvault::query::{self, Fork};
 use serde::Serialize;
 
-use super::escape::Escaped;
+use super::escape::escaped;
 use super::exit::{Failure, Status};
 use super::json;
 use super::output::{self, BAD, FAINT, HASH, counted};
@@ -76,13 +76,8 @@ const SHOWN: usize = 400;
 fn print(out: &mut dyn Write, line: &Line) -> io::Result<()> {
     writeln!(out, "header {HASH}{:.12}{HASH:#}, {BAD}record {} differs{BAD:#}", line.header, line.record)?;
     for trace in &line.traces {
-        let says: String = trace.says.as_deref().unwrap_or_default().chars().take(SHOWN).collect();
-        writeln!(
-            out,
-            "  trace {HASH}{:.12}{HASH:#} {FAINT}says{FAINT:#} {}",
-            trace.core_hash,
-            Escaped(&says)
-        )?;
+        let says = escaped(trace.says.as_deref().unwrap_or_default()).up_to(SHOWN);
+        writeln!(out, "  trace {HASH}{:.12}{HASH:#} {FAINT}says{FAINT:#} {}", trace.core_hash, says)?;
     }
     Ok(())
 }

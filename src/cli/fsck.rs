@@ -13,7 +13,7 @@ use runvault::fsck::{Depth, Finding, Monitor, Options, Report, Sample, finding};
 use runvault::store::Mended;
 use serde::Serialize;
 
-use super::escape::Escaped;
+use super::escape::escaped;
 use super::exit::{Failure, Status};
 use super::inputs::a_kind;
 use super::json;
@@ -210,7 +210,7 @@ fn print(finding: &Finding, as_json: bool) -> io::Result<()> {
     }
     let (id, subject) = (info.id, subject.to_string());
     let mut out = output::text();
-    writeln!(out, "{BAD}{id}{BAD:#} {}: {}", Escaped(&subject), Escaped(detail))?;
+    writeln!(out, "{BAD}{id}{BAD:#} {}: {}", escaped(&subject), escaped(detail))?;
     out.flush()
 }
 
@@ -224,7 +224,7 @@ fn print_mended(mended: &Mended, as_json: bool) -> io::Result<()> {
     }
     let subject = subject.to_string();
     let mut out = output::text();
-    writeln!(out, "{GOOD}mended{GOOD:#} {}: {did}", Escaped(&subject))?;
+    writeln!(out, "{GOOD}mended{GOOD:#} {}: {did}", escaped(&subject))?;
     out.flush()
 }
 

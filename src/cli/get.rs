@@ -10,7 +10,7 @@ use runvault::digest::DigestPrefix;
 use runvault::kinds;
 use runvault::store::StoredMember;
 
-use super::escape::is_hidden;
+use super::escape::is_plain;
 use super::exit::{Failure, Status};
 use super::vault::VaultArgs;
 use super::{export, hash, output};
@@ -50,11 +50,14 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
+        let file = self.output.as_deref().filter(|path| *path != Path::new("-"));
+        if file.is_none() && self.member.is_none() && self.capture.is_none() && !self.core {
+            return self.write_standard_output(&vault.get(&self.hash)?);
+        }
         let mut located = vault.locate(&self.hash)?;
         if let Some(capture) = &self.capture {
             located = vault.capture_of(&located, capture)?;
         }
-        let file = self.output.as_deref().filter(|path| *path != Path::new("-"));
         let bytes = match (&self.member, file) {
             (Some(name), _) => member(name, vault.members(&located)?)?,
             (None, _) if self.core => vault.read_core(&located)?,
@@ -66,12 +69,12 @@ impl Args {
         };
         match file {
             Some(path) => export::write_file(path, &bytes, self.force)?,
-            None => self.write_standard_output(&bytes)?,
+            None => return self.write_standard_output(&bytes),
         }
         Ok(Status::Done)
     }
 
-    fn write_standard_output(&self, bytes: &[u8]) -> Result<(), Failure> {
+    fn write_standard_output(&self, bytes: &[u8]) -> Result<Status, Failure> {
         if output::is_terminal() && !self.force && !is_plain(bytes) {
             return Err(Failure::CouldNotRun(
                 "the document has characters that may control the terminal; use -o FILE, a pipe, or --force"
@@ -80,7 +83,8 @@ impl Args {
         }
         let mut out = output::raw();
         out.write_all(bytes)?;
-        Ok(out.flush()?)
+        out.flush()?;
+        Ok(Status::Done)
     }
 }
 
@@ -95,10 +99,4 @@ fn member(name: &str, members: Vec<StoredMember>) -> Result<Vec<u8>, Failure> {
     found
         .map(|member| member.bytes)
         .ok_or_else(|| Failure::No(format!("there is no member {name}, only {}", names.join(", "))))
-}
-
-/// Whether `bytes` are text that a terminal shows and nothing else.
-fn is_plain(bytes: &[u8]) -> bool {
-    let harmless = |character: char| matches!(character, '\n' | '\r' | '\t') || !is_hidden(character);
-    std::str::from_utf8(bytes).is_ok_and(|text| text.chars().all(harmless))
 }

@@ -7,7 +7,7 @@ use runvault::digest::CoreHash;
 use runvault::query::{Graph, LinkTarget, Node};
 use serde::Serialize;
 
-use super::escape::Escaped;
+use super::escape::{brief, escaped};
 use super::json;
 use super::links::{self, JsonLink};
 use super::output::HASH;
@@ -15,7 +15,7 @@ use super::output::HASH;
 /// Writes the links of each node below it. What was written in full before is not written again.
 pub(crate) fn tree(out: &mut dyn Write, graph: &Graph) -> io::Result<()> {
     if let Some(LinkTarget::Artifact(artifact)) = graph.nodes.first().map(|node| &node.target) {
-        writeln!(out, "{} {HASH}{}{HASH:#}", Escaped(&artifact.kind), artifact.core)?;
+        writeln!(out, "{} {HASH}{}{HASH:#}", escaped(&artifact.kind), artifact.core)?;
     }
     let mut written = HashSet::from([0]);
     below(out, graph, 0, "  ", &mut written)
@@ -72,7 +72,7 @@ fn label(target: &LinkTarget) -> String {
 
 /// `text` without what could end a quoted text or mean something to the reader of a picture.
 fn quotable(text: &str) -> String {
-    Escaped(text).to_string().replace(['"', '\\', '<', '>', '[', ']', '{', '}', '|', '#', '&'], "'")
+    brief(text).to_string().replace(['"', '\\', '<', '>', '[', ']', '{', '}', '|', '#', '&'], "'")
 }
 
 fn is_missing(node: &Node) -> bool {

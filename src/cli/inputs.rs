@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use runvault::artifact::{AdmitOptions, Kind, SigningKey};
-use runvault::canonical::reader::Limits;
 use runvault::kinds;
 use runvault::source::{ExamineOptions, Input, Inputs};
 
 use super::exit::Failure;
+use super::limits::LimitArgs;
 use super::output;
 
 /// Files and how they are checked.
@@ -24,10 +24,6 @@ pub(crate) struct InputArgs {
     #[arg(long, value_parser = a_kind())]
     kind: Option<Kind>,
 
-    /// Refuse documents that are larger; k, M and G stand for KiB, MiB and GiB
-    #[arg(long, value_name = "BYTES", default_value = "256M", value_parser = bytes)]
-    max_size: u64,
-
     /// Check rpk signatures with the key in this file; `RUNVAULT_SIGNING_KEY` may hold the key itself
     #[arg(long, value_name = "FILE")]
     signing_key_file: Option<PathBuf>,
@@ -35,6 +31,9 @@ pub(crate) struct InputArgs {
     /// Refuse rpk files that are not signed; give a key as well to have signatures checked
     #[arg(long)]
     require_signature: bool,
+
+    #[command(flatten)]
+    limits: LimitArgs,
 }
 
 impl InputArgs {
@@ -51,7 +50,7 @@ impl InputArgs {
     fn standard_input(&self) -> Result<Input, Failure> {
         let mut bytes = Vec::new();
         // One more than allowed is enough to be refused.
-        let mut limited = std::io::stdin().lock().take(self.max_size.saturating_add(1));
+        let mut limited = std::io::stdin().lock().take(self.limits.limits()?.bytes.saturating_add(1));
         limited
             .read_to_end(&mut bytes)
             .map_err(|error| Failure::CouldNotRun(format!("cannot read standard input: {error}")))?;
@@ -67,11 +66,16 @@ impl InputArgs {
         Ok(ExamineOptions {
             kind: self.kind,
             admit: AdmitOptions {
-                limits: Limits { bytes: self.max_size, ..Limits::default() },
+                limits: self.limits.limits()?,
                 signing_key,
                 require_signature: self.require_signature,
             },
         })
+    }
+
+    /// So many violations of one document are told; nothing if nobody said how many.
+    pub(crate) fn listed(&self) -> Result<Option<usize>, Failure> {
+        self.limits.violations()
     }
 
     fn signing_key(&self) -> Result<Option<SigningKey>, Failure> {
@@ -88,7 +92,10 @@ impl InputArgs {
                 Ok(text) if text.is_empty() => return Ok(None),
                 Ok(text) => (text, "RUNVAULT_SIGNING_KEY".to_owned()),
                 Err(std::env::VarError::NotPresent) => return Ok(None),
-                Err(error) => return Err(Failure::Usage(format!("RUNVAULT_SIGNING_KEY: {error}"))),
+                // The error would tell what the key is.
+                Err(std::env::VarError::NotUnicode(_)) => {
+                    return Err(Failure::Usage("RUNVAULT_SIGNING_KEY is not valid UTF-8".to_owned()));
+                }
             },
         };
         SigningKey::new(&text).map(Some).map_err(|error| Failure::Usage(format!("{origin}: {error}")))
@@ -98,18 +105,4 @@ impl InputArgs {
 pub(crate) fn a_kind() -> impl TypedValueParser<Value = Kind> {
     let names = PossibleValuesParser::new(kinds::ALL.map(Kind::name));
     names.try_map(|name| kinds::named(&name).ok_or("no such kind"))
-}
-
-fn bytes(text: &str) -> Result<u64, String> {
-    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
-    let unit = match text.get(digits.len()..).unwrap_or_default().to_ascii_lowercase().as_str() {
-        "" | "b" => 1,
-        "k" | "kb" | "kib" => 1 << 10,
-        "m" | "mb" | "mib" => 1 << 20,
-        "g" | "gb" | "gib" => 1 << 30,
-        _ => return Err("a size is a number of bytes, or a number followed by k, M or G".to_owned()),
-    };
-    let number: u64 = digits.parse().map_err(|_| "a size begins with a whole number".to_owned())?;
-    let bytes = number.checked_mul(unit).filter(|bytes| *bytes <= Limits::MAX_BYTES);
-    bytes.ok_or_else(|| "no document can be larger than 900M".to_owned())
 }

@@ -27,20 +27,29 @@ struct ExaminedLine<'e, V> {
     verdict: V,
     core_hash: Option<CoreHash>,
     violations: &'e [Violation],
-    /// How many more there are; reports of hostile documents are cut off.
+    /// How many more there are; reports of hostile documents are cut off, and so are those of which less is wanted.
     #[serde(skip_serializing_if = "is_zero")]
     violations_omitted: usize,
 }
 
-/// Writes what is known of a document that was examined; `verdict` has the members that say what came of it.
-pub(crate) fn examined(out: &mut dyn Write, examined: &Examined, verdict: impl Serialize) -> io::Result<()> {
+/// Writes what is known of a document that was examined, with `most` of its violations; `verdict` has the members that
+/// say what came of it.
+pub(crate) fn examined(
+    out: &mut dyn Write,
+    examined: &Examined,
+    verdict: impl Serialize,
+    most: Option<usize>,
+) -> io::Result<()> {
+    let violations = examined.report.violations();
+    let (listed, left_out) =
+        violations.split_at_checked(most.unwrap_or(usize::MAX)).unwrap_or((violations, &[]));
     let value = ExaminedLine {
         path: &examined.path,
         kind: examined.kind.map(Kind::name),
         verdict,
         core_hash: examined.core,
-        violations: examined.report.violations(),
-        violations_omitted: examined.report.omitted(),
+        violations: listed,
+        violations_omitted: examined.report.omitted() + left_out.len(),
     };
     line(out, &value)
 }

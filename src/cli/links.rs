@@ -7,7 +7,7 @@ use runvault::digest::{CoreHash, Digest, DigestPrefix};
 use runvault::query::{Direction, Link, LinkTarget, Origin, Walk};
 use serde::Serialize;
 
-use super::escape::Escaped;
+use super::escape::escaped;
 use super::exit::{Failure, Status};
 use super::output::{self, CAUTION, FAINT, HASH};
 use super::vault::VaultArgs;
@@ -107,9 +107,9 @@ pub(crate) fn print_parts(
         Direction::Out => "->",
         Direction::In => "<-",
     };
-    let relation = Escaped(relation).to_string();
+    let relation = escaped(relation).to_string();
     let (target, because) = (target_text(target), because(origin));
-    let because = Escaped(&because);
+    let because = escaped(&because);
     writeln!(out, "{indent}{arrow} {relation:<12} {target} {FAINT}{because}{FAINT:#}")
 }
 
@@ -117,13 +117,13 @@ pub(crate) fn print_parts(
 pub(crate) fn target_text(target: &LinkTarget) -> String {
     match target {
         LinkTarget::Artifact(artifact) => {
-            let kind = Escaped(&artifact.kind).to_string();
+            let kind = escaped(&artifact.kind).to_string();
             format!("{kind:<8} {HASH}{:.12}{HASH:#}", artifact.core)
         }
         LinkTarget::MissingDigest(digest) => {
             format!("{CAUTION}dangling{CAUTION:#} {HASH}{digest:.12}{HASH:#}")
         }
-        LinkTarget::MissingName(name) => format!("{CAUTION}dangling{CAUTION:#} {}", Escaped(name)),
+        LinkTarget::MissingName(name) => format!("{CAUTION}dangling{CAUTION:#} {}", escaped(name)),
     }
 }
 

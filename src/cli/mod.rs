@@ -15,6 +15,7 @@ mod graph;
 mod hash;
 mod inputs;
 mod json;
+mod limits;
 mod link;
 mod links;
 mod man;
@@ -77,7 +78,7 @@ enum Command {
 pub(crate) fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return exit::of_usage(&error),
+        Err(error) => return exit::of_usage(error),
     };
     exit::of(cli.run())
 }

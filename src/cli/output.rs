@@ -1,10 +1,12 @@
 //! Where text goes: data to standard output, everything else to standard error. Colour only on terminals.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::LazyLock;
 
+use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 
-use super::escape::Escaped;
+use super::escape::escaped;
 
 /// For hashes.
 pub(crate) const HASH: Style = AnsiColor::Yellow.on_default();
@@ -19,7 +21,9 @@ pub(crate) const FAINT: Style = Style::new().dimmed();
 
 /// Standard output for text. Colours are taken out where they are not wanted.
 pub(crate) fn text() -> impl Write {
-    anstream::stdout().lock()
+    // The answer costs several system calls and does not change.
+    static CHOICE: LazyLock<ColorChoice> = LazyLock::new(|| AutoStream::choice(&io::stdout()));
+    AutoStream::new(io::stdout().lock(), *CHOICE)
 }
 
 /// Standard output for bytes that must arrive as they are.
@@ -29,7 +33,8 @@ pub(crate) fn raw() -> impl Write {
 
 /// Whether standard output is a terminal.
 pub(crate) fn is_terminal() -> bool {
-    io::stdout().is_terminal()
+    static IS_TERMINAL: LazyLock<bool> = LazyLock::new(|| io::stdout().is_terminal());
+    *IS_TERMINAL
 }
 
 /// Writes a line to standard error. Nobody can be told if that fails.
@@ -40,7 +45,7 @@ pub(crate) fn note(line: &str) {
 
 /// Writes an error to standard error.
 pub(crate) fn error(message: &str) {
-    note(&format!("{BAD}error:{BAD:#} {}", Escaped(message)));
+    note(&format!("{BAD}error:{BAD:#} {}", escaped(message)));
 }
 
 /// `count` and `thing`, with an `s` if there is not exactly one.

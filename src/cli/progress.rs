@@ -1,9 +1,11 @@
 //! A progress bar on standard error, if that is a terminal and the command takes a while.
 
-use std::io::{IsTerminal, stderr, stdout};
+use std::io::{IsTerminal, stderr};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::output;
 
 /// Commands that are done by then need no bar.
 const A_WHILE: Duration = Duration::from_millis(500);
@@ -11,6 +13,8 @@ const A_WHILE: Duration = Duration::from_millis(500);
 /// Shows how far a command is.
 pub(crate) struct Progress {
     bar: ProgressBar,
+    /// Whether there is a terminal to show it on.
+    is_shown: bool,
     started: Instant,
     things: &'static str,
     files: u64,
@@ -27,15 +31,21 @@ impl Progress {
         let style = ProgressStyle::with_template("{spinner} {prefix} {msg}, {elapsed}")
             .unwrap_or_else(|_| ProgressStyle::default_spinner());
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
-        let bar = bar.with_style(style).with_prefix(doing);
-        Self { bar, started: Instant::now(), things, files: 0, bytes: 0 }
+        Self {
+            bar: bar.with_style(style).with_prefix(doing),
+            is_shown: stderr().is_terminal(),
+            started: Instant::now(),
+            things,
+            files: 0,
+            bytes: 0,
+        }
     }
 
     /// One more file was dealt with.
     pub(crate) fn file(&mut self, bytes: u64) {
         self.files += 1;
         self.bytes += bytes;
-        if self.started.elapsed() < A_WHILE || !stderr().is_terminal() {
+        if !self.is_shown || self.started.elapsed() < A_WHILE {
             return;
         }
         if self.bar.is_hidden() {
@@ -52,7 +62,7 @@ impl Progress {
 
     /// Runs `print`, which writes to standard output.
     pub(crate) fn beside<T>(&self, print: impl FnOnce() -> T) -> T {
-        if stdout().is_terminal() { self.aside(print) } else { print() }
+        if output::is_terminal() { self.aside(print) } else { print() }
     }
 }
 

@@ -7,7 +7,7 @@ use clap::Args as ClapArgs;
 use runvault::digest::CoreHash;
 use runvault::fsck::{Finding, Monitor};
 
-use super::escape::Escaped;
+use super::escape::escaped;
 use super::exit::{Failure, Status};
 use super::output::{self, CAUTION, counted};
 use super::progress::Progress;
@@ -31,7 +31,7 @@ impl Args {
         let mut out = output::text();
         for Finding { info, subject, detail } in &report.findings {
             let subject = subject.to_string();
-            writeln!(out, "{CAUTION}{}{CAUTION:#} {}: {}", info.id, Escaped(&subject), Escaped(detail))?;
+            writeln!(out, "{CAUTION}{}{CAUTION:#} {}: {}", info.id, escaped(&subject), escaped(detail))?;
         }
         out.flush()?;
         let (size, seconds) = (output::size(report.bytes), started.elapsed().as_secs_f64());

@@ -8,7 +8,7 @@ use runvault::digest::{CaptureHash, CoreHash, DigestPrefix};
 use runvault::verify::Violation;
 use serde::Serialize;
 
-use super::escape::Escaped;
+use super::escape::{brief, escaped};
 use super::exit::{Failure, Status};
 use super::links::{self, JsonLink};
 use super::output::{self, FAINT, HASH};
@@ -44,19 +44,20 @@ const LISTED: usize = 8;
 
 fn print(out: &mut dyn Write, description: &Description) -> io::Result<()> {
     let Description { artifact, attributes, mentions, captures, links } = description;
-    writeln!(out, "{} {HASH}{}{HASH:#}", Escaped(&artifact.kind), artifact.core)?;
-    let width =
-        attributes.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).max("mentions".len());
+    writeln!(out, "{} {HASH}{}{HASH:#}", escaped(&artifact.kind), artifact.core)?;
+    let name_of = |(name, _): &(String, String)| brief(name).to_string();
+    let widths = attributes.iter().map(|attribute| name_of(attribute).chars().count());
+    let width = widths.max().unwrap_or(0).max("mentions".len());
     for group in attributes.chunk_by(|(one, _), (other, _)| one == other) {
-        let name = group.first().map_or("", |(name, _)| name);
+        let name = group.first().map(name_of).unwrap_or_default();
         let values: Vec<String> =
-            group.iter().take(LISTED).map(|(_, value)| Escaped(value).to_string()).collect();
+            group.iter().take(LISTED).map(|(_, value)| brief(value).to_string()).collect();
         let more = group.len().saturating_sub(LISTED);
         let more = if more > 0 { format!(" {FAINT}and {more} more{FAINT:#}") } else { String::new() };
         writeln!(out, "  {FAINT}{name:<width$}{FAINT:#} {}{more}", values.join(", "))?;
     }
     let counts: Vec<String> =
-        mentions.iter().map(|mention| format!("{} {}", mention.count, Escaped(&mention.role))).collect();
+        mentions.iter().map(|mention| format!("{} {}", mention.count, brief(&mention.role))).collect();
     if !counts.is_empty() {
         writeln!(out, "  {FAINT}{:<width$}{FAINT:#} {}", "mentions", counts.join(", "))?;
     }
@@ -68,7 +69,7 @@ fn print(out: &mut dyn Write, description: &Description) -> io::Result<()> {
             "  {FAINT}{:<width$}{FAINT:#} {HASH}{}{HASH:#} {size}, {added}",
             "capture", capture.capture
         )?;
-        report::write_some(out, "    ", &capture.warnings)?;
+        report::write_some(out, "    ", &capture.warnings, report::LISTED)?;
     }
     if !links.is_empty() {
         writeln!(out, "  {FAINT}links{FAINT:#}")?;

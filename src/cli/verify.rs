@@ -8,7 +8,7 @@ use runvault::ingest::{self, Examined, Monitor, Outcome};
 use runvault::source::SourceError;
 use serde::Serialize;
 
-use super::escape::Escaped;
+use super::escape::escaped;
 use super::exit::{Failure, Status};
 use super::inputs::InputArgs;
 use super::output::{self, BAD, FAINT, GOOD, HASH, counted};
@@ -33,7 +33,8 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(&self) -> Result<Status, Failure> {
         let (inputs, options) = (self.input.inputs()?, self.input.options()?);
-        let mut printer = Printer { args: self, progress: Progress::new("verifying"), trouble: None };
+        let listed = self.input.listed()?;
+        let mut printer = Printer { args: self, listed, progress: Progress::new("verifying"), trouble: None };
         let summary = ingest::verify(inputs, &options, &mut printer);
         // A closed pipe is no reason to call broken artifacts good: the status is that of what was verified.
         match printer.trouble.take() {
@@ -57,6 +58,8 @@ struct Verdict {
 
 struct Printer<'a> {
     args: &'a Args,
+    /// So many violations are told, if somebody said how many.
+    listed: Option<usize>,
     progress: Progress,
     trouble: Option<io::Error>,
 }
@@ -66,7 +69,7 @@ impl Monitor for Printer<'_> {
         self.progress.file(examined.size);
         if self.trouble.is_none() {
             let print = || {
-                if self.args.json { print_json(examined) } else { self.print_text(examined) }
+                if self.args.json { self.print_json(examined) } else { self.print_text(examined) }
             };
             self.trouble = self.progress.beside(print).err();
         }
@@ -77,14 +80,15 @@ impl Monitor for Printer<'_> {
     }
 }
 
-fn print_json(examined: &Examined) -> io::Result<()> {
-    if examined.outcome == Outcome::Skipped {
-        return Ok(());
-    }
-    json::examined(&mut output::raw(), examined, Verdict { ok: examined.outcome == Outcome::Verified })
-}
-
 impl Printer<'_> {
+    fn print_json(&self, examined: &Examined) -> io::Result<()> {
+        if examined.outcome == Outcome::Skipped {
+            return Ok(());
+        }
+        let verdict = Verdict { ok: examined.outcome == Outcome::Verified };
+        json::examined(&mut output::raw(), examined, verdict, self.listed)
+    }
+
     fn print_text(&self, examined: &Examined) -> io::Result<()> {
         let (word, style) = match examined.outcome {
             Outcome::Verified => ("good", GOOD),
@@ -95,7 +99,7 @@ impl Printer<'_> {
         let mut out = output::text();
         let kind = examined.kind.map_or("", Kind::name);
         let hash = examined.core.map(|core| format!("{HASH}{core:.12}{HASH:#} ")).unwrap_or_default();
-        writeln!(out, "{style}{word:<7}{style:#} {kind:<8} {hash}{}", Escaped(&examined.path))?;
-        report::write(&mut out, &examined.report)
+        writeln!(out, "{style}{word:<7}{style:#} {kind:<8} {hash}{}", escaped(&examined.path))?;
+        report::write(&mut out, &examined.report, self.listed.unwrap_or(report::LISTED))
     }
 }

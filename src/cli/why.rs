@@ -7,7 +7,7 @@ use runvault::digest::{CoreHash, DigestPrefix};
 use runvault::query::{self, LinkTarget, MAX_SEARCHED};
 use serde::Serialize;
 
-use super::escape::Escaped;
+use super::escape::escaped;
 use super::exit::{Failure, Status};
 use super::links::{self, JsonLink};
 use super::output::{self, HASH};
@@ -55,12 +55,12 @@ impl Args {
             return Ok(Status::Done);
         }
         let mut out = output::text();
-        writeln!(out, "{} {HASH}{}{HASH:#}", Escaped(&one.kind), one.core)?;
+        writeln!(out, "{} {HASH}{}{HASH:#}", escaped(&one.kind), one.core)?;
         for step in &chain {
             links::print(&mut out, "  ", &step.link)?;
         }
         if let Some(LinkTarget::Artifact(end)) = chain.last().map(|step| &step.link.target) {
-            writeln!(out, "{} {HASH}{}{HASH:#}", Escaped(&end.kind), end.core)?;
+            writeln!(out, "{} {HASH}{}{HASH:#}", escaped(&end.kind), end.core)?;
         }
         Ok(Status::Done)
     }

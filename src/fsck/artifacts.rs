@@ -39,7 +39,7 @@ pub(super) fn check(
     });
     let reading = Reading::of(store.inspect()?, artifacts, true);
     let mut checking = Checking { inspection, look_up, removals: None, state: State::default() };
-    pipeline::in_order(reading, Item::size, judge, |event| match event {
+    pipeline::in_order(reading, Item::weighed, judge, |event| match event {
         Event::Result(judged) => checking.take(judged, teller),
         Event::Idle => Ok(()),
     })

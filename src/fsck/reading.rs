@@ -89,12 +89,13 @@ impl Iterator for Reading<'_> {
 }
 
 impl Item {
-    /// The bytes that it has in memory.
-    pub(super) fn size(&self) -> u64 {
-        match self {
+    /// With the bytes that it has in memory.
+    pub(super) fn weighed(self) -> (Self, u64) {
+        let size = match &self {
             Self::Capture(_, capture) => size(capture),
             Self::End(..) | Self::Failed(_) => 0,
-        }
+        };
+        (self, size)
     }
 }
 
@@ -151,8 +152,7 @@ pub(super) fn admit_as(
     files: &[StoredMember],
 ) -> std::result::Result<Admitted, Report> {
     // What is in the vault was within the limits of its day.
-    let limits = Limits { bytes: u64::MAX, ..Limits::default() };
-    let options = AdmitOptions { limits, ..AdmitOptions::default() };
+    let options = AdmitOptions { limits: Limits::most(), ..AdmitOptions::default() };
     match files {
         [only] if !is_directory => kind.admit(only.bytes.clone(), &options),
         _ => {

@@ -28,7 +28,7 @@ pub(super) fn reindex(store: &Store, teller: &mut Teller<'_>) -> Result<()> {
         let reading = Reading::of(store.inspect()?, artifacts, false);
         let mut pass =
             Pass { store, teller, waiting: Waiting::default(), not_admitted: 0, again: Vec::new() };
-        pipeline::in_order(reading, Item::size, judge, |event| match event {
+        pipeline::in_order(reading, Item::weighed, judge, |event| match event {
             Event::Result(judged) => pass.take(judged),
             Event::Idle => pass.write(),
         })?;

@@ -164,5 +164,6 @@ fn members(bytes: &[u8]) -> Vec<Entry> {
     let is_member = |name: &str| {
         kinds::ALL.into_iter().any(|kind| kind.is_of_directories() && kind.members().contains(&name))
     };
-    archive::read(format, Cursor::new(bytes), &is_member, Limits::MAX_BYTES).entries
+    let limits = archive::Limits { bytes: Limits::MAX_BYTES, entries: Limits::default().entries };
+    archive::read(format, Cursor::new(bytes), &is_member, limits).entries
 }

@@ -7,7 +7,7 @@ pub mod rpk;
 pub mod trace;
 
 use crate::artifact::{Kind, Peek, Recognition};
-use crate::canonical::reader;
+use crate::canonical::reader::{self, MemberNames};
 
 /// Every kind, in the order in which they are asked whether they recognise a document.
 pub static ALL: [Kind; 5] = [
@@ -34,11 +34,11 @@ pub fn names() -> String {
 /// else the first that thinks so.
 #[must_use]
 pub fn recognise(document: &[u8]) -> Option<(Kind, Recognition)> {
-    let text = String::from_utf8_lossy(document);
-    let names = reader::member_names(&text);
+    let text = reader::lossy(document);
+    let mut names = MemberNames::of(&text);
     let mut perhaps = None;
     for kind in ALL {
-        match kind.recognises(&text, &names) {
+        match kind.recognises(&text, &mut names) {
             Some(Recognition::Surely) => return Some((kind, Recognition::Surely)),
             Some(Recognition::Perhaps) => perhaps = perhaps.or(Some((kind, Recognition::Perhaps))),
             None => {}

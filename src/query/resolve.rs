@@ -30,6 +30,9 @@ const MAX_CANDIDATES: u32 = 20;
 /// # Errors
 /// What the database says.
 pub fn resolve(snapshot: &Snapshot<'_>, prefix: &DigestPrefix) -> Result<PrefixResolution<HashTarget>> {
+    if let Some(digest) = prefix.whole() {
+        return Ok(whole(snapshot, digest)?.map_or(PrefixResolution::None, PrefixResolution::One));
+    }
     let artifacts =
         snapshot.artifacts_beginning(prefix, MAX_CANDIDATES)?.into_iter().map(HashTarget::Artifact);
     let captures = snapshot.captures_beginning(prefix, MAX_CANDIDATES)?.into_iter().map(HashTarget::Capture);
@@ -39,6 +42,15 @@ pub fn resolve(snapshot: &Snapshot<'_>, prefix: &DigestPrefix) -> Result<PrefixR
     candidates.sort_unstable_by_key(|candidate| (candidate.digest(), *candidate));
     candidates.dedup_by_key(|candidate| candidate.digest());
     Ok(candidates.into_iter().collect())
+}
+
+/// What a whole hash stands for. The artifact counts before a capture, as for prefixes.
+fn whole(snapshot: &Snapshot<'_>, digest: Digest) -> Result<Option<HashTarget>> {
+    if snapshot.artifact(CoreHash(digest))?.is_some() {
+        return Ok(Some(HashTarget::Artifact(CoreHash(digest))));
+    }
+    let capture = snapshot.capture(CaptureHash(digest))?;
+    Ok(capture.map(|capture| HashTarget::Capture(capture.capture)))
 }
 
 /// Which mentioned digest `prefix` stands for, in any role or in those of one group. A whole digest stands for itself,

@@ -7,8 +7,9 @@ use std::path::Path;
 use super::file::HEAD_BYTES;
 use super::packed::is_member;
 use super::{ExamineOptions, SourceError};
-use crate::archive::{ArchiveError, MAX_ENTRIES};
+use crate::archive::ArchiveError;
 use crate::artifact::{Directory, Entry, EntryContent, Kind, document};
+use crate::canonical::reader::Limits;
 use crate::kinds;
 use crate::verify::Report;
 
@@ -47,15 +48,16 @@ pub(super) fn read(
     options: &ExamineOptions,
 ) -> Result<Result<Directory, Report>, SourceError> {
     let shown = path.to_string_lossy();
-    let entries = match list(path) {
+    let most = options.admit.limits.entries;
+    let entries = match list(path, most) {
         Ok(Some(entries)) => entries,
         Ok(None) => return Ok(Err(kind.unreadable(&shown, "this is not a directory"))),
         Err(error) => return Ok(Err(kind.unreadable(&shown, &error.to_string()))),
     };
-    if entries.len() > MAX_ENTRIES {
-        return Ok(Err(document::too_much(ArchiveError::TooManyEntries.to_string()).into()));
+    if entries.len() > most {
+        return Ok(Err(document::too_much(ArchiveError::TooManyEntries(most).to_string()).into()));
     }
-    let limit = options.admit.limits.bytes;
+    let limit = options.admit.limits.bytes.min(Limits::MAX_BYTES);
     let mut left = limit;
     let mut directory = Directory { given, entries: Vec::new() };
     for entry in entries {
@@ -80,13 +82,14 @@ pub(super) fn read(
     Ok(Ok(directory))
 }
 
-/// The entries of a directory, but no more than show that there are too many; nothing if it is none.
-fn list(path: &Path) -> io::Result<Option<Vec<DirEntry>>> {
+/// The entries of a directory, but no more than show that there are more than `most`; nothing if it is none.
+fn list(path: &Path, most: usize) -> io::Result<Option<Vec<DirEntry>>> {
     if !fs::symlink_metadata(path)?.is_dir() {
         return Ok(None);
     }
-    let mut entries: Vec<DirEntry> = fs::read_dir(path)?.take(MAX_ENTRIES + 1).collect::<io::Result<_>>()?;
-    entries.sort_by_key(DirEntry::file_name);
+    let entries = fs::read_dir(path)?.take(most.saturating_add(1));
+    let mut entries: Vec<DirEntry> = entries.collect::<io::Result<_>>()?;
+    entries.sort_by_cached_key(DirEntry::file_name);
     Ok(Some(entries))
 }
 

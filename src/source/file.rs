@@ -14,6 +14,7 @@ use crate::verify::Report;
 pub(super) const HEAD_BYTES: u64 = 64 << 10;
 
 /// A file of which the beginning was read.
+#[derive(Debug)]
 pub(super) struct OpenFile {
     pub(super) file: File,
     size: u64,
@@ -29,9 +30,14 @@ impl OpenFile {
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let mut file = File::open(path)?;
         let size = file.metadata()?.len();
-        let mut head = Vec::new();
-        file.by_ref().take(HEAD_BYTES).read_to_end(&mut head)?;
+        let head = read_head(&mut file, size)?;
         Ok(Self { file, size, head })
+    }
+
+    /// About how many bytes examining the file takes into memory. What can be unpacked to any size weighs as much as
+    /// anything can.
+    pub(super) fn weight(&self) -> u64 {
+        if Format::can_grow(&self.head) { u64::MAX } else { self.size }
     }
 
     /// Reads the rest, but no more than the limit allows: a file may also grow while it is read.
@@ -46,6 +52,9 @@ impl OpenFile {
             return too_large(head, size);
         }
         let mut bytes = head;
+        if bytes.len() as u64 == size && size > 0 {
+            return Ok(Contents::Whole(bytes));
+        }
         bytes.reserve_exact(usize::try_from(size).unwrap_or(0).saturating_sub(bytes.len()));
         let left = (limit + 1).saturating_sub(bytes.len() as u64);
         file.take(left).read_to_end(&mut bytes)?;
@@ -56,14 +65,24 @@ impl OpenFile {
     }
 }
 
-/// About how many bytes examining the file at `path` takes into memory. What can be unpacked to any size weighs as much
-/// as anything can.
-pub(super) fn weigh(path: &Path) -> u64 {
-    let mut head = [0; 4];
-    let read = File::open(path).and_then(|mut file| {
-        let size = file.metadata()?.len();
-        let filled = file.read(&mut head)?;
-        Ok(if Format::can_grow(head.get(..filled).unwrap_or_default()) { u64::MAX } else { size })
-    });
-    read.unwrap_or_default()
+/// The beginning of a file of `size` bytes, all of it if that is not much. Most files are small and come with one call;
+/// those whose size the system does not know say that it is 0.
+fn read_head(file: &mut File, size: u64) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    if size == 0 {
+        file.take(HEAD_BYTES).read_to_end(&mut head)?;
+        return Ok(head);
+    }
+    head.resize(usize::try_from(size.min(HEAD_BYTES)).unwrap_or_default(), 0);
+    let mut filled = 0;
+    while let Some(free) = head.get_mut(filled..).filter(|free| !free.is_empty()) {
+        match file.read(free) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    head.truncate(filled);
+    Ok(head)
 }

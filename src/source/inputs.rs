@@ -71,7 +71,7 @@ impl Inputs {
         {
             return Ok(Some(Item::Directory { path, kind, named }));
         }
-        entries.sort_by_key(fs::DirEntry::file_name);
+        entries.sort_by_cached_key(fs::DirEntry::file_name);
         // Entries of a directory hold it open; paths do not.
         for entry in entries.into_iter().rev() {
             let path = entry.path();

@@ -5,6 +5,7 @@ use std::io::{Read, Seek};
 use super::{ExamineOptions, Rejection, Verdict, admitted};
 use crate::archive::{self, ArchiveError, Contents, Format};
 use crate::artifact::{Admitted, Directory, Entry, Kind, document};
+use crate::canonical::reader::Limits;
 use crate::kinds;
 use crate::verify::{Report, Violation};
 
@@ -48,7 +49,9 @@ pub(super) fn is_member(name: &str) -> bool {
 }
 
 fn read(format: Format, input: impl Read + Seek, options: &ExamineOptions) -> Contents {
-    archive::read(format, input, &is_member, options.admit.limits.bytes)
+    let limits = &options.admit.limits;
+    let limits = archive::Limits { bytes: limits.bytes.min(Limits::MAX_BYTES), entries: limits.entries };
+    archive::read(format, input, &is_member, limits)
 }
 
 fn judge(contents: Contents, kind: Option<Kind>, options: &ExamineOptions) -> Result<Admitted, Rejection> {
@@ -79,7 +82,7 @@ fn report(error: &ArchiveError) -> Report {
         ArchiveError::Broken(_) => document::broken_archive(error.to_string()),
         ArchiveError::TooLarge(_)
         | ArchiveError::TooDense
-        | ArchiveError::TooManyEntries
+        | ArchiveError::TooManyEntries(_)
         | ArchiveError::ListTooLarge
         | ArchiveError::NameTooLong
         | ArchiveError::Zip64 => document::too_much(error.to_string()),

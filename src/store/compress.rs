@@ -6,11 +6,13 @@ use std::io;
 use zstd::dict::{DecoderDictionary, EncoderDictionary};
 use zstd::zstd_safe::{self, CCtx, DCtx};
 
+use crate::digest::Digest;
+
 /// Level 3 costs a few milliseconds a megabyte; higher ones gain little on documents.
 const LEVEL: i32 = 3;
 
 /// Differences are short and worth a longer search.
-const DIFFERENCE_LEVEL: i32 = 6;
+const DIFFERENCE_LEVEL: i32 = 3;
 
 thread_local! {
     // Setting up a context costs more than a small document.
@@ -20,6 +22,7 @@ thread_local! {
 
 /// What documents have in common, ready for use in both directions.
 pub(super) struct Dictionary {
+    digest: Digest,
     bytes: Vec<u8>,
     encoder: EncoderDictionary<'static>,
 }
@@ -31,12 +34,17 @@ impl Dictionary {
     /// Makes a dictionary of `bytes`; nothing if they are none.
     pub(super) fn new(bytes: Vec<u8>) -> Option<Self> {
         let encoder = EncoderDictionary::try_copy(&bytes, LEVEL).ok()?;
-        Some(Self { bytes, encoder })
+        Some(Self { digest: Digest::of(&bytes), bytes, encoder })
     }
 
     /// Finds out what `samples` have in common.
     pub(super) fn train(samples: &[Vec<u8>], size: usize) -> Option<Self> {
         Self::new(zstd::dict::from_samples(samples, size).ok()?)
+    }
+
+    /// The SHA-256 of the dictionary as it is stored.
+    pub(super) fn digest(&self) -> Digest {
+        self.digest
     }
 
     /// The dictionary as it is stored.

@@ -32,7 +32,7 @@ pub(super) struct Cut {
 pub(super) fn cut(bytes: &[u8]) -> Option<Cut> {
     let mut runs = Runs { bytes, at: 0 };
     let mut next = runs.next()?;
-    if bytes.iter().any(|byte| *byte >= AGAIN) {
+    if memchr::memchr2(AGAIN, NEXT, bytes).is_some() {
         return None;
     }
     let mut cut = Cut { text: Vec::with_capacity(bytes.len()), digests: Vec::new() };
@@ -66,11 +66,10 @@ pub(super) fn cut(bytes: &[u8]) -> Option<Cut> {
 /// bytes.
 pub(super) fn splice(text: &[u8], digests: &[Digest], size: usize) -> Option<Vec<u8>> {
     // A damaged size must not ask for more memory than the text can need.
-    let marks = text.iter().filter(|byte| **byte >= AGAIN).count();
-    let mut bytes = Vec::with_capacity(size.min(text.len() + marks * DIGITS));
+    let mut bytes = Vec::with_capacity(size.min(text.len().saturating_mul(DIGITS)));
     let mut met = 0;
     let mut rest = text;
-    while let Some(mark) = rest.iter().position(|byte| *byte >= AGAIN) {
+    while let Some(mark) = memchr::memchr2(AGAIN, NEXT, rest) {
         let (before, marked) = rest.split_at(mark);
         let (mark, after) = marked.split_first()?;
         rest = after;

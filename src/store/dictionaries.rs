@@ -7,20 +7,29 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::compress::{self, Dictionary, Reader};
 use super::error::{PayloadDefect, ReadFailure};
-use crate::digest::{BlobHash, Digest};
+use super::payload::Payloads;
+use crate::digest::BlobHash;
 
 /// Larger texts have enough to compare with in themselves.
 const MAX_TEXT: usize = 64 << 10;
 
 /// A dictionary is made of so many texts, or of fewer that have so many bytes.
 const SAMPLES: usize = 128;
-const SAMPLE_BYTES: usize = 2 << 20;
+const SAMPLE_BYTES: usize = 768 << 10;
 
 /// Larger dictionaries gain little and cost more to set up.
 const MAX_SIZE: usize = 32 << 10;
 
 /// Dictionaries for writing, by kind. The first texts of a kind make one if the vault has none.
 pub(super) struct Dictionaries(Mutex<HashMap<String, Slot>>);
+
+/// With what to compress a text.
+pub(super) enum Choice {
+    /// With this dictionary, or with none.
+    Now(Option<Arc<Dictionary>>),
+    /// There is no dictionary so far, but there may be one when the text is stored.
+    Later,
+}
 
 #[derive(Clone)]
 enum Slot {
@@ -40,32 +49,32 @@ impl Dictionaries {
         Ok(Self(Mutex::new(stored.collect::<rusqlite::Result<_>>()?)))
     }
 
-    /// The dictionary to compress `text` with, if one is of use. Nothing while there is none yet but may be one soon.
-    pub(super) fn for_text(&self, kind: &str, text: &[u8]) -> Option<Option<Arc<Dictionary>>> {
+    /// What to compress `text` with.
+    pub(super) fn for_text(&self, kind: &str, text: &[u8]) -> Choice {
         if text.len() > MAX_TEXT {
-            return Some(None);
+            return Choice::Now(None);
         }
         let known = self.slots().get(kind).cloned();
         let samples = match known.unwrap_or_else(|| self.collecting(kind)) {
-            Slot::Ready(dictionary) => return Some(dictionary),
+            Slot::Ready(dictionary) => return Choice::Now(dictionary),
             Slot::Stored(bytes) => {
                 let dictionary = Dictionary::new(bytes.to_vec()).map(Arc::new);
                 self.slots().insert(kind.to_owned(), Slot::Ready(dictionary.clone()));
-                return Some(dictionary);
+                return Choice::Now(dictionary);
             }
             Slot::Collecting(samples) => samples,
         };
         // Whoever comes with the last sample makes the dictionary; others meanwhile go on without one.
-        let Ok(mut samples) = samples.try_lock() else { return None };
+        let Ok(mut samples) = samples.try_lock() else { return Choice::Later };
         samples.push(text.to_vec());
         let bytes: usize = samples.iter().map(Vec::len).sum();
         if samples.len() < SAMPLES && bytes < SAMPLE_BYTES {
-            return None;
+            return Choice::Later;
         }
         let dictionary = Dictionary::train(&samples, MAX_SIZE.min(bytes / 8)).map(Arc::new);
         samples.clear();
         self.slots().insert(kind.to_owned(), Slot::Ready(dictionary.clone()));
-        Some(dictionary)
+        Choice::Now(dictionary)
     }
 
     /// The dictionary for `kind`, as far as there is one by now.
@@ -85,9 +94,35 @@ impl Dictionaries {
     }
 }
 
+/// Makes a dictionary of the newest documents of a kind, for those that are added from now on: where documents come one by
+/// one, there are never enough of them at once.
+pub(super) fn make(payloads: Payloads<'_>, kind: i64) -> rusqlite::Result<()> {
+    let connection = payloads.connection;
+    let has_one = connection.prepare_cached("SELECT 1 FROM dictionary WHERE kind = ?1")?.exists([kind])?;
+    if has_one {
+        return Ok(());
+    }
+    let mut newest = connection.prepare_cached(
+        "SELECT c.blob FROM artifact a JOIN capture c ON c.artifact = a.id JOIN blob b ON b.id = c.blob
+          WHERE a.kind = ?1 AND b.size <= ?2 ORDER BY a.id DESC LIMIT ?3",
+    )?;
+    let blobs = newest.query_map((kind, MAX_TEXT, SAMPLES), |row| row.get::<_, i64>(0))?;
+    let blobs = blobs.collect::<rusqlite::Result<Vec<_>>>()?;
+    // What cannot be read is no sample; whoever asks for it will hear of it.
+    let texts = blobs.into_iter().filter_map(|blob| payloads.verified_content(blob).ok());
+    let samples: Vec<Vec<u8>> = texts.map(|content| content.text).collect();
+    let bytes: usize = samples.iter().map(Vec::len).sum();
+    if samples.len() == SAMPLES
+        && let Some(dictionary) = Dictionary::train(&samples, MAX_SIZE.min(bytes / 8))
+    {
+        number(connection, kind, &dictionary)?;
+    }
+    Ok(())
+}
+
 /// The number of `dictionary` in the vault, where it is stored if it is not there yet.
 pub(super) fn number(connection: &Connection, kind: i64, dictionary: &Dictionary) -> rusqlite::Result<i64> {
-    let digest = Digest::of(dictionary.bytes());
+    let digest = dictionary.digest();
     let known = connection
         .prepare_cached("SELECT id FROM dictionary WHERE digest = ?1")?
         .query_row([digest.as_bytes()], |row| row.get(0))
@@ -119,15 +154,12 @@ impl Readers {
         }
         let damaged = |message: &str| PayloadDefect::Compression { blob, message: message.to_owned() };
         let row = connection
-            .prepare_cached("SELECT digest, bytes FROM dictionary WHERE id = ?1")?
-            .query_row([id], |row| Ok((row.get::<_, Digest>(0)?, row.get::<_, Vec<u8>>(1)?)))
+            .prepare_cached("SELECT bytes FROM dictionary WHERE id = ?1")?
+            .query_row([id], |row| Ok(compress::reader(row.get_ref(0)?.as_blob()?)))
             .optional()?;
-        let (digest, bytes) = row.ok_or_else(|| damaged("its dictionary is gone"))?;
-        if Digest::of(&bytes) != digest {
-            return Err(damaged("its dictionary is damaged").into());
-        }
-        let reader = compress::reader(&bytes).map_err(|error| damaged(&error.to_string()))?;
-        let reader = Arc::new(reader);
+        // Its own digest is not looked at: that of the blob tells damage here as well.
+        let reader = row.ok_or_else(|| damaged("its dictionary is gone"))?;
+        let reader = Arc::new(reader.map_err(|error| damaged(&error.to_string()))?);
         known().insert(id, reader.clone());
         Ok(reader)
     }

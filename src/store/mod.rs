@@ -9,6 +9,7 @@ mod compress;
 mod cut;
 mod dictionaries;
 mod error;
+mod fetch;
 mod journal;
 mod lists;
 mod mend;
@@ -47,6 +48,7 @@ use dictionaries::{Dictionaries, Readers};
 use pool::{Lease, Pool};
 
 use crate::artifact::Admitted;
+use crate::digest::CoreHash;
 
 /// What every function of the store returns.
 pub type Result<T> = std::result::Result<T, StoreError>;
@@ -135,9 +137,9 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::put`].
-    pub fn put_one(&self, prepared: &Prepared, preparer: &Preparer, at: DateTime<Utc>) -> Result<Put> {
+    pub fn put_one(&self, artifact: &Prepared, preparer: &Preparer, at: DateTime<Utc>) -> Result<Put> {
         let mut connection = self.connection()?;
-        write::put_one(&mut connection, prepared, &preparer.0, at)
+        write::put_one(&mut connection, artifact, &preparer.0, at)
             .map_err(|error| StoreError::of(&self.path, error))
     }
 
@@ -157,6 +159,16 @@ impl Store {
     pub fn take_back_link(&self, link: StatedLink<'_>, at: DateTime<Utc>) -> Result<bool> {
         let mut connection = self.connection()?;
         stated::take_back(&mut connection, link, at).map_err(|error| StoreError::of(&self.path, error))
+    }
+
+    /// The bytes of the first capture of the document with this core hash, if that is quickly told. If not, nothing: a
+    /// [`Snapshot`] tells the bytes or why there are none.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn document(&self, core: CoreHash) -> Result<Option<Vec<u8>>> {
+        fetch::document(&*self.connection()?, &self.readers, core)
+            .map_err(|error| StoreError::of(&self.path, error))
     }
 
     /// The vault as it is now. It does not change while it is held, whatever others write.

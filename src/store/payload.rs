@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::compress::{self, Beside, Dictionary};
 use super::cut::{self, Cut};
-use super::dictionaries::{Dictionaries, Readers};
+use super::dictionaries::{Choice, Dictionaries, Readers};
 use super::error::{PayloadDefect, ReadFailure};
 use crate::artifact::Admitted;
 use crate::digest::{BlobHash, Digest};
@@ -56,8 +56,8 @@ impl Prepared {
             let cut = cut::cut(bytes);
             let text = cut.as_ref().map_or(bytes, |cut| &cut.text);
             match dictionaries.for_text(kind, text) {
-                Some(dictionary) => Payload::of(bytes, cut, dictionary),
-                None => {
+                Choice::Now(dictionary) => Payload::of(bytes, cut, dictionary),
+                Choice::Later => {
                     Payload { digests: cut.map(|cut| cut.digests).unwrap_or_default(), body: Body::Waiting }
                 }
             }
@@ -162,7 +162,8 @@ pub(super) struct Payloads<'c> {
     pub(super) readers: &'c Readers,
 }
 
-struct Row {
+/// A payload as it is stored.
+pub(super) struct Row {
     blob: BlobHash,
     size: usize,
     encoding: i64,
@@ -172,13 +173,41 @@ struct Row {
     bytes: Vec<u8>,
 }
 
+impl Row {
+    /// Reads the columns size, encoding, base, dictionary, digests and bytes, which come first.
+    pub(super) fn of(row: &rusqlite::Row<'_>, blob: BlobHash) -> rusqlite::Result<Self> {
+        Ok(Self {
+            blob,
+            size: row.get(0)?,
+            encoding: row.get(1)?,
+            base: row.get(2)?,
+            dictionary: row.get(3)?,
+            digests: row.get::<_, Option<Vec<u8>>>(4)?.unwrap_or_default(),
+            bytes: row.get(5)?,
+        })
+    }
+
+    /// Whether other payloads are needed to read it.
+    pub(super) fn is_whole(&self) -> bool {
+        self.base.is_none()
+    }
+}
+
 impl Payloads<'_> {
     /// The original bytes of the blob with this number, hashed again. `named` is the digest it should have.
     pub(super) fn bytes(&self, blob: i64, named: BlobHash) -> Result<Vec<u8>, ReadFailure> {
-        let row = self.row(blob, named)?;
-        let (size, is_cut) = (row.size, !matches!(row.encoding, RAW | FRAME));
+        self.bytes_of(self.row(blob, named)?)
+    }
+
+    /// The original bytes of a payload, hashed again.
+    pub(super) fn bytes_of(&self, row: Row) -> Result<Vec<u8>, ReadFailure> {
+        let (blob, size, is_cut) = (row.blob, row.size, !matches!(row.encoding, RAW | FRAME));
         let content = self.content_of(row, true)?;
-        content.bytes(named, size, is_cut).map(Cow::into_owned).map_err(ReadFailure::from)
+        let spliced = match content.bytes(blob, size, is_cut)? {
+            Cow::Owned(bytes) => Some(bytes),
+            Cow::Borrowed(_) => None,
+        };
+        Ok(spliced.unwrap_or(content.text))
     }
 
     /// Text and digests of the blob with this number, which were found to give its bytes.
@@ -258,17 +287,7 @@ impl Payloads<'_> {
                 "SELECT b.size, p.encoding, p.base, p.dictionary, p.digests, p.bytes
                    FROM blob b JOIN payload p ON p.blob = b.id WHERE b.id = ?1",
             )?
-            .query_row([blob], |row| {
-                Ok(Row {
-                    blob: named,
-                    size: row.get(0)?,
-                    encoding: row.get(1)?,
-                    base: row.get(2)?,
-                    dictionary: row.get(3)?,
-                    digests: row.get::<_, Option<Vec<u8>>>(4)?.unwrap_or_default(),
-                    bytes: row.get(5)?,
-                })
-            })
+            .query_row([blob], |row| Row::of(row, named))
             .optional()?;
         row.ok_or_else(|| PayloadDefect::Missing { blob: named }.into())
     }

@@ -20,7 +20,7 @@ use crate::artifact::is_capture_of;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 
 /// The first bytes of a digest, by which it is found.
-fn beginning(digest: &Digest) -> &[u8] {
+pub(super) fn beginning(digest: &Digest) -> &[u8] {
     digest.as_bytes().first_chunk::<8>().map_or(&[], |first| first)
 }
 
@@ -140,6 +140,16 @@ impl<'s> Snapshot<'s> {
         let sql = "SELECT coalesce(c.digest, b.digest), c.artifact, c.size, c.added_at, c.warnings
                      FROM capture c LEFT JOIN blob b ON b.id = c.blob WHERE c.artifact = ?1 ORDER BY c.id";
         self.rows(sql, [artifact.0], capture_row)
+    }
+
+    /// The capture of an artifact that was added first.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn first_capture(&self, artifact: ArtifactId) -> Result<Option<CaptureRow>> {
+        let sql = "SELECT coalesce(c.digest, b.digest), c.artifact, c.size, c.added_at, c.warnings
+                     FROM capture c LEFT JOIN blob b ON b.id = c.blob WHERE c.artifact = ?1 ORDER BY c.id LIMIT 1";
+        Ok(self.rows(sql, [artifact.0], capture_row)?.pop())
     }
 
     /// The members of a capture, in the order of their names. Every byte is hashed again, and so is what binds the bytes

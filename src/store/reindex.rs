@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use super::check::{CaptureId, CheckedArtifact};
+use super::check::{CaptureId, CheckedArtifact, is_damage};
 use super::dictionaries::{Dictionaries, Readers};
 use super::journal::{self, Entry, Journal};
 use super::lists::Lists;
@@ -50,7 +50,12 @@ pub(super) fn artifacts(
     let mut writer = Writer::of(&transaction, &dictionaries, at)?;
     let outcomes: rusqlite::Result<_> = batch.iter().map(|readmitted| writer.reindex(readmitted)).collect();
     let outcomes = outcomes?;
+    let entries = std::mem::take(&mut writer.entries);
     writer.finish()?;
+    match segments::add(&transaction, entries) {
+        Err(error) if is_damage(&error) => mentions(&transaction)?,
+        added => added?,
+    }
     transaction.commit()?;
     Ok(outcomes)
 }

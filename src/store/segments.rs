@@ -277,3 +277,99 @@ impl Iterator for Bucket<'_> {
         Some(entry.ok_or_else(|| super::error::index_damage("a bucket of the mention index cannot be read")))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn index() -> Connection {
+        let connection = Connection::open_with_flags("", rusqlite::OpenFlags::default()).unwrap();
+        let schema = "CREATE TABLE mention_segment (id INTEGER PRIMARY KEY, bits INTEGER, entries INTEGER);
+                      CREATE TABLE mention_bucket (id INTEGER PRIMARY KEY, bytes BLOB)";
+        connection.execute_batch(schema).unwrap();
+        connection
+    }
+
+    /// A key that is spread over all buckets.
+    fn spread(number: u64) -> u64 {
+        key(&Digest::of(&number.to_be_bytes()))
+    }
+
+    #[test]
+    fn everything_that_was_added_is_found_and_segments_stay_few() {
+        let connection = index();
+        let mut next = 0;
+        let sizes = [1, 1_023, 1, 5, 3_000, 20_000, 20_000, 20_000, 20_000, 2_000, 60, 60, 60];
+        for (batch, size) in (0..).zip(sizes) {
+            let entries = (next..next + size).map(|number| (spread(number), batch)).collect();
+            add(&connection, entries).unwrap();
+            next += size;
+        }
+        for number in (0..next).step_by(97) {
+            let batch = sizes.iter().scan(0, |sum, size| {
+                *sum += size;
+                Some(*sum)
+            });
+            let batch = i64::try_from(batch.take_while(|end| *end <= number).count()).unwrap();
+            assert_eq!(captures(&connection, spread(number)).unwrap(), [batch], "{number}");
+        }
+        assert_eq!(captures(&connection, spread(next)).unwrap(), [0_i64; 0]);
+        let segments = Segment::all(&connection).unwrap();
+        assert!(segments.len() < 8, "{}", segments.len());
+        let total: u64 = segments.iter().map(|segment| segment.entries).sum();
+        let first = Segment::FIRST.entries(&connection).unwrap().len() as u64;
+        assert_eq!(total + first, next);
+    }
+
+    #[test]
+    fn small_additions_do_not_write_large_segments_again() {
+        let connection = index();
+        add(&connection, (0..100_000).map(|number| (spread(number), 1)).collect()).unwrap();
+        let large = Segment::all(&connection).unwrap().last().unwrap().id;
+        for round in 0..300_u64 {
+            let numbers = 200_000 + round * 20..200_020 + round * 20;
+            add(&connection, numbers.map(|number| (spread(number), 2)).collect()).unwrap();
+        }
+        assert!(Segment::all(&connection).unwrap().iter().any(|segment| segment.id == large));
+    }
+
+    #[test]
+    fn a_damaged_bucket_is_an_error() {
+        let connection = index();
+        add(&connection, vec![(5, 1)]).unwrap();
+        connection.execute("UPDATE mention_bucket SET bytes = x'ff'", []).unwrap();
+        assert!(captures(&connection, 5).is_err());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20))]
+
+        #[test]
+        fn the_index_is_a_set_of_entries(
+            batches in proptest::collection::vec(
+                proptest::collection::vec((0_u64..3_000, 0_i64..3), 0..1_500), 0..8),
+        ) {
+            let connection = index();
+            let mut all = BTreeSet::new();
+            for batch in batches {
+                // Some keys are spread, some are at one end: somebody may choose digests on purpose.
+                let keyed = batch.iter().map(|(number, capture)| {
+                    (if number % 3 == 0 { *number } else { spread(*number) }, *capture)
+                });
+                let entries: Vec<Entry> = keyed.collect();
+                all.extend(entries.iter().copied());
+                add(&connection, entries).unwrap();
+            }
+            for number in (0..3_000_u64).step_by(7) {
+                for key in [number, spread(number)] {
+                    let wanted: Vec<i64> = all.range((key, 0)..=(key, 3)).map(|entry| entry.1).collect();
+                    prop_assert_eq!(captures(&connection, key).unwrap(), wanted);
+                }
+            }
+        }
+    }
+}

@@ -2,11 +2,16 @@
 
 /// Appends `number`.
 pub(super) fn write(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push((number as u8) | 0x80);
+    loop {
+        let [lowest, ..] = number.to_le_bytes();
         number >>= 7;
+        if number == 0 {
+            // What is left has seven bits.
+            out.push(lowest & 0x7f);
+            return;
+        }
+        out.push(lowest | 0x80);
     }
-    out.push(number as u8);
 }
 
 /// Appends `number`, small ones of either sign in few bytes.

@@ -9,9 +9,9 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 
-use super::dictionaries::Dictionaries;
+use super::dictionaries::{self, Dictionaries};
 use super::journal::{Addition, Journal};
-use super::payload::Prepared;
+use super::payload::{Payloads, Prepared};
 use super::read::{artifact_id, capture_id};
 use super::segments;
 use super::siblings::Siblings;
@@ -77,6 +77,9 @@ fn in_one_transaction<T>(
     Ok(outcome)
 }
 
+/// At every so many artifacts it is worth a look whether there is a dictionary for the kind.
+const TRY_DICTIONARY: i64 = 256;
+
 pub(super) struct Writer<'t> {
     pub(super) transaction: &'t Transaction<'t>,
     dictionaries: &'t Dictionaries,
@@ -84,6 +87,7 @@ pub(super) struct Writer<'t> {
     at: DateTime<Utc>,
     next_capture: i64,
     kinds: HashMap<&'static str, i64>,
+    dictionary_numbers: HashMap<Digest, i64>,
     roles: HashMap<(i64, &'static str), i64>,
     attributes: HashMap<(&'static str, String), i64>,
     siblings: Siblings,
@@ -121,6 +125,7 @@ impl<'t> Writer<'t> {
             at,
             next_capture: last_capture.unwrap_or(0) + 1,
             kinds: HashMap::new(),
+            dictionary_numbers: HashMap::new(),
             roles: HashMap::new(),
             attributes: HashMap::new(),
             siblings: Siblings::default(),
@@ -144,6 +149,10 @@ impl<'t> Writer<'t> {
         let blobs = self.blobs(prepared, kind, sibling)?;
         let new = NewCapture { id: self.capture(artifact, admitted, &blobs)?, artifact, is_first, blobs };
         self.index(&new, kind, admitted)?;
+        if is_first && artifact % TRY_DICTIONARY == 0 {
+            let payloads = Payloads { connection: self.transaction, readers: &self.siblings.readers };
+            dictionaries::make(payloads, kind)?;
+        }
         let entry =
             Addition { kind, kind_name: admitted.kind().name(), core, capture, size: admitted.size() };
         self.journal.add(self.transaction, self.at, &entry)?;

@@ -71,7 +71,10 @@ fn truncated_documents_keep_their_kind() {
 fn deep_nesting() {
     let brackets = "[".repeat(10_000);
     let (_, found) = rejected("deep.json", brackets.as_bytes(), &[]);
-    assert_eq!(found, ["DOC4 line 1 column 129: nested deeper than 128 levels, the limit"]);
+    assert_eq!(
+        found,
+        ["DOC4 line 1 column 129: nested deeper than 128 levels, the limit; --max-depth sets another"]
+    );
     for kind in ["model_io", "rpk", "trace", "contract"] {
         let (found_kind, found) = rejected("deep.json", brackets.as_bytes(), &["--kind", kind]);
         assert_eq!(found_kind.as_deref(), Some(kind));
@@ -189,6 +192,11 @@ fn long_names_above_many_digests_do_not_multiply() {
     let (kind, found) = rejected("wide.json", text.as_bytes(), &[]);
     assert_eq!(kind.as_deref(), Some("model_io"));
     assert!(found[0].starts_with("DOC5 : the JSON Pointers to the digests"), "{found:?}");
+    // All the pointers of this one would take 40 GB.
+    let digests = vec![format!("\"sha256:{}\"", "ab".repeat(32)); 20_000].join(",");
+    let text = session("a", &[]).replacen('{', &format!("{{\"{}\":[{digests}],", "k".repeat(2_000_000)), 1);
+    let (_, found) = rejected("wider.json", text.as_bytes(), &[]);
+    assert!(found[0].starts_with("DOC5 : the JSON Pointers to the digests"), "{found:?}");
     let numbers = vec!["1e999"; 5_000].join(",");
     let text = format!("{{\"io_refs\":[],\"effects\":[],\"{}\":[{numbers}]}}", "k".repeat(100_000));
     let (_, found) = rejected("numbers.json", text.as_bytes(), &[]);
@@ -246,6 +254,23 @@ fn empty_variables_count_as_not_set() {
     command.env("RUNVAULT_VAULT", "").env("HOME", sandbox.path("home")).args(["add", "good.json"]);
     assert!(command.output().unwrap().status.success());
     assert!(sandbox.path("home").is_dir());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_key_is_not_printed_whatever_is_wrong_with_it() {
+    use std::os::unix::ffi::OsStrExt;
+    let sandbox = Sandbox::new();
+    sandbox.write("good.json", session("a", &[]));
+    let mut command = sandbox.command();
+    command
+        .env("RUNVAULT_SIGNING_KEY", std::ffi::OsStr::from_bytes(b"secret\xff"))
+        .args(["verify", "good.json"]);
+    let ran = Ran::from(command.output().unwrap()).expect(3);
+    assert_eq!(ran.stderr, "error: RUNVAULT_SIGNING_KEY is not valid UTF-8\n");
+    sandbox.write("key", b"secret\xff");
+    let ran = sandbox.run(["verify", "--signing-key-file", "key", "good.json"]).expect(2);
+    assert!(!ran.stderr.contains("secret"), "{}", ran.stderr);
 }
 
 #[cfg(unix)]

@@ -20,7 +20,7 @@ const FORMATS: [(Format, &str); 3] =
     [(Format::Zip, "p.zip"), (Format::Tar, "p.tar"), (Format::TarGz, "p.tar.gz")];
 
 /// The run of a pack that needs nothing else.
-fn run() -> Value {
+pub(crate) fn run() -> Value {
     json!({
         "run_schema_version": "1.0.0", "run_id": "run-7", "started_at": "", "completed_at": "",
         "kernel_version": "0.1", "policy": {"name": "strict", "version": "2"},
@@ -31,7 +31,7 @@ fn run() -> Value {
 
 /// What an archive is made of: a path, its bytes, and what sort of entry it is.
 #[derive(Clone)]
-struct Part {
+pub(crate) struct Part {
     path: String,
     bytes: Vec<u8>,
     sort: Sort,
@@ -45,7 +45,7 @@ enum Sort {
     Device,
 }
 
-fn part(path: &str, bytes: impl AsRef<[u8]>) -> Part {
+pub(crate) fn part(path: &str, bytes: impl AsRef<[u8]>) -> Part {
     Part { path: path.to_owned(), bytes: bytes.as_ref().to_vec(), sort: Sort::File }
 }
 
@@ -53,7 +53,7 @@ fn other(path: &str, sort: Sort) -> Part {
     Part { path: path.to_owned(), bytes: b"run.json".to_vec(), sort }
 }
 
-fn zip_of(parts: &[Part]) -> Vec<u8> {
+pub(crate) fn zip_of(parts: &[Part]) -> Vec<u8> {
     let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
     let options = zip::write::SimpleFileOptions::default();
     for part in parts {
@@ -70,7 +70,7 @@ fn zip_of(parts: &[Part]) -> Vec<u8> {
     zip.finish().unwrap().into_inner()
 }
 
-fn tar_of(parts: &[Part]) -> Vec<u8> {
+pub(crate) fn tar_of(parts: &[Part]) -> Vec<u8> {
     let mut tar = Vec::new();
     for part in parts {
         let mut header = tar::Header::new_ustar();
@@ -97,7 +97,7 @@ fn tar_of(parts: &[Part]) -> Vec<u8> {
     tar
 }
 
-fn gzip(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     packed.write_all(bytes).unwrap();
     packed.finish().unwrap()

@@ -163,6 +163,17 @@ impl<'v> Writer<'v> {
 
     fn string(&mut self, text: &str) {
         self.out.push(b'"');
+        let escapes =
+            text.bytes().map(|byte| u8::from(!matches!(byte, b' '..=b'~') || matches!(byte, b'"' | b'\\')));
+        if escapes.fold(0, |found, escape| found | escape) == 0 {
+            self.out.extend_from_slice(text.as_bytes());
+        } else {
+            self.escaped(text);
+        }
+        self.out.push(b'"');
+    }
+
+    fn escaped(&mut self, text: &str) {
         for character in text.chars() {
             match character {
                 '"' => self.out.extend_from_slice(b"\\\""),
@@ -180,7 +191,6 @@ impl<'v> Writer<'v> {
                 }
             }
         }
-        self.out.push(b'"');
     }
 
     fn defect(&mut self, defect: Defect) {

@@ -9,15 +9,13 @@ mod rules;
 mod shape;
 mod yaml;
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use serde::Serialize;
-
 use crate::artifact::{AdmitOptions, Artifact, Draft, Recognition, document, unreadable};
-use crate::canonical::reader::{Defect, Limits, ReadError};
-use crate::canonical::{Value, rfc8785};
+use crate::canonical::Value;
+use crate::canonical::reader::{Defect, Limits, MemberNames, ReadError};
+use crate::canonical::rfc8785::{self, Form};
 use crate::digest::{CoreHash, Hasher};
 use crate::verify::{Findings, RuleInfo, apply};
 
@@ -37,7 +35,7 @@ impl Artifact for Contract {
         rules::all()
     }
 
-    fn recognises(text: &str, names: &[Cow<'_, str>]) -> Option<Recognition> {
+    fn recognises(text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
         // Other documents have effects as well.
         let is_one = recognise::has_member(text, names, &["io_refs", "effects"]);
         Recognition::of(is_one && recognise::has_member(text, names, &["io_refs"]), is_one)
@@ -66,7 +64,7 @@ impl Artifact for Contract {
     fn write_core(document: &[u8], limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
         let root = read::read(document, limits).map_err(unreadable)?;
         let core = Core::of(&root).ok_or(io::ErrorKind::InvalidData)?;
-        Ok(rfc8785::write(&core, &mut io::BufWriter::new(out))?)
+        rfc8785::write(core, &mut { out })
     }
 }
 
@@ -106,7 +104,7 @@ impl<'v> View<'v> {
 }
 
 /// What is hashed. The specification states no hash; everything it states about a contract is in these two members.
-#[derive(Clone, Copy, Serialize)]
+#[derive(Clone, Copy)]
 struct Core<'v> {
     effects: &'v Value<'v>,
     io_refs: &'v Value<'v>,
@@ -118,10 +116,16 @@ impl<'v> Core<'v> {
     }
 }
 
+impl<'v> From<Core<'v>> for Form<'v> {
+    fn from(core: Core<'v>) -> Self {
+        Self::Object(vec![("effects", Self::Value(core.effects)), ("io_refs", Self::Value(core.io_refs))])
+    }
+}
+
 fn describe(root: &Value<'_>, view: &View<'_>) -> Draft {
     let mut hasher = Hasher::new();
     // Neither can fail: the hasher takes everything, and the rules allow no number that overflows.
-    let _ = rfc8785::write(&view.core, &mut hasher);
+    let _ = rfc8785::write(view.core, &mut hasher);
     let mut draft = Draft::new(CoreHash(hasher.finish()));
     draft.collect_references(root, "", &[]);
     let text = |value: &Value<'_>, name: &str| {

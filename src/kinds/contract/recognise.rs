@@ -1,10 +1,10 @@
 //! Telling contracts from other documents without reading them in full.
 
-use std::borrow::Cow;
+use crate::canonical::reader::MemberNames;
 
 /// Whether the root of `text` has one of `members`. `names` are the root's members if it is a JSON object.
-pub(super) fn has_member(text: &str, names: &[Cow<'_, str>], members: &[&str]) -> bool {
-    if names.iter().any(|name| members.contains(&name.as_ref())) {
+pub(super) fn has_member(text: &str, names: &mut MemberNames<'_>, members: &[&str]) -> bool {
+    if members.iter().any(|member| names.has(member)) {
         return true;
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -133,10 +133,9 @@ fn after_quoted(text: &str, quote: char) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::canonical::reader::member_names;
 
     fn recognised(text: &str) -> bool {
-        has_member(text, &member_names(text), &["io_refs", "effects"])
+        has_member(text, &mut MemberNames::of(text), &["io_refs", "effects"])
     }
 
     #[test]

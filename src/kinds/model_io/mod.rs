@@ -3,14 +3,12 @@
 mod rules;
 mod session;
 
-use std::borrow::Cow;
 use std::io::{self, Write};
 
-use serde::Serialize;
-
 use crate::artifact::{AdmitOptions, Artifact, Draft, Mention, Recognition, Role, document, unreadable};
-use crate::canonical::reader::{self, Limits};
-use crate::canonical::{Value, rfc8785};
+use crate::canonical::Value;
+use crate::canonical::reader::{self, Limits, MemberNames};
+use crate::canonical::rfc8785::{self, Form};
 use crate::digest::{CoreHash, Digest, Hasher};
 use crate::verify::{Findings, RuleInfo, apply};
 
@@ -35,11 +33,14 @@ impl Artifact for ModelIo {
         rules::all()
     }
 
-    fn recognises(_: &str, names: &[Cow<'_, str>]) -> Option<Recognition> {
-        let has = |name: &str| names.iter().any(|other| other == name);
-        let (adapter, model) = (has("adapter_id"), has("model_id"));
-        let surely = has("model_io_schema_version") || has("interactions") && adapter && model;
-        Recognition::of(surely, has("interactions") && (adapter || model))
+    fn recognises(_: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
+        let mut has = |name: &str| names.has(name);
+        // Mostly it is the first member, and then the text is not read any further.
+        if has("model_io_schema_version") {
+            return Some(Recognition::Surely);
+        }
+        let (interactions, adapter, model) = (has("interactions"), has("adapter_id"), has("model_id"));
+        Recognition::of(interactions && adapter && model, interactions && (adapter || model))
     }
 
     fn examine(bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
@@ -62,7 +63,7 @@ impl Artifact for ModelIo {
     fn write_core(document: &[u8], limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
         let root = reader::read_keeping_overflow(document, limits).map_err(unreadable)?;
         let view = View::of(&root).ok_or(io::ErrorKind::InvalidData)?;
-        Ok(rfc8785::write(&view.core(), &mut io::BufWriter::new(out))?)
+        rfc8785::write(view.core(), &mut { out })
     }
 }
 
@@ -90,51 +91,30 @@ impl<'v> View<'v> {
         })
     }
 
-    fn core(&self) -> Core<'v> {
-        Core {
-            model_io_schema_version: self.schema_version,
-            adapter_id: self.adapter_id,
-            model_id: self.model_id,
-            mode: self.mode,
-            // MI5 and MI9 make sure that they are in order.
-            interactions: self.interactions.iter().map(CoreInteraction::of).collect(),
-        }
+    /// `ModelIOCore` of the specification, section 4.1: what is hashed. Everything else is ephemeral (MI12).
+    fn core(&self) -> Form<'v> {
+        // MI5 and MI9 make sure that they are in order.
+        let interactions = self.interactions.iter().map(core_of_interaction).collect();
+        Form::Object(vec![
+            ("model_io_schema_version", Form::Value(self.schema_version)),
+            ("adapter_id", Form::Value(self.adapter_id)),
+            ("model_id", Form::Value(self.model_id)),
+            ("mode", Form::Value(self.mode)),
+            ("interactions", Form::Array(interactions)),
+        ])
     }
 }
 
-/// `ModelIOCore` of the specification, section 4.1: what is hashed. Everything else is ephemeral (MI12).
-#[derive(Serialize)]
-struct Core<'v> {
-    model_io_schema_version: &'v Value<'v>,
-    adapter_id: &'v Value<'v>,
-    model_id: &'v Value<'v>,
-    mode: &'v Value<'v>,
-    interactions: Vec<CoreInteraction<'v>>,
-}
-
-#[derive(Serialize)]
-struct CoreInteraction<'v> {
-    i: Option<&'v Value<'v>>,
-    prompt_hash: Option<&'v Value<'v>>,
-    response_hash: Option<&'v Value<'v>>,
-    response_content: Option<&'v Value<'v>>,
-}
-
-impl<'v> CoreInteraction<'v> {
-    fn of(interaction: &'v Value<'v>) -> Self {
-        Self {
-            i: interaction.get("i"),
-            prompt_hash: interaction.get("prompt_hash"),
-            response_hash: interaction.get("response_hash"),
-            response_content: interaction.get("response_content"),
-        }
-    }
+fn core_of_interaction<'v>(interaction: &'v Value<'v>) -> Form<'v> {
+    let names = ["i", "prompt_hash", "response_hash", "response_content"];
+    let members = names.into_iter().filter_map(|name| Some((name, Form::Value(interaction.get(name)?))));
+    Form::Object(members.collect())
 }
 
 fn describe(root: &Value<'_>, view: &View<'_>) -> Draft {
     let mut hasher = Hasher::new();
     // Neither can fail: the hasher takes everything, and the rules allow no number that overflows in the core.
-    let _ = rfc8785::write(&view.core(), &mut hasher);
+    let _ = rfc8785::write(view.core(), &mut hasher);
     let mut draft = Draft::new(CoreHash(hasher.finish()));
     for (index, interaction) in view.interactions.iter().enumerate() {
         for (name, role) in [("prompt_hash", &PROMPT), ("response_hash", &RESPONSE)] {

@@ -1,12 +1,11 @@
 //! What is hashed of each member, and how.
 
-use serde::ser::{Serialize, SerializeMap, Serializer};
-
-use crate::canonical::{Value, rfc8785};
+use crate::canonical::Value;
+use crate::canonical::rfc8785::{self, Form};
 use crate::digest::{Digest, Hasher};
 
 /// The digest of the canonical form of `value` and a line feed; nothing if a number has no canonical form.
-pub(super) fn canonical_hash(value: &impl Serialize) -> Option<Digest> {
+pub(super) fn canonical_hash<'v>(value: impl Into<Form<'v>>) -> Option<Digest> {
     let mut hasher = Hasher::new();
     rfc8785::write(value, &mut hasher).ok()?;
     hasher.update(b"\n");
@@ -31,14 +30,9 @@ const RUNNER_CORE: [&str; 11] = [
 /// The part of a runner record that is hashed.
 pub(super) struct RunnerCore<'v>(pub(super) &'v Value<'v>);
 
-impl Serialize for RunnerCore<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        for name in RUNNER_CORE {
-            if let Some(member) = self.0.get(name) {
-                map.serialize_entry(name, member)?;
-            }
-        }
-        map.end()
+impl<'v> From<RunnerCore<'v>> for Form<'v> {
+    fn from(core: RunnerCore<'v>) -> Self {
+        let members = RUNNER_CORE.iter().filter_map(|name| Some((*name, Self::Value(core.0.get(name)?))));
+        Self::Object(members.collect())
     }
 }

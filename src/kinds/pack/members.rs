@@ -93,7 +93,7 @@ impl<'d> Members<'d> {
         let hashed = self.values().filter(|(name, _)| *name != "meta.json");
         let of_json = hashed.filter_map(|(name, value)| {
             let digest = match name {
-                "runner.json" => hash::canonical_hash(&hash::RunnerCore(value)),
+                "runner.json" => hash::canonical_hash(hash::RunnerCore(value)),
                 _ => hash::canonical_hash(value),
             };
             Some((name, digest?))

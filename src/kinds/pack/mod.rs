@@ -60,7 +60,7 @@ impl ArtifactDirectory for Pack {
         });
         let directory = Directory { given: None, entries: entries.collect() };
         let options = AdmitOptions { limits: *limits, ..AdmitOptions::default() };
-        Ok(rfc8785::write(&Members::of(&directory, &options).digests(), &mut io::BufWriter::new(out))?)
+        out.write_all(&rfc8785::to_vec(&Members::of(&directory, &options).digests())?)
     }
 
     /// What the run, its runner and its evidence say, in this order: the evidence decides.

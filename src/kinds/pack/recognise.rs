@@ -1,7 +1,7 @@
 //! Telling packs from other directories.
 
 use crate::artifact::Peek;
-use crate::canonical::reader;
+use crate::canonical::reader::{self, MemberNames};
 use crate::kinds;
 
 /// Members that other directories are not likely to have by chance. Sessions and metadata are not among them: a
@@ -31,7 +31,7 @@ pub(super) fn is_pack(names: &[&str], peek: &mut Peek<'_>) -> bool {
 }
 
 fn is_run(head: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(head);
-    let names = reader::member_names(&text);
-    names.iter().any(|name| name == "run_schema_version" || name == "kernel_result_kind")
+    let text = reader::lossy(head);
+    let mut names = MemberNames::of(&text);
+    names.has("run_schema_version") || names.has("kernel_result_kind")
 }

@@ -5,7 +5,6 @@ mod rules;
 mod shape;
 mod texts;
 
-use std::borrow::Cow;
 use std::io::{self, Write};
 
 use crate::artifact::{
@@ -13,7 +12,7 @@ use crate::artifact::{
     document, unreadable,
 };
 use crate::canonical::Value;
-use crate::canonical::reader::{self, Limits};
+use crate::canonical::reader::{self, Limits, MemberNames};
 use crate::canonical::replaykit::{self, Uncanonical, Volatile};
 use crate::digest::{CoreHash, Digest};
 use crate::verify::{Findings, RuleInfo, apply};
@@ -42,8 +41,8 @@ impl Artifact for Rpk {
         rules::RULES.iter().map(|rule| rule.info).collect()
     }
 
-    fn recognises(_: &str, names: &[Cow<'_, str>]) -> Option<Recognition> {
-        let has = |name: &str| names.iter().any(|other| other == name);
+    fn recognises(_: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
+        let mut has = |name: &str| names.has(name);
         // Each of these is a common name, three of them are hardly a coincidence.
         let envelope = ["version", "metadata", "payload", "checksum"];
         let three = envelope.into_iter().filter(|name| has(name)).count() >= 3;

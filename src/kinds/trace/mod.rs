@@ -8,13 +8,12 @@ mod record;
 mod rules;
 mod step_result;
 
-use std::borrow::Cow;
 use std::io::{self, Write};
 
 use crate::artifact::{
     AdmitOptions, Artifact, Draft, Mention, NameHandle, Recognition, Relation, Role, RunResult, unreadable,
 };
-use crate::canonical::reader::{self, Limits};
+use crate::canonical::reader::{self, Limits, MemberNames};
 use crate::canonical::{Value, c14n_v1};
 use crate::digest::{CoreHash, Digest};
 use crate::verify::{Findings, RuleInfo, apply};
@@ -74,11 +73,11 @@ impl Artifact for Trace {
         [lines::LINE_FORMAT].into_iter().chain(rules::RULES.iter().map(|rule| rule.info)).collect()
     }
 
-    fn recognises(_: &str, names: &[Cow<'_, str>]) -> Option<Recognition> {
-        let has = |name: &str| names.iter().any(|other| other == name);
+    fn recognises(_: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
+        let mut has = |name: &str| names.has(name);
         let of_record = ["prev_hash", "state_before_hash", "state_hash", "initial_state_hash"];
         let of_header = has("canonicalization") && has("hash_algorithm");
-        Recognition::of(has("record_hash") || of_header, has("type") && of_record.into_iter().any(has))
+        Recognition::of(has("record_hash") || of_header, has("type") && of_record.into_iter().any(&mut has))
     }
 
     fn examine(bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {

@@ -1,5 +1,6 @@
 //! Who mentions what.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::OptionalExtension;
@@ -27,7 +28,7 @@ pub(super) struct Roles(BTreeMap<i64, RoleRow>);
 
 impl Roles {
     pub(super) fn get(&mut self, snapshot: &Snapshot<'_>, id: i64) -> rusqlite::Result<&RoleRow> {
-        if !self.0.contains_key(&id) {
+        if let Entry::Vacant(unknown) = self.0.entry(id) {
             let sql = "SELECT name, role_group, unit, relation, dangles FROM role WHERE id = ?1";
             let role = snapshot.connection.prepare_cached(sql)?.query_row([id], |row| {
                 Ok(RoleRow {
@@ -38,7 +39,7 @@ impl Roles {
                     dangles: row.get(4)?,
                 })
             })?;
-            self.0.insert(id, role);
+            unknown.insert(role);
         }
         self.0.get(&id).ok_or(rusqlite::Error::QueryReturnedNoRows)
     }

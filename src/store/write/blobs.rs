@@ -2,6 +2,7 @@
 
 use super::{StoredBlob, Writer};
 use crate::artifact::{Kind, Member};
+use crate::store::compress::Dictionary;
 use crate::store::payload::{self, Body, Payload, Payloads, Prepared};
 use crate::store::read::blob_id;
 use crate::store::siblings::Difference;
@@ -47,6 +48,15 @@ impl Writer<'_> {
         Ok(StoredBlob { id, digests: payload.digests.as_slice().into() })
     }
 
+    fn dictionary(&mut self, kind: i64, dictionary: &Dictionary) -> rusqlite::Result<i64> {
+        if let Some(number) = self.dictionary_numbers.get(&dictionary.digest()) {
+            return Ok(*number);
+        }
+        let number = dictionaries::number(self.transaction, kind, dictionary)?;
+        self.dictionary_numbers.insert(dictionary.digest(), number);
+        Ok(number)
+    }
+
     fn payload(
         &mut self,
         blob: i64,
@@ -75,7 +85,7 @@ impl Writer<'_> {
             Body::Frame { frame, dictionary } => {
                 let encoding = if cut.is_some() { payload::CUT } else { payload::FRAME };
                 let dictionary = match dictionary {
-                    Some(dictionary) => Some(dictionaries::number(self.transaction, kind, dictionary)?),
+                    Some(dictionary) => Some(self.dictionary(kind, dictionary)?),
                     None => None,
                 };
                 insert.execute((blob, encoding, None::<i64>, dictionary, cut, frame))?;

@@ -133,14 +133,13 @@ impl Writer<'_> {
             .prepare_cached("SELECT id FROM attribute_value WHERE name = ?1 AND value = ?2")?
             .query_row((attribute.name, &attribute.value), |row| row.get(0))
             .optional()?;
-        let id = match known {
-            Some(id) => id,
-            None => {
-                self.transaction
-                    .prepare_cached("INSERT INTO attribute_value (name, value) VALUES (?1, ?2)")?
-                    .execute((attribute.name, &attribute.value))?;
-                self.transaction.last_insert_rowid()
-            }
+        let id = if let Some(id) = known {
+            id
+        } else {
+            self.transaction
+                .prepare_cached("INSERT INTO attribute_value (name, value) VALUES (?1, ?2)")?
+                .execute((attribute.name, &attribute.value))?;
+            self.transaction.last_insert_rowid()
         };
         self.attributes.insert(key, id);
         Ok(id)

@@ -17,7 +17,7 @@ use std::rc::Rc;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
 
-use crate::canonical::reader::{Defect, Limits, MAX_NUMBER_DIGITS, ReadError, excerpt};
+use crate::canonical::reader::{Defect, Limits, MAX_NUMBER_DIGITS, ReadError, excerpt, too_deep};
 use crate::canonical::{Number, Value};
 
 use guard::Guarded;
@@ -45,7 +45,7 @@ pub(super) fn read(text: &str, limits: &Limits) -> Result<Value<'static>, ReadEr
 
 fn syntax_error(error: &ScanError) -> ReadError {
     let (defect, message) = if error.info() == FLOW_LIMIT_MESSAGE {
-        (Defect::TooDeep, "nested deeper than 255 levels, the limit")
+        (Defect::TooDeep, "nested deeper than 255 levels of [ and {, the limit in YAML; JSON may have more")
     } else {
         (Defect::Syntax, error.info())
     };
@@ -185,18 +185,24 @@ impl<'l> Builder<'l> {
     /// Counts all of `node` against the limits, before anything is made of it. Keys count as bytes, not as values.
     fn count(&mut self, node: &Node) -> Outcome<()> {
         let limits = self.limits;
-        if self.open.len() + node.height > limits.depth {
-            let message = format!("nested deeper than {} levels, the limit", limits.depth);
-            return Err(Refusal::new(Defect::TooDeep, message));
+        let depth = limits.depth.min(Limits::MAX_DEPTH);
+        if self.open.len() + node.height > depth {
+            return Err(Refusal::new(Defect::TooDeep, too_deep(depth)));
         }
         if !self.at_key() {
             self.values = self.values.saturating_add(node.values);
         }
         self.bytes = self.bytes.saturating_add(node.bytes);
         let message = if self.values > limits.values {
-            format!("the document has more than {} values, the limit", limits.values)
+            format!(
+                "the document has more than {} values, the limit; --max-values sets another",
+                limits.values
+            )
         } else if self.bytes > limits.bytes {
-            format!("with aliases expanded, the document has more than {} bytes, the limit", limits.bytes)
+            format!(
+                "with aliases expanded, the document has more than {} bytes, the limit; --max-size sets another",
+                limits.bytes
+            )
         } else {
             return Ok(());
         };
@@ -290,7 +296,7 @@ fn resolve(text: Cow<'_, str>, style: ScalarStyle, tag: Option<&Tag>) -> Outcome
         (Some(other), _) => return Err(unknown_tag(other)),
     };
     if form.is_too_long() {
-        let message = format!("a number of more than {MAX_NUMBER_DIGITS} digits");
+        let message = format!("a number of more than {MAX_NUMBER_DIGITS} digits, the limit");
         return Err(Refusal::new(Defect::Number, message));
     }
     let number = |literal: String| Value::Number(Number::from_literal(literal));

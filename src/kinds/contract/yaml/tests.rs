@@ -153,7 +153,7 @@ fn what_is_refused_is_named_with_its_place() {
         assert_eq!(refused(text), expected);
     }
     let number = format!("a: {}", "1".repeat(4_301));
-    assert_eq!(refused(&number), "Number: line 1 column 4: a number of more than 4300 digits");
+    assert_eq!(refused(&number), "Number: line 1 column 4: a number of more than 4300 digits, the limit");
 }
 
 /// Each of these is an error in YAML 1.2.

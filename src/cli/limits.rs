@@ -1,0 +1,113 @@
+//! How much "add" and "verify" take, by arguments or by variables.
+
+use clap::Args;
+use runvault::canonical::reader::Limits;
+
+use super::exit::Failure;
+
+/// Limits. Each may also be set by a variable, such as `RUNVAULT_MAX_SIZE`; arguments go before variables.
+#[derive(Args)]
+pub(crate) struct LimitArgs {
+    /// Refuse documents of more bytes; k, M and G stand for KiB, MiB and GiB. Default: `RUNVAULT_MAX_SIZE`, else 256M
+    #[arg(long = "max-size", value_name = "BYTES", help_heading = "Limits", value_parser = bytes)]
+    size: Option<u64>,
+
+    /// Refuse documents of more levels within each other. Default: `RUNVAULT_MAX_DEPTH`, else 128
+    #[arg(long = "max-depth", value_name = "N", help_heading = "Limits", value_parser = depth)]
+    depth: Option<usize>,
+
+    /// Refuse JSON texts of more values. Default: `RUNVAULT_MAX_VALUES`, else 10000000
+    #[arg(long = "max-values", value_name = "N", help_heading = "Limits", value_parser = values)]
+    values: Option<usize>,
+
+    /// Refuse packs of more entries, read or not. Default: `RUNVAULT_MAX_ENTRIES`, else 10000
+    #[arg(long = "max-entries", value_name = "N", help_heading = "Limits", value_parser = entries)]
+    entries: Option<usize>,
+
+    /// Tell so many violations of one document. Default: `RUNVAULT_MAX_VIOLATIONS`, else 20, with --json all
+    #[arg(long = "max-violations", value_name = "N", help_heading = "Limits", value_parser = violations)]
+    violations: Option<usize>,
+}
+
+impl LimitArgs {
+    /// How large documents may be.
+    pub(crate) fn limits(&self) -> Result<Limits, Failure> {
+        let default = Limits::default();
+        Ok(Limits {
+            bytes: setting(self.size, "RUNVAULT_MAX_SIZE", bytes)?.unwrap_or(default.bytes),
+            depth: setting(self.depth, "RUNVAULT_MAX_DEPTH", depth)?.unwrap_or(default.depth),
+            values: setting(self.values, "RUNVAULT_MAX_VALUES", values)?.unwrap_or(default.values),
+            entries: setting(self.entries, "RUNVAULT_MAX_ENTRIES", entries)?.unwrap_or(default.entries),
+        })
+    }
+
+    /// How many violations are told.
+    pub(crate) fn violations(&self) -> Result<Option<usize>, Failure> {
+        setting(self.violations, "RUNVAULT_MAX_VIOLATIONS", violations)
+    }
+}
+
+/// What `variable` says if there is no argument. A variable that is set to nothing counts as not set.
+fn setting<T>(
+    argument: Option<T>,
+    variable: &str,
+    parse: fn(&str) -> Result<T, String>,
+) -> Result<Option<T>, Failure> {
+    let text = std::env::var_os(variable).filter(|text| argument.is_none() && !text.is_empty());
+    let Some(text) = text else { return Ok(argument) };
+    let parsed = parse(&text.to_string_lossy());
+    parsed.map(Some).map_err(|error| Failure::Usage(format!("{variable}: {error}")))
+}
+
+fn bytes(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let unit = match text.get(digits.len()..).unwrap_or_default().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kb" | "kib" => 1 << 10,
+        "m" | "mb" | "mib" => 1 << 20,
+        "g" | "gb" | "gib" => 1 << 30,
+        _ => return Err("a size is a number of bytes, or a number followed by k, M or G".to_owned()),
+    };
+    let number: u64 = digits.parse().map_err(|_| "a size begins with a whole number".to_owned())?;
+    let bytes = number.checked_mul(unit).filter(|bytes| *bytes <= Limits::MAX_BYTES);
+    bytes.ok_or_else(|| "no document can be larger than 900M".to_owned())
+}
+
+fn depth(text: &str) -> Result<usize, String> {
+    number(text, 1, Limits::MAX_DEPTH)
+}
+
+fn values(text: &str) -> Result<usize, String> {
+    number(text, 1, 1_000_000_000)
+}
+
+fn entries(text: &str) -> Result<usize, String> {
+    number(text, 1, 1_000_000)
+}
+
+fn violations(text: &str) -> Result<usize, String> {
+    number(text, 1, runvault::verify::Report::MAX_ERRORS)
+}
+
+fn number(text: &str, least: usize, most: usize) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| (least..=most).contains(number));
+    number.ok_or_else(|| format!("a whole number from {least} to {most} is wanted"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_sides_of_what_can_be_set() {
+        assert_eq!(bytes("900M"), Ok(Limits::MAX_BYTES));
+        assert!(
+            bytes("943718401").is_err() && bytes("1G").is_err() && bytes("99999999999999999999").is_err()
+        );
+        assert_eq!((bytes("1k"), bytes("7"), bytes("2MiB")), (Ok(1024), Ok(7), Ok(2 << 20)));
+        assert!(depth("500").is_ok() && depth("501").is_err() && depth("0").is_err() && depth("-1").is_err());
+        assert!(values("1000000000").is_ok() && values("1000000001").is_err());
+        assert!(entries("1000000").is_ok() && entries("1000001").is_err());
+        assert!(violations("100000").is_ok() && violations("100001").is_err() && violations("").is_err());
+    }
+}

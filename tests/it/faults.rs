@@ -1,0 +1,162 @@
+//! Whatever the system refuses, at whatever moment: an error is reported, the vault is whole, a second try succeeds.
+
+use std::path::Path;
+use std::process::Command;
+
+use faulty::{Failure, Operation};
+use runvault::Vault;
+use runvault::ingest::{Examined, Monitor, Outcome};
+use runvault::source::{ExamineOptions, Input, Inputs, SourceError};
+
+use crate::sandbox::{Sandbox, repository, session};
+
+/// So many artifacts are added while something fails.
+const ARTIFACTS: usize = 50;
+
+/// With this variable in the environment, every single allocation fails once; without it, one in 41.
+const ALL: &str = "RUNVAULT_TEST_ALL_FAULTS";
+
+/// Runs the ignored test with this name in a process of its own: what fails there must not fail for others.
+fn alone(test: &str) {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args([test, "--exact", "--ignored", "--test-threads=1"]);
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && said.contains("1 passed"),
+        "{said}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+#[test]
+fn every_write_that_fails() {
+    alone("faults::writes");
+}
+
+#[test]
+fn every_sync_that_fails() {
+    alone("faults::syncs");
+}
+
+#[test]
+fn allocations_that_fail() {
+    alone("faults::allocations");
+}
+
+#[test]
+#[ignore = "runs in a process of its own, started by another test"]
+fn writes() {
+    for failure in [Failure::Once, Failure::ForGood] {
+        fail_each(Operation::Write, failure, 1);
+    }
+}
+
+#[test]
+#[ignore = "runs in a process of its own, started by another test"]
+fn syncs() {
+    for failure in [Failure::Once, Failure::ForGood] {
+        fail_each(Operation::Sync, failure, 1);
+    }
+}
+
+#[test]
+#[ignore = "runs in a process of its own, started by another test"]
+fn allocations() {
+    let step = if std::env::var_os(ALL).is_some() { 1 } else { 41 };
+    fail_each(Operation::Allocation, Failure::Once, step);
+}
+
+/// The core hashes of what was acknowledged.
+#[derive(Default)]
+struct Acknowledged(Vec<runvault::digest::CoreHash>);
+
+impl Monitor for Acknowledged {
+    fn examined(&mut self, examined: &Examined) {
+        assert_ne!(examined.outcome, Outcome::Rejected, "{:?}", examined.report);
+        self.0.extend(examined.core);
+    }
+
+    fn unreadable(&mut self, error: &SourceError) {
+        panic!("{error}");
+    }
+}
+
+/// Adds fifty artifacts again and again, each time to a copy of a vault that has some, and lets `operation` fail a little
+/// later each time, until it no longer comes to that.
+fn fail_each(operation: Operation, failure: Failure, step: usize) {
+    faulty::install();
+    let sandbox = Sandbox::new();
+    let vault = Vault::open_or_create(&sandbox.vault()).unwrap();
+    add(&vault, vec![Input::Path(repository("examples"))]).0.unwrap();
+    drop(vault);
+    let before = std::fs::read(sandbox.vault()).unwrap();
+    let mut failures = 0;
+    for times in (0..).step_by(step) {
+        let path = sandbox.path("copy.vault");
+        for ending in ["", "-wal", "-shm"] {
+            let _ = std::fs::remove_file(sandbox.path(&format!("copy.vault{ending}")));
+        }
+        std::fs::write(&path, &before).unwrap();
+        let asked = faulty::asked(operation);
+        faulty::fail_after(operation, times, failure);
+        let outcome = Vault::open(&path).map(|vault| add(&vault, documents()));
+        faulty::mend();
+        let failed = faulty::asked(operation) - asked > u64::from(times);
+        let acknowledged = match outcome {
+            Ok((Ok(_), acknowledged)) => acknowledged,
+            Ok((Err(error), acknowledged)) => {
+                assert!(failed && !error.to_string().is_empty());
+                acknowledged
+            }
+            Err(error) => {
+                assert!(failed, "{error}");
+                Acknowledged::default()
+            }
+        };
+        check(&path, &acknowledged);
+        if !failed {
+            break;
+        }
+        failures += 1;
+    }
+    assert!(failures >= 3, "{operation:?}: {failures}");
+}
+
+fn documents() -> Vec<Input> {
+    let text =
+        |number: usize| session(&format!("adapter-{number}"), &[(&format!("prompt {number}"), "a response")]);
+    let document = |number| Input::Document { name: String::new(), bytes: text(number).into_bytes() };
+    (0..ARTIFACTS).map(document).collect()
+}
+
+fn add(
+    vault: &Vault,
+    inputs: Vec<Input>,
+) -> (Result<runvault::ingest::Summary, runvault::store::StoreError>, Acknowledged) {
+    let mut acknowledged = Acknowledged::default();
+    let outcome = vault.add(Inputs::new(inputs), &ExamineOptions::default(), &mut acknowledged);
+    (outcome, acknowledged)
+}
+
+/// The vault is whole, has what was acknowledged, and takes in the rest.
+fn check(path: &Path, acknowledged: &Acknowledged) {
+    let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
+    let vault = Vault::open(path).unwrap();
+    let found: String = rusqlite::Connection::open_with_flags(path, flags)
+        .unwrap()
+        .query_row("PRAGMA integrity_check", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(found, "ok");
+    for core in &acknowledged.0 {
+        vault.get(&core.0.into()).unwrap();
+    }
+    let (outcome, _) = add(&vault, documents());
+    let summary = outcome.unwrap();
+    assert_eq!(summary.added + summary.present, ARTIFACTS as u64);
+    assert!(summary.present == 0 || summary.added == 0, "a part of a batch was stored: {summary:?}");
+    for artifact in vault.snapshot().unwrap().artifacts(None).unwrap() {
+        let located = vault.locate(&artifact.core.0.into()).unwrap();
+        vault.members(&located).unwrap();
+    }
+}

@@ -1,0 +1,95 @@
+//! `verify`, `add --dry-run` and `add` say the same of a document.
+
+use std::cell::RefCell;
+
+use runvault::Vault;
+use runvault::artifact::Kind;
+use runvault::digest::CoreHash;
+use runvault::ingest::{self, Examined, Monitor, Outcome};
+use runvault::source::{ExamineOptions, Input, Inputs, SourceError};
+use runvault::verify::Violation;
+use tempfile::TempDir;
+
+use super::mend;
+
+/// A new vault for every so many documents, so that none grows without end.
+const DOCUMENTS: usize = 500;
+
+struct Place {
+    vault: Vault,
+    _directory: TempDir,
+    documents: usize,
+}
+
+thread_local! {
+    static PLACE: RefCell<Option<Place>> = const { RefCell::new(None) };
+}
+
+/// What was told of one document.
+#[derive(Debug, Default, PartialEq)]
+struct Told {
+    kind: Option<&'static str>,
+    core: Option<CoreHash>,
+    size: u64,
+    violations: Vec<Violation>,
+    omitted: usize,
+    outcome: Option<Outcome>,
+}
+
+impl Monitor for Told {
+    fn examined(&mut self, examined: &Examined) {
+        assert!(self.outcome.is_none(), "one document, one verdict");
+        *self = Self {
+            kind: examined.kind.map(Kind::name),
+            core: examined.core,
+            size: examined.size,
+            violations: examined.report.violations().to_vec(),
+            omitted: examined.report.omitted(),
+            outcome: Some(examined.outcome),
+        };
+    }
+
+    fn unreadable(&mut self, error: &SourceError) {
+        panic!("{error}");
+    }
+}
+
+fn inputs(document: &[u8]) -> Inputs {
+    Inputs::new(vec![Input::Document { name: "x".to_owned(), bytes: document.to_vec() }])
+}
+
+pub(super) fn verify_and_add(data: &[u8]) {
+    PLACE.with_borrow_mut(|place| {
+        if place.as_ref().is_none_or(|place| place.documents >= DOCUMENTS) {
+            *place = None;
+            let directory = tempfile::tempdir().unwrap();
+            let vault = Vault::open_or_create(&directory.path().join("v.vault")).unwrap();
+            *place = Some(Place { vault, _directory: directory, documents: 0 });
+        }
+        let Some(place) = place else { return };
+        for document in mend::both(data, mend::recognised) {
+            place.documents += 1;
+            agree(&place.vault, &document);
+        }
+    });
+}
+
+fn agree(vault: &Vault, document: &[u8]) {
+    let options = ExamineOptions::default();
+    let (mut verified, mut rehearsed, mut added) = (Told::default(), Told::default(), Told::default());
+    ingest::verify(inputs(document), &options, &mut verified);
+    ingest::rehearse(Some(&vault.snapshot().unwrap()), inputs(document), &options, &mut rehearsed).unwrap();
+    vault.add(inputs(document), &options, &mut added).unwrap();
+    assert_eq!(rehearsed, added);
+    let outcome = added.outcome.take();
+    let stored = matches!(outcome, Some(Outcome::Added | Outcome::NewCapture | Outcome::Present));
+    assert_eq!(verified.outcome.take() == Some(Outcome::Verified), stored);
+    assert_eq!(verified, added);
+    if let Some(core) = added.core {
+        let located = vault.locate(&core.0.into()).unwrap();
+        vault.read_core(&located).unwrap();
+        if outcome == Some(Outcome::Added) && added.kind != Some("pack") {
+            assert_eq!(vault.read(&located).unwrap(), document);
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What must hold for any bytes at all, one property for each parser.
+//!
+//! Here they stand once. The targets in `fuzz/` call them with what libFuzzer finds, and `cargo test` with what the
+//! generator beside this makes of the corpus. A property that does not hold panics.
+
+mod archives;
+mod documents;
+mod ingest;
+mod json;
+mod mend;
+pub(crate) mod seeds;
+
+use std::path::Path;
+
+use runvault::artifact::{AdmitOptions, Admitted, Kind, MemberBytes, document};
+use runvault::canonical::reader::Limits;
+use runvault::digest::Digest;
+use runvault::kinds;
+use runvault::verify::{Report, Severity};
+
+/// A parser under test.
+pub(crate) struct Target {
+    /// The name, which is that of the cargo-fuzz target as well.
+    pub(crate) name: &'static str,
+    /// The property.
+    pub(crate) holds: fn(&[u8]),
+    /// Where to begin; the argument is the root of the repository.
+    pub(crate) seeds: fn(&Path) -> Vec<Vec<u8>>,
+}
+
+/// All of them. A new parser, such as that of journal entries, is a property, a line here and a file in
+/// `fuzz/fuzz_targets`.
+pub(crate) const TARGETS: &[Target] = &[
+    Target { name: "json", holds: json::json, seeds: seeds::json },
+    Target { name: "model_io", holds: documents::model_io, seeds: seeds::model_io },
+    Target { name: "rpk", holds: documents::rpk, seeds: seeds::rpk },
+    Target { name: "trace", holds: documents::trace, seeds: seeds::trace },
+    Target { name: "contract", holds: documents::contract, seeds: seeds::contract },
+    Target { name: "yaml", holds: documents::yaml, seeds: seeds::yaml },
+    Target { name: "pack", holds: documents::pack, seeds: seeds::pack },
+    Target { name: "archive", holds: archives::archive, seeds: seeds::archive },
+    Target { name: "recognition", holds: documents::recognition, seeds: seeds::recognition },
+    Target { name: "verify_and_add", holds: ingest::verify_and_add, seeds: seeds::recognition },
+];
+
+/// Runs the property of the target `name` on `data`.
+#[allow(dead_code, reason = "the driver in the tests has the whole list")]
+pub(crate) fn run(name: &str, data: &[u8]) {
+    let target = TARGETS.iter().find(|target| target.name == name);
+    (target.unwrap_or_else(|| panic!("there is no target {name}")).holds)(data);
+}
+
+/// Admits `document` twice. The answers must be equal, and fit together.
+fn admit(kind: Kind, document: &[u8]) -> Result<Admitted, Report> {
+    let options = AdmitOptions::default();
+    let outcome = kind.admit(document.to_vec(), &options);
+    match (&outcome, kind.admit(document.to_vec(), &options)) {
+        (Ok(one), Ok(other)) => {
+            assert_eq!((one.core(), one.capture()), (other.core(), other.capture()));
+            assert_eq!(one.report(), other.report());
+            assert_eq!(one.draft().mentions, other.draft().mentions);
+            assert_eq!(one.draft().attributes, other.draft().attributes);
+            assert_eq!(one.members()[0].bytes(), document);
+            check_admitted(one);
+        }
+        (Err(one), Err(other)) => {
+            assert_eq!(one, &other);
+            check_rejected(kind, one);
+        }
+        _ => panic!("admission depends on something else than the document"),
+    }
+    outcome
+}
+
+fn check_admitted(admitted: &Admitted) {
+    assert!(admitted.report().is_acceptable());
+    check_report(admitted.kind(), admitted.report());
+    assert_eq!(Digest::of(&core(admitted)), admitted.core().0, "the core is not what was hashed");
+    let draft = admitted.draft();
+    assert!(draft.mentions.is_sorted() && draft.attributes.is_sorted());
+    let _ = admitted.kind().results(&members(admitted), &Limits::default());
+    for embedded in admitted.embedded() {
+        check_admitted(embedded);
+    }
+}
+
+fn check_rejected(kind: Kind, report: &Report) {
+    assert!(!report.is_acceptable());
+    assert!(report.violations().iter().any(|violation| violation.severity == Severity::Error));
+    check_report(kind, report);
+}
+
+/// Rules that are reported are those that `runvault rules` explains, and reports stay within their limits.
+fn check_report(kind: Kind, report: &Report) {
+    let rules: Vec<&str> = document::rules().iter().chain(&kind.rules()).map(|rule| rule.id).collect();
+    for violation in report.violations() {
+        assert!(rules.contains(&violation.rule_id.as_ref()), "{violation:?}");
+    }
+    let key = |index: usize| {
+        let violation = &report.violations()[index];
+        [violation.rule_id.as_ref(), &violation.path, &violation.message]
+            .map(|text| text.encode_utf16().collect::<Vec<_>>())
+    };
+    assert!((1..report.violations().len()).all(|index| key(index - 1) <= key(index)));
+    assert!(report.violations().len() <= Report::MAX_ERRORS + Report::MAX_WARNINGS);
+}
+
+fn members(admitted: &Admitted) -> Vec<MemberBytes<'_>> {
+    let members = admitted.members().iter();
+    members.map(|member| MemberBytes { name: member.name(), bytes: member.bytes() }).collect()
+}
+
+/// The canonical bytes whose digest is the core hash.
+fn core(admitted: &Admitted) -> Vec<u8> {
+    let mut core = Vec::new();
+    admitted.kind().write_core(&members(admitted), &Limits::default(), &mut core).unwrap();
+    core
+}
+
+fn kind(name: &str) -> Kind {
+    kinds::named(name).unwrap()
+}
