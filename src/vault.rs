@@ -4,7 +4,7 @@ mod removal;
 
 pub use removal::{Forgetting, Removal, RemoveError, RemoveOptions};
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use chrono::Utc;
 
@@ -13,13 +13,14 @@ use crate::audit::{self, Finding};
 use crate::bundle::{self, Bundle, Imported};
 use crate::canonical::reader::Limits;
 use crate::digest::{CoreHash, Digest, DigestPrefix, PrefixResolution};
+use crate::fsck;
 use crate::ingest::{self, Monitor, Summary};
 use crate::kinds::{self, contract, model_io};
 use crate::query::{self, Direction, Graph, HashTarget, Hit, Link, LinkTarget, Query, Walk};
 use crate::source::{self, ExamineOptions, Inputs};
 use crate::store::{
-    Actor, ArtifactRow, Backup, BackupError, BackupOptions, BackupProgress, CaptureRow, JournalCheck, Put,
-    RoleCount, Snapshot, Store, StoreError, StoredMember, Tombstone,
+    Actor, ArtifactRow, Backup, BackupError, BackupOptions, BackupProgress, CaptureRow, JournalCheck, Mended,
+    Put, RoleCount, Snapshot, Store, StoreError, StoredMember, Tombstone,
 };
 use crate::verify::{Report, Violation};
 
@@ -287,6 +288,41 @@ impl Vault {
     /// What the store says.
     pub fn snapshot(&self) -> Result<Snapshot<'_>, StoreError> {
         self.store.snapshot()
+    }
+
+    /// Checks the vault: the file, every stored byte, every artifact against the rules and the index, and the journal.
+    ///
+    /// # Errors
+    /// If nobody could look. What is damaged is a finding, not an error.
+    pub fn fsck(
+        &self,
+        options: &fsck::Options,
+        monitor: &mut dyn fsck::Monitor,
+    ) -> Result<fsck::Report, StoreError> {
+        fsck::check(&self.store, options, monitor)
+    }
+
+    /// Mends what a check found, as far as that needs no guessing, with bytes from `from`: other vaults, and directories
+    /// of files and archives. Gives what was done. What is left is what another check finds.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn repair(
+        &self,
+        report: &fsck::Report,
+        from: &[PathBuf],
+        monitor: &mut dyn fsck::Monitor,
+    ) -> Result<Vec<Mended>, StoreError> {
+        fsck::repair(&self.store, report, from, monitor)
+    }
+
+    /// Makes everything that artifacts are found by anew from their bytes. Whoever interrupts it leaves a vault that
+    /// answers right. The report has what would not be admitted any more; that stays as it was.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn reindex(&self, monitor: &mut dyn fsck::Monitor) -> Result<fsck::Report, StoreError> {
+        fsck::reindex(&self.store, monitor)
     }
 
     /// What `prefix` stands for: an artifact by its core hash, or a capture by its own.

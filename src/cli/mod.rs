@@ -13,6 +13,7 @@ mod export;
 mod find;
 mod forget;
 mod forks;
+mod fsck;
 mod gc;
 mod get;
 mod graph;
@@ -29,7 +30,9 @@ mod output;
 mod pin;
 mod pins;
 mod progress;
+mod reindex;
 mod report;
+mod resume;
 mod rm;
 mod rules;
 mod show;
@@ -90,6 +93,8 @@ enum Command {
     Backup(backup::Args),
     Export(export::Args),
     Import(import::Args),
+    Fsck(fsck::Args),
+    Reindex(reindex::Args),
     Rules(rules::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -133,6 +138,8 @@ impl Cli {
             Command::Backup(args) => args.run(vault),
             Command::Export(args) => args.run(vault),
             Command::Import(args) => args.run(vault),
+            Command::Fsck(args) => args.run(vault),
+            Command::Reindex(args) => args.run(vault),
             Command::Rules(args) => args.run(),
             Command::Completions(args) => args.run(Cli::command()),
             Command::Man(args) => args.run(Cli::command()),

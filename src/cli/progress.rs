@@ -16,12 +16,18 @@ pub(crate) struct Progress {
     /// Whether there is a terminal to show it on.
     is_shown: bool,
     started: Instant,
+    things: &'static str,
     files: u64,
     bytes: u64,
 }
 
 impl Progress {
     pub(crate) fn new(doing: &'static str) -> Self {
+        Self::of("files", doing)
+    }
+
+    /// The same for what are not `files`.
+    pub(crate) fn of(things: &'static str, doing: &'static str) -> Self {
         let style = ProgressStyle::with_template("{spinner} {prefix} {msg}, {elapsed}")
             .unwrap_or_else(|_| ProgressStyle::default_spinner());
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
@@ -29,6 +35,7 @@ impl Progress {
             bar: bar.with_style(style).with_prefix(doing),
             is_shown: stderr().is_terminal(),
             started: Instant::now(),
+            things,
             files: 0,
             bytes: 0,
         }
@@ -38,7 +45,8 @@ impl Progress {
     pub(crate) fn file(&mut self, bytes: u64) {
         self.files += 1;
         self.bytes += bytes;
-        self.show(|files, bytes| format!("{files} files, {}", HumanBytes(bytes)));
+        let things = self.things;
+        self.show(|files, bytes| format!("{files} {things}, {}", HumanBytes(bytes)));
     }
 
     /// So many parts of something are done.

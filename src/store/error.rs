@@ -166,10 +166,8 @@ pub enum PayloadDefect {
 impl StoreError {
     pub(super) fn of(path: &Path, source: rusqlite::Error) -> Self {
         let path = path.to_owned();
-        if let rusqlite::Error::FromSqlConversionFailure(_, _, cause) = &source
-            && let Some(IndexDamage(message)) = cause.downcast_ref()
-        {
-            return Self::Index { path, message: message.clone() };
+        if let Some(message) = index_damage_in(&source) {
+            return Self::Index { path, message: message.to_owned() };
         }
         match source.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::Full { path },
@@ -192,6 +190,12 @@ struct IndexDamage(String);
 /// The error of who reads the index and finds something that nobody wrote there.
 pub(super) fn index_damage(message: impl Into<String>) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(0, Type::Blob, Box::new(IndexDamage(message.into())))
+}
+
+/// What [`index_damage`] was made of.
+pub(super) fn index_damage_in(error: &rusqlite::Error) -> Option<&str> {
+    let rusqlite::Error::FromSqlConversionFailure(_, _, cause) = error else { return None };
+    cause.downcast_ref().map(|IndexDamage(message)| message.as_str())
 }
 
 /// Why stored bytes cannot be given back.

@@ -21,6 +21,10 @@ pub(super) enum Event<'e> {
         source: CoreHash,
         target: CoreHash,
     },
+    /// The index was made anew from the stored bytes of so many artifacts.
+    Reindex { indexed: u64, not_admitted: u64 },
+    /// Something was mended: `did` says what was done to `subject`.
+    Repair { did: &'e str, subject: &'e str },
     /// A person took a stated link back, or one of its ends was removed.
     Unlink { relation: &'e str, source: CoreHash, target: CoreHash },
     /// An artifact got a name, which another one may have had before.
@@ -60,6 +64,8 @@ impl Event<'_> {
             Self::Pin { .. } => "pin",
             Self::Unpin { .. } => "unpin",
             Self::Remove { .. } => "remove",
+            Self::Reindex { .. } => "reindex",
+            Self::Repair { .. } => "repair",
             Self::Gc { .. } => "gc",
         }
     }
@@ -213,6 +219,8 @@ mod tests {
             Event::Unpin { core },
             Event::Remove { captures: &[capture, capture], core, kind: "rpk", left: 0, reason, size },
             Event::Gc { blobs: 1, bytes_after: 2, bytes_before: 3, dictionaries: 4, recompressed: 5 },
+            Event::Reindex { indexed: 7, not_admitted: 0 },
+            Event::Repair { did: "restored", subject: "blob sha256:…" },
         ] {
             for actor in [None, Some(hostile)] {
                 let entry = Entry { action: event.action(), actor, at, event: &event };

@@ -6,6 +6,7 @@
 
 mod actor;
 mod backup;
+pub mod check;
 mod compress;
 mod cut;
 mod dictionaries;
@@ -15,6 +16,7 @@ mod fetch;
 mod journal;
 mod lists;
 mod marks;
+mod mend;
 mod mentions;
 mod packed;
 mod payload;
@@ -22,6 +24,7 @@ mod pool;
 mod read;
 mod reclaim;
 mod recode;
+mod reindex;
 mod remove;
 mod rows;
 mod schema;
@@ -37,12 +40,15 @@ use chrono::{DateTime, Utc};
 
 pub use actor::{Actor, ActorError};
 pub use backup::{Backup, BackupError, BackupOptions, BackupProgress};
+use check::Inspection;
 pub use edit::Edit;
 pub use error::{PayloadDefect, StoreError};
 pub use marks::{MAX_TAG_BYTES, is_tag};
+pub use mend::Mended;
 pub use payload::Prepared;
 pub use read::{Head, JournalCheck, JournalDefect, JournalQuery, Snapshot};
 pub use reclaim::{Erasure, Reclaimable, Reclaimed};
+pub use reindex::{Readmitted, Reindexed};
 pub use remove::Removed;
 pub use rows::{
     ArtifactId, ArtifactRow, CaptureRow, DigestEdge, JournalRow, MemberRow, MentionRow, NameEdge, PinRow,
@@ -203,6 +209,36 @@ impl Store {
 
     fn putting<'s>(&'s self, preparer: &'s Preparer, at: DateTime<Utc>) -> Putting<'s> {
         Putting { dictionaries: &preparer.0, actor: self.actor.as_ref(), at }
+    }
+
+    /// The vault as it is now, to be checked. Unlike a snapshot, it can be had of a vault that is damaged.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn inspect(&self) -> Result<Inspection<'_>> {
+        Inspection::begin(self.connection()?, &self.path)
+    }
+
+    /// Makes everything that the artifacts of `batch` are found by anew, in one transaction. Says of each, in their order,
+    /// what became of it.
+    ///
+    /// # Errors
+    /// As [`Store::put`].
+    pub fn reindex(&self, batch: &[Readmitted]) -> Result<Vec<Reindexed>> {
+        let mut connection = self.connection()?;
+        reindex::artifacts(&mut connection, batch, self.actor.as_ref(), Utc::now())
+            .map_err(|error| StoreError::of(&self.path, error))
+    }
+
+    /// Ends what [`Store::reindex`] did: makes the index of mentions anew, and journals how many artifacts there were and
+    /// how many of them were not admitted.
+    ///
+    /// # Errors
+    /// As [`Store::put`].
+    pub fn finish_reindex(&self, artifacts: u64, not_admitted: u64) -> Result<()> {
+        let mut connection = self.connection()?;
+        reindex::finish(&mut connection, artifacts, not_admitted, self.actor.as_ref(), Utc::now())
+            .map_err(|error| StoreError::of(&self.path, error))
     }
 
     fn connection(&self) -> Result<Lease<'_>> {

@@ -9,7 +9,11 @@
 //! segment. Entries have the first 40 bits of the digest and say which capture's list may have it. They are no proof;
 //! those of captures that are gone do no harm.
 
+mod check;
+
 use rusqlite::{Connection, OptionalExtension};
+
+pub(super) use check::check;
 
 use super::varint;
 use crate::digest::{Digest, DigestPrefix};
@@ -114,6 +118,11 @@ pub(super) fn remove(connection: &Connection, mut entries: Vec<Entry>) -> rusqli
         segment.shrink(connection, removed as u64)?;
     }
     Ok(())
+}
+
+/// Removes all entries.
+pub(super) fn clear(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch("DELETE FROM mention_bucket; DELETE FROM mention_segment")
 }
 
 /// Merges segments while there are several of about the same size.

@@ -85,8 +85,8 @@ fn in_one_transaction<T>(
 /// At every so many artifacts it is worth a look whether there is a dictionary for the kind.
 const TRY_DICTIONARY: i64 = 256;
 
-struct Writer<'t> {
-    transaction: &'t Transaction<'t>,
+pub(super) struct Writer<'t> {
+    pub(super) transaction: &'t Transaction<'t>,
     dictionaries: &'t Dictionaries,
     journal: Journal,
     at: DateTime<Utc>,
@@ -98,26 +98,26 @@ struct Writer<'t> {
     /// The numbers of dictionaries; nothing for those that must not be used.
     dictionary_ids: HashMap<Digest, Option<i64>>,
     /// For the index of mentions, which takes them in at the end of the batch.
-    entries: Vec<segments::Entry>,
+    pub(super) entries: Vec<segments::Entry>,
 }
 
 /// A new capture with its artifact and what its members were stored as.
-struct NewCapture<'p> {
-    id: i64,
-    artifact: i64,
-    is_first: bool,
-    blobs: Vec<StoredBlob<'p>>,
+pub(super) struct NewCapture<'p> {
+    pub(super) id: i64,
+    pub(super) artifact: i64,
+    pub(super) is_first: bool,
+    pub(super) blobs: Vec<StoredBlob<'p>>,
 }
 
 /// A blob in the vault.
-struct StoredBlob<'p> {
-    id: i64,
+pub(super) struct StoredBlob<'p> {
+    pub(super) id: i64,
     /// The digests that were cut out of it.
-    digests: Cow<'p, [Digest]>,
+    pub(super) digests: Cow<'p, [Digest]>,
 }
 
 impl<'t> Writer<'t> {
-    fn of(transaction: &'t Transaction<'t>, putting: &Putting<'t>) -> rusqlite::Result<Self> {
+    pub(super) fn of(transaction: &'t Transaction<'t>, putting: &Putting<'t>) -> rusqlite::Result<Self> {
         let Putting { dictionaries, actor, at } = *putting;
         let last_capture: Option<i64> =
             transaction.prepare_cached("SELECT max(id) FROM capture")?.query_row([], |row| row.get(0))?;
@@ -162,7 +162,7 @@ impl<'t> Writer<'t> {
         Ok(Put { core, capture, outcome })
     }
 
-    fn kind(&mut self, kind: Kind) -> rusqlite::Result<i64> {
+    pub(super) fn kind(&mut self, kind: Kind) -> rusqlite::Result<i64> {
         if let Some(id) = self.kinds.get(kind.name()) {
             return Ok(*id);
         }
@@ -203,13 +203,7 @@ impl<'t> Writer<'t> {
         admitted: &Admitted,
         blobs: &[StoredBlob<'_>],
     ) -> rusqlite::Result<i64> {
-        let warnings = match admitted.report().violations() {
-            [] => None,
-            violations => Some(
-                serde_json::to_string(violations)
-                    .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?,
-            ),
-        };
+        let warnings = warnings(admitted)?;
         let document = admitted.kind().document_member().and(blobs.first()).map(|blob| blob.id);
         let capture = admitted.capture();
         let id = self.next_capture;
@@ -239,8 +233,18 @@ impl<'t> Writer<'t> {
         Ok(id)
     }
 
-    fn finish(self) -> rusqlite::Result<()> {
+    pub(super) fn finish(self) -> rusqlite::Result<()> {
         segments::add(self.transaction, self.entries)
+    }
+}
+
+/// The warnings of an artifact as they are stored.
+pub(super) fn warnings(admitted: &Admitted) -> rusqlite::Result<Option<String>> {
+    match admitted.report().violations() {
+        [] => Ok(None),
+        violations => serde_json::to_string(violations)
+            .map(Some)
+            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into())),
     }
 }
 

@@ -40,6 +40,10 @@ const TABLE: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "fsck",
+        &["archive", "artifact", "canonical", "digest", "kinds", "pipeline", "source", "store", "verify"],
+    ),
+    (
         "vault",
         &[
             "artifact",
@@ -47,6 +51,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "bundle",
             "canonical",
             "digest",
+            "fsck",
             "ingest",
             "kinds",
             "query",

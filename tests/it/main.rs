@@ -15,6 +15,7 @@ mod conformance;
 mod crash;
 mod damage;
 mod faults;
+mod fsck;
 mod fuzzing;
 mod journal;
 mod large;

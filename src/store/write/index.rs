@@ -13,7 +13,7 @@ use crate::store::segments;
 
 impl Writer<'_> {
     /// Adds what the artifact can be found by. What an earlier capture said already is there; the index is the union.
-    pub(super) fn index(
+    pub(in crate::store) fn index(
         &mut self,
         new: &NewCapture<'_>,
         kind: i64,

@@ -1,0 +1,240 @@
+//! `runvault fsck`
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::Args as ClapArgs;
+use runvault::Vault;
+use runvault::artifact::Kind;
+use runvault::digest::CoreHash;
+use runvault::fsck::{Depth, Finding, Monitor, Options, Report, Sample, finding};
+use runvault::store::Mended;
+use serde::Serialize;
+
+use super::escape::escaped;
+use super::exit::{Failure, Status};
+use super::inputs::a_kind;
+use super::json;
+use super::output::{self, BAD, FAINT, GOOD, counted};
+use super::progress::Progress;
+use super::resume::Resume;
+use super::vault::VaultArgs;
+
+/// Check the vault: the file, every stored byte, every artifact against the rules and the index, and the journal.
+///
+/// Exit status: 0 nothing was found, 1 something was, 2 nobody could look.
+#[derive(ClapArgs)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
+pub(crate) struct Args {
+    /// Check the file, its tables and the journal, and no stored bytes
+    #[arg(long, group = "depth")]
+    quick: bool,
+
+    /// The same, and so many of a hundred artifacts as in a full check
+    #[arg(long, group = "depth", value_name = "N%", value_parser = percent)]
+    sample: Option<f64>,
+
+    /// Check everything; this is the default
+    #[arg(long, group = "depth")]
+    full: bool,
+
+    /// Which artifacts a sample has: every number gives others
+    #[arg(long, value_name = "NUMBER", default_value_t = 0, requires = "sample")]
+    seed: u64,
+
+    /// Check only artifacts of this kind
+    #[arg(long, value_parser = a_kind())]
+    kind: Option<Kind>,
+
+    /// Note in this file how far the check came; if it is there already, go on from it
+    #[arg(long, value_name = "FILE", conflicts_with = "repair")]
+    resume: Option<PathBuf>,
+
+    /// Mend what can be mended without guessing, then check again
+    #[arg(long)]
+    repair: bool,
+
+    /// Take lost and damaged bytes from another vault, or from the files and archives in a directory
+    #[arg(long, value_name = "PATH", requires = "repair")]
+    from: Vec<PathBuf>,
+
+    /// Print one line of JSON for each finding
+    #[arg(long)]
+    json: bool,
+}
+
+impl Args {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        let started = Instant::now();
+        let vault = vault.open()?;
+        let mut options = Options { depth: self.depth(), kind: self.kind, after: None };
+        let resume = self.resume.as_deref().map(|path| Resume::open(path, &format!("{options:?}")));
+        let resume = resume.transpose()?;
+        options.after = resume.as_ref().and_then(|resume| resume.position.after);
+        let progress = Progress::of("artifacts", "checking");
+        let mut printer = Printer { as_json: self.json, progress, resume, trouble: None };
+        let report = if self.repair {
+            self.repair(&vault, &options, &mut printer)?
+        } else {
+            vault.fsck(&options, &mut printer)?
+        };
+        let Printer { trouble, resume, progress, .. } = printer;
+        drop(progress);
+        // A closed pipe is no trouble for the exit status, which is the answer.
+        if let Some(error) = trouble.filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
+            return Err(error.into());
+        }
+        if !self.json {
+            explain(&report)?;
+        }
+        let earlier = resume.as_ref().map(|resume| resume.position.clone()).unwrap_or_default();
+        let findings = match &resume {
+            Some(_) => earlier.findings,
+            None => report.findings.len() as u64 + report.omitted,
+        };
+        let artifacts = if resume.is_some() { earlier.artifacts } else { report.artifacts };
+        if let Some(resume) = resume {
+            resume.done();
+        }
+        let (size, seconds) = (output::size(report.bytes), started.elapsed().as_secs_f64());
+        let (artifacts, found) = (counted(artifacts, "artifact"), counted(findings, "finding"));
+        output::note(&format!("{artifacts} checked, {found}; {size} in {seconds:.2} s"));
+        Ok(if findings == 0 { Status::Done } else { Status::No })
+    }
+
+    /// Checks, mends, and checks again: what that finds could not be mended.
+    fn repair(&self, vault: &Vault, options: &Options, printer: &mut Printer) -> Result<Report, Failure> {
+        let report = vault.fsck(options, &mut Silent(&mut printer.progress))?;
+        if report.is_clean() {
+            return Ok(report);
+        }
+        for mended in vault.repair(&report, &self.from, &mut Silent(&mut printer.progress))? {
+            printer.print(|as_json| print_mended(&mended, as_json));
+        }
+        Ok(vault.fsck(options, printer)?)
+    }
+
+    fn depth(&self) -> Depth {
+        match self.sample {
+            Some(percent) => Depth::Sample(Sample { percent, seed: self.seed }),
+            None if self.quick => Depth::Quick,
+            None => Depth::Full,
+        }
+    }
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text);
+    let percent = number.parse().ok().filter(|percent| (0.0..=100.0).contains(percent));
+    percent.ok_or_else(|| "a sample is a number from 0 to 100, such as 5%".to_owned())
+}
+
+#[derive(Serialize)]
+struct Line<'f> {
+    finding: &'f str,
+    about: &'f str,
+    subject: String,
+    detail: &'f str,
+    meaning: &'f str,
+    remedy: &'f str,
+}
+
+#[derive(Serialize)]
+struct MendedLine<'f> {
+    mended: &'f str,
+    about: &'f str,
+    subject: String,
+}
+
+/// Tells nothing: what is found at first may be mended.
+struct Silent<'p>(&'p mut Progress);
+
+impl Monitor for Silent<'_> {
+    fn found(&mut self, _: &Finding) {}
+
+    fn checked(&mut self, _: CoreHash, bytes: u64) {
+        self.0.file(bytes);
+    }
+}
+
+struct Printer {
+    as_json: bool,
+    progress: Progress,
+    resume: Option<Resume>,
+    /// The first error of writing. Checking goes on without lines.
+    trouble: Option<io::Error>,
+}
+
+impl Printer {
+    fn print(&mut self, print: impl FnOnce(bool) -> io::Result<()>) {
+        if self.trouble.is_none() {
+            self.trouble = self.progress.beside(|| print(self.as_json)).err();
+        }
+    }
+}
+
+impl Monitor for Printer {
+    fn found(&mut self, finding: &Finding) {
+        if let Some(resume) = &mut self.resume {
+            resume.position.findings += 1;
+        }
+        self.print(|as_json| print(finding, as_json));
+    }
+
+    fn checked(&mut self, core: CoreHash, bytes: u64) {
+        self.progress.file(bytes);
+        if let Some(resume) = &mut self.resume
+            && let Err(error) = resume.checked(core)
+        {
+            self.trouble.get_or_insert(error);
+        }
+    }
+}
+
+fn print(finding: &Finding, as_json: bool) -> io::Result<()> {
+    let Finding { info, subject, detail } = finding;
+    if as_json {
+        let mut out = output::raw();
+        let line = Line {
+            finding: info.id,
+            about: subject.sort(),
+            subject: subject.name(),
+            detail,
+            meaning: info.meaning,
+            remedy: info.remedy,
+        };
+        json::line(&mut out, &line)?;
+        return out.flush();
+    }
+    let (id, subject) = (info.id, subject.to_string());
+    let mut out = output::text();
+    writeln!(out, "{BAD}{id}{BAD:#} {}: {}", escaped(&subject), escaped(detail))?;
+    out.flush()
+}
+
+fn print_mended(mended: &Mended, as_json: bool) -> io::Result<()> {
+    let Mended { subject, did } = mended;
+    if as_json {
+        let mut out = output::raw();
+        let (about, subject) = (subject.sort(), subject.name());
+        json::line(&mut out, &MendedLine { mended: did, about, subject })?;
+        return out.flush();
+    }
+    let subject = subject.to_string();
+    let mut out = output::text();
+    writeln!(out, "{GOOD}mended{GOOD:#} {}: {did}", escaped(&subject))?;
+    out.flush()
+}
+
+/// Says of every sort of finding that there was what it means and what to do.
+fn explain(report: &Report) -> io::Result<()> {
+    let found: BTreeSet<&str> = report.findings.iter().map(|finding| finding.info.id).collect();
+    let mut out = output::text();
+    for info in finding::ALL.iter().filter(|info| found.contains(info.id)) {
+        writeln!(out, "\n{BAD}{}{BAD:#}: {}", info.id, info.summary)?;
+        writeln!(out, "  {}\n  {FAINT}What to do:{FAINT:#} {}", info.meaning, info.remedy)?;
+    }
+    out.flush()
+}

@@ -1,0 +1,142 @@
+//! Every artifact against its bytes.
+
+use std::sync::Arc;
+
+use super::reading::{End, Item, Reading, admit, size};
+use super::{Depth, Options, Teller};
+use crate::digest::{CaptureHash, CoreHash};
+use crate::pipeline::{self, Event};
+use crate::store::check::finding::{EMBEDDED_MISSING, Finding, MENTIONS_DISORDERED, Subject};
+use crate::store::check::{CheckedArtifact, Facts, Inspection, Removals};
+use crate::store::{Result, Store, StoreError};
+
+/// Checks the artifacts that `options` ask for, and, if that is all of them, whether look-ups of digests lead to them.
+pub(super) fn check(
+    store: &Store,
+    inspection: &Inspection<'_>,
+    options: &Options,
+    teller: &mut Teller<'_>,
+) -> Result<()> {
+    let mut findings = Vec::new();
+    let is_first_part = options.after.is_none();
+    let mut look_up = matches!(options.depth, Depth::Sample(_));
+    if options.depth == Depth::Full {
+        let (mut found, is_complete) = inspection.mentions_index()?;
+        // Where look-ups cannot work, there is nothing to be learned from trying them for each artifact.
+        look_up = !is_complete && !found.iter().any(|finding| finding.info.id == MENTIONS_DISORDERED.id);
+        if is_first_part {
+            findings.append(&mut found);
+        }
+    }
+    let mut artifacts = inspection.artifacts(options.kind.map(crate::artifact::Kind::name), &mut findings)?;
+    teller.tell_all(findings);
+    artifacts.retain(|artifact| {
+        let is_sampled = match options.depth {
+            Depth::Sample(sample) => sample.has(artifact.core),
+            Depth::Quick | Depth::Full => true,
+        };
+        is_sampled && options.after.is_none_or(|after| artifact.core > after)
+    });
+    let reading = Reading::of(store.inspect()?, artifacts, true);
+    let mut checking = Checking { inspection, look_up, removals: None, state: State::default() };
+    pipeline::in_order(reading, Item::weighed, judge, |event| match event {
+        Event::Result(judged) => checking.take(judged, teller),
+        Event::Idle => Ok(()),
+    })
+}
+
+/// What became of an item.
+enum Judged {
+    Capture { findings: Vec<Finding>, admitted: Option<Found>, bytes: u64 },
+    End(Arc<CheckedArtifact>, End),
+    Failed(StoreError),
+}
+
+/// What an admitted capture says.
+struct Found {
+    facts: Facts,
+    embedded: Vec<(CoreHash, CaptureHash)>,
+}
+
+fn judge(item: Item) -> Judged {
+    match item {
+        Item::Capture(artifact, mut capture) => {
+            let bytes = size(&capture);
+            let admitted = admit(&artifact, &mut capture).map(|admitted| Found {
+                facts: Facts::of(&admitted),
+                embedded: admitted.embedded().iter().map(|part| (part.core(), part.capture())).collect(),
+            });
+            Judged::Capture { findings: capture.findings, admitted, bytes }
+        }
+        Item::End(artifact, end) => Judged::End(artifact, end),
+        Item::Failed(error) => Judged::Failed(error),
+    }
+}
+
+struct Checking<'i, 's> {
+    inspection: &'i Inspection<'s>,
+    /// Whether look-ups are tried for each artifact.
+    look_up: bool,
+    /// Read when it is needed.
+    removals: Option<Removals>,
+    state: State,
+}
+
+/// What is known of the artifact whose captures are coming.
+#[derive(Default)]
+struct State {
+    facts: Facts,
+    admitted: usize,
+    bytes: u64,
+    findings: Vec<Finding>,
+    embedded: Vec<(CoreHash, CaptureHash)>,
+}
+
+impl Checking<'_, '_> {
+    fn take(&mut self, judged: Judged, teller: &mut Teller<'_>) -> Result<()> {
+        match judged {
+            Judged::Capture { mut findings, admitted, bytes } => {
+                self.state.findings.append(&mut findings);
+                self.state.bytes += bytes;
+                if let Some(Found { facts, mut embedded }) = admitted {
+                    self.state.admitted += 1;
+                    self.state.facts.add(facts);
+                    self.state.embedded.append(&mut embedded);
+                }
+                Ok(())
+            }
+            Judged::End(artifact, end) => self.end(&artifact, end, teller),
+            Judged::Failed(error) => Err(error),
+        }
+    }
+
+    fn end(&mut self, artifact: &CheckedArtifact, end: End, teller: &mut Teller<'_>) -> Result<()> {
+        let State { facts, admitted, bytes, mut findings, embedded } = std::mem::take(&mut self.state);
+        findings.extend(end.findings);
+        if let Some(stored) = end.facts {
+            // What a capture that cannot be read says may be in the index.
+            let are_complete = admitted == end.captures.len();
+            findings.extend(facts.compare(stored, &Subject::Artifact(artifact.core), are_complete));
+        }
+        for (core, capture) in embedded {
+            if !self.inspection.has_capture(capture)? && !self.was_removed(core, capture)? {
+                let detail = format!("it is part of artifact {}", artifact.core);
+                findings.push(Finding::new(EMBEDDED_MISSING, Subject::Artifact(core), detail));
+            }
+        }
+        if self.look_up {
+            self.inspection.unlisted(artifact, &mut findings)?;
+        }
+        findings.sort_by(|one, other| one.key().cmp(&other.key()));
+        teller.tell_all(findings);
+        teller.checked(artifact.core, bytes);
+        Ok(())
+    }
+
+    fn was_removed(&mut self, core: CoreHash, capture: CaptureHash) -> Result<bool> {
+        if self.removals.is_none() {
+            self.removals = Some(self.inspection.removals()?);
+        }
+        Ok(self.removals.as_ref().is_some_and(|removals| removals.has(core, capture)))
+    }
+}

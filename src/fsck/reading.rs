@@ -1,0 +1,177 @@
+//! Artifacts read from the vault and admitted again.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::artifact::{AdmitOptions, Admitted, Directory, Entry, EntryContent, Kind};
+use crate::canonical::reader::Limits;
+use crate::kinds;
+use crate::store::check::finding::{
+    CORE_DIFFERS, Finding, KIND_UNKNOWN, KIND_WRONG, NOT_ADMITTED, Subject, WARNINGS_DIFFER,
+};
+use crate::store::check::{CaptureId, CheckedArtifact, Facts, Inspection, ReadCapture};
+use crate::store::{Result, Store, StoreError, StoredMember};
+use crate::verify::Report;
+
+/// What is read, in this order: the captures of an artifact, then what its index says.
+pub(super) enum Item {
+    Capture(Arc<CheckedArtifact>, ReadCapture),
+    /// All of the artifact's captures were given, if they could be.
+    End(Arc<CheckedArtifact>, End),
+    /// Nobody can look any more.
+    Failed(StoreError),
+}
+
+/// What comes after the captures of an artifact.
+pub(super) struct End {
+    /// All of its captures, also those whose rows could not be read.
+    pub(super) captures: Vec<CaptureId>,
+    pub(super) facts: Option<Facts>,
+    pub(super) findings: Vec<Finding>,
+}
+
+/// Reads artifacts in their order.
+pub(super) struct Reading<'s> {
+    inspection: Inspection<'s>,
+    artifacts: std::vec::IntoIter<CheckedArtifact>,
+    current: Option<Current>,
+    /// Whether what the index says is wanted.
+    with_facts: bool,
+}
+
+struct Current {
+    artifact: Arc<CheckedArtifact>,
+    captures: Vec<CaptureId>,
+    waiting: VecDeque<CaptureId>,
+    findings: Vec<Finding>,
+}
+
+impl<'s> Reading<'s> {
+    pub(super) fn of(inspection: Inspection<'s>, artifacts: Vec<CheckedArtifact>, with_facts: bool) -> Self {
+        Self { inspection, artifacts: artifacts.into_iter(), current: None, with_facts }
+    }
+
+    fn read(&mut self) -> Result<Option<Item>> {
+        let mut current = match self.current.take() {
+            Some(current) => current,
+            None => match self.artifacts.next() {
+                Some(artifact) => self.begin(artifact)?,
+                None => return Ok(None),
+            },
+        };
+        while let Some(capture) = current.waiting.pop_front() {
+            let read = self.inspection.read(&current.artifact, capture, &mut current.findings)?;
+            if let Some(read) = read {
+                let artifact = current.artifact.clone();
+                self.current = Some(current);
+                return Ok(Some(Item::Capture(artifact, read)));
+            }
+        }
+        let Current { artifact, captures, mut findings, .. } = current;
+        let facts = if self.with_facts { self.inspection.facts(&artifact, &mut findings)? } else { None };
+        Ok(Some(Item::End(artifact, End { captures, facts, findings })))
+    }
+
+    fn begin(&self, artifact: CheckedArtifact) -> Result<Current> {
+        let mut findings = Vec::new();
+        let captures = self.inspection.capture_ids(&artifact, &mut findings)?;
+        let waiting = captures.iter().copied().collect();
+        Ok(Current { artifact: Arc::new(artifact), captures, waiting, findings })
+    }
+}
+
+impl Iterator for Reading<'_> {
+    type Item = Item;
+
+    fn next(&mut self) -> Option<Item> {
+        self.read().unwrap_or_else(|error| Some(Item::Failed(error)))
+    }
+}
+
+impl Item {
+    /// With the bytes that it has in memory.
+    pub(super) fn weighed(self) -> (Self, u64) {
+        let size = match &self {
+            Self::Capture(_, capture) => size(capture),
+            Self::End(..) | Self::Failed(_) => 0,
+        };
+        (self, size)
+    }
+}
+
+pub(super) fn size(capture: &ReadCapture) -> u64 {
+    capture.files.iter().flatten().map(|file| file.bytes.len() as u64).sum()
+}
+
+/// Admits a capture again; nothing but findings in `capture` if it is not what the vault says.
+pub(super) fn admit(artifact: &CheckedArtifact, capture: &mut ReadCapture) -> Option<Admitted> {
+    let files = capture.files.take()?;
+    let subject = || Subject::Capture(capture.capture);
+    let known = artifact.kind.as_deref().and_then(kinds::named);
+    let outcome = known.map(|kind| admit_as(kind, capture.is_directory, &files));
+    let finding = match outcome {
+        Some(Ok(admitted)) if admitted.core() == artifact.core => {
+            if capture.warnings.as_deref() != Some(admitted.report().violations()) {
+                let detail = format!("admitting it gives {}", admitted.report().violations().len());
+                capture.findings.push(Finding::new(WARNINGS_DIFFER, subject(), detail));
+            }
+            return Some(admitted);
+        }
+        Some(Ok(admitted)) => {
+            let detail = format!("{} in place of {}", admitted.core(), artifact.core);
+            Finding::new(CORE_DIFFERS, subject(), detail)
+        }
+        Some(Err(report)) => Finding::new(NOT_ADMITTED, subject(), first_of(&report)),
+        None => {
+            let detail = artifact.kind.as_deref().unwrap_or("the vault does not say which it is");
+            Finding::new(KIND_UNKNOWN, subject(), detail)
+        }
+    };
+    // The core hash proves what an artifact is, whatever the vault calls it.
+    let others = kinds::ALL.into_iter().filter(|kind| Some(*kind) != known);
+    for admitted in others.filter_map(|kind| admit_as(kind, capture.is_directory, &files).ok()) {
+        if admitted.core() == artifact.core {
+            let detail = format!("it is a {}", admitted.kind().name());
+            capture.findings.push(Finding::new(KIND_WRONG, subject(), detail));
+            return Some(admitted);
+        }
+        if Store::seal_of(&admitted) == capture.seal.as_slice() {
+            let detail = format!("{} in place of {}", admitted.core(), artifact.core);
+            capture.findings.push(Finding::new(CORE_DIFFERS, subject(), detail));
+            return None;
+        }
+    }
+    capture.findings.push(finding);
+    None
+}
+
+/// Admits files as an artifact of `kind`.
+pub(super) fn admit_as(
+    kind: Kind,
+    is_directory: bool,
+    files: &[StoredMember],
+) -> std::result::Result<Admitted, Report> {
+    // What is in the vault was within the limits of its day.
+    let options = AdmitOptions { limits: Limits::most(), ..AdmitOptions::default() };
+    match files {
+        [only] if !is_directory => kind.admit(only.bytes.clone(), &options),
+        _ => {
+            let entries = files.iter().map(|file| Entry {
+                name: file.name.clone(),
+                content: EntryContent::File(file.bytes.clone()),
+            });
+            kind.admit_directory(Directory { given: None, entries: entries.collect() }, &options)
+        }
+    }
+}
+
+fn first_of(report: &Report) -> String {
+    let Some(first) =
+        report.violations().iter().find(|violation| violation.severity == crate::verify::Severity::Error)
+    else {
+        return String::new();
+    };
+    let text = format!("{}: {} (rule {})", first.path, first.message, first.rule_id);
+    // Paths and messages have parts of the document in them, which may be megabytes.
+    text.chars().take(1000).collect()
+}

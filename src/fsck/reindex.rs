@@ -1,0 +1,127 @@
+//! Everything that artifacts are found by, made anew from their bytes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::Teller;
+use super::reading::{Item, Reading, admit, size};
+use crate::artifact::Admitted;
+use crate::pipeline::{self, Event};
+use crate::store::check::finding::Finding;
+use crate::store::check::{CaptureId, CheckedArtifact};
+use crate::store::{Readmitted, Reindexed, Result, Store, StoreError};
+
+/// A batch is written when it has so many artifacts or bytes.
+const BATCH_ARTIFACTS: usize = 500;
+const BATCH_BYTES: u64 = 16 << 20;
+
+/// An artifact that changes so often while it is read was indexed by who changes it.
+const ROUNDS: usize = 5;
+
+/// Makes the index anew; tells of the captures whose part of it had to stay as it was.
+pub(super) fn reindex(store: &Store, teller: &mut Teller<'_>) -> Result<()> {
+    let mut findings = Vec::new();
+    let mut artifacts = store.inspect()?.artifacts(None, &mut findings)?;
+    teller.tell_all(findings);
+    let mut not_admitted = 0;
+    for _ in 0..ROUNDS {
+        let reading = Reading::of(store.inspect()?, artifacts, false);
+        let mut pass =
+            Pass { store, teller, waiting: Waiting::default(), not_admitted: 0, again: Vec::new() };
+        pipeline::in_order(reading, Item::weighed, judge, |event| match event {
+            Event::Result(judged) => pass.take(judged),
+            Event::Idle => pass.write(),
+        })?;
+        pass.write()?;
+        not_admitted += pass.not_admitted;
+        artifacts = pass.again;
+        if artifacts.is_empty() {
+            break;
+        }
+    }
+    store.finish_reindex(teller.report.artifacts, not_admitted)
+}
+
+enum Judged {
+    Capture { id: CaptureId, findings: Vec<Finding>, admitted: Option<Box<Admitted>>, bytes: u64 },
+    End(Arc<CheckedArtifact>, Vec<CaptureId>),
+    Failed(StoreError),
+}
+
+fn judge(item: Item) -> Judged {
+    match item {
+        Item::Capture(artifact, mut capture) => {
+            let bytes = size(&capture);
+            let admitted = admit(&artifact, &mut capture).map(Box::new);
+            Judged::Capture { id: capture.id, findings: capture.findings, admitted, bytes }
+        }
+        Item::End(artifact, end) => Judged::End(artifact, end.captures),
+        Item::Failed(error) => Judged::Failed(error),
+    }
+}
+
+struct Pass<'r, 'm> {
+    store: &'r Store,
+    teller: &'r mut Teller<'m>,
+    waiting: Waiting,
+    not_admitted: u64,
+    again: Vec<CheckedArtifact>,
+}
+
+/// What is to be written, and the captures of the artifact that is being read.
+#[derive(Default)]
+struct Waiting {
+    batch: Vec<(Readmitted, u64)>,
+    bytes: u64,
+    admitted: HashMap<i64, Admitted>,
+    findings: Vec<Finding>,
+    bytes_of_artifact: u64,
+}
+
+impl Pass<'_, '_> {
+    fn take(&mut self, judged: Judged) -> Result<()> {
+        let waiting = &mut self.waiting;
+        match judged {
+            Judged::Capture { id, mut findings, admitted, bytes } => {
+                waiting.bytes_of_artifact += bytes;
+                if let Some(admitted) = admitted {
+                    // What stands beside it is put right with the rest.
+                    waiting.admitted.insert(id.number(), *admitted);
+                } else {
+                    self.not_admitted += 1;
+                    waiting.findings.append(&mut findings);
+                }
+            }
+            Judged::End(artifact, captures) => {
+                let admitted = |id: CaptureId| (id, waiting.admitted.remove(&id.number()));
+                let captures = captures.into_iter().map(admitted).collect();
+                self.teller.tell_all(std::mem::take(&mut waiting.findings));
+                let bytes = std::mem::take(&mut waiting.bytes_of_artifact);
+                waiting.bytes += bytes;
+                let artifact = CheckedArtifact::clone(&artifact);
+                waiting.batch.push((Readmitted { artifact, captures }, bytes));
+                if waiting.batch.len() >= BATCH_ARTIFACTS || waiting.bytes >= BATCH_BYTES {
+                    return self.write();
+                }
+            }
+            Judged::Failed(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn write(&mut self) -> Result<()> {
+        let (batch, sizes): (Vec<_>, Vec<_>) = std::mem::take(&mut self.waiting.batch).into_iter().unzip();
+        self.waiting.bytes = 0;
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let outcomes = self.store.reindex(&batch)?;
+        for ((readmitted, bytes), outcome) in batch.into_iter().zip(sizes).zip(outcomes) {
+            match outcome {
+                Reindexed::Done => self.teller.checked(readmitted.artifact.core, bytes),
+                Reindexed::Changed => self.again.push(readmitted.artifact),
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,305 @@
+//! Mending what can be mended without guessing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use chrono::Utc;
+
+use super::reading::{Item, Reading, admit_as};
+use super::sources::{Source, from_vault};
+use super::{Report, Teller, reindex};
+use crate::artifact::Admitted;
+use crate::digest::BlobHash;
+use crate::kinds;
+use crate::store::check::finding::{
+    ARTIFACT_EMPTY, BASE_WRONG, BLOB_DAMAGED, BLOB_MISSING, BLOB_UNREFERENCED, CAPTURE_DAMAGED, CAPTURE_LOST,
+    CORE_DIFFERS, DICTIONARY_DAMAGED, EMBEDDED_MISSING, FILE_DAMAGED, FindingInfo, INDEX_MISSING,
+    INDEX_SURPLUS, JOURNAL_BROKEN, KIND_DIFFERS, KIND_UNKNOWN, KIND_WRONG, MENTIONS_DISORDERED,
+    MENTIONS_MISSING, MENTIONS_SURPLUS, OTHERS_CAN_WRITE, REFERENCE_BROKEN, SEAL_BROKEN, SIZE_WRONG, Subject,
+    TIME_DIFFERS, UNREADABLE, WARNINGS_DIFFER,
+};
+use crate::store::check::{CheckedArtifact, Integrity};
+use crate::store::{Mended, Result, Store, StoreError, StoredMember};
+
+/// What making the index anew can mend.
+const OF_THE_INDEX: &[FindingInfo] = &[
+    INDEX_MISSING,
+    INDEX_SURPLUS,
+    MENTIONS_DISORDERED,
+    MENTIONS_MISSING,
+    MENTIONS_SURPLUS,
+    WARNINGS_DIFFER,
+    SEAL_BROKEN,
+    SIZE_WRONG,
+    KIND_WRONG,
+    KIND_DIFFERS,
+    KIND_UNKNOWN,
+    UNREADABLE,
+    REFERENCE_BROKEN,
+];
+
+/// While any of these is found, bytes that nothing refers to may be what is missing elsewhere.
+const NOTHING_IS_DROPPED: &[FindingInfo] = &[ARTIFACT_EMPTY, FILE_DAMAGED, REFERENCE_BROKEN, UNREADABLE];
+
+/// Mends what `report` found, in the order in which one thing needs another.
+pub(super) fn repair(
+    store: &Store,
+    report: &Report,
+    from: &[PathBuf],
+    teller: &mut Teller<'_>,
+) -> Result<Vec<Mended>> {
+    let sources = from.iter().map(|path| Source::open(path)).collect::<Result<Vec<_>>>()?;
+    let mut repair = Repair { store, report, sources, done: Vec::new() };
+    as_far_as_possible(repair.file())?;
+    let of_the_file = repair.done.len();
+    as_far_as_possible(repair.bytes())?;
+    as_far_as_possible(repair.artifacts())?;
+    as_far_as_possible(repair.captures())?;
+    if repair.has_any(OF_THE_INDEX) || repair.done.len() > of_the_file {
+        as_far_as_possible(reindex::reindex(store, teller).map(|()| {
+            let did = "made anew, with all that artifacts are found by";
+            repair.done.push(Mended { subject: Subject::Mentions, did });
+        }))?;
+    }
+    as_far_as_possible(repair.unreferenced())?;
+    Ok(repair.done)
+}
+
+/// Where the file is too damaged for a step, the others are taken all the same; the next check finds what is left.
+fn as_far_as_possible(outcome: Result<()>) -> Result<()> {
+    match outcome {
+        Err(
+            StoreError::Corrupt { .. }
+            | StoreError::Database { .. }
+            | StoreError::Index { .. }
+            | StoreError::Damaged { .. },
+        ) => Ok(()),
+        outcome => outcome,
+    }
+}
+
+struct Repair<'r> {
+    store: &'r Store,
+    report: &'r Report,
+    sources: Vec<Source>,
+    done: Vec<Mended>,
+}
+
+impl Repair<'_> {
+    fn has(&self, info: FindingInfo) -> bool {
+        self.report.findings.iter().any(|finding| finding.info.id == info.id)
+    }
+
+    fn has_any(&self, infos: &[FindingInfo]) -> bool {
+        infos.iter().any(|info| self.has(*info))
+    }
+
+    fn subjects(&self, infos: &[FindingInfo]) -> impl Iterator<Item = &Subject> {
+        let of = |id: &str| infos.iter().any(|info| info.id == id);
+        self.report.findings.iter().filter(move |finding| of(finding.info.id)).map(|finding| &finding.subject)
+    }
+
+    fn file(&mut self) -> Result<()> {
+        for subject in self.subjects(&[OTHERS_CAN_WRITE]).cloned().collect::<Vec<_>>() {
+            self.done.append(&mut self.store.mend_permissions(subject)?);
+        }
+        if self.has(FILE_DAMAGED) {
+            self.done.append(&mut self.store.mend_sql_indexes()?);
+        }
+        Ok(())
+    }
+
+    /// Dictionaries and blobs.
+    fn bytes(&mut self) -> Result<()> {
+        if self.has(DICTIONARY_DAMAGED) {
+            for source in self.sources.iter().filter_map(Source::vault) {
+                self.done.append(&mut self.store.mend_dictionaries(Some(source))?);
+            }
+        }
+        let damaged = self.subjects(&[BLOB_DAMAGED, BLOB_MISSING, BASE_WRONG]);
+        let wanted: BTreeSet<BlobHash> = damaged
+            .filter_map(|subject| match subject {
+                Subject::Blob(blob) => Some(*blob),
+                _ => None,
+            })
+            .collect();
+        for blob in &wanted {
+            self.done.append(&mut self.store.mend_digest(*blob)?);
+        }
+        // What others are differences to comes first: with it, they may be readable again.
+        let inspection = self.store.inspect()?;
+        let mut whole = BTreeSet::new();
+        for blob in &wanted {
+            if !inspection.is_difference(*blob)? {
+                whole.insert(*blob);
+            }
+        }
+        drop(inspection);
+        self.restore(whole)?;
+        self.restore(wanted)?;
+        if self.has(DICTIONARY_DAMAGED) {
+            self.done.append(&mut self.store.mend_dictionaries(None)?);
+        }
+        Ok(())
+    }
+
+    /// Restores those of the blobs that cannot be read.
+    fn restore(&mut self, blobs: BTreeSet<BlobHash>) -> Result<()> {
+        let inspection = self.store.inspect()?;
+        let mut wanted = BTreeSet::new();
+        for blob in blobs {
+            if inspection.bytes_of(blob)?.is_none() || self.has(BASE_WRONG) {
+                wanted.insert(blob);
+            }
+        }
+        drop(inspection);
+        let mut done = Vec::new();
+        for source in &self.sources {
+            source.blobs(&mut wanted, &mut |blob, bytes| {
+                done.append(&mut self.store.restore_blob(blob, bytes)?);
+                Ok(())
+            })?;
+        }
+        self.done.append(&mut done);
+        Ok(())
+    }
+
+    /// Artifacts whose rows are lost or changed, as far as seals prove what they were.
+    fn artifacts(&mut self) -> Result<()> {
+        if self.has(REFERENCE_BROKEN) {
+            let artifacts = self.store.inspect()?.lost_artifacts(&mut Vec::new())?;
+            self.of_captures(artifacts, |store, artifact, capture, admitted| {
+                store.mend_artifact(artifact, capture, admitted)
+            })?;
+        }
+        if self.has(CORE_DIFFERS) {
+            let captures: BTreeSet<Subject> = self.subjects(&[CORE_DIFFERS]).cloned().collect();
+            let artifacts = self.store.inspect()?.artifacts(None, &mut Vec::new())?;
+            self.of_captures(artifacts, |store, artifact, capture, admitted| {
+                if admitted.core() == artifact.core
+                    || !captures.contains(&Subject::Capture(admitted.capture()))
+                {
+                    return Ok(Vec::new());
+                }
+                store.mend_core(artifact, capture, admitted)
+            })?;
+        }
+        if self.has(TIME_DIFFERS) && !self.has(JOURNAL_BROKEN) {
+            self.done.append(&mut self.store.mend_times()?);
+        }
+        Ok(())
+    }
+
+    /// Shows `mend` every capture of `artifacts` as what it is admitted as.
+    fn of_captures(
+        &mut self,
+        artifacts: Vec<CheckedArtifact>,
+        mend: impl Fn(&Store, &CheckedArtifact, crate::store::check::CaptureId, &Admitted) -> Result<Vec<Mended>>,
+    ) -> Result<()> {
+        for item in Reading::of(self.store.inspect()?, artifacts, false) {
+            match item {
+                Item::Capture(artifact, capture) => {
+                    let Some(files) = &capture.files else { continue };
+                    if let Some(admitted) = proven(capture.is_directory, files, &capture.seal) {
+                        self.done.append(&mut mend(self.store, &artifact, capture.id, &admitted)?);
+                    }
+                }
+                Item::End(..) => {}
+                Item::Failed(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Captures that the journal knows and the vault has not, and artifacts that are part of others.
+    fn captures(&mut self) -> Result<()> {
+        if self.has_any(&[CAPTURE_LOST, CAPTURE_DAMAGED, ARTIFACT_EMPTY, BLOB_UNREFERENCED]) {
+            let inspection = self.store.inspect()?;
+            let mut lost = inspection.lost_captures()?;
+            for subject in self.subjects(&[CAPTURE_DAMAGED]) {
+                if let Subject::Capture(capture) = subject {
+                    lost.extend(inspection.recorded_capture(*capture)?);
+                }
+            }
+            let mut lost: BTreeMap<_, _> = lost.into_iter().map(|lost| (lost.capture, lost)).collect();
+            for capture in lost.values().cloned().collect::<Vec<_>>() {
+                let Some(admitted) = from_vault(self.store, &capture)? else { continue };
+                lost.remove(&capture.capture);
+                // One that was damaged may be whole by now.
+                if !inspection.has_capture(capture.capture)? {
+                    self.add(admitted)?;
+                }
+            }
+            drop(inspection);
+            let sources = std::mem::take(&mut self.sources);
+            for source in &sources {
+                source.captures(&mut lost, &mut |admitted| self.add(admitted))?;
+            }
+            self.sources = sources;
+        }
+        if self.has(EMBEDDED_MISSING) {
+            self.embedded()?;
+        }
+        Ok(())
+    }
+
+    fn embedded(&mut self) -> Result<()> {
+        let wanted: BTreeSet<Subject> = self.subjects(&[EMBEDDED_MISSING]).cloned().collect();
+        let mut artifacts = self.store.inspect()?.artifacts(None, &mut Vec::new())?;
+        artifacts.retain(|artifact| {
+            artifact
+                .kind
+                .as_deref()
+                .and_then(kinds::named)
+                .is_some_and(crate::artifact::Kind::is_of_directories)
+        });
+        for item in Reading::of(self.store.inspect()?, artifacts, false) {
+            let Item::Capture(artifact, capture) = item else { continue };
+            let kind = artifact.kind.as_deref().and_then(kinds::named);
+            let (Some(kind), Some(files)) = (kind, capture.files) else { continue };
+            let Ok(mut admitted) = admit_as(kind, capture.is_directory, &files) else { continue };
+            for part in admitted.take_embedded() {
+                if wanted.contains(&Subject::Artifact(part.core())) {
+                    self.add(part)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds an artifact like any other; the journal says so.
+    fn add(&mut self, admitted: Admitted) -> Result<()> {
+        let preparer = self.store.preparer()?;
+        let subject = Subject::Capture(admitted.capture());
+        if self.subjects(&[CAPTURE_DAMAGED]).any(|damaged| *damaged == subject) {
+            self.done.append(&mut self.store.drop_capture(admitted.capture())?);
+        }
+        self.store.put_one(&preparer.prepare(admitted), &preparer, Utc::now())?;
+        self.done.push(Mended { subject, did: "added again" });
+        Ok(())
+    }
+
+    /// Drops what nothing refers to, if it is sure that nothing should.
+    fn unreferenced(&mut self) -> Result<()> {
+        if !self.has(BLOB_UNREFERENCED) || self.has(CAPTURE_DAMAGED) {
+            return Ok(());
+        }
+        let inspection = self.store.inspect()?;
+        let mut left = inspection.integrity(Integrity::Quick)?;
+        left.append(&mut inspection.structure()?);
+        left.append(&mut inspection.journal()?);
+        let is_sure =
+            !left.iter().any(|finding| NOTHING_IS_DROPPED.iter().any(|info| info.id == finding.info.id));
+        drop(inspection);
+        if is_sure {
+            self.done.append(&mut self.store.drop_unreferenced()?);
+        }
+        Ok(())
+    }
+}
+
+/// The capture as the artifact that its seal says it is of, whatever its kind.
+fn proven(is_directory: bool, files: &[StoredMember], seal: &[u8]) -> Option<Admitted> {
+    let mut admitted = kinds::ALL.into_iter().filter_map(|kind| admit_as(kind, is_directory, files).ok());
+    admitted.find(|admitted| Store::seal_of(admitted) == seal)
+}

@@ -1,0 +1,121 @@
+//! Stored bytes, hashed again.
+
+use rusqlite::{OptionalExtension, Row};
+
+use super::finding::{BLOB_DAMAGED, BLOB_MISSING, Finding, SIZE_WRONG, Subject};
+use super::{Inspection, is_damage};
+use crate::digest::BlobHash;
+use crate::store::error::{PayloadDefect, ReadFailure};
+use crate::store::read::blob_id;
+use crate::store::rows::StoredMember;
+use crate::store::{Result, StoreError};
+
+/// A named blob.
+pub(super) struct File {
+    pub(super) name: String,
+    pub(super) blob: i64,
+    pub(super) digest: BlobHash,
+    pub(super) size: i64,
+}
+
+impl Inspection<'_> {
+    /// The bytes of a file, or a finding.
+    pub(super) fn bytes(&self, file: &File, findings: &mut Vec<Finding>) -> Result<Option<StoredMember>> {
+        let subject = Subject::Blob(file.digest);
+        match self.payloads().bytes(file.blob, file.digest) {
+            Ok(bytes) => {
+                if i64::try_from(bytes.len()) != Ok(file.size) {
+                    let detail = format!("it should be {} and is {}", bytes.len(), file.size);
+                    findings.push(Finding::new(SIZE_WRONG, subject, detail));
+                }
+                return Ok(Some(StoredMember { name: file.name.clone(), bytes }));
+            }
+            Err(ReadFailure::Defect(defect @ PayloadDefect::Missing { .. })) => {
+                findings.push(Finding::new(BLOB_MISSING, subject, defect.to_string()));
+            }
+            Err(ReadFailure::Defect(defect)) => {
+                findings.push(Finding::new(BLOB_DAMAGED, subject, defect.to_string()));
+            }
+            Err(ReadFailure::Database(error)) if is_damage(&error) => {
+                findings.push(Finding::new(BLOB_DAMAGED, subject, error.to_string()));
+            }
+            Err(ReadFailure::Database(error)) => return Err(StoreError::of(self.path, error)),
+        }
+        Ok(None)
+    }
+
+    /// The numbers of the blobs that checking every artifact does not read.
+    ///
+    /// # Errors
+    /// If nobody could look.
+    pub fn blobs_of_nothing(&self, findings: &mut Vec<Finding>) -> Result<Vec<i64>> {
+        let sql = "SELECT b.id FROM blob b NOT INDEXED
+             WHERE b.id NOT IN
+                     (SELECT c.blob FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.blob IS NOT NULL)
+               AND b.id NOT IN
+                     (SELECT m.blob FROM member m JOIN capture c ON c.id = m.capture
+                        JOIN artifact a ON a.id = c.artifact)
+             ORDER BY b.digest";
+        let mut blobs = Vec::new();
+        self.look(Subject::Table("blob".to_owned()), findings, || {
+            let mut statement = self.connection.prepare(sql)?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                blobs.push(row.get(0)?);
+            }
+            Ok(())
+        })?;
+        Ok(blobs)
+    }
+
+    /// The bytes with this hash, if the vault has them undamaged.
+    ///
+    /// # Errors
+    /// If nobody could look.
+    pub fn bytes_of(&self, blob: BlobHash) -> Result<Option<Vec<u8>>> {
+        let mut findings = Vec::new();
+        let subject = Subject::Blob(blob);
+        let id = self.look(subject.clone(), &mut findings, || blob_id(&self.connection, blob))?.flatten();
+        let Some(id) = id else { return Ok(None) };
+        let bytes = self.look(subject, &mut findings, || match self.payloads().bytes(id, blob) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(ReadFailure::Defect(_)) => Ok(None),
+            Err(ReadFailure::Database(error)) => Err(error),
+        })?;
+        Ok(bytes.flatten())
+    }
+
+    /// Whether the blob with this hash is stored as a difference to another.
+    ///
+    /// # Errors
+    /// If nobody could look.
+    pub fn is_difference(&self, blob: BlobHash) -> Result<bool> {
+        let base = self.look(Subject::Blob(blob), &mut Vec::new(), || {
+            let id = blob_id(&self.connection, blob)?;
+            let sql = "SELECT base IS NOT NULL FROM payload WHERE blob = ?1";
+            self.connection.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional()
+        })?;
+        Ok(base.flatten().unwrap_or(false))
+    }
+
+    /// What is wrong with the blob of this number.
+    ///
+    /// # Errors
+    /// If nobody could look.
+    pub fn blob(&self, id: i64) -> Result<Vec<Finding>> {
+        let mut findings = Vec::new();
+        let file = self.look(Subject::Table("blob".to_owned()), &mut findings, || {
+            let sql = "SELECT '', id, digest, size FROM blob WHERE id = ?1";
+            self.connection.prepare_cached(sql)?.query_row([id], file).optional()
+        })?;
+        if let Some(file) = file.flatten() {
+            self.bytes(&file, &mut findings)?;
+        }
+        Ok(findings)
+    }
+}
+
+/// A row of a name, and a blob's number, digest and size.
+pub(super) fn file(row: &Row<'_>) -> rusqlite::Result<File> {
+    Ok(File { name: row.get(0)?, blob: row.get(1)?, digest: BlobHash(row.get(2)?), size: row.get(3)? })
+}

@@ -1,0 +1,116 @@
+//! Looking at a vault without trusting it.
+//!
+//! Each check gives findings. That something cannot be read because it is damaged is a finding as well, and the other
+//! checks go on; an error means that nobody could look, such as on a disk that fails.
+
+mod blobs;
+mod captures;
+mod facts;
+pub mod finding;
+mod journal;
+mod permissions;
+mod segments;
+mod structure;
+
+use std::path::Path;
+
+use rusqlite::ErrorCode;
+
+use super::dictionaries::Readers;
+use super::error::index_damage_in;
+use super::lists::Lists;
+use super::payload::Payloads;
+use super::pool::Lease;
+use super::{Result, StoreError};
+use finding::{Finding, INDEX_UNREADABLE, Subject, UNREADABLE};
+
+pub use captures::{CaptureId, CheckedArtifact, ReadCapture};
+pub use facts::Facts;
+pub use journal::{RecordedCapture, Removals};
+pub use structure::KindFacts;
+
+pub(super) use permissions::take_from_others;
+pub(super) use structure::UNREFERENCED;
+
+/// How much SQLite checks of its own structures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Integrity {
+    /// Pages and rows.
+    Quick,
+    /// SQL indexes as well.
+    Full,
+}
+
+/// The vault at one moment, to be checked.
+pub struct Inspection<'s> {
+    connection: Lease<'s>,
+    /// Not those of the store: what is checked is what is on the disk.
+    readers: Readers,
+    path: &'s Path,
+}
+
+impl<'s> Inspection<'s> {
+    pub(super) fn begin(connection: Lease<'s>, path: &'s Path) -> Result<Self> {
+        let begin = || {
+            connection.execute_batch("BEGIN DEFERRED")?;
+            connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
+        };
+        begin().map_err(|error| StoreError::of(path, error))?;
+        Ok(Self { connection, readers: Readers::default(), path })
+    }
+
+    fn payloads(&self) -> Payloads<'_> {
+        Payloads { connection: &self.connection, readers: &self.readers }
+    }
+
+    fn lists(&self) -> Lists<'_> {
+        Lists { payloads: self.payloads() }
+    }
+
+    /// Gives what `look` gives; nothing and a finding about `subject` if that cannot be read.
+    ///
+    /// # Errors
+    /// If nobody could look.
+    fn look<T>(
+        &self,
+        subject: Subject,
+        findings: &mut Vec<Finding>,
+        look: impl FnOnce() -> rusqlite::Result<T>,
+    ) -> Result<Option<T>> {
+        match look() {
+            Ok(seen) => Ok(Some(seen)),
+            Err(error) if is_damage(&error) => {
+                findings.push(match index_damage_in(&error) {
+                    Some(damage) => Finding::new(INDEX_UNREADABLE, subject, damage),
+                    None => Finding::new(UNREADABLE, subject, error.to_string()),
+                });
+                Ok(None)
+            }
+            Err(error) => Err(StoreError::of(self.path, error)),
+        }
+    }
+}
+
+impl Drop for Inspection<'_> {
+    fn drop(&mut self) {
+        // There is nothing to roll back, and nobody to tell if the connection is gone.
+        let _ = self.connection.execute_batch("ROLLBACK");
+    }
+}
+
+/// Whether an error says something of the vault, and not of the machine.
+pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
+    !matches!(
+        error.sqlite_error_code(),
+        Some(
+            ErrorCode::DatabaseBusy
+                | ErrorCode::DatabaseLocked
+                | ErrorCode::OutOfMemory
+                | ErrorCode::SystemIoFailure
+                | ErrorCode::DiskFull
+                | ErrorCode::ReadOnly
+                | ErrorCode::CannotOpen
+                | ErrorCode::OperationInterrupted
+        )
+    )
+}

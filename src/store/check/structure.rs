@@ -1,0 +1,202 @@
+//! What can be told without looking into what is stored.
+
+use rusqlite::Row;
+
+use super::finding::{
+    ARTIFACT_EMPTY, ARTIFACT_TWICE, BASE_WRONG, BLOB_MISSING, BLOB_TWICE, BLOB_UNREFERENCED, CAPTURE_TWICE,
+    DICTIONARY_DAMAGED, FILE_DAMAGED, Finding, FindingInfo, REFERENCE_BROKEN, Subject,
+};
+use super::{Inspection, Integrity};
+use crate::digest::{BlobHash, CoreHash, Digest};
+use crate::store::{PayloadDefect, Result};
+
+/// So many lines of SQLite's own check are findings; a damaged file can give any number.
+const LINES: usize = 100;
+
+/// What the vault says of a kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KindFacts {
+    /// Its name.
+    pub name: String,
+    /// The relation in which it stands to everything that states its core hash.
+    pub stated_by: Option<String>,
+    /// The name of the one file of its artifacts.
+    pub member: Option<String>,
+}
+
+/// Blobs that no capture and no other blob needs.
+pub(in crate::store) const UNREFERENCED: &str = "SELECT b.id, b.digest FROM blob b
+     WHERE b.id NOT IN (SELECT blob FROM capture WHERE blob IS NOT NULL)
+       AND b.id NOT IN (SELECT blob FROM member)
+       AND b.id NOT IN (SELECT base FROM payload WHERE base IS NOT NULL)
+     ORDER BY b.digest";
+
+impl Inspection<'_> {
+    /// What SQLite finds.
+    ///
+    /// # Errors
+    /// If nobody could look.
+    pub fn integrity(&self, integrity: Integrity) -> Result<Vec<Finding>> {
+        let pragma = match integrity {
+            Integrity::Quick => format!("PRAGMA quick_check({LINES})"),
+            Integrity::Full => format!("PRAGMA integrity_check({LINES})"),
+        };
+        let file = || Subject::File("database".to_owned());
+        let mut findings = Vec::new();
+        let mut lines = Vec::new();
+        self.look(file(), &mut findings, || {
+            let mut statement = self.connection.prepare(&pragma)?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                lines.push(row.get::<_, String>(0)?);
+            }
+            Ok(())
+        })?;
+        lines.retain(|line| line != "ok");
+        findings.extend(lines.into_iter().map(|line| Finding::new(FILE_DAMAGED, file(), line)));
+        self.references(&mut findings)?;
+        Ok(findings)
+    }
+
+    /// Rows that refer to rows which are not there, one finding for each pair of tables.
+    fn references(&self, findings: &mut Vec<Finding>) -> Result<()> {
+        let sql =
+            "SELECT \"table\", parent, count(*) FROM pragma_foreign_key_check GROUP BY 1, 2 ORDER BY 1, 2";
+        let name = || "sqlite_schema".to_owned();
+        self.each(sql, Subject::Table(name()), findings, |row| {
+            let (table, parent, count): (String, Option<String>, i64) =
+                (row.get(0)?, row.get(1)?, row.get(2)?);
+            let parent = parent.unwrap_or_default();
+            let detail = format!("{count} of its rows refer to rows of {parent} that do not exist");
+            Ok(Finding::new(REFERENCE_BROKEN, Subject::Table(table), detail))
+        })
+    }
+
+    /// What stands in the tables twice, or without what belongs to it.
+    ///
+    /// # Errors
+    /// If nobody could look.
+    pub fn structure(&self) -> Result<Vec<Finding>> {
+        let mut findings = Vec::new();
+        let artifact = |row: &Row<'_>| row.get::<_, CoreHash>(0).map(Subject::Artifact);
+        let blob = |row: &Row<'_>| row.get::<_, Digest>(0).map(|digest| Subject::Blob(BlobHash(digest)));
+        let times = |info: FindingInfo, subject: Subject, row: &Row<'_>| {
+            Ok(Finding::new(info, subject, format!("{} times", row.get::<_, i64>(1)?)))
+        };
+        let table = |name: &str| Subject::Table(name.to_owned());
+        // Not through indexes: what is looked for is what they may not know.
+        self.each(
+            "SELECT core, count(*) FROM artifact NOT INDEXED GROUP BY core HAVING count(*) > 1 ORDER BY core",
+            table("artifact"),
+            &mut findings,
+            |row| times(ARTIFACT_TWICE, artifact(row)?, row),
+        )?;
+        self.each(
+            "SELECT digest, count(*) FROM blob NOT INDEXED GROUP BY digest HAVING count(*) > 1 ORDER BY digest",
+            table("blob"),
+            &mut findings,
+            |row| times(BLOB_TWICE, blob(row)?, row),
+        )?;
+        self.each(
+            "SELECT b.digest, count(*) FROM capture c NOT INDEXED JOIN blob b ON b.id = c.blob
+              GROUP BY b.id HAVING count(*) > 1 ORDER BY b.digest",
+            table("capture"),
+            &mut findings,
+            |row| times(CAPTURE_TWICE, blob(row)?, row),
+        )?;
+        self.each(
+            "SELECT core FROM artifact NOT INDEXED
+              WHERE id NOT IN (SELECT artifact FROM capture) ORDER BY core",
+            table("artifact"),
+            &mut findings,
+            |row| Ok(Finding::new(ARTIFACT_EMPTY, artifact(row)?, "no capture belongs to it")),
+        )?;
+        self.each(UNREFERENCED, table("blob"), &mut findings, |row| {
+            let subject = Subject::Blob(BlobHash(row.get(1)?));
+            Ok(Finding::new(BLOB_UNREFERENCED, subject, "no capture has it"))
+        })?;
+        self.each(
+            "SELECT digest FROM blob NOT INDEXED WHERE id NOT IN (SELECT blob FROM payload) ORDER BY digest",
+            table("payload"),
+            &mut findings,
+            |row| {
+                let missing = PayloadDefect::Missing { blob: BlobHash(row.get(0)?) };
+                Ok(Finding::new(BLOB_MISSING, blob(row)?, missing.to_string()))
+            },
+        )?;
+        self.each(
+            "SELECT b.digest FROM payload p JOIN blob b ON b.id = p.blob LEFT JOIN payload w ON w.blob = p.base
+              WHERE (p.encoding = 3) <> (p.base IS NOT NULL) OR w.encoding = 3
+                 OR (p.base IS NOT NULL AND w.blob IS NULL)
+              ORDER BY b.digest",
+            table("payload"),
+            &mut findings,
+            |row| {
+                let detail = "what it is a difference to is not stored whole, or not named";
+                Ok(Finding::new(BASE_WRONG, blob(row)?, detail))
+            },
+        )?;
+        self.dictionaries(&mut findings)?;
+        Ok(findings)
+    }
+
+    fn dictionaries(&self, findings: &mut Vec<Finding>) -> Result<()> {
+        let mut damaged = Vec::new();
+        let subject = Subject::Table("dictionary".to_owned());
+        self.look(subject, findings, || {
+            let mut statement =
+                self.connection.prepare("SELECT id, digest, bytes FROM dictionary ORDER BY id")?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                let (id, digest): (i64, Digest) = (row.get(0)?, row.get(1)?);
+                let actual = Digest::of(row.get_ref(2)?.as_blob()?);
+                if actual != digest {
+                    let detail = format!("its digest should be {digest} and is {actual}");
+                    damaged.push(Finding::new(DICTIONARY_DAMAGED, Subject::Dictionary(id), detail));
+                }
+            }
+            Ok(())
+        })?;
+        findings.append(&mut damaged);
+        Ok(())
+    }
+
+    /// What the vault says of kinds.
+    ///
+    /// # Errors
+    /// If nobody could look.
+    pub fn kinds(&self, findings: &mut Vec<Finding>) -> Result<Vec<KindFacts>> {
+        let mut kinds = Vec::new();
+        self.look(Subject::Table("kind".to_owned()), findings, || {
+            let mut statement =
+                self.connection.prepare("SELECT name, stated_by, member FROM kind ORDER BY name")?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                kinds.push(KindFacts { name: row.get(0)?, stated_by: row.get(1)?, member: row.get(2)? });
+            }
+            Ok(())
+        })?;
+        Ok(kinds)
+    }
+
+    /// A finding for every row that `sql` gives.
+    fn each(
+        &self,
+        sql: &str,
+        subject: Subject,
+        findings: &mut Vec<Finding>,
+        mut finding: impl FnMut(&Row<'_>) -> rusqlite::Result<Finding>,
+    ) -> Result<()> {
+        let mut found = Vec::new();
+        self.look(subject, findings, || {
+            let mut statement = self.connection.prepare(sql)?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                found.push(finding(row)?);
+            }
+            Ok(())
+        })?;
+        findings.append(&mut found);
+        Ok(())
+    }
+}

@@ -1,0 +1,216 @@
+//! Putting right what can be put right without guessing. Each step is one transaction with its entry in the journal.
+
+mod blobs;
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use chrono::Utc;
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
+
+use super::check::finding::Subject;
+use super::check::{CaptureId, CheckedArtifact, take_from_others};
+use super::journal::{Event, Journal};
+use super::read::{artifact_id, capture_id};
+use super::write::seal;
+use super::{Result, Store, StoreError};
+use crate::artifact::Admitted;
+use crate::digest::CaptureHash;
+
+/// Something that was put right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mended {
+    /// What.
+    pub subject: Subject,
+    /// What was done, such as `dropped`.
+    pub did: &'static str,
+}
+
+impl Store {
+    /// Lets nobody but the owner write the vault's files; `subject` is the one that others could write.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn mend_permissions(&self, subject: Subject) -> Result<Vec<Mended>> {
+        take_from_others(&self.path).map_err(|source| StoreError::Io { path: self.path.clone(), source })?;
+        self.mend(|_| Ok(vec![Mended { subject, did: "closed to others" }]))
+    }
+
+    /// Makes SQLite's own indexes anew, unless the file is too damaged for that.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn mend_sql_indexes(&self) -> Result<Vec<Mended>> {
+        let mended = Mended { subject: Subject::File("database".to_owned()), did: "made SQL indexes anew" };
+        match self.mend(|transaction| transaction.execute_batch("REINDEX").map(|()| vec![mended])) {
+            Err(StoreError::Corrupt { .. } | StoreError::Database { .. }) => Ok(Vec::new()),
+            outcome => outcome,
+        }
+    }
+
+    /// Takes a capture out of the vault, to be added again.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn drop_capture(&self, capture: CaptureHash) -> Result<Vec<Mended>> {
+        self.mend(|transaction| {
+            let Some(id) = capture_id(transaction, capture)? else { return Ok(Vec::new()) };
+            for sql in [
+                "DELETE FROM mention_list WHERE capture = ?1",
+                "DELETE FROM member WHERE capture = ?1",
+                "DELETE FROM capture WHERE id = ?1",
+            ] {
+                transaction.execute(sql, [id])?;
+            }
+            Ok(vec![Mended { subject: Subject::Capture(capture), did: "dropped, to be added again" }])
+        })
+    }
+
+    /// Puts `capture` of `artifact` to the artifact that it is of, as its seal proves: what was admitted is what was sealed
+    /// when it was added.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn mend_core(
+        &self,
+        artifact: &CheckedArtifact,
+        capture: CaptureId,
+        admitted: &Admitted,
+    ) -> Result<Vec<Mended>> {
+        let expected = Self::seal_of(admitted);
+        self.mend(|transaction| {
+            let stored: Option<Vec<u8>> = transaction
+                .query_row("SELECT seal FROM capture WHERE id = ?1", [capture.0], |row| row.get(0))
+                .optional()?;
+            if stored.as_deref() != Some(&expected) {
+                return Ok(Vec::new());
+            }
+            let subject = Subject::Capture(admitted.capture());
+            if let Some(own) = artifact_id(transaction, admitted.core())? {
+                if own == artifact.id.0 {
+                    return Ok(Vec::new());
+                }
+                transaction.execute("UPDATE capture SET artifact = ?2 WHERE id = ?1", (capture.0, own))?;
+                return Ok(vec![Mended { subject, did: "given back to its artifact" }]);
+            }
+            if is_sealed(transaction, artifact)? {
+                // Another capture is of the artifact as it is called; this one's own artifact is gone.
+                return Ok(Vec::new());
+            }
+            let core = admitted.core();
+            transaction
+                .execute("UPDATE artifact SET core = ?2 WHERE id = ?1", (artifact.id.0, core.0.as_bytes()))?;
+            Ok(vec![Mended { subject: Subject::Artifact(core), did: "given its hash again" }])
+        })
+    }
+
+    /// Makes the rows of artifacts anew that captures belong to. `admitted` is what such a capture was admitted as.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn mend_artifact(
+        &self,
+        artifact: &CheckedArtifact,
+        capture: CaptureId,
+        admitted: &Admitted,
+    ) -> Result<Vec<Mended>> {
+        let expected = Self::seal_of(admitted);
+        self.mend(|transaction| {
+            if artifact_id(transaction, admitted.core())?.is_some() {
+                return Ok(Vec::new());
+            }
+            let changed = transaction.execute(
+                "INSERT OR IGNORE INTO artifact (id, core, kind, added_at)
+                 SELECT ?1, ?2, k.id, (SELECT min(added_at) FROM capture WHERE artifact = ?1)
+                   FROM kind k, capture c
+                  WHERE k.name = ?3 AND c.id = ?4 AND c.artifact = ?1 AND c.seal = ?5",
+                (artifact.id.0, admitted.core().0.as_bytes(), admitted.kind().name(), capture.0, expected),
+            )?;
+            let mended =
+                Mended { subject: Subject::Artifact(admitted.core()), did: "put into its table again" };
+            Ok(if changed > 0 { vec![mended] } else { Vec::new() })
+        })
+    }
+
+    /// Takes the times of captures from the journal.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn mend_times(&self) -> Result<Vec<Mended>> {
+        self.mend(|transaction| {
+            let mut recorded: HashMap<CaptureHash, i64> = HashMap::new();
+            let mut entries = transaction
+                .prepare("SELECT capture, at FROM journal WHERE capture IS NOT NULL ORDER BY seq")?;
+            let mut entries = entries.query([])?;
+            while let Some(row) = entries.next()? {
+                recorded.insert(row.get(0)?, row.get(1)?);
+            }
+            let stored: Vec<(i64, Option<CaptureHash>, i64)> = transaction
+                .prepare(
+                    "SELECT c.id, coalesce(c.digest, b.digest), c.added_at
+                       FROM capture c LEFT JOIN blob b ON b.id = c.blob ORDER BY c.id",
+                )?
+                .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
+                .collect::<rusqlite::Result<_>>()?;
+            let mut mended = Vec::new();
+            for (id, capture, stored) in stored {
+                let Some(capture) = capture else { continue };
+                if let Some(at) = recorded.get(&capture).filter(|at| **at != stored) {
+                    transaction.execute("UPDATE capture SET added_at = ?2 WHERE id = ?1", (id, at))?;
+                    mended
+                        .push(Mended { subject: Subject::Capture(capture), did: "given the journal's time" });
+                }
+            }
+            Ok(mended)
+        })
+    }
+
+    /// What binds an artifact's capture to it in a vault.
+    #[must_use]
+    pub fn seal_of(admitted: &Admitted) -> [u8; 16] {
+        seal(admitted.core(), admitted.capture())
+    }
+
+    /// Does `work` and journals what was mended, in one transaction.
+    fn mend(
+        &self,
+        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<Vec<Mended>>,
+    ) -> Result<Vec<Mended>> {
+        self.with_connection(|connection| {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let mended = work(&transaction)?;
+            let mut journal = Journal::of(&transaction, self.actor.as_ref(), Utc::now())?;
+            for Mended { subject, did } in &mended {
+                journal.append(&transaction, &Event::Repair { did, subject: &subject.to_string() })?;
+            }
+            transaction.commit()?;
+            Ok(mended)
+        })
+    }
+
+    fn with_connection<T>(&self, work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>) -> Result<T> {
+        let mut connection = self.connection()?;
+        let failed = |error| StoreError::of(Path::new(&self.path), error);
+        work(&mut connection).map_err(failed)
+    }
+}
+
+/// Whether a capture is of the artifact as it is called.
+fn is_sealed(transaction: &Transaction<'_>, artifact: &CheckedArtifact) -> rusqlite::Result<bool> {
+    let mut captures = transaction.prepare(
+        "SELECT coalesce(c.digest, b.digest), c.seal FROM capture c LEFT JOIN blob b ON b.id = c.blob
+          WHERE c.artifact = ?1",
+    )?;
+    let mut captures = captures.query([artifact.id.0])?;
+    while let Some(row) = captures.next()? {
+        let capture: Option<CaptureHash> = row.get(0)?;
+        let seal_of = |capture| seal(artifact.core, capture);
+        if capture
+            .map(seal_of)
+            .is_some_and(|seal| row.get_ref(1).is_ok_and(|stored| stored.as_blob() == Ok(&seal)))
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,213 @@
+//! Stored bytes, and what they are decompressed with.
+
+use rusqlite::{Connection, OptionalExtension, Transaction};
+
+use super::Mended;
+use crate::artifact::is_capture_of;
+use crate::digest::{BlobHash, CaptureHash, Digest};
+use crate::store::check::UNREFERENCED;
+use crate::store::check::finding::Subject;
+use crate::store::dictionaries::Readers;
+use crate::store::error::ReadFailure;
+use crate::store::payload::{self, Body, Payload, Payloads};
+use crate::store::read::blob_id;
+use crate::store::write::seal;
+use crate::store::{PayloadDefect, Result, Store, cut};
+
+impl Store {
+    /// Puts `bytes` where the bytes of `blob` are damaged or missing. What is stored as a difference to them can be read
+    /// again. Gives nothing if they have another hash, or the vault has no such blob.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn restore_blob(&self, blob: BlobHash, bytes: &[u8]) -> Result<Vec<Mended>> {
+        if BlobHash(Digest::of(bytes)) != blob {
+            return Ok(Vec::new());
+        }
+        self.mend(|transaction| {
+            let Some(id) = blob_id(transaction, blob)? else { return Ok(Vec::new()) };
+            restore(transaction, id, bytes)?;
+            Ok(vec![Mended { subject: Subject::Blob(blob), did: "restored" }])
+        })
+    }
+
+    /// Gives a blob its hash again, if what is stored there has another one that the seal or the hash of a capture proves.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn mend_digest(&self, blob: BlobHash) -> Result<Vec<Mended>> {
+        self.mend(|transaction| {
+            let Some(id) = blob_id(transaction, blob)? else { return Ok(Vec::new()) };
+            let readers = Readers::default();
+            let payloads = Payloads { connection: transaction, readers: &readers };
+            let Err(ReadFailure::Defect(PayloadDefect::Hash { actual, .. })) = payloads.bytes(id, blob)
+            else {
+                return Ok(Vec::new());
+            };
+            if blob_id(transaction, actual)?.is_some() || !is_proven(transaction, id, actual)? {
+                return Ok(Vec::new());
+            }
+            transaction.execute("UPDATE blob SET digest = ?2 WHERE id = ?1", (id, actual.0.as_bytes()))?;
+            Ok(vec![Mended { subject: Subject::Blob(actual), did: "given its hash again" }])
+        })
+    }
+
+    /// Restores dictionaries that `other` has undamaged, and drops damaged ones that nothing needs.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn mend_dictionaries(&self, other: Option<&Self>) -> Result<Vec<Mended>> {
+        let damaged = self.with_connection(|connection| damaged_dictionaries(connection))?;
+        if damaged.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut found = Vec::new();
+        for (id, digest) in damaged {
+            let bytes = match other {
+                Some(other) => other.with_connection(|connection| {
+                    let sql = "SELECT bytes FROM dictionary WHERE digest = ?1";
+                    connection.query_row(sql, [digest.as_bytes()], |row| row.get::<_, Vec<u8>>(0)).optional()
+                })?,
+                None => None,
+            };
+            found.push((id, bytes.filter(|bytes| Digest::of(bytes) == digest)));
+        }
+        self.mend(|transaction| {
+            let mut mended = Vec::new();
+            for (id, bytes) in found {
+                let subject = Subject::Dictionary(id);
+                let (changed, did) = if let Some(bytes) = bytes {
+                    let sql = "UPDATE dictionary SET bytes = ?2 WHERE id = ?1";
+                    (transaction.execute(sql, (id, bytes))?, "restored")
+                } else {
+                    let sql = "DELETE FROM dictionary WHERE id = ?1
+                                 AND id NOT IN (SELECT dictionary FROM payload WHERE dictionary IS NOT NULL)";
+                    (transaction.execute(sql, [id])?, "dropped")
+                };
+                if changed > 0 {
+                    mended.push(Mended { subject, did });
+                }
+            }
+            Ok(mended)
+        })
+    }
+
+    /// Drops blobs that nothing refers to.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn drop_unreferenced(&self) -> Result<Vec<Mended>> {
+        self.mend(|transaction| {
+            let mut mended = Vec::new();
+            loop {
+                let blobs: Vec<(i64, Digest)> = transaction
+                    .prepare(UNREFERENCED)?
+                    .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+                    .collect::<rusqlite::Result<_>>()?;
+                // What was only needed by what is dropped comes in the next round.
+                if blobs.is_empty() {
+                    return Ok(mended);
+                }
+                for (id, digest) in blobs {
+                    transaction.execute("UPDATE mention_list SET blob = NULL WHERE blob = ?1", [id])?;
+                    transaction.execute("DELETE FROM payload WHERE blob = ?1", [id])?;
+                    transaction.execute("DELETE FROM blob WHERE id = ?1", [id])?;
+                    mended.push(Mended { subject: Subject::Blob(BlobHash(digest)), did: "dropped" });
+                }
+            }
+        })
+    }
+}
+
+/// Stores `bytes` whole as the blob of this number, in the form in which what is stored as a difference to them can be
+/// read.
+fn restore(transaction: &Transaction<'_>, blob: i64, bytes: &[u8]) -> rusqlite::Result<()> {
+    transaction.execute("UPDATE blob SET size = ?2 WHERE id = ?1", (blob, bytes.len()))?;
+    // They name digests by their places in the blob, and those may be others now. They are made anew after this.
+    transaction.execute("DELETE FROM mention_list WHERE blob = ?1", [blob])?;
+    let dependents: Vec<(i64, Digest)> = transaction
+        .prepare("SELECT b.id, b.digest FROM payload p JOIN blob b ON b.id = p.blob WHERE p.base = ?1")?
+        .query_map([blob], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    // If it was itself a difference to one of those, they cannot be differences to it any more.
+    write_payload(transaction, blob, bytes, &Payload::of(bytes, cut::cut(bytes), None))?;
+    let readable = || -> rusqlite::Result<usize> {
+        let readers = Readers::default();
+        let payloads = Payloads { connection: transaction, readers: &readers };
+        Ok(dependents.iter().filter(|(id, digest)| payloads.bytes(*id, BlobHash(*digest)).is_ok()).count())
+    };
+    let with_cuts = readable()?;
+    if with_cuts < dependents.len() {
+        write_payload(transaction, blob, bytes, &Payload { digests: Vec::new(), body: Body::Raw })?;
+        if readable()? < with_cuts {
+            write_payload(transaction, blob, bytes, &Payload::of(bytes, cut::cut(bytes), None))?;
+        }
+    }
+    Ok(())
+}
+
+fn write_payload(
+    transaction: &Transaction<'_>,
+    blob: i64,
+    bytes: &[u8],
+    payload: &Payload,
+) -> rusqlite::Result<()> {
+    let digests = (!payload.digests.is_empty()).then(|| payload::as_bytes(&payload.digests));
+    let (encoding, stored) = match &payload.body {
+        Body::Frame { frame, .. } if digests.is_some() => (payload::CUT, frame.as_slice()),
+        Body::Frame { frame, .. } => (payload::FRAME, frame.as_slice()),
+        Body::Raw | Body::Waiting => (payload::RAW, bytes),
+    };
+    // Not replaced: others may refer to the row.
+    transaction.execute(
+        "INSERT INTO payload (blob, encoding, digests, bytes) VALUES (?1, ?2, ?3, ?4)
+         ON CONFLICT (blob) DO UPDATE SET encoding = excluded.encoding, base = NULL, dictionary = NULL,
+           digests = excluded.digests, bytes = excluded.bytes",
+        (blob, encoding, digests, stored),
+    )?;
+    Ok(())
+}
+
+/// Whether the seal or the hash of a capture that has the blob `id` says that this is its hash.
+fn is_proven(transaction: &Transaction<'_>, id: i64, actual: BlobHash) -> rusqlite::Result<bool> {
+    let mut documents = transaction.prepare(
+        "SELECT a.core, c.seal FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.blob = ?1",
+    )?;
+    let mut documents = documents.query([id])?;
+    while let Some(row) = documents.next()? {
+        if row.get_ref(1)?.as_blob()? == seal(row.get(0)?, CaptureHash(actual.0)) {
+            return Ok(true);
+        }
+    }
+    let captures: Vec<(i64, Option<CaptureHash>)> = transaction
+        .prepare("SELECT c.id, c.digest FROM capture c JOIN member m ON m.capture = c.id WHERE m.blob = ?1")?
+        .query_map([id], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    for (capture, digest) in captures {
+        let files: Vec<(String, BlobHash)> = transaction
+            .prepare("SELECT m.name, b.id, b.digest FROM member m JOIN blob b ON b.id = m.blob WHERE m.capture = ?1")?
+            .query_map([capture], |row| {
+                let digest = if row.get::<_, i64>(1)? == id { actual } else { BlobHash(row.get(2)?) };
+                Ok((row.get(0)?, digest))
+            })?
+            .collect::<rusqlite::Result<_>>()?;
+        let files: Vec<(&str, BlobHash)> = files.iter().map(|(name, blob)| (name.as_str(), *blob)).collect();
+        if digest.is_some_and(|digest| is_capture_of(digest, &files)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn damaged_dictionaries(connection: &Connection) -> rusqlite::Result<Vec<(i64, Digest)>> {
+    let mut damaged = Vec::new();
+    let mut statement = connection.prepare("SELECT id, digest, bytes FROM dictionary ORDER BY id")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let digest: Digest = row.get(1)?;
+        if Digest::of(row.get_ref(2)?.as_blob()?) != digest {
+            damaged.push((row.get(0)?, digest));
+        }
+    }
+    Ok(damaged)
+}

@@ -1,0 +1,224 @@
+//! Making the index anew from what admitting the stored artifacts again gives.
+//!
+//! The index of each artifact is changed as a whole: in one transaction, from what it was to what it should be. So the
+//! vault answers right at any moment, and whoever is interrupted has done a part of the work and no harm.
+
+use std::collections::HashSet;
+
+use chrono::{DateTime, Utc};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+
+use super::actor::Actor;
+use super::check::{CaptureId, CheckedArtifact, is_damage};
+use super::dictionaries::{Dictionaries, Readers};
+use super::journal::{Event, Journal};
+use super::lists::Lists;
+use super::payload::Payloads;
+use super::read::blob_id;
+use super::segments;
+use super::write::{NewCapture, Putting, StoredBlob, Writer, seal};
+use crate::artifact::{Admitted, Kind};
+
+/// So many entries at once go into the new index of mentions.
+const ENTRIES: usize = 1 << 20;
+
+/// An artifact whose captures were admitted again.
+#[derive(Debug)]
+pub struct Readmitted {
+    /// The artifact.
+    pub artifact: CheckedArtifact,
+    /// All of its captures. Those that were not admitted keep their part of the index.
+    pub captures: Vec<(CaptureId, Option<Admitted>)>,
+}
+
+/// What became of an artifact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reindexed {
+    /// Its index is what its captures say.
+    Done,
+    /// It got or lost captures since they were read: it has to be read again.
+    Changed,
+}
+
+/// Makes the index of each of `batch` anew, in one transaction.
+pub(super) fn artifacts(
+    connection: &mut Connection,
+    batch: &[Readmitted],
+    actor: Option<&Actor>,
+    at: DateTime<Utc>,
+) -> rusqlite::Result<Vec<Reindexed>> {
+    let dictionaries = Dictionaries::of(connection)?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let mut writer = Writer::of(&transaction, &Putting { dictionaries: &dictionaries, actor, at })?;
+    let outcomes: rusqlite::Result<_> = batch.iter().map(|readmitted| writer.reindex(readmitted)).collect();
+    let outcomes = outcomes?;
+    let entries = std::mem::take(&mut writer.entries);
+    writer.finish()?;
+    match segments::add(&transaction, entries) {
+        Err(error) if is_damage(&error) => mentions(&transaction)?,
+        added => added?,
+    }
+    transaction.commit()?;
+    Ok(outcomes)
+}
+
+impl Writer<'_> {
+    fn reindex(&mut self, readmitted: &Readmitted) -> rusqlite::Result<Reindexed> {
+        let Readmitted { artifact, captures } = readmitted;
+        let id = artifact.id.0;
+        let now: Vec<i64> = self.numbers("SELECT id FROM capture WHERE artifact = ?1 ORDER BY id", id)?;
+        if !now.iter().eq(captures.iter().map(|(capture, _)| &capture.0)) {
+            return Ok(Reindexed::Changed);
+        }
+        let admitted =
+            || captures.iter().filter_map(|(capture, admitted)| Some((capture.0, admitted.as_ref()?)));
+        let Some((_, first)) = admitted().next() else { return Ok(Reindexed::Done) };
+        let kind = self.kind_of(id, first.kind())?;
+        let kept = self.take_out(id, captures)?;
+        let of_others = std::mem::take(&mut self.entries);
+        for (capture, admitted) in admitted() {
+            let blobs = self.stored_blobs(capture)?;
+            let is_first = Some(&capture) == now.first();
+            self.index(&NewCapture { id: capture, artifact: id, is_first, blobs }, kind, admitted)?;
+            self.describe(capture, admitted)?;
+        }
+        // Look-ups of what was there before lead there already.
+        self.entries.retain(|entry| !kept.contains(entry));
+        self.entries.extend(of_others);
+        Ok(Reindexed::Done)
+    }
+
+    /// The number of the kind, which may have to be put right in the vault: what was admitted proves it.
+    fn kind_of(&mut self, artifact: i64, kind: Kind) -> rusqlite::Result<i64> {
+        // If the row of the kind was lost, other tables still have its number.
+        self.transaction
+            .prepare_cached(
+                "INSERT OR IGNORE INTO kind (id, name)
+                 SELECT kind, ?2 FROM artifact WHERE id = ?1 AND kind NOT IN (SELECT id FROM kind)",
+            )?
+            .execute((artifact, kind.name()))?;
+        let id = self.kind(kind)?;
+        self.transaction
+            .prepare_cached("UPDATE artifact SET kind = ?2 WHERE id = ?1 AND kind <> ?2")?
+            .execute((artifact, id))?;
+        Ok(id)
+    }
+
+    /// Takes everything of an artifact out of the index but what only captures say that were not admitted. Gives the
+    /// entries that look-ups have for it.
+    fn take_out(
+        &mut self,
+        artifact: i64,
+        captures: &[(CaptureId, Option<Admitted>)],
+    ) -> rusqlite::Result<HashSet<segments::Entry>> {
+        let mut known = HashSet::new();
+        let readers = Readers::default();
+        let lists = Lists { payloads: Payloads { connection: self.transaction, readers: &readers } };
+        for (capture, _) in captures.iter().filter(|(_, admitted)| admitted.is_some()) {
+            // A list that cannot be read has no entries that are worth keeping.
+            let stated = lists.of_capture(capture.0).unwrap_or_default();
+            known.extend(stated.iter().map(|stated| (segments::key(&stated.digest), capture.0)));
+            self.transaction
+                .prepare_cached("DELETE FROM mention_list WHERE capture = ?1")?
+                .execute([capture.0])?;
+        }
+        if captures.iter().all(|(_, admitted)| admitted.is_some()) {
+            for sql in [
+                "DELETE FROM attribute WHERE artifact = ?1",
+                "DELETE FROM identity WHERE artifact = ?1",
+                "DELETE FROM name_mention WHERE artifact = ?1",
+            ] {
+                self.transaction.prepare_cached(sql)?.execute([artifact])?;
+            }
+        }
+        Ok(known)
+    }
+
+    fn stored_blobs(&self, capture: i64) -> rusqlite::Result<Vec<StoredBlob<'static>>> {
+        let blobs = self.numbers(
+            "SELECT blob FROM capture WHERE id = ?1 AND blob IS NOT NULL
+             UNION ALL SELECT blob FROM member WHERE capture = ?1",
+            capture,
+        )?;
+        let readers = Readers::default();
+        let payloads = Payloads { connection: self.transaction, readers: &readers };
+        // They were read and admitted just now.
+        let blob = |id| StoredBlob { id, digests: payloads.digests(id).unwrap_or_default().into() };
+        Ok(blobs.into_iter().map(blob).collect())
+    }
+
+    /// Puts right what stands beside a capture.
+    fn describe(&self, capture: i64, admitted: &Admitted) -> rusqlite::Result<()> {
+        let seal = seal(admitted.core(), admitted.capture());
+        let warnings = super::write::warnings(admitted)?;
+        self.transaction
+            .prepare_cached(
+                "UPDATE capture SET warnings = ?2, seal = ?3, size = ?4
+                  WHERE id = ?1 AND (warnings IS NOT ?2 OR seal <> ?3 OR size <> ?4)",
+            )?
+            .execute((capture, warnings, seal, admitted.size().cast_signed()))?;
+        for member in admitted.members() {
+            if let Some(blob) = blob_id(self.transaction, member.blob())? {
+                self.transaction
+                    .prepare_cached("UPDATE blob SET size = ?2 WHERE id = ?1 AND size <> ?2")?
+                    .execute((blob, member.bytes().len()))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn numbers(&self, sql: &str, id: i64) -> rusqlite::Result<Vec<i64>> {
+        self.transaction.prepare_cached(sql)?.query_map([id], |row| row.get(0))?.collect()
+    }
+}
+
+/// Takes out of the index what belongs to nothing, makes the index of mentions anew from the lists, and journals that.
+pub(super) fn finish(
+    connection: &mut Connection,
+    artifacts: u64,
+    not_admitted: u64,
+    actor: Option<&Actor>,
+    at: DateTime<Utc>,
+) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    transaction.execute_batch(
+        "DELETE FROM mention_list WHERE capture NOT IN (SELECT id FROM capture);
+         DELETE FROM attribute WHERE artifact NOT IN (SELECT id FROM artifact);
+         DELETE FROM identity WHERE artifact NOT IN (SELECT id FROM artifact);
+         DELETE FROM name_mention WHERE artifact NOT IN (SELECT id FROM artifact);
+         DELETE FROM attribute_value WHERE id NOT IN (SELECT value FROM attribute);",
+    )?;
+    mentions(&transaction)?;
+    Journal::of(&transaction, actor, at)?
+        .append(&transaction, &Event::Reindex { indexed: artifacts, not_admitted })?;
+    transaction.commit()
+}
+
+fn mentions(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    segments::clear(transaction)?;
+    let readers = Readers::default();
+    let lists = Lists { payloads: Payloads { connection: transaction, readers: &readers } };
+    let mut entries = Vec::new();
+    let mut roles = HashSet::new();
+    let mut captures = transaction.prepare("SELECT capture FROM mention_list ORDER BY capture")?;
+    let mut captures = captures.query([])?;
+    while let Some(row) = captures.next()? {
+        let capture: i64 = row.get(0)?;
+        // Lists that cannot be read are those of captures that cannot be read; they were told.
+        let stated = lists.of_capture(capture).unwrap_or_default();
+        roles.extend(stated.iter().map(|stated| stated.role));
+        entries.extend(stated.iter().map(|stated| (segments::key(&stated.digest), capture)));
+        if entries.len() >= ENTRIES {
+            segments::add(transaction, std::mem::take(&mut entries))?;
+        }
+    }
+    segments::add(transaction, entries)?;
+    let stored: Vec<i64> = transaction
+        .prepare("SELECT id FROM role")?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    for role in stored.into_iter().filter(|role| !roles.contains(role)) {
+        transaction.prepare_cached("DELETE FROM role WHERE id = ?1")?.execute([role])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,208 @@
+//! Each sort of damage is found.
+
+use rusqlite::types::Value;
+
+use super::{examples, findings, of_bytes, siblings, sql};
+use crate::sandbox::Sandbox;
+
+/// What is found after `change`.
+fn after(sandbox: &Sandbox, change: &str) -> String {
+    sql(sandbox).execute_batch(change).unwrap();
+    format!("{change}\n{}\n", findings(sandbox, &[]))
+}
+
+#[test]
+fn damage_is_named() {
+    let mut reports = String::new();
+    for change in [
+        "UPDATE payload SET bytes = CAST(substr(bytes, 1, 20) || x'00' || substr(bytes, 22) AS BLOB) WHERE blob = 1",
+        "DELETE FROM payload WHERE blob = 1",
+        "UPDATE payload SET blob = CASE blob WHEN 1 THEN -2 WHEN 2 THEN -1 END WHERE blob IN (1, 2);
+         UPDATE payload SET blob = -blob WHERE blob < 0",
+        "UPDATE blob SET digest = zeroblob(32) WHERE id = 1",
+        "UPDATE blob SET size = size + 1 WHERE id = 1",
+        "INSERT INTO blob (digest, size) SELECT digest, size FROM blob WHERE id = 1",
+        "UPDATE artifact SET core = zeroblob(32) WHERE id = 1",
+        "UPDATE artifact SET kind = 1 + kind % 2 WHERE id = 1",
+        "UPDATE capture SET artifact = 2 WHERE artifact = 1",
+        "UPDATE capture SET seal = zeroblob(16) WHERE id = 1",
+        "UPDATE capture SET warnings = '[]x' WHERE id = 1",
+        "UPDATE capture SET added_at = 0 WHERE id = 1",
+        "UPDATE capture SET size = 1 WHERE id = 1",
+        "DELETE FROM capture WHERE id = 1",
+        "DELETE FROM artifact WHERE id = 1",
+        "DELETE FROM member WHERE name = 'policy.json'",
+        "UPDATE kind SET name = 'another' WHERE id = 1",
+        "UPDATE kind SET stated_by = 'another' WHERE id = 1",
+        "UPDATE role SET relation = 'another' WHERE id = 1",
+        "DELETE FROM role WHERE id = 1",
+        "DELETE FROM attribute WHERE artifact = 1",
+        "INSERT INTO attribute SELECT value, 1 FROM attribute WHERE artifact = 2",
+        "UPDATE attribute_value SET value = 'another' WHERE id = 1",
+        "UPDATE identity SET handle = 'run:another'",
+        "DELETE FROM name_mention",
+        "DELETE FROM mention_list WHERE capture = 2",
+        "UPDATE mention_list SET bytes = x'ff' WHERE capture = 2",
+        "UPDATE mention_bucket SET bytes = x'ff'",
+        "UPDATE mention_bucket SET bytes = x'0101'",
+        "DELETE FROM mention_bucket",
+        "INSERT INTO mention_bucket VALUES (7 << 24, x'0101')",
+        "UPDATE journal SET size = 1 WHERE seq = 2",
+        "DELETE FROM journal WHERE seq = 2",
+        "DELETE FROM journal WHERE seq = (SELECT max(seq) FROM journal)",
+    ] {
+        reports += &after(&examples(), change);
+    }
+    insta::assert_snapshot!(reports);
+}
+
+#[test]
+fn damage_to_what_others_need_is_named() {
+    let mut reports = String::new();
+    for change in [
+        "UPDATE payload SET bytes = x'00' WHERE base IS NULL",
+        "UPDATE payload SET base = 3 WHERE blob = 2",
+        "DELETE FROM payload WHERE base IS NULL",
+        "UPDATE payload SET encoding = 9 WHERE base IS NULL",
+        "UPDATE payload SET digests = x'00' WHERE base IS NULL",
+        "INSERT INTO dictionary (kind, digest, bytes) VALUES (1, zeroblob(32), x'00')",
+        "DROP TABLE identity",
+    ] {
+        reports += &after(&siblings(), change);
+    }
+    insta::assert_snapshot!(reports);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_vault_that_others_can_write_is_named() {
+    use std::os::unix::fs::PermissionsExt;
+    let sandbox = examples();
+    let mode =
+        |mode| std::fs::set_permissions(sandbox.vault(), std::fs::Permissions::from_mode(mode)).unwrap();
+    mode(0o644);
+    assert_eq!(findings(&sandbox, &[]), "");
+    mode(0o666);
+    assert_eq!(findings(&sandbox, &[]), "others-can-write | file v.vault | its mode is 0666\n");
+    assert_eq!(findings(&sandbox, &["--repair"]), "mended: closed to others | file v.vault | \n");
+    assert_eq!(std::fs::metadata(sandbox.vault()).unwrap().permissions().mode() & 0o777, 0o644);
+}
+
+#[test]
+fn what_was_removed_is_not_missed() {
+    let sandbox = examples();
+    let connection = sql(&sandbox);
+    // The session in the pack, and its other capture.
+    let core = "sha256:4df877dec7f41a5df08a2e176ed2fd872cfdbda8ab3a83d6d5059a60c4df49f7";
+    let remove = "DELETE FROM attribute WHERE artifact = 2;
+                  DELETE FROM mention_list WHERE capture IN (SELECT id FROM capture WHERE artifact = 2);
+                  DELETE FROM capture WHERE artifact = 2; DELETE FROM artifact WHERE id = 2;";
+    connection.execute_batch(remove).unwrap();
+    let found = findings(&sandbox, &[]);
+    assert!(found.contains("capture-lost") && found.contains("embedded-missing"), "{found}");
+    let chain: Vec<u8> = connection
+        .query_row("SELECT chain FROM journal ORDER BY seq DESC LIMIT 1", [], |row| row.get(0))
+        .unwrap();
+    let entry = format!(r#"{{"action":"remove","at":"2026-01-01T00:00:00.000Z","core":"{core}"}}"#);
+    let chain = runvault::digest::Digest::of(&[chain, entry.clone().into_bytes()].concat());
+    connection
+        .execute("INSERT INTO journal (at, entry, chain) VALUES (0, ?1, ?2)", (entry, chain.as_bytes()))
+        .unwrap();
+    let found = findings(&sandbox, &[]);
+    assert!(found.lines().all(|line| line.starts_with("blob-unreferenced")), "{found}");
+    assert!(findings(&sandbox, &["--repair"]).lines().all(|line| line.starts_with("mended: dropped")));
+    assert_eq!(findings(&sandbox, &[]), "");
+}
+
+/// Tables all of whose rows matter.
+const TABLES: &[&str] = &[
+    "kind",
+    "artifact",
+    "blob",
+    "payload",
+    "capture",
+    "member",
+    "mention_list",
+    "mention_bucket",
+    "role",
+    "attribute",
+    "attribute_value",
+    "identity",
+    "name_mention",
+    "journal",
+];
+
+#[test]
+fn every_row_is_missed() {
+    let original = examples();
+    sql(&original).query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    let bytes = std::fs::read(original.vault()).unwrap();
+    let connection = sql(&original);
+    for table in TABLES {
+        let mut columns = connection.prepare(&format!("SELECT * FROM {table}")).unwrap();
+        let names: Vec<String> = columns.column_names().into_iter().map(str::to_owned).collect();
+        let read = |row: &rusqlite::Row<'_>| (0..names.len()).map(|at| row.get::<_, Value>(at)).collect();
+        let rows: Vec<Vec<Value>> = columns.query_map([], read).unwrap().map(Result::unwrap).collect();
+        assert!(!rows.is_empty(), "{table}");
+        // Large tables: some of the rows.
+        for row in rows.iter().step_by(1 + rows.len() / 6) {
+            let sandbox = of_bytes(&bytes);
+            let wanted: Vec<String> =
+                names.iter().zip(1..).map(|(name, at)| format!("{name} IS ?{at}")).collect();
+            let delete = format!("DELETE FROM {table} WHERE {}", wanted.join(" AND "));
+            assert_eq!(sql(&sandbox).execute(&delete, rusqlite::params_from_iter(row)).unwrap(), 1);
+            assert!(!findings(&sandbox, &[]).is_empty(), "{table} {row:?}");
+        }
+    }
+}
+
+/// What a vault gives and tells.
+fn answers(sandbox: &Sandbox) -> Vec<(i32, String)> {
+    let mut ask =
+        vec![vec!["find", "--json", "--sort", "core"], vec!["find", "--prompt", "prompt 3", "--json"]];
+    let cores = ["4b133b9f0666", "10a0b5431374", "f1653308817a"];
+    ask.extend(cores.map(|core| vec!["get", core]));
+    ask.extend(cores.map(|core| vec!["show", core, "--json"]));
+    ask.into_iter().map(|arguments| sandbox.run(arguments)).map(|ran| (ran.status, ran.stdout)).collect()
+}
+
+#[test]
+fn a_vault_with_flipped_bytes_is_not_clean_unless_it_answers_as_before() {
+    let original = siblings();
+    let before = answers(&original);
+    sql(&original).query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    let bytes = std::fs::read(original.vault()).unwrap();
+    let mut found = 0;
+    // Most of the file is empty pages; a stride for every day, and all of it by hand.
+    let stride = std::env::var("RUNVAULT_FLIP_STRIDE").map_or(197, |stride| stride.parse().unwrap());
+    let written = (0..bytes.len()).filter(|offset| bytes[*offset] != 0);
+    for offset in written.step_by(stride) {
+        let mut flipped = bytes.clone();
+        flipped[offset] ^= 0x55;
+        let sandbox = of_bytes(&flipped);
+        let full = sandbox.run(["fsck"]);
+        assert!((0..=2).contains(&full.status), "{offset}: {}", full.stderr);
+        if full.status == 0 {
+            assert!(answers(&sandbox) == before, "{offset}");
+        } else {
+            found += 1;
+            for arguments in [["fsck", "--quick"], ["fsck", "--repair"]] {
+                let ran = sandbox.run(arguments);
+                assert!((0..=2).contains(&ran.status), "{offset}: {}", ran.stderr);
+            }
+        }
+    }
+    assert!(found > 20, "{found}");
+}
+
+#[test]
+fn a_vault_that_was_cut_off_is_not_clean() {
+    let original = siblings();
+    sql(&original).query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    let bytes = std::fs::read(original.vault()).unwrap();
+    for length in (0..bytes.len()).step_by(16_384).chain([100, bytes.len() - 1]) {
+        let sandbox = of_bytes(&bytes[..length]);
+        let ran = sandbox.run(["fsck"]);
+        assert!((1..=2).contains(&ran.status), "{length}: {}", ran.stderr);
+    }
+}

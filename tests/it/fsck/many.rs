@@ -1,0 +1,104 @@
+//! What only vaults of some size have: dictionaries, and an index of mentions in several segments. And many processes.
+
+use std::process::Stdio;
+
+use super::{findings, sql};
+use crate::sandbox::{Sandbox, session};
+
+/// So many sessions that a dictionary was made, and more digests than the first segment takes.
+fn many() -> Sandbox {
+    let sandbox = Sandbox::new();
+    write(&sandbox, "d", 0..400);
+    sandbox.run(["add", "d"]).expect(0);
+    let count = |table: &str| -> i64 {
+        let sql = sql(&sandbox);
+        sql.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
+    };
+    assert_eq!((count("dictionary"), count("mention_segment")), (1, 1));
+    sandbox
+}
+
+fn write(sandbox: &Sandbox, directory: &str, numbers: std::ops::Range<usize>) {
+    for number in numbers {
+        let texts: Vec<String> = (0..4).map(|part| format!("text {part} of {number}")).collect();
+        let exchanges: Vec<(&str, &str)> = texts.iter().map(|text| ("p", text.as_str())).collect();
+        let text = session(&format!("adapter-{number}"), &exchanges);
+        sandbox.write(&format!("{directory}/{number:04}.json"), text);
+    }
+}
+
+/// The first words of what is found, each with how often.
+fn sorts(findings: &str) -> Vec<(String, usize)> {
+    let mut sorts: Vec<(String, usize)> = Vec::new();
+    for line in findings.lines() {
+        let sort = line.split(" | ").next().unwrap();
+        match sorts.iter_mut().find(|(known, _)| known == sort) {
+            Some((_, count)) => *count += 1,
+            None => sorts.push((sort.to_owned(), 1)),
+        }
+    }
+    sorts
+}
+
+#[test]
+fn a_large_index_is_checked_and_made_anew() {
+    let sandbox = many();
+    assert_eq!(findings(&sandbox, &[]), "");
+    let mut reports = String::new();
+    for change in [
+        "DELETE FROM mention_segment",
+        "DELETE FROM mention_bucket WHERE id = (SELECT max(id) FROM mention_bucket)",
+        "UPDATE mention_segment SET bits = bits + 1",
+        "UPDATE mention_segment SET entries = entries + 1",
+        "UPDATE mention_bucket SET id = id + 1 WHERE id = (SELECT max(id) FROM mention_bucket)",
+        "INSERT INTO mention_bucket SELECT id + 9000000000, bytes FROM mention_bucket WHERE id > 0 LIMIT 1",
+        "DELETE FROM mention_list WHERE capture = 1",
+    ] {
+        sql(&sandbox).execute_batch(change).unwrap();
+        let found = sorts(&findings(&sandbox, &[]));
+        assert!(!found.is_empty(), "{change}");
+        reports += &format!("{change}\n{found:?}\n");
+        sandbox.run(["reindex"]).expect(0);
+        assert_eq!(findings(&sandbox, &[]), "", "{change}");
+        assert_eq!(sandbox.run(["find", "--prompt", "p", "--json"]).expect(0).json().len(), 400, "{change}");
+    }
+    insta::assert_snapshot!(reports);
+}
+
+#[test]
+fn a_dictionary_comes_back_from_another_vault_and_is_not_needed_for_files() {
+    let change = "UPDATE dictionary SET bytes = CAST(bytes || x'00' AS BLOB)";
+    let sandbox = many();
+    let copy = sandbox.path("copy.vault");
+    sql(&sandbox).query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    std::fs::copy(sandbox.vault(), &copy).unwrap();
+    sql(&sandbox).execute_batch(change).unwrap();
+    let found = sorts(&findings(&sandbox, &[]));
+    assert_eq!(found.first().unwrap(), &("dictionary-damaged".to_owned(), 1));
+    assert_eq!(found.get(1).unwrap().0, "blob-damaged");
+    let mended = findings(&sandbox, &["--repair", "--from", "copy.vault"]);
+    assert!(mended.starts_with("mended: restored | dictionary 1"), "{mended}");
+    assert!(sorts(&mended).iter().map(|(_, count)| count).sum::<usize>() <= 2, "{mended}");
+    assert_eq!(findings(&sandbox, &[]), "");
+    sql(&sandbox).execute_batch(change).unwrap();
+    let mended = findings(&sandbox, &["--repair", "--from", "d"]);
+    assert!(mended.contains("mended: dropped | dictionary 1"), "{mended}");
+    assert_eq!(findings(&sandbox, &[]), "");
+}
+
+#[test]
+fn a_vault_that_others_write_is_clean_all_the_time() {
+    let sandbox = many();
+    write(&sandbox, "e", 400..900);
+    let mut adding = sandbox.command();
+    let mut adding = adding.args(["add", "e"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut checks = 0;
+    while adding.try_wait().unwrap().is_none() || checks < 2 {
+        sandbox.run(["reindex"]).expect(0);
+        assert_eq!(findings(&sandbox, &[]), "");
+        checks += 1;
+    }
+    assert!(adding.wait().unwrap().success());
+    assert_eq!(findings(&sandbox, &[]), "");
+    assert_eq!(sandbox.run(["find", "--prompt", "p", "--json"]).expect(0).json().len(), 900);
+}

@@ -1,0 +1,128 @@
+//! What can be mended without guessing is mended, and is clean after that.
+
+use super::{examples, findings, siblings, sql};
+use crate::sandbox::{Sandbox, repository};
+
+/// Changes a vault, mends it, and gives what was done.
+fn mended(sandbox: &Sandbox, change: &str, from: &[&str]) -> String {
+    sql(sandbox).execute_batch(change).unwrap();
+    assert_ne!(findings(sandbox, &[]), "", "{change}");
+    let arguments: Vec<&str> = from.iter().flat_map(|from| ["--from", from]).collect();
+    let report = findings(sandbox, &[&["--repair"], arguments.as_slice()].concat());
+    format!("{change}\n{report}\n")
+}
+
+#[test]
+fn what_the_vault_itself_proves_is_mended() {
+    let mut reports = String::new();
+    for change in [
+        "DELETE FROM attribute; DELETE FROM mention_list",
+        "UPDATE mention_bucket SET bytes = x'ff'",
+        "UPDATE mention_bucket SET bytes = x'ff'; DELETE FROM mention_list",
+        "UPDATE capture SET seal = zeroblob(16), size = 1, warnings = 'x', added_at = 7",
+        "UPDATE blob SET size = size + 1 WHERE id IN (SELECT blob FROM payload WHERE encoding = 0)",
+        "UPDATE artifact SET core = zeroblob(32) WHERE id IN (1, 2)",
+        "UPDATE blob SET digest = zeroblob(32) WHERE id = 1",
+        "UPDATE blob SET digest = zeroblob(32) WHERE id = (SELECT blob FROM member WHERE name = 'policy.json')",
+        "UPDATE artifact SET kind = 1 + kind % 2 WHERE id = 1",
+        "UPDATE capture SET artifact = 2 WHERE artifact = 1",
+        "DELETE FROM artifact WHERE id = 1",
+        "DELETE FROM capture WHERE artifact = 1",
+        "DELETE FROM kind",
+        "INSERT INTO blob (digest, size) VALUES (zeroblob(32), 1);
+         INSERT INTO payload (blob, encoding, bytes) SELECT max(id), 0, x'00' FROM blob",
+        "INSERT INTO blob (digest, size) SELECT digest, size FROM blob WHERE id = 1",
+        "DELETE FROM role",
+    ] {
+        let sandbox = examples();
+        reports += &mended(&sandbox, change, &[]);
+        assert_eq!(findings(&sandbox, &[]), "", "{change}");
+    }
+    insta::assert_snapshot!(reports);
+}
+
+#[test]
+fn lost_bytes_come_back_from_another_vault_and_from_files() {
+    let other = examples();
+    std::fs::copy(other.vault(), other.path("other.vault")).unwrap();
+    for change in [
+        "UPDATE payload SET bytes = x'00'",
+        "DELETE FROM payload",
+        "UPDATE payload SET digests = NULL, encoding = 1",
+        "DELETE FROM member",
+        "DELETE FROM capture; DELETE FROM blob; DELETE FROM payload; DELETE FROM member; DELETE FROM artifact;
+         DELETE FROM mention_list; DELETE FROM attribute; DELETE FROM identity; DELETE FROM name_mention",
+    ] {
+        for from in [other.vault(), repository("examples")] {
+            let sandbox = examples();
+            let report = mended(&sandbox, change, &[from.to_str().unwrap()]);
+            assert_eq!(findings(&sandbox, &[]), "", "{report}");
+            for core in ["4df877dec7f4", "5c496a37feba", "3941d389b337", "7c8de5910f63"] {
+                assert_eq!(sandbox.run(["get", core]).expect(0).stdout, other.run(["get", core]).stdout);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_differs_from_lost_bytes_is_readable_when_they_are_restored() {
+    let change = "UPDATE payload SET bytes = x'00' WHERE base IS NULL";
+    let sandbox = siblings();
+    let others = Sandbox::new();
+    others.write("files/first.json", std::fs::read(sandbox.path("a.json")).unwrap());
+    let report = mended(&sandbox, change, &[others.path("files").to_str().unwrap()]);
+    assert!(report.matches("restored").count() == 1, "{report}");
+    assert_eq!(findings(&sandbox, &[]), "");
+}
+
+#[test]
+fn bytes_come_back_from_archives() {
+    let sandbox = examples();
+    sandbox.run(["get", "54490aab8b3f", "-o", "files/pack.tar.gz"]);
+    std::fs::create_dir_all(sandbox.path("files")).unwrap();
+    sandbox.run(["get", "54490aab8b3f", "-o", "files/pack.tar.gz"]).expect(0);
+    let change = "UPDATE payload SET bytes = x'00' WHERE blob IN (SELECT blob FROM member)";
+    mended(&sandbox, change, &[sandbox.path("files").to_str().unwrap()]);
+    assert_eq!(findings(&sandbox, &[]), "");
+}
+
+#[test]
+fn what_cannot_be_mended_is_said() {
+    let sandbox = examples();
+    let report = mended(&sandbox, "UPDATE payload SET bytes = x'00' WHERE blob = 1", &[]);
+    assert!(report.contains("\nblob-damaged | "), "{report}");
+    let sandbox = examples();
+    let report = mended(&sandbox, "UPDATE journal SET size = 1 WHERE seq = 2", &[]);
+    assert!(report.contains("\njournal-broken | entry 2"), "{report}");
+    let ran = sandbox.run(["fsck"]).expect(1);
+    assert!(ran.stdout.contains("What to do: "), "{}", ran.stdout);
+}
+
+#[test]
+fn what_cannot_be_mended_does_not_stop_the_rest() {
+    let sandbox = examples();
+    let from = repository("examples");
+    let change = "DROP TABLE identity; UPDATE payload SET bytes = x'00' WHERE blob = 1";
+    let report = mended(&sandbox, change, &[from.to_str().unwrap()]);
+    assert!(report.contains("\nmended: restored | blob ") && report.contains("\nunreadable | "), "{report}");
+}
+
+#[test]
+fn every_repair_is_in_the_journal() {
+    let sandbox = examples();
+    mended(
+        &sandbox,
+        "UPDATE payload SET bytes = x'00' WHERE blob = 1; DELETE FROM attribute",
+        &[repository("examples").to_str().unwrap()],
+    );
+    let mut actions: Vec<String> = Vec::new();
+    let connection = sql(&sandbox);
+    let mut entries = connection.prepare("SELECT entry FROM journal_entries ORDER BY seq").unwrap();
+    for entry in entries.query_map([], |row| row.get::<_, String>(0)).unwrap() {
+        let entry: serde_json::Value = serde_json::from_str(&entry.unwrap()).unwrap();
+        let (action, did) = (entry["action"].as_str().unwrap(), entry["did"].as_str().unwrap_or_default());
+        actions.push(format!("{action} {did}").trim().to_owned());
+    }
+    actions.retain(|action| action != "add");
+    assert_eq!(actions, ["repair restored", "reindex"]);
+}
