@@ -161,6 +161,17 @@ impl Store {
                         .push(Mended { subject: Subject::Capture(capture), did: "given the journal's time" });
                 }
             }
+            let first =
+                "(SELECT c.added_at FROM capture c WHERE c.artifact = artifact.id ORDER BY c.id LIMIT 1)";
+            let sql =
+                format!("UPDATE artifact SET added_at = {first} WHERE added_at <> {first}
+                    AND NOT EXISTS (SELECT 1 FROM journal j WHERE j.core = artifact.core AND j.at = artifact.added_at)
+                 RETURNING core");
+            let mut artifacts = transaction.prepare(&sql)?;
+            for core in artifacts.query_map([], |row| row.get(0))? {
+                mended.push(Mended { subject: Subject::Artifact(core?), did: "given the journal's time" });
+            }
+            drop(artifacts);
             Ok(mended)
         })
     }

@@ -60,6 +60,7 @@ impl Inspection<'_> {
         let mut findings = Vec::new();
         let account = self.chain(&mut findings)?;
         let present = self.recorded(&account, &mut findings)?;
+        self.times_of_artifacts(&mut findings)?;
         for lost in self.missing(&account, &present, &mut findings)? {
             let kind = lost.kind.as_deref().unwrap_or("unknown");
             let detail = format!("of artifact {}, kind {kind}", lost.core);
@@ -169,6 +170,26 @@ impl Inspection<'_> {
         found.sort_by(|one, other| one.key().cmp(&other.key()));
         findings.append(&mut found);
         Ok(present)
+    }
+
+    /// Whether artifacts are as old as their first captures, or as the journal says of captures that came again since.
+    fn times_of_artifacts(&self, findings: &mut Vec<Finding>) -> Result<()> {
+        let mut found = Vec::new();
+        self.look(Subject::Table("artifact".to_owned()), findings, || {
+            let mut statement = self.connection.prepare(
+                "SELECT core FROM artifact a WHERE added_at <>
+                   (SELECT c.added_at FROM capture c WHERE c.artifact = a.id ORDER BY c.id LIMIT 1)
+                    AND NOT EXISTS (SELECT 1 FROM journal j WHERE j.core = a.core AND j.at = a.added_at) ORDER BY core",
+            )?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                let detail = "its first capture and the journal have another time";
+                found.push(Finding::new(TIME_DIFFERS, Subject::Artifact(row.get(0)?), detail));
+            }
+            Ok(())
+        })?;
+        findings.append(&mut found);
+        Ok(())
     }
 
     fn missing(

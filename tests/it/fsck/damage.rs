@@ -65,7 +65,7 @@ fn damage_to_what_others_need_is_named() {
         "DELETE FROM payload WHERE base IS NULL",
         "UPDATE payload SET encoding = 9 WHERE base IS NULL",
         "UPDATE payload SET digests = x'00' WHERE base IS NULL",
-        "INSERT INTO dictionary (kind, digest, bytes) VALUES (1, zeroblob(32), x'00')",
+        "INSERT INTO dictionary (kind, begun, digest, bytes) VALUES (1, 0, zeroblob(32), x'00')",
         "DROP TABLE identity",
     ] {
         reports += &after(&siblings(), change);
@@ -198,11 +198,14 @@ fn a_vault_with_flipped_bytes_is_not_clean_unless_it_answers_as_before() {
 #[test]
 fn a_vault_that_was_cut_off_is_not_clean() {
     let original = siblings();
+    let before = answers(&original);
     sql(&original).query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
     let bytes = std::fs::read(original.vault()).unwrap();
     for length in (0..bytes.len()).step_by(16_384).chain([100, bytes.len() - 1]) {
         let sandbox = of_bytes(&bytes[..length]);
         let ran = sandbox.run(["fsck"]);
-        assert!((1..=2).contains(&ran.status), "{length}: {}", ran.stderr);
+        // What is cut off may be zeros at the end of an empty page, which is read as zeros all the same.
+        let same = || bytes[length..].iter().all(|byte| *byte == 0) && answers(&sandbox) == before;
+        assert!((1..=2).contains(&ran.status) || same(), "{length}: {}", ran.stderr);
     }
 }
