@@ -49,10 +49,13 @@ CREATE TABLE blob (
 
 CREATE INDEX blob_by_digest ON blob (substr(digest, 1, 8));
 
--- What documents of one kind have in common, for their compression.
+-- What documents of one kind have in common, for their compression. It has pieces of the documents that it was made of, so
+-- it must go when one of them may have been removed: those that were removed after `begun`, the last entry of the journal
+-- when collecting them began. Numbers are never used again, as readers remember dictionaries by them.
 CREATE TABLE dictionary (
-  id     INTEGER PRIMARY KEY,
+  id     INTEGER PRIMARY KEY AUTOINCREMENT,
   kind   INTEGER NOT NULL REFERENCES kind (id),
+  begun  INTEGER NOT NULL,
   digest BLOB NOT NULL UNIQUE CHECK (length(digest) = 32),
   bytes  BLOB NOT NULL
 ) STRICT;
@@ -103,7 +106,8 @@ CREATE INDEX member_by_blob ON member (blob);
 -- of the artifact does not mention have no list. Digests that were cut out of a blob stand there and not here.
 CREATE TABLE mention_list (
   capture INTEGER PRIMARY KEY REFERENCES capture (id),
-  blob    INTEGER REFERENCES blob (id),
+  -- One of the capture's own. No reference: removing a blob would read all lists.
+  blob    INTEGER,
   bytes   BLOB NOT NULL
 ) STRICT;
 
@@ -168,11 +172,34 @@ CREATE TABLE link (
 
 CREATE INDEX link_by_target ON link (target);
 
+-- Names that people give to artifacts.
+CREATE TABLE tag (
+  name     TEXT PRIMARY KEY,
+  artifact INTEGER NOT NULL REFERENCES artifact (id),
+  at       INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX tag_by_artifact ON tag (artifact);
+
+-- Artifacts that must not be removed.
+CREATE TABLE pin (
+  artifact INTEGER PRIMARY KEY REFERENCES artifact (id),
+  note     TEXT,
+  at       INTEGER NOT NULL
+) STRICT;
+
+-- Who did what the journal records.
+CREATE TABLE actor (
+  id   INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE
+) STRICT;
+
 -- Append-only. `chain` is the SHA-256 of the previous `chain` (32 zero bytes before the first) and the entry's text.
 -- Additions, of which there are many, stand here in parts; the view `journal_entries` has the text of every entry.
 CREATE TABLE journal (
   seq     INTEGER PRIMARY KEY,
   at      INTEGER NOT NULL,
+  actor   INTEGER REFERENCES actor (id),
   kind    INTEGER REFERENCES kind (id),
   core    BLOB CHECK (length(core) = 32),
   capture BLOB CHECK (length(capture) = 32),
@@ -180,8 +207,15 @@ CREATE TABLE journal (
   entry   TEXT,
   chain   BLOB NOT NULL CHECK (length(chain) = 32),
   CHECK ((entry IS NULL) = (core IS NOT NULL)),
-  CHECK ((core IS NULL) = (capture IS NULL) AND (core IS NULL) = (kind IS NULL) AND (core IS NULL) = (size IS NULL))
+  CHECK ((core IS NULL) = (capture IS NULL) AND (core IS NULL) = (kind IS NULL) AND (core IS NULL) = (size IS NULL)),
+  CHECK (actor IS NULL OR core IS NOT NULL)
 ) STRICT;
+
+-- Core hashes and capture hashes of what was removed, with the entry that says so.
+CREATE TABLE tombstone (
+  digest BLOB PRIMARY KEY CHECK (length(digest) = 32),
+  entry  INTEGER NOT NULL REFERENCES journal (seq)
+) STRICT, WITHOUT ROWID;
 
 INSERT INTO artifact SELECT id, core, kind, added_at FROM old_artifact ORDER BY id;
 INSERT INTO blob SELECT id, digest, size FROM old_blob ORDER BY id;
@@ -202,7 +236,7 @@ INSERT INTO attribute
 INSERT INTO identity SELECT handle, artifact FROM old_identity;
 INSERT INTO name_mention SELECT artifact, relation, handle, dangles FROM old_name_mention;
 INSERT INTO link SELECT source, relation, target, note, stated_at FROM old_link;
-INSERT INTO journal
+INSERT INTO journal (seq, at, kind, core, capture, size, entry, chain)
   SELECT j.seq, CAST(round(unixepoch(j.entry ->> 'at', 'subsec') * 1000) AS INTEGER), k.id,
          CASE WHEN k.id IS NOT NULL THEN unhex(substr(j.entry ->> 'core', 8)) END,
          CASE WHEN k.id IS NOT NULL THEN unhex(substr(j.entry ->> 'capture', 8)) END,
@@ -254,11 +288,34 @@ CREATE VIEW stated_links AS
 CREATE VIEW journal_entries AS
   SELECT j.seq AS seq,
          coalesce(j.entry,
-           '{"action":"add","at":"' ||
+           '{"action":"add",' || CASE WHEN j.actor IS NULL THEN '' ELSE '"actor":' || json_quote(a.name) || ',' END || '"at":"' ||
            strftime('%Y-%m-%dT%H:%M:%S', j.at / 1000, 'unixepoch') || printf('.%03dZ', j.at % 1000) ||
            '","capture":"sha256:' || lower(hex(j.capture)) ||
            '","core":"sha256:' || lower(hex(j.core)) ||
            '","kind":' || json_quote(k.name) ||
            ',"size":' || j.size || '}') AS entry,
          'sha256:' || lower(hex(j.chain)) AS chain
-    FROM journal j LEFT JOIN kind k ON k.id = j.kind;
+    FROM journal j LEFT JOIN kind k ON k.id = j.kind LEFT JOIN actor a ON a.id = j.actor;
+
+CREATE VIEW tags AS
+  SELECT artifact AS artifact,
+         name AS name,
+         strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch') AS tagged_at
+    FROM tag;
+
+CREATE VIEW pins AS
+  SELECT artifact AS artifact,
+         note AS note,
+         strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch') AS pinned_at
+    FROM pin;
+
+-- What was removed. `hash` is a core hash or a capture hash.
+CREATE VIEW tombstones AS
+  SELECT 'sha256:' || lower(hex(t.digest)) AS hash,
+         j.entry ->> 'core' AS core_hash,
+         j.entry ->> 'kind' AS kind,
+         j.entry ->> 'at' AS removed_at,
+         j.entry ->> 'actor' AS actor,
+         j.entry ->> 'reason' AS reason,
+         t.entry AS seq
+    FROM tombstone t JOIN journal j ON j.seq = t.entry;

@@ -18,6 +18,7 @@
 //! | [`source`] | files, directories, recognising kinds | SQL |
 //! | [`audit`] | contracts held against runs | SQL, the terminal |
 //! | [`fsck`] | what a vault says, held against its bytes | SQL, the terminal |
+//! | [`retention`] | which artifacts a policy keeps | SQL, formats, the terminal |
 //! | [`ingest`] | the flow of adding and verifying many documents | formats, SQL |
 //! | [`Vault`] | all of the above, for users | the terminal |
 //!
@@ -43,12 +44,15 @@ pub mod ingest;
 pub mod kinds;
 mod pipeline;
 pub mod query;
+pub mod retention;
 pub mod source;
 pub mod store;
 mod vault;
 pub mod verify;
 
-pub use vault::{AddError, Description, Located, LookupError, Vault};
+pub use vault::{
+    AddError, Description, Forgetting, Located, LookupError, Removal, RemoveError, RemoveOptions, Vault,
+};
 
 /// The README's Rust code, compiled by the tests.
 #[cfg(doctest)]

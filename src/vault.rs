@@ -1,5 +1,9 @@
 //! A vault as its users see it: kinds, store and queries behind one handle.
 
+mod removal;
+
+pub use removal::{Forgetting, Removal, RemoveError, RemoveOptions};
+
 use std::path::{Path, PathBuf};
 
 use chrono::Utc;
@@ -14,7 +18,8 @@ use crate::kinds::{self, contract, model_io};
 use crate::query::{self, Direction, Graph, HashTarget, Hit, Link, LinkTarget, Query, Walk};
 use crate::source::{self, ExamineOptions, Inputs};
 use crate::store::{
-    ArtifactRow, CaptureRow, Mended, Put, RoleCount, Snapshot, StatedLink, Store, StoreError, StoredMember,
+    Actor, ArtifactRow, CaptureRow, JournalCheck, Mended, Put, RoleCount, Snapshot, Store, StoreError,
+    StoredMember, Tombstone,
 };
 use crate::verify::{Report, Violation};
 
@@ -68,6 +73,12 @@ pub enum LookupError {
     /// Nothing in the vault begins with the prefix.
     #[error("nothing in the vault has a hash that begins with {0}")]
     NotFound(DigestPrefix),
+    /// What the hash stood for was removed.
+    #[error("{0}")]
+    Removed(Box<Tombstone>),
+    /// Nothing has this tag.
+    #[error("nothing in the vault is tagged {0}; \"runvault tags\" lists the tags")]
+    NoSuchTag(String),
     /// Several things do.
     #[error("{prefix} is ambiguous: {} hashes begin with it; give more digits", candidates.len())]
     Ambiguous {
@@ -161,6 +172,22 @@ impl Vault {
         Store::open_or_create(path).map(|store| Self { store })
     }
 
+    /// The same vault, where the journal says of everything that is done from now on that `actor` did it.
+    ///
+    /// ```
+    /// # use runvault::{Vault, store::Actor};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("runs.vault");
+    /// let vault = Vault::open_or_create(&path)?.acting_as(Actor::new("nightly build")?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn acting_as(self, actor: Actor) -> Self {
+        Self { store: self.store.acting_as(actor) }
+    }
+
     /// Where the vault is.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -242,6 +269,25 @@ impl Vault {
         locate(&self.snapshot()?, prefix)
     }
 
+    /// The artifact with this tag, and its first capture.
+    ///
+    /// # Errors
+    /// [`LookupError::NoSuchTag`], or what the store says.
+    pub fn tagged(&self, name: &str) -> Result<Located, LookupError> {
+        let artifact = self.snapshot()?.tagged(name)?;
+        let artifact = artifact.ok_or_else(|| LookupError::NoSuchTag(name.to_owned()))?;
+        self.locate(&artifact.core.0.into())
+    }
+
+    /// Whether the journal is what it was: computes its chain anew, and looks for the entry whose chain value is `since`,
+    /// such as a head that was written down elsewhere.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn check_journal(&self, since: Option<Digest>) -> Result<JournalCheck, StoreError> {
+        self.snapshot()?.check_journal(since)
+    }
+
     /// Another capture of what was located.
     ///
     /// # Errors
@@ -311,7 +357,7 @@ impl Vault {
         let kind =
             kinds::named(kind).ok_or_else(|| unreadable(format!("it does not know the kind {kind}")))?;
         let mut text = Vec::new();
-        kind.write_core(&as_bytes(&members), &unlimited(), &mut text)
+        kind.write_core(&as_bytes(&members), &Limits::most(), &mut text)
             .map_err(|error| unreadable(error.to_string()))?;
         match Digest::of(&text) {
             digest if digest == core.0 => Ok(text),
@@ -341,7 +387,7 @@ impl Vault {
         expect_kind(&located.artifact, Kind::of::<model_io::ModelIo>())?;
         let core = &located.artifact.core;
         let unreadable = |message: String| LookupError::Unreadable { core: *core, message };
-        model_io::Session::read(&self.read(&located)?, &unlimited())
+        model_io::Session::read(&self.read(&located)?, &Limits::most())
             .map_err(|error| unreadable(error.to_string()))?
             .ok_or_else(|| unreadable("it is no session".to_owned()))
     }
@@ -384,22 +430,6 @@ impl Vault {
         query::walk(&self.snapshot()?, artifact, walk)
     }
 
-    /// States that `source` relates to `target`. Gives false if that was stated with this note before.
-    ///
-    /// # Errors
-    /// What the store says.
-    pub fn state_link(&self, link: StatedLink<'_>, note: Option<&str>) -> Result<bool, StoreError> {
-        self.store.state_link(link, note, Utc::now())
-    }
-
-    /// Takes a stated link back. Gives false if it was not stated; derived links cannot be taken back.
-    ///
-    /// # Errors
-    /// What the store says.
-    pub fn take_back_link(&self, link: StatedLink<'_>) -> Result<bool, StoreError> {
-        self.store.take_back_link(link, Utc::now())
-    }
-
     /// The runs that a contract governs, by derived or stated links, each once. What states the contract's hash and
     /// records no run, such as a session, has nothing to be audited and is left out.
     ///
@@ -428,12 +458,12 @@ impl Vault {
     pub fn audit(&self, contract: &ArtifactRow, run: &ArtifactRow) -> Result<Vec<Finding>, LookupError> {
         expect_kind(contract, Kind::of::<contract::Contract>())?;
         let terms = self.read(&self.locate(&contract.core.0.into())?)?;
-        let effects = contract::Effect::read_all(&terms, &unlimited())
+        let effects = contract::Effect::read_all(&terms, &Limits::most())
             .map_err(|error| LookupError::Unreadable { core: contract.core, message: error.to_string() })?;
         let kind = kinds::named(&run.kind).filter(|kind| kind.is_run());
         let kind = kind.ok_or_else(|| LookupError::NotARun { core: run.core, kind: run.kind.clone() })?;
         let members = self.members(&self.locate(&run.core.0.into())?)?;
-        Ok(audit::audit(effects, &kind.results(&as_bytes(&members), &unlimited())))
+        Ok(audit::audit(effects, &kind.results(&as_bytes(&members), &Limits::most())))
     }
 
     /// What an artifact says at its interaction, step or record `index`, as it is written there; nothing if its kind has
@@ -468,14 +498,13 @@ fn as_bytes(members: &[StoredMember]) -> Vec<MemberBytes<'_>> {
     members.iter().map(|member| MemberBytes { name: &member.name, bytes: &member.bytes }).collect()
 }
 
-/// What is in the vault was within the limits of its day.
-fn unlimited() -> Limits {
-    Limits { bytes: u64::MAX, ..Limits::default() }
-}
-
 fn locate(snapshot: &Snapshot<'_>, prefix: &DigestPrefix) -> Result<Located, LookupError> {
     let target = match query::resolve(snapshot, prefix)? {
-        PrefixResolution::None => return Err(LookupError::NotFound(*prefix)),
+        PrefixResolution::None => {
+            let tombstone = snapshot.tombstones(prefix)?.into_iter().next();
+            let removed = tombstone.map(|tombstone| LookupError::Removed(Box::new(tombstone)));
+            return Err(removed.unwrap_or(LookupError::NotFound(*prefix)));
+        }
         PrefixResolution::Ambiguous(candidates) => {
             return Err(LookupError::Ambiguous { prefix: *prefix, candidates });
         }

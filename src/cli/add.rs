@@ -43,7 +43,6 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let started = Instant::now();
         let options = self.input.options()?;
-        let path = vault.path()?;
         let mut printer = Printer {
             args: self,
             listed: self.input.listed()?,
@@ -52,12 +51,12 @@ impl Args {
             warned: 0,
         };
         let summary = if self.dry_run {
-            let vault = if path.exists() { Some(Vault::open(&path)?) } else { None };
-            let snapshot = vault.as_ref().map(Vault::snapshot).transpose()?;
+            let existing = if vault.path()?.exists() { Some(vault.open()?) } else { None };
+            let snapshot = existing.as_ref().map(Vault::snapshot).transpose()?;
             ingest::rehearse(snapshot.as_ref(), self.input.inputs()?, &options, &mut printer)?
         } else {
             let inputs = self.input.inputs()?;
-            Vault::open_or_create(&path)?.add(inputs, &options, &mut printer)?
+            vault.open_or_create()?.add(inputs, &options, &mut printer)?
         };
         // A closed pipe is no trouble: what was asked for is the vault, not the lines.
         if let Some(error) = printer.trouble.take().filter(|error| error.kind() != io::ErrorKind::BrokenPipe)

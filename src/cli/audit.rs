@@ -4,15 +4,16 @@ use std::io::{self, Write};
 
 use clap::Args as ClapArgs;
 use runvault::audit::{Finding, Verdict};
-use runvault::digest::{CoreHash, DigestPrefix};
+use runvault::digest::CoreHash;
 use runvault::store::ArtifactRow;
 use serde::Serialize;
 
 use super::escape::escaped;
 use super::exit::{Failure, Status};
+use super::hash::Named;
+use super::json;
 use super::output::{self, BAD, CAUTION, FAINT, GOOD, HASH};
 use super::vault::VaultArgs;
-use super::{hash, json};
 
 /// Hold a contract against the runs that it governs.
 ///
@@ -22,12 +23,10 @@ use super::{hash, json};
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// The hash of a contract
-    #[arg(value_parser = hash::prefix)]
-    contract: DigestPrefix,
+    contract: Named,
 
     /// The hash of a run pack, trace or pack; without it, every run that the contract governs
-    #[arg(value_parser = hash::prefix)]
-    run: Option<DigestPrefix>,
+    run: Option<Named>,
 
     /// Print one line of JSON for each effect and run
     #[arg(long)]
@@ -44,9 +43,9 @@ struct Tally {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
-        let contract = vault.locate(&self.contract)?.artifact;
+        let contract = self.contract.locate(&vault)?.artifact;
         let runs = match &self.run {
-            Some(run) => vec![vault.locate(run)?.artifact],
+            Some(run) => vec![run.locate(&vault)?.artifact],
             None => vault.governed_runs(&contract)?,
         };
         if runs.is_empty() {

@@ -42,6 +42,9 @@ pub(crate) enum Failure {
     /// A hash stands for several things, which are listed.
     #[error("{message}")]
     Ambiguous { message: String, candidates: Vec<String> },
+    /// The answer is no, for these reasons.
+    #[error("{message}")]
+    Refused { message: String, because: Vec<String> },
     /// It could not run.
     #[error("{0}")]
     CouldNotRun(String),
@@ -83,6 +86,8 @@ impl From<LookupError> for Failure {
             }
             LookupError::SeveralMembers { .. } => Self::Usage(message),
             LookupError::NotFound(_)
+            | LookupError::Removed(_)
+            | LookupError::NoSuchTag(_)
             | LookupError::NotItsCapture { .. }
             | LookupError::OtherKind { .. }
             | LookupError::NotARun { .. } => Self::No(message),
@@ -99,13 +104,13 @@ pub(crate) fn of(outcome: Result<Status, Failure>) -> ExitCode {
         Err(failure) => failure,
     };
     output::error(&failure.to_string());
-    if let Failure::Ambiguous { candidates, .. } = &failure {
-        for candidate in candidates {
-            output::note(&format!("  {candidate}"));
+    if let Failure::Ambiguous { candidates: lines, .. } | Failure::Refused { because: lines, .. } = &failure {
+        for line in lines {
+            output::note(&format!("  {}", escaped(line)));
         }
     }
     ExitCode::from(match failure {
-        Failure::No(_) | Failure::Ambiguous { .. } => 1,
+        Failure::No(_) | Failure::Ambiguous { .. } | Failure::Refused { .. } => 1,
         Failure::CouldNotRun(_) => 2,
         Failure::Usage(_) => 3,
         Failure::ClosedPipe => 0,

@@ -155,6 +155,9 @@ impl Args {
             limit: self.limit,
         };
         let hits = vault.find(&query)?;
+        if hits.is_empty() {
+            self.tell_of_removals(&vault)?;
+        }
         if self.json {
             let mut out = io::BufWriter::new(output::raw());
             hits.iter().try_for_each(|hit| json::line(&mut out, &JsonHit::of(hit)))?;
@@ -175,17 +178,7 @@ impl Args {
         if let Some(path) = &self.prompt_file {
             mention(Some("prompt"), digest_of(path)?);
         }
-        let hashes = [
-            (Some("prompt"), &self.prompt_hash),
-            (Some("response"), &self.response_hash),
-            (Some("step"), &self.step_hash),
-            (Some("record"), &self.record_hash),
-            (Some("state"), &self.state_hash),
-            (Some("intent"), &self.intent_hash),
-            (Some("bundle"), &self.bundle_hash),
-            (None, &self.mentions),
-        ];
-        for (group, prefix) in hashes {
+        for (group, prefix) in self.hashes() {
             if let Some(prefix) = prefix {
                 mention(group, mentioned(vault, prefix, group)?);
             }
@@ -206,6 +199,30 @@ impl Args {
         let attributes = named.chain(self.attr.iter().cloned());
         filters.extend(attributes.map(|(name, value)| Filter::Attribute { name, value }));
         Ok(filters)
+    }
+
+    /// Says of hashes that nothing mentions that what they stood for was removed.
+    fn tell_of_removals(&self, vault: &Vault) -> Result<(), Failure> {
+        for prefix in self.hashes().into_iter().filter_map(|(_, prefix)| prefix) {
+            if let Some(tombstone) = vault.snapshot()?.tombstones(prefix)?.first() {
+                output::note(&escaped(&tombstone.to_string()).to_string());
+            }
+        }
+        Ok(())
+    }
+
+    /// The conditions that are hashes, each with the group of roles that it is about.
+    fn hashes(&self) -> [(Option<&'static str>, Option<&DigestPrefix>); 8] {
+        [
+            (Some("prompt"), self.prompt_hash.as_ref()),
+            (Some("response"), self.response_hash.as_ref()),
+            (Some("step"), self.step_hash.as_ref()),
+            (Some("record"), self.record_hash.as_ref()),
+            (Some("state"), self.state_hash.as_ref()),
+            (Some("intent"), self.intent_hash.as_ref()),
+            (Some("bundle"), self.bundle_hash.as_ref()),
+            (None, self.mentions.as_ref()),
+        ]
     }
 
     fn print(&self, vault: &Vault, hits: &[Hit]) -> Result<(), Failure> {
@@ -233,6 +250,9 @@ fn mentioned(vault: &Vault, prefix: &DigestPrefix, group: Option<&str>) -> Resul
     match query::resolve_mentioned(&vault.snapshot()?, prefix, group)? {
         PrefixResolution::One(digest) => Ok(digest),
         PrefixResolution::None => {
+            if let Some(tombstone) = vault.snapshot()?.tombstones(prefix)?.first() {
+                return Err(Failure::No(tombstone.to_string()));
+            }
             let what = group.map_or(String::new(), |group| format!(" {group}"));
             Err(Failure::No(format!("nothing in the vault mentions a{what} hash that begins with {prefix}")))
         }

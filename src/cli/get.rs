@@ -12,6 +12,7 @@ use runvault::store::StoredMember;
 
 use super::escape::is_plain;
 use super::exit::{Failure, Status};
+use super::hash::Named;
 use super::vault::VaultArgs;
 use super::{export, hash, output};
 
@@ -22,9 +23,8 @@ use super::{export, hash, output};
 /// gives one of them.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// A core hash, a capture's own hash, or the first digits of one
-    #[arg(value_parser = hash::prefix)]
-    hash: DigestPrefix,
+    /// A core hash, a capture's own hash, the first digits of one, or @tag
+    hash: Named,
 
     /// Write to this file instead, of a pack to this directory or archive; - is standard output
     #[arg(short, long, value_name = "PATH")]
@@ -52,9 +52,9 @@ impl Args {
         let vault = vault.open()?;
         let file = self.output.as_deref().filter(|path| *path != Path::new("-"));
         if file.is_none() && self.member.is_none() && self.capture.is_none() && !self.core {
-            return self.write_standard_output(&vault.get(&self.hash)?);
+            return self.write_standard_output(&vault.get(&self.hash.prefix(&vault)?)?);
         }
-        let mut located = vault.locate(&self.hash)?;
+        let mut located = self.hash.locate(&vault)?;
         if let Some(capture) = &self.capture {
             located = vault.capture_of(&located, capture)?;
         }

@@ -3,8 +3,9 @@
 use std::io::{self, Write};
 
 use runvault::artifact::Kind;
-use runvault::digest::CoreHash;
+use runvault::digest::{CaptureHash, CoreHash};
 use runvault::ingest::Examined;
+use runvault::store::Removed;
 use runvault::verify::Violation;
 use serde::Serialize;
 use serde_json::ser::{CharEscape, Formatter};
@@ -52,6 +53,22 @@ pub(crate) fn examined(
         violations_omitted: examined.report.omitted() + left_out.len(),
     };
     line(out, &value)
+}
+
+#[derive(Serialize)]
+struct RemovedLine<'r> {
+    core_hash: CoreHash,
+    kind: &'r str,
+    captures: Vec<CaptureHash>,
+    size: u64,
+}
+
+/// Writes what was removed.
+pub(crate) fn removed(out: &mut dyn Write, removed: &Removed) -> io::Result<()> {
+    let captures = removed.captures.iter().map(|capture| capture.capture).collect();
+    let Removed { artifact, .. } = removed;
+    let (core_hash, kind, size) = (artifact.core, artifact.kind.as_str(), removed.size());
+    line(out, &RemovedLine { core_hash, kind, captures, size })
 }
 
 /// Whether a count is not worth a member.

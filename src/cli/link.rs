@@ -1,12 +1,12 @@
 //! `runvault link`
 
 use clap::Args as ClapArgs;
-use runvault::digest::DigestPrefix;
 use runvault::store::StatedLink;
 
 use super::exit::{Failure, Status};
+use super::hash::Named;
+use super::output;
 use super::vault::VaultArgs;
-use super::{hash, output};
 
 /// State a link between two artifacts.
 ///
@@ -26,16 +26,14 @@ pub(crate) struct Args {
 #[derive(ClapArgs)]
 pub(crate) struct Ends {
     /// The hash of the artifact that relates to the other
-    #[arg(value_parser = hash::prefix)]
-    from: DigestPrefix,
+    from: Named,
 
     /// How: a derived relation such as governs, or one of your own in lowercase letters, digits and dashes
     #[arg(value_parser = relation)]
     pub(crate) relation: String,
 
     /// The hash of the other artifact
-    #[arg(value_parser = hash::prefix)]
-    to: DigestPrefix,
+    to: Named,
 }
 
 impl Ends {
@@ -44,7 +42,7 @@ impl Ends {
         &self,
         vault: &runvault::Vault,
     ) -> Result<(runvault::store::ArtifactRow, runvault::store::ArtifactRow), Failure> {
-        let (source, target) = (vault.locate(&self.from)?.artifact, vault.locate(&self.to)?.artifact);
+        let (source, target) = (self.from.locate(vault)?.artifact, self.to.locate(vault)?.artifact);
         if source.id == target.id {
             return Err(Failure::Usage("an artifact cannot be linked to itself".to_owned()));
         }

@@ -3,15 +3,16 @@
 use std::io::{self, Write};
 
 use clap::{Args as ClapArgs, ValueEnum};
-use runvault::digest::{CoreHash, Digest, DigestPrefix};
+use runvault::digest::{CoreHash, Digest};
 use runvault::query::{Direction, Link, LinkTarget, Origin, Walk};
 use serde::Serialize;
 
 use super::escape::escaped;
 use super::exit::{Failure, Status};
+use super::graph;
+use super::hash::Named;
 use super::output::{self, CAUTION, FAINT, HASH};
 use super::vault::VaultArgs;
-use super::{graph, hash};
 
 /// List what an artifact is linked to, near and far.
 ///
@@ -19,9 +20,8 @@ use super::{graph, hash};
 /// something that is not in the vault, and resolves by itself when that arrives.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// A core hash, a capture's own hash, or the first digits of one
-    #[arg(value_parser = hash::prefix)]
-    hash: DigestPrefix,
+    /// A core hash, a capture's own hash, the first digits of one, or @tag
+    hash: Named,
 
     /// Follow links so far, at most 100
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=100))]
@@ -62,7 +62,7 @@ enum Format {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
-        let artifact = vault.locate(&self.hash)?.artifact;
+        let artifact = self.hash.locate(&vault)?.artifact;
         let walk = Walk {
             depth: usize::from(self.depth),
             relation: self.relation.clone(),
@@ -124,6 +124,15 @@ pub(crate) fn target_text(target: &LinkTarget) -> String {
             format!("{CAUTION}dangling{CAUTION:#} {HASH}{digest:.12}{HASH:#}")
         }
         LinkTarget::MissingName(name) => format!("{CAUTION}dangling{CAUTION:#} {}", escaped(name)),
+    }
+}
+
+/// The same without colours.
+pub(crate) fn plain_target(target: &LinkTarget) -> String {
+    match target {
+        LinkTarget::Artifact(artifact) => format!("{} {:.12}", artifact.kind, artifact.core),
+        LinkTarget::MissingDigest(digest) => format!("dangling {digest:.12}"),
+        LinkTarget::MissingName(name) => format!("dangling {name}"),
     }
 }
 

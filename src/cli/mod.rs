@@ -1,5 +1,6 @@
 //! Arguments in, text out. Each command is one file: its arguments, its run, its printing.
 
+mod actor;
 mod add;
 mod audit;
 mod completions;
@@ -8,8 +9,10 @@ mod escape;
 mod exit;
 mod export;
 mod find;
+mod forget;
 mod forks;
 mod fsck;
+mod gc;
 mod get;
 mod graph;
 mod hash;
@@ -18,16 +21,24 @@ mod json;
 mod limits;
 mod link;
 mod links;
+mod log;
 mod man;
 mod output;
+mod pin;
+mod pins;
 mod progress;
 mod reindex;
 mod report;
 mod resume;
+mod rm;
 mod rules;
 mod show;
+mod tag;
+mod tags;
 mod time;
 mod unlink;
+mod unpin;
+mod untag;
 mod vault;
 mod verify;
 mod why;
@@ -69,6 +80,16 @@ enum Command {
     Audit(audit::Args),
     Fsck(fsck::Args),
     Reindex(reindex::Args),
+    Tag(tag::Args),
+    Untag(untag::Args),
+    Tags(tags::Args),
+    Pin(pin::Args),
+    Unpin(unpin::Args),
+    Pins(pins::Args),
+    Log(log::Args),
+    Rm(rm::Args),
+    Forget(forget::Args),
+    Gc(gc::Args),
     Rules(rules::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -99,6 +120,16 @@ impl Cli {
             Command::Dangling(args) => args.run(vault),
             Command::Forks(args) => args.run(vault),
             Command::Audit(args) => args.run(vault),
+            Command::Tag(args) => args.run(vault),
+            Command::Untag(args) => args.run(vault),
+            Command::Tags(args) => args.run(vault),
+            Command::Pin(args) => args.run(vault),
+            Command::Unpin(args) => args.run(vault),
+            Command::Pins(args) => args.run(vault),
+            Command::Log(args) => args.run(vault),
+            Command::Rm(args) => args.run(vault),
+            Command::Forget(args) => args.run(vault),
+            Command::Gc(args) => args.run(vault),
             Command::Fsck(args) => args.run(vault),
             Command::Reindex(args) => args.run(vault),
             Command::Rules(args) => args.run(),

@@ -48,6 +48,11 @@ pub(crate) fn error(message: &str) {
     note(&format!("{BAD}error:{BAD:#} {}", escaped(message)));
 }
 
+/// Writes to standard error what deserves attention, though the command did what it was asked to.
+pub(crate) fn warning(message: &str) {
+    note(&format!("{CAUTION}warning:{CAUTION:#} {}", escaped(message)));
+}
+
 /// `count` and `thing`, with an `s` if there is not exactly one.
 pub(crate) fn counted(count: u64, thing: &str) -> String {
     format!("{count} {thing}{}", if count == 1 { "" } else { "s" })

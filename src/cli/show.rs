@@ -4,23 +4,23 @@ use std::io::{self, Write};
 
 use clap::Args as ClapArgs;
 use runvault::Description;
-use runvault::digest::{CaptureHash, CoreHash, DigestPrefix};
+use runvault::digest::{CaptureHash, CoreHash};
 use runvault::verify::Violation;
 use serde::Serialize;
 
 use super::escape::{brief, escaped};
 use super::exit::{Failure, Status};
+use super::hash::Named;
 use super::links::{self, JsonLink};
 use super::output::{self, FAINT, HASH};
 use super::vault::VaultArgs;
-use super::{hash, json, report, time};
+use super::{json, report, time};
 
 /// Tell what an artifact is, what it can be found by, and what it is linked to.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// A core hash, a capture's own hash, or the first digits of one
-    #[arg(value_parser = hash::prefix)]
-    hash: DigestPrefix,
+    /// A core hash, a capture's own hash, the first digits of one, or @tag
+    hash: Named,
 
     /// Print one JSON document with everything
     #[arg(long)]
@@ -29,7 +29,8 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
-        let description = vault.open()?.describe(&self.hash)?;
+        let vault = vault.open()?;
+        let description = vault.describe(&self.hash.locate(&vault)?.artifact.core.0.into())?;
         if self.json {
             json::line(&mut output::raw(), &JsonDescription::of(&description))?;
         } else {

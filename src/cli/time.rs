@@ -15,6 +15,21 @@ pub(crate) fn point(text: &str) -> Result<DateTime<Utc>, String> {
     })
 }
 
+/// A length of time for clap, such as `90m`, `36h`, `7d` or `4w`.
+pub(crate) fn length(text: &str) -> Result<Duration, String> {
+    age(text).ok_or_else(|| "a length of time is like 90m, 36h, 7d, 4w".to_owned())
+}
+
+/// A length of time as [`length`] reads it.
+pub(crate) fn length_text(length: Duration) -> String {
+    let minutes = length.num_minutes();
+    match minutes {
+        minutes if minutes % (24 * 60) == 0 => format!("{}d", minutes / (24 * 60)),
+        minutes if minutes % 60 == 0 => format!("{}h", minutes / 60),
+        minutes => format!("{minutes}m"),
+    }
+}
+
 fn age(text: &str) -> Option<Duration> {
     let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     let number = number.parse().ok().filter(|number| *number >= 0)?;

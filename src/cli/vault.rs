@@ -6,6 +6,7 @@ use clap::Args;
 use etcetera::BaseStrategy;
 use runvault::Vault;
 
+use super::actor;
 use super::exit::Failure;
 
 /// Which vault to use.
@@ -15,6 +16,10 @@ pub(crate) struct VaultArgs {
     /// directory
     #[arg(long, global = true, value_name = "PATH", help_heading = "Vault")]
     vault: Option<PathBuf>,
+
+    /// Who the journal says did it. Default: `RUNVAULT_ACTOR`, else the user and the machine
+    #[arg(long, global = true, value_name = "NAME", help_heading = "Vault")]
+    actor: Option<String>,
 }
 
 impl VaultArgs {
@@ -34,6 +39,13 @@ impl VaultArgs {
 
     /// The vault, which must exist.
     pub(crate) fn open(&self) -> Result<Vault, Failure> {
-        Ok(Vault::open(&self.path()?)?)
+        let actor = actor::actor(self.actor.as_deref())?;
+        Ok(Vault::open(&self.path()?)?.acting_as(actor))
+    }
+
+    /// The vault, which is created if it does not exist.
+    pub(crate) fn open_or_create(&self) -> Result<Vault, Failure> {
+        let actor = actor::actor(self.actor.as_deref())?;
+        Ok(Vault::open_or_create(&self.path()?)?.acting_as(actor))
     }
 }

@@ -3,27 +3,26 @@
 use std::io::Write;
 
 use clap::Args as ClapArgs;
-use runvault::digest::{CoreHash, DigestPrefix};
+use runvault::digest::CoreHash;
 use runvault::query::{self, LinkTarget, MAX_SEARCHED};
 use serde::Serialize;
 
 use super::escape::escaped;
 use super::exit::{Failure, Status};
+use super::hash::Named;
+use super::json;
 use super::links::{self, JsonLink};
 use super::output::{self, HASH};
 use super::vault::VaultArgs;
-use super::{hash, json};
 
 /// Show the shortest chain of links between two artifacts, with the reason for each step.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// Where the chain begins
-    #[arg(value_parser = hash::prefix)]
-    one: DigestPrefix,
+    one: Named,
 
     /// Where it ends
-    #[arg(value_parser = hash::prefix)]
-    other: DigestPrefix,
+    other: Named,
 
     /// Print one line of JSON for each step
     #[arg(long)]
@@ -40,7 +39,7 @@ struct Line<'c> {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
-        let (one, other) = (vault.locate(&self.one)?.artifact, vault.locate(&self.other)?.artifact);
+        let (one, other) = (self.one.locate(&vault)?.artifact, self.other.locate(&vault)?.artifact);
         let Some(chain) = query::chain(&vault.snapshot()?, &one, &other)? else {
             return Err(Failure::No(format!(
                 "no chain of links leads from {:.12} to {:.12}; the {MAX_SEARCHED} nearest artifacts were searched",

@@ -8,6 +8,7 @@ mod exchanges;
 mod find;
 mod forks;
 mod graph;
+mod holders;
 mod links;
 mod resolve;
 
@@ -15,5 +16,6 @@ pub use dangling::{Dangling, Referrer, dangling};
 pub use find::{Filter, Hit, Match, Query, Sort, find};
 pub use forks::{Fork, forks};
 pub use graph::{ChainStep, Edge, Graph, MAX_SEARCHED, Node, Walk, chain, walk};
+pub use holders::holders;
 pub use links::{Direction, Link, LinkTarget, Origin, links};
 pub use resolve::{HashTarget, resolve, resolve_mentioned};

@@ -25,6 +25,8 @@ pub(super) struct Dictionary {
     digest: Digest,
     bytes: Vec<u8>,
     encoder: EncoderDictionary<'static>,
+    /// The last entry of the journal when the documents that it was made of began to be collected.
+    begun: i64,
 }
 
 /// A dictionary ready for reading only, which costs less to set up.
@@ -32,14 +34,14 @@ pub(super) type Reader = DecoderDictionary<'static>;
 
 impl Dictionary {
     /// Makes a dictionary of `bytes`; nothing if they are none.
-    pub(super) fn new(bytes: Vec<u8>) -> Option<Self> {
+    pub(super) fn new(bytes: Vec<u8>, begun: i64) -> Option<Self> {
         let encoder = EncoderDictionary::try_copy(&bytes, LEVEL).ok()?;
-        Some(Self { digest: Digest::of(&bytes), bytes, encoder })
+        Some(Self { digest: Digest::of(&bytes), bytes, encoder, begun })
     }
 
     /// Finds out what `samples` have in common.
-    pub(super) fn train(samples: &[Vec<u8>], size: usize) -> Option<Self> {
-        Self::new(zstd::dict::from_samples(samples, size).ok()?)
+    pub(super) fn train(samples: &[Vec<u8>], size: usize, begun: i64) -> Option<Self> {
+        Self::new(zstd::dict::from_samples(samples, size).ok()?, begun)
     }
 
     /// The SHA-256 of the dictionary as it is stored.
@@ -50,6 +52,11 @@ impl Dictionary {
     /// The dictionary as it is stored.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// What was removed after this entry of the journal may be in the dictionary.
+    pub(super) fn begun(&self) -> i64 {
+        self.begun
     }
 }
 
@@ -147,7 +154,7 @@ mod tests {
             format!("{{\"step\": {n}, \"tool\": \"search\", \"result\": \"found {} files\"}}", n * 7919)
         };
         let samples: Vec<Vec<u8>> = (0..500).map(|n| text(n).into_bytes()).collect();
-        let dictionary = Dictionary::train(&samples, 4096).unwrap();
+        let dictionary = Dictionary::train(&samples, 4096, 0).unwrap();
         let text = text(12_345);
         let frame = compress(text.as_bytes(), Some(&dictionary)).unwrap();
         assert!(frame.len() * 2 < compress(text.as_bytes(), None).unwrap().len());

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::compress::{self, Dictionary, Reader};
 use super::error::{PayloadDefect, ReadFailure};
@@ -11,17 +11,21 @@ use super::payload::Payloads;
 use crate::digest::BlobHash;
 
 /// Larger texts have enough to compare with in themselves.
-const MAX_TEXT: usize = 64 << 10;
+pub(super) const MAX_TEXT: usize = 64 << 10;
 
 /// A dictionary is made of so many texts, or of fewer that have so many bytes.
-const SAMPLES: usize = 128;
+pub(super) const SAMPLES: usize = 128;
 const SAMPLE_BYTES: usize = 768 << 10;
 
 /// Larger dictionaries gain little and cost more to set up.
 const MAX_SIZE: usize = 32 << 10;
 
 /// Dictionaries for writing, by kind. The first texts of a kind make one if the vault has none.
-pub(super) struct Dictionaries(Mutex<HashMap<String, Slot>>);
+pub(super) struct Dictionaries {
+    slots: Mutex<HashMap<String, Slot>>,
+    /// The last entry of the journal when this began to collect texts.
+    begun: i64,
+}
 
 /// With what to compress a text.
 pub(super) enum Choice {
@@ -34,7 +38,10 @@ pub(super) enum Choice {
 #[derive(Clone)]
 enum Slot {
     /// In the vault, and not used so far.
-    Stored(Arc<Vec<u8>>),
+    Stored {
+        bytes: Arc<Vec<u8>>,
+        begun: i64,
+    },
     Ready(Option<Arc<Dictionary>>),
     Collecting(Arc<Mutex<Vec<Vec<u8>>>>),
 }
@@ -43,10 +50,14 @@ impl Dictionaries {
     /// Those of the vault.
     pub(super) fn of(connection: &Connection) -> rusqlite::Result<Self> {
         let mut statement = connection.prepare_cached(
-            "SELECT k.name, d.bytes FROM dictionary d JOIN kind k ON k.id = d.kind ORDER BY d.id",
+            "SELECT k.name, d.bytes, d.begun FROM dictionary d JOIN kind k ON k.id = d.kind ORDER BY d.id",
         )?;
-        let stored = statement.query_map([], |row| Ok((row.get(0)?, Slot::Stored(Arc::new(row.get(1)?)))))?;
-        Ok(Self(Mutex::new(stored.collect::<rusqlite::Result<_>>()?)))
+        let slot = |row: &Row<'_>| -> rusqlite::Result<Slot> {
+            Ok(Slot::Stored { bytes: Arc::new(row.get(1)?), begun: row.get(2)? })
+        };
+        let stored = statement.query_map([], |row| Ok((row.get(0)?, slot(row)?)))?;
+        let slots = Mutex::new(stored.collect::<rusqlite::Result<_>>()?);
+        Ok(Self { slots, begun: last_entry(connection)? })
     }
 
     /// What to compress `text` with.
@@ -57,8 +68,8 @@ impl Dictionaries {
         let known = self.slots().get(kind).cloned();
         let samples = match known.unwrap_or_else(|| self.collecting(kind)) {
             Slot::Ready(dictionary) => return Choice::Now(dictionary),
-            Slot::Stored(bytes) => {
-                let dictionary = Dictionary::new(bytes.to_vec()).map(Arc::new);
+            Slot::Stored { bytes, begun } => {
+                let dictionary = Dictionary::new(bytes.to_vec(), begun).map(Arc::new);
                 self.slots().insert(kind.to_owned(), Slot::Ready(dictionary.clone()));
                 return Choice::Now(dictionary);
             }
@@ -68,10 +79,10 @@ impl Dictionaries {
         let Ok(mut samples) = samples.try_lock() else { return Choice::Later };
         samples.push(text.to_vec());
         let bytes: usize = samples.iter().map(Vec::len).sum();
-        if samples.len() < SAMPLES && bytes < SAMPLE_BYTES {
+        if !is_enough(samples.len(), bytes) {
             return Choice::Later;
         }
-        let dictionary = Dictionary::train(&samples, MAX_SIZE.min(bytes / 8)).map(Arc::new);
+        let dictionary = train(&samples, self.begun).map(Arc::new);
         samples.clear();
         self.slots().insert(kind.to_owned(), Slot::Ready(dictionary.clone()));
         Choice::Now(dictionary)
@@ -90,9 +101,32 @@ impl Dictionaries {
     }
 
     fn slots(&self) -> MutexGuard<'_, HashMap<String, Slot>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// Whether so many texts of so many bytes are enough for a dictionary.
+pub(super) fn is_enough(texts: usize, bytes: usize) -> bool {
+    texts >= SAMPLES || bytes >= SAMPLE_BYTES
+}
+
+/// Makes a dictionary of texts that were collected since the entry `begun` of the journal.
+pub(super) fn train(samples: &[Vec<u8>], begun: i64) -> Option<Dictionary> {
+    let bytes: usize = samples.iter().map(Vec::len).sum();
+    Dictionary::train(samples, MAX_SIZE.min(bytes / 8), begun)
+}
+
+fn last_entry(connection: &Connection) -> rusqlite::Result<i64> {
+    let last: Option<i64> =
+        connection.prepare_cached("SELECT max(seq) FROM journal")?.query_row([], |row| row.get(0))?;
+    Ok(last.unwrap_or(0))
+}
+
+/// The condition that the dictionary `d` may have pieces of documents that were removed: something of its kind was removed
+/// after they began to be collected.
+pub(super) const IS_STALE: &str = "EXISTS (
+    SELECT 1 FROM tombstone t JOIN journal j ON j.seq = t.entry
+     WHERE t.entry > d.begun AND j.entry ->> 'kind' = (SELECT k.name FROM kind k WHERE k.id = d.kind))";
 
 /// Makes a dictionary of the newest documents of a kind, for those that are added from now on: where documents come one by
 /// one, there are never enough of them at once.
@@ -111,29 +145,39 @@ pub(super) fn make(payloads: Payloads<'_>, kind: i64) -> rusqlite::Result<()> {
     // What cannot be read is no sample; whoever asks for it will hear of it.
     let texts = blobs.into_iter().filter_map(|blob| payloads.verified_content(blob).ok());
     let samples: Vec<Vec<u8>> = texts.map(|content| content.text).collect();
-    let bytes: usize = samples.iter().map(Vec::len).sum();
     if samples.len() == SAMPLES
-        && let Some(dictionary) = Dictionary::train(&samples, MAX_SIZE.min(bytes / 8))
+        && let Some(dictionary) = train(&samples, last_entry(connection)?)
     {
         number(connection, kind, &dictionary)?;
     }
     Ok(())
 }
 
-/// The number of `dictionary` in the vault, where it is stored if it is not there yet.
-pub(super) fn number(connection: &Connection, kind: i64, dictionary: &Dictionary) -> rusqlite::Result<i64> {
+/// The number of `dictionary` in the vault, where it is stored if it is not there yet. Nothing if it was there, or might
+/// have been, and must not come back: then it may have pieces of documents that were removed meanwhile.
+pub(super) fn number(
+    connection: &Connection,
+    kind: i64,
+    dictionary: &Dictionary,
+) -> rusqlite::Result<Option<i64>> {
     let digest = dictionary.digest();
     let known = connection
         .prepare_cached("SELECT id FROM dictionary WHERE digest = ?1")?
         .query_row([digest.as_bytes()], |row| row.get(0))
         .optional()?;
-    if let Some(id) = known {
-        return Ok(id);
+    if known.is_some() {
+        return Ok(known);
+    }
+    let is_stale = connection
+        .prepare_cached(&format!("SELECT 1 FROM (SELECT ?1 AS kind, ?2 AS begun) d WHERE {IS_STALE}"))?
+        .exists((kind, dictionary.begun()))?;
+    if is_stale {
+        return Ok(None);
     }
     connection
-        .prepare_cached("INSERT INTO dictionary (kind, digest, bytes) VALUES (?1, ?2, ?3)")?
-        .execute((kind, digest.as_bytes(), dictionary.bytes()))?;
-    Ok(connection.last_insert_rowid())
+        .prepare_cached("INSERT INTO dictionary (kind, begun, digest, bytes) VALUES (?1, ?2, ?3, ?4)")?
+        .execute((kind, dictionary.begun(), digest.as_bytes(), dictionary.bytes()))?;
+    Ok(Some(connection.last_insert_rowid()))
 }
 
 /// Dictionaries for reading, by their numbers, which never change.

@@ -68,6 +68,26 @@ pub enum StoreError {
         /// What is wrong.
         defect: Box<PayloadDefect>,
     },
+    /// An artifact is not there any more.
+    #[error("{core} was removed meanwhile")]
+    Gone {
+        /// The artifact.
+        core: CoreHash,
+    },
+    /// An artifact must not be removed.
+    #[error("{core} is pinned; \"runvault unpin\" allows it to be removed")]
+    Pinned {
+        /// The artifact.
+        core: CoreHash,
+    },
+    /// Something that has to be stored in another way cannot be read. Nothing was changed.
+    #[error("{}: {defect}; it would have to be stored anew, and nothing was changed", path.display())]
+    Payload {
+        /// The vault.
+        path: PathBuf,
+        /// What is wrong.
+        defect: Box<PayloadDefect>,
+    },
     /// The file is damaged.
     #[error("{} is damaged ({source}); restore it from a backup", path.display())]
     Corrupt {

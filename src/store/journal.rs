@@ -1,20 +1,20 @@
-//! The append-only, hash-chained record of what was added.
+//! The append-only, hash-chained record of what happened to the vault. `docs/journal.md` describes it.
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use rusqlite::{OptionalExtension, ToSql, Transaction};
+use rusqlite::{Connection, OptionalExtension, ToSql};
 use serde::Serialize;
 
+use super::actor::Actor;
 use crate::digest::{CaptureHash, CoreHash, Digest, Hasher};
 
-/// What happened. The text of an entry is its RFC 8785 form, so that any program can read and check it.
+/// What happened. Members are declared in their canonical order.
 #[derive(Serialize)]
-#[serde(tag = "action", rename_all = "lowercase")]
-pub(super) enum Entry<'e> {
+#[serde(untagged)]
+pub(super) enum Event<'e> {
     /// A capture was added: the first of its artifact, or a further one.
-    Add { at: &'e str, capture: CaptureHash, core: CoreHash, kind: &'e str, size: u64 },
+    Add { capture: CaptureHash, core: CoreHash, kind: &'e str, size: u64 },
     /// A person stated a link.
     Link {
-        at: &'e str,
         #[serde(skip_serializing_if = "Option::is_none")]
         note: Option<&'e str>,
         relation: &'e str,
@@ -22,16 +22,65 @@ pub(super) enum Entry<'e> {
         target: CoreHash,
     },
     /// The index was made anew from the stored bytes of so many artifacts.
-    Reindex { artifacts: u64, at: &'e str, not_admitted: u64 },
+    Reindex { indexed: u64, not_admitted: u64 },
     /// Something was mended: `did` says what was done to `subject`.
-    Repair { at: &'e str, did: &'e str, subject: &'e str },
-    /// A person took a stated link back.
-    Unlink { at: &'e str, relation: &'e str, source: CoreHash, target: CoreHash },
+    Repair { did: &'e str, subject: &'e str },
+    /// A person took a stated link back, or one of its ends was removed.
+    Unlink { relation: &'e str, source: CoreHash, target: CoreHash },
+    /// An artifact got a name, which another one may have had before.
+    Tag { core: CoreHash, name: &'e str },
+    /// An artifact lost a name.
+    Untag { core: CoreHash, name: &'e str },
+    /// An artifact must not be removed.
+    Pin {
+        core: CoreHash,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        note: Option<&'e str>,
+    },
+    /// An artifact may be removed again.
+    Unpin { core: CoreHash },
+    /// Captures were removed; if `left` is 0, the artifact is gone.
+    Remove {
+        captures: &'e [CaptureHash],
+        core: CoreHash,
+        kind: &'e str,
+        left: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<&'e str>,
+        size: u64,
+    },
+    /// Space was reclaimed.
+    Gc { blobs: u64, bytes_after: u64, bytes_before: u64, dictionaries: u64, recompressed: u64 },
 }
 
-/// A time as entries state it.
-pub(super) fn text(at: DateTime<Utc>) -> String {
-    at.to_rfc3339_opts(SecondsFormat::Millis, true)
+impl Event<'_> {
+    fn action(&self) -> &'static str {
+        match self {
+            Self::Add { .. } => "add",
+            Self::Link { .. } => "link",
+            Self::Reindex { .. } => "reindex",
+            Self::Repair { .. } => "repair",
+            Self::Unlink { .. } => "unlink",
+            Self::Tag { .. } => "tag",
+            Self::Untag { .. } => "untag",
+            Self::Pin { .. } => "pin",
+            Self::Unpin { .. } => "unpin",
+            Self::Remove { .. } => "remove",
+            Self::Gc { .. } => "gc",
+        }
+    }
+}
+
+/// An entry. Its text is its RFC 8785 form, so that any program can read and check it: what all entries have comes first
+/// in that order, and the members of events must come after `at`.
+#[derive(Serialize)]
+struct Entry<'e> {
+    action: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    actor: Option<&'e str>,
+    at: &'e str,
+    #[serde(flatten)]
+    event: &'e Event<'e>,
 }
 
 /// A capture that was added.
@@ -48,69 +97,103 @@ pub(super) struct Addition {
 pub(super) struct Journal {
     seq: i64,
     chain: Digest,
+    actor: Option<Actor>,
+    /// The actor's number, once there was an addition.
+    actor_id: Option<i64>,
+    at: DateTime<Utc>,
+    at_text: String,
 }
 
 impl Journal {
-    pub(super) fn of(transaction: &Transaction<'_>) -> rusqlite::Result<Self> {
-        let last = transaction
+    /// The journal as it is now, for what `actor` does at the time `at`.
+    pub(super) fn of(
+        connection: &Connection,
+        actor: Option<&Actor>,
+        at: DateTime<Utc>,
+    ) -> rusqlite::Result<Self> {
+        let last = connection
             .prepare_cached("SELECT seq, chain FROM journal ORDER BY seq DESC LIMIT 1")?
-            .query_row([], |row| Ok(Self { seq: row.get(0)?, chain: row.get(1)? }))
+            .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
-        Ok(last.unwrap_or(Self { seq: 0, chain: Digest::from_bytes([0; 32]) }))
+        let (seq, chain) = last.unwrap_or((0, Digest::from_bytes([0; 32])));
+        let at_text = at.to_rfc3339_opts(SecondsFormat::Millis, true);
+        Ok(Self { seq, chain, actor: actor.cloned(), actor_id: None, at, at_text })
+    }
+
+    /// The number of the last entry.
+    pub(super) fn seq(&self) -> i64 {
+        self.seq
+    }
+
+    /// When what is recorded happens.
+    pub(super) fn at(&self) -> DateTime<Utc> {
+        self.at
     }
 
     /// Appends the entry of an addition. It is stored in parts; the view `journal_entries` puts them together.
-    pub(super) fn add(
-        &mut self,
-        transaction: &Transaction<'_>,
-        at: DateTime<Utc>,
-        addition: &Addition,
-    ) -> rusqlite::Result<()> {
+    pub(super) fn add(&mut self, connection: &Connection, addition: &Addition) -> rusqlite::Result<()> {
         let Addition { kind, kind_name, core, capture, size } = *addition;
-        self.chain_up(&Entry::Add { at: &text(at), capture, core, kind: kind_name, size })?;
-        let parts: [&dyn ToSql; 7] = [
+        let actor = self.actor_id(connection)?;
+        self.chain_up(&Event::Add { capture, core, kind: kind_name, size })?;
+        let parts: [&dyn ToSql; 8] = [
             &self.seq,
-            &at.timestamp_millis(),
+            &self.at.timestamp_millis(),
+            &actor,
             &kind,
             core.0.as_bytes(),
             capture.0.as_bytes(),
             &size.cast_signed(),
             self.chain.as_bytes(),
         ];
-        transaction
+        connection
             .prepare_cached(
-                "INSERT INTO journal (seq, at, kind, core, capture, size, chain) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                "INSERT INTO journal (seq, at, actor, kind, core, capture, size, chain)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
             )?
             .execute(parts)?;
         Ok(())
     }
 
     /// Appends any other entry.
-    pub(super) fn append(
-        &mut self,
-        transaction: &Transaction<'_>,
-        at: DateTime<Utc>,
-        entry: &Entry<'_>,
-    ) -> rusqlite::Result<()> {
-        let text = self.chain_up(entry)?;
-        transaction
+    pub(super) fn append(&mut self, connection: &Connection, event: &Event<'_>) -> rusqlite::Result<()> {
+        let text = self.chain_up(event)?;
+        connection
             .prepare_cached("INSERT INTO journal (seq, at, entry, chain) VALUES (?1, ?2, ?3, ?4)")?
-            .execute((self.seq, at.timestamp_millis(), text, self.chain.as_bytes()))?;
+            .execute((self.seq, self.at.timestamp_millis(), text, self.chain.as_bytes()))?;
         Ok(())
     }
 
-    /// Makes `entry` the last one; gives its text.
-    fn chain_up(&mut self, entry: &Entry<'_>) -> rusqlite::Result<String> {
-        // Members are declared in their canonical order, and serde_json writes texts and numbers as RFC 8785 does.
-        let text = serde_json::to_string(entry)
+    fn actor_id(&mut self, connection: &Connection) -> rusqlite::Result<Option<i64>> {
+        if let (None, Some(actor)) = (self.actor_id, &self.actor) {
+            connection
+                .prepare_cached("INSERT OR IGNORE INTO actor (name) VALUES (?1)")?
+                .execute([actor.name()])?;
+            self.actor_id = connection
+                .prepare_cached("SELECT id FROM actor WHERE name = ?1")?
+                .query_row([actor.name()], |row| row.get(0))?;
+        }
+        Ok(self.actor_id)
+    }
+
+    /// Makes an entry of `event` the last one; gives its text.
+    fn chain_up(&mut self, event: &Event<'_>) -> rusqlite::Result<String> {
+        let actor = self.actor.as_ref().map(Actor::name);
+        let entry = Entry { action: event.action(), actor, at: &self.at_text, event };
+        // serde_json writes texts and numbers as RFC 8785 does.
+        let text = serde_json::to_string(&entry)
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
-        let mut hasher = Hasher::new();
-        hasher.update(self.chain.as_bytes());
-        hasher.update(text.as_bytes());
+        self.chain = next(&self.chain, &text);
         self.seq += 1;
-        self.chain = hasher.finish();
         Ok(text)
     }
+}
+
+/// The chain value of an entry with this text, after one with the chain value `before`.
+pub(super) fn next(before: &Digest, text: &str) -> Digest {
+    let mut hasher = Hasher::new();
+    hasher.update(before.as_bytes());
+    hasher.update(text.as_bytes());
+    hasher.finish()
 }
 
 #[cfg(test)]
@@ -122,16 +205,27 @@ mod tests {
     fn entries_are_in_their_canonical_form() {
         let (core, capture) = (CoreHash(Digest::of(b"a")), CaptureHash(Digest::of(b"b")));
         let at = "2026-01-01T00:00:00.000Z";
-        let note = Some("\u{e000}\u{1f600}\u{7f}\u{1}\"\\/é");
-        for entry in [
-            Entry::Add { at, capture, core, kind: "trace", size: 9_007_199_254_740_991 },
-            Entry::Link { at, note, relation: "governs", source: core, target: core },
-            Entry::Link { at, note: None, relation: "governs", source: core, target: core },
-            Entry::Reindex { artifacts: 7, at, not_admitted: 0 },
-            Entry::Repair { at, did: "restored", subject: "blob sha256:…" },
-            Entry::Unlink { at, relation: "governs", source: core, target: core },
+        let hostile = "\u{e000}\u{1f600}\u{7f}\u{1}\"\\/é";
+        let (note, reason, name) = (Some(hostile), Some(hostile), hostile);
+        let size = 9_007_199_254_740_991;
+        for event in [
+            Event::Add { capture, core, kind: "trace", size },
+            Event::Link { note, relation: "governs", source: core, target: core },
+            Event::Link { note: None, relation: "governs", source: core, target: core },
+            Event::Unlink { relation: "governs", source: core, target: core },
+            Event::Reindex { indexed: 7, not_admitted: 0 },
+            Event::Repair { did: "restored", subject: hostile },
+            Event::Tag { core, name },
+            Event::Untag { core, name },
+            Event::Pin { core, note },
+            Event::Unpin { core },
+            Event::Remove { captures: &[capture, capture], core, kind: "rpk", left: 0, reason, size },
+            Event::Gc { blobs: 1, bytes_after: 2, bytes_before: 3, dictionaries: 4, recompressed: 5 },
         ] {
-            assert_eq!(serde_json::to_vec(&entry).unwrap(), rfc8785::to_vec(&entry).unwrap());
+            for actor in [None, Some(hostile)] {
+                let entry = Entry { action: event.action(), actor, at, event: &event };
+                assert_eq!(serde_json::to_vec(&entry).unwrap(), rfc8785::to_vec(&entry).unwrap());
+            }
         }
     }
 }

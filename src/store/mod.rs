@@ -4,21 +4,27 @@
 //! the database crates. What goes in with one call of [`Store::put`] goes in as a whole or not at all, and is on the
 //! disk when the call returns; what comes out is hashed again.
 
+mod actor;
 pub mod check;
 mod compress;
 mod cut;
 mod dictionaries;
+mod edit;
 mod error;
 mod fetch;
 mod journal;
 mod lists;
+mod marks;
 mod mend;
 mod mentions;
 mod packed;
 mod payload;
 mod pool;
 mod read;
+mod reclaim;
+mod recode;
 mod reindex;
+mod remove;
 mod rows;
 mod schema;
 mod segments;
@@ -31,21 +37,27 @@ use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Utc};
 
+pub use actor::{Actor, ActorError};
 use check::Inspection;
+pub use edit::Edit;
 pub use error::{PayloadDefect, StoreError};
 pub use mend::Mended;
 pub use payload::Prepared;
-pub use read::Snapshot;
+pub use read::{Head, JournalCheck, JournalDefect, JournalQuery, Snapshot};
+pub use reclaim::{Erasure, Reclaimable, Reclaimed};
 pub use reindex::{Readmitted, Reindexed};
+pub use remove::Removed;
 pub use rows::{
-    ArtifactId, ArtifactRow, CaptureRow, DigestEdge, MentionRow, NameEdge, Reference, RoleCount, StatedEdge,
-    StoredMember,
+    ArtifactId, ArtifactRow, CaptureRow, DigestEdge, JournalRow, MentionRow, NameEdge, PinRow, Reference,
+    RoleCount, StatedEdge, StoredMember, TagRow, Tombstone,
 };
+pub use schema::VERSION as SCHEMA_VERSION;
 pub use stated::StatedLink;
 pub use write::{Put, PutOutcome};
 
 use dictionaries::{Dictionaries, Readers};
 use pool::{Lease, Pool};
+use write::Putting;
 
 use crate::artifact::Admitted;
 use crate::digest::CoreHash;
@@ -60,6 +72,7 @@ pub struct Store {
     path: PathBuf,
     pool: Pool,
     readers: Readers,
+    actor: Option<Actor>,
 }
 
 /// Makes artifacts ready to be stored in one vault: compresses them with what documents of their kind have in common.
@@ -95,7 +108,18 @@ impl Store {
     fn prepare(path: &Path, beginning: schema::Beginning) -> Result<Self> {
         pool::expect_file(path)?;
         let connection = schema::bring_up_to_date(path, beginning)?;
-        Ok(Self { path: path.to_owned(), pool: Pool::new(path, connection), readers: Readers::default() })
+        Ok(Self {
+            path: path.to_owned(),
+            pool: Pool::new(path, connection),
+            readers: Readers::default(),
+            actor: None,
+        })
+    }
+
+    /// The same vault, where the journal says of everything that is done from now on that `actor` did it.
+    #[must_use]
+    pub fn acting_as(self, actor: Actor) -> Self {
+        Self { actor: Some(actor), ..self }
     }
 
     /// Where the vault is.
@@ -130,7 +154,8 @@ impl Store {
             return Ok(Vec::new());
         }
         let mut connection = self.connection()?;
-        write::put(&mut connection, batch, &preparer.0, at).map_err(|error| StoreError::of(&self.path, error))
+        write::put(&mut connection, batch, &self.putting(preparer, at))
+            .map_err(|error| StoreError::of(&self.path, error))
     }
 
     /// Stores one artifact, like [`Store::put`].
@@ -139,26 +164,26 @@ impl Store {
     /// As [`Store::put`].
     pub fn put_one(&self, artifact: &Prepared, preparer: &Preparer, at: DateTime<Utc>) -> Result<Put> {
         let mut connection = self.connection()?;
-        write::put_one(&mut connection, artifact, &preparer.0, at)
+        write::put_one(&mut connection, artifact, &self.putting(preparer, at))
             .map_err(|error| StoreError::of(&self.path, error))
     }
 
-    /// States a link, and journals it. Gives false if it was stated with this note before.
+    /// Begins a change of what is in the vault, and waits until nobody else writes.
     ///
     /// # Errors
-    /// As [`Store::put`].
-    pub fn state_link(&self, link: StatedLink<'_>, note: Option<&str>, at: DateTime<Utc>) -> Result<bool> {
-        let mut connection = self.connection()?;
-        stated::state(&mut connection, link, note, at).map_err(|error| StoreError::of(&self.path, error))
+    /// What the system says.
+    pub fn edit(&self, at: DateTime<Utc>) -> Result<Edit<'_>> {
+        let look = |connection| Snapshot::begin(connection, &self.readers, &self.path, true);
+        Edit::begin(self.connection()?, look, self.actor.as_ref(), at, &self.path)
     }
 
-    /// Takes a stated link back, and journals it. Gives false if it was not stated.
+    /// Moves what was written from the write-ahead log into the vault's file and empties the log, so that nothing remains
+    /// there of what was removed. Gives false if readers, after a few seconds, still use the log.
     ///
     /// # Errors
-    /// As [`Store::put`].
-    pub fn take_back_link(&self, link: StatedLink<'_>, at: DateTime<Utc>) -> Result<bool> {
-        let mut connection = self.connection()?;
-        stated::take_back(&mut connection, link, at).map_err(|error| StoreError::of(&self.path, error))
+    /// What the system says.
+    pub fn empty_log(&self) -> Result<bool> {
+        pool::empty_log(&*self.connection()?).map_err(|error| StoreError::of(&self.path, error))
     }
 
     /// The bytes of the first capture of the document with this core hash, if that is quickly told. If not, nothing: a
@@ -176,7 +201,11 @@ impl Store {
     /// # Errors
     /// What the system says.
     pub fn snapshot(&self) -> Result<Snapshot<'_>> {
-        Snapshot::begin(self.connection()?, &self.readers, &self.path)
+        Snapshot::begin(self.connection()?, &self.readers, &self.path, false)
+    }
+
+    fn putting<'s>(&'s self, preparer: &'s Preparer, at: DateTime<Utc>) -> Putting<'s> {
+        Putting { dictionaries: &preparer.0, actor: self.actor.as_ref(), at }
     }
 
     /// The vault as it is now, to be checked. Unlike a snapshot, it can be had of a vault that is damaged.
@@ -185,28 +214,6 @@ impl Store {
     /// What the system says.
     pub fn inspect(&self) -> Result<Inspection<'_>> {
         Inspection::begin(self.connection()?, &self.path)
-    }
-
-    /// Makes everything that the artifacts of `batch` are found by anew, in one transaction. Says of each, in their order,
-    /// what became of it.
-    ///
-    /// # Errors
-    /// As [`Store::put`].
-    pub fn reindex(&self, batch: &[Readmitted]) -> Result<Vec<Reindexed>> {
-        let mut connection = self.connection()?;
-        reindex::artifacts(&mut connection, batch, Utc::now())
-            .map_err(|error| StoreError::of(&self.path, error))
-    }
-
-    /// Ends what [`Store::reindex`] did: makes the index of mentions anew, and journals how many artifacts there were and
-    /// how many of them were not admitted.
-    ///
-    /// # Errors
-    /// As [`Store::put`].
-    pub fn finish_reindex(&self, artifacts: u64, not_admitted: u64) -> Result<()> {
-        let mut connection = self.connection()?;
-        reindex::finish(&mut connection, artifacts, not_admitted, Utc::now())
-            .map_err(|error| StoreError::of(&self.path, error))
     }
 
     fn connection(&self) -> Result<Lease<'_>> {

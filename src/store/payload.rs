@@ -292,7 +292,7 @@ impl Payloads<'_> {
         row.ok_or_else(|| PayloadDefect::Missing { blob: named }.into())
     }
 
-    fn hash_of(&self, blob: i64) -> rusqlite::Result<BlobHash> {
+    pub(super) fn hash_of(&self, blob: i64) -> rusqlite::Result<BlobHash> {
         self.connection
             .prepare_cached("SELECT digest FROM blob WHERE id = ?1")?
             .query_row([blob], |row| row.get(0))

@@ -7,12 +7,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::{Result, StoreError};
 
 /// How long a writer waits for another one to finish.
 pub(super) const PATIENCE: Duration = Duration::from_mins(1);
+
+/// How long to wait for readers to be done with the write-ahead log.
+const PATIENCE_WITH_READERS: Duration = Duration::from_secs(5);
 
 /// Creates an empty file that only its owner can read and write, and the directories above it, if there is none.
 pub(super) fn create_file(path: &Path) -> Result<()> {
@@ -72,6 +75,18 @@ pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
          PRAGMA cache_size = -32768;",
     )?;
     Ok(connection)
+}
+
+/// Moves everything from the write-ahead log into the file, and empties the log; false if others still read from it.
+pub(super) fn empty_log(connection: &Connection) -> rusqlite::Result<bool> {
+    // Who reads may do so for long, and nothing depends on it.
+    connection.busy_timeout(PATIENCE_WITH_READERS)?;
+    let busy = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
+    connection.busy_timeout(PATIENCE)?;
+    match busy {
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(false),
+        busy => Ok(!busy?),
+    }
 }
 
 /// Connections that nobody uses at the moment. A command uses one, so there is no thread to keep them, nor a limit.

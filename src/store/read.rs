@@ -1,7 +1,10 @@
 //! Looking things up. Whatever returns several rows returns them in an order that does not depend on how they got there.
 
 mod edges;
+mod journal;
 mod mentions;
+
+pub use journal::{Head, JournalCheck, JournalDefect, JournalQuery};
 
 use std::path::Path;
 
@@ -60,10 +63,18 @@ pub struct Snapshot<'s> {
 }
 
 impl<'s> Snapshot<'s> {
-    pub(super) fn begin(connection: Lease<'s>, readers: &'s Readers, path: &'s Path) -> Result<Self> {
+    /// The vault as it is now, until the end. If it is to be changed, nobody else may write meanwhile.
+    pub(super) fn begin(
+        connection: Lease<'s>,
+        readers: &'s Readers,
+        path: &'s Path,
+        to_change: bool,
+    ) -> Result<Self> {
         let snapshot = Self { connection, readers, path };
+        // Taking the lock at the beginning means waiting for others there, never failing half way.
+        let sql = if to_change { "BEGIN IMMEDIATE" } else { "BEGIN DEFERRED" };
         let begin = || {
-            snapshot.connection.prepare_cached("BEGIN DEFERRED")?.execute([])?;
+            snapshot.connection.prepare_cached(sql)?.execute([])?;
             // The vault is seen as it is at the first look.
             snapshot.connection.prepare_cached("SELECT 1 FROM kind LIMIT 1")?.exists([])
         };
@@ -231,15 +242,23 @@ impl<'s> Snapshot<'s> {
         self.rows(sql, [artifact.0], |row| Ok((row.get(0)?, row.get(1)?)))
     }
 
-    fn payloads(&self) -> Payloads<'_> {
+    pub(super) fn path(&self) -> &Path {
+        self.path
+    }
+
+    pub(super) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    pub(super) fn payloads(&self) -> Payloads<'_> {
         Payloads { connection: &self.connection, readers: self.readers }
     }
 
-    fn lists(&self) -> Lists<'_> {
+    pub(super) fn lists(&self) -> Lists<'_> {
         Lists { payloads: self.payloads() }
     }
 
-    fn rows<T>(
+    pub(super) fn rows<T>(
         &self,
         sql: &str,
         parameters: impl Params,
@@ -251,7 +270,7 @@ impl<'s> Snapshot<'s> {
             .map_err(|error| self.failed(error))
     }
 
-    fn failed(&self, error: rusqlite::Error) -> StoreError {
+    pub(super) fn failed(&self, error: rusqlite::Error) -> StoreError {
         StoreError::of(self.path, error)
     }
 }

@@ -1,5 +1,7 @@
 //! What reads give back.
 
+use std::fmt;
+
 use chrono::{DateTime, Utc};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 
@@ -122,6 +124,85 @@ pub struct RoleCount {
     pub role: String,
     /// The number of mentions.
     pub count: u64,
+}
+
+/// A name that people gave to an artifact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TagRow {
+    /// The name.
+    pub name: String,
+    /// The artifact.
+    pub artifact: ArtifactId,
+    /// Its core hash.
+    pub core: CoreHash,
+    /// Since when it has the name.
+    pub at: DateTime<Utc>,
+}
+
+/// An artifact that must not be removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PinRow {
+    /// The artifact.
+    pub artifact: ArtifactId,
+    /// Its core hash.
+    pub core: CoreHash,
+    /// The name of its kind.
+    pub kind: String,
+    /// Why, as a person said.
+    pub note: Option<String>,
+    /// Since when.
+    pub at: DateTime<Utc>,
+}
+
+/// An entry of the journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JournalRow {
+    /// Its number: 1, 2, 3, and so on.
+    pub seq: u64,
+    /// When it happened.
+    pub at: DateTime<Utc>,
+    /// Its text: a JSON object in its RFC 8785 form.
+    pub entry: String,
+    /// Its chain value.
+    pub chain: Digest,
+}
+
+/// What the journal says of something that was removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tombstone {
+    /// The core hash or the capture hash that is gone.
+    pub digest: Digest,
+    /// The number of the entry.
+    pub entry: u64,
+    /// When it was removed.
+    pub at: DateTime<Utc>,
+    /// The core hash of the artifact.
+    pub core: CoreHash,
+    /// The name of its kind.
+    pub kind: String,
+    /// Who removed it.
+    pub actor: Option<String>,
+    /// Why.
+    pub reason: Option<String>,
+    /// How many captures of the artifact were left.
+    pub left: u64,
+    /// How many bytes were removed.
+    pub size: u64,
+}
+
+impl fmt::Display for Tombstone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { digest, entry, at, core, kind, actor, reason, .. } = self;
+        let whose = if *digest == core.0 { String::new() } else { format!(", a capture of {core:.12}") };
+        write!(f, "{digest} (a {kind}{whose}) was removed on {}", at.format("%Y-%m-%d %H:%M:%S UTC"))?;
+        if let Some(actor) = actor {
+            write!(f, " by {actor}")?;
+        }
+        if let Some(reason) = reason {
+            write!(f, ": {reason}")?;
+        }
+        write!(f, " (entry {entry} of the journal)")
+    }
 }
 
 impl FromSql for ArtifactId {

@@ -7,6 +7,7 @@ use std::time::Instant;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use rusqlite_migration::{M, Migrations};
 
+use super::edit::secure_delete;
 use super::packed;
 use super::pool::{self, PATIENCE};
 use super::{Result, StoreError};
@@ -16,6 +17,9 @@ const APPLICATION_ID: i64 = 0x7275_6e76;
 
 /// Measured to give the smallest and nearly the fastest vaults for documents of a few kilobytes.
 const PAGE_SIZE: u32 = 16_384;
+
+/// The version that this program writes.
+pub const VERSION: u32 = 2;
 
 fn steps() -> Vec<M<'static>> {
     vec![
@@ -65,9 +69,12 @@ fn migrate(connection: &mut Connection, path: &Path, steps: &[M<'_>], latest: i6
     let failed = |source| StoreError::of(path, source);
     // Tables are made anew under the names of old ones that others refer to.
     connection.pragma_update(None, "foreign_keys", false).map_err(failed)?;
+    // What is removed later must not be left in the pages of old tables.
+    secure_delete(connection, true).map_err(failed)?;
     connection.set_transaction_behavior(TransactionBehavior::Immediate);
     let outcome = Migrations::new(steps.to_vec()).to_latest(connection);
     connection.set_transaction_behavior(TransactionBehavior::Deferred);
+    secure_delete(connection, false).map_err(failed)?;
     connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
     match outcome {
         Ok(()) => Ok(()),
@@ -88,7 +95,9 @@ enum State {
 
 impl State {
     fn of(connection: &Connection) -> rusqlite::Result<Self> {
-        let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+        // At one moment: another process may be making the file a vault.
+        let moment = connection.unchecked_transaction()?;
+        let number = |sql: &str| moment.query_row(sql, [], |row| row.get::<_, i64>(0));
         let version = number("PRAGMA user_version")?;
         Ok(match number("PRAGMA application_id")? {
             APPLICATION_ID => Self::Vault { version },
@@ -161,6 +170,7 @@ mod tests {
     #[test]
     fn steps_are_valid() {
         Migrations::new(steps()).validate().unwrap();
+        assert_eq!(steps().len(), VERSION as usize);
     }
 
     #[test]

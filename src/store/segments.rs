@@ -104,6 +104,27 @@ pub(super) fn clear(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("DELETE FROM mention_bucket; DELETE FROM mention_segment")
 }
 
+/// Removes `entries`, in any order.
+pub(super) fn remove(connection: &Connection, mut entries: Vec<Entry>) -> rusqlite::Result<()> {
+    entries.sort_unstable();
+    entries.dedup();
+    for segment in Segment::all(connection)? {
+        let mut removed = 0;
+        for entries in entries.chunk_by(|one, other| segment.bucket(one.0) == segment.bucket(other.0)) {
+            let bucket = entries.first().map_or(0, |entry| segment.bucket(entry.0));
+            let before = segment.bucket_entries(connection, bucket)?;
+            let after: Vec<Entry> =
+                before.iter().filter(|entry| entries.binary_search(entry).is_err()).copied().collect();
+            if after.len() < before.len() {
+                removed += before.len() - after.len();
+                segment.write(connection, bucket, &after)?;
+            }
+        }
+        segment.shrink(connection, removed as u64)?;
+    }
+    Ok(())
+}
+
 /// Merges segments while there are several of about the same size.
 fn merge(connection: &Connection) -> rusqlite::Result<()> {
     loop {
@@ -195,6 +216,24 @@ impl Segment {
         connection
             .prepare_cached("INSERT OR REPLACE INTO mention_bucket (id, bytes) VALUES (?1, ?2)")?
             .execute(((self.id << BUCKET_NUMBER_BITS) | bucket.cast_signed(), bytes))?;
+        Ok(())
+    }
+
+    /// Takes note that the segment has so many entries less.
+    fn shrink(&self, connection: &Connection, removed: u64) -> rusqlite::Result<()> {
+        if self.id == Self::FIRST.id || removed == 0 {
+            return Ok(());
+        }
+        connection
+            .prepare_cached("DELETE FROM mention_bucket WHERE length(bytes) = 0 AND id BETWEEN ?1 AND ?2")?
+            .execute((self.row(0), self.row(u64::MAX)))?;
+        let left = self.entries.saturating_sub(removed);
+        let sql = if left == 0 {
+            "DELETE FROM mention_segment WHERE id = ?2 AND ?1 = 0"
+        } else {
+            "UPDATE mention_segment SET entries = ?1 WHERE id = ?2"
+        };
+        connection.prepare_cached(sql)?.execute((left, self.id))?;
         Ok(())
     }
 

@@ -1,9 +1,10 @@
 //! Links that people state.
 
-use chrono::{DateTime, Utc};
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
+use rusqlite::{Connection, OptionalExtension};
 
-use super::journal::{self, Entry, Journal};
+use super::Result;
+use super::edit::Edit;
+use super::journal::Event;
 use super::rows::ArtifactRow;
 
 /// A link that a person states: `source` relates to `target`.
@@ -17,58 +18,54 @@ pub struct StatedLink<'l> {
     pub target: &'l ArtifactRow,
 }
 
-/// States `link`; false if it was stated with this note before.
-pub(super) fn state(
-    connection: &mut Connection,
-    link: StatedLink<'_>,
-    note: Option<&str>,
-    at: DateTime<Utc>,
-) -> rusqlite::Result<bool> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let key = (link.source.id.0, link.relation, link.target.id.0);
-    let known: Option<Option<String>> = transaction
-        .prepare_cached("SELECT note FROM link WHERE source = ?1 AND relation = ?2 AND target = ?3")?
-        .query_row(key, |row| row.get(0))
-        .optional()?;
-    if known.is_some_and(|known| known.as_deref() == note) {
-        return Ok(false);
+impl Edit<'_> {
+    /// States `link`; false if it was stated with this note before.
+    ///
+    /// # Errors
+    /// [`StoreError::Gone`](super::StoreError::Gone) if one of its ends was removed, and what the database says.
+    pub fn state_link(&mut self, link: StatedLink<'_>, note: Option<&str>) -> Result<bool> {
+        let StatedLink { source, relation, target } = link;
+        let key = (self.number(source)?, relation, self.number(target)?);
+        let at = self.journal.at().timestamp_millis();
+        let event = Event::Link { note, relation, source: source.core, target: target.core };
+        self.recorded(&event, |connection| {
+            let known: Option<Option<String>> = connection
+                .prepare_cached("SELECT note FROM link WHERE source = ?1 AND relation = ?2 AND target = ?3")?
+                .query_row(key, |row| row.get(0))
+                .optional()?;
+            if known.is_some_and(|known| known.as_deref() == note) {
+                return Ok(false);
+            }
+            connection
+                .prepare_cached(
+                    "INSERT INTO link (source, relation, target, note, stated_at) VALUES (?1, ?2, ?3, ?4, ?5)
+                     ON CONFLICT DO UPDATE SET note = excluded.note, stated_at = excluded.stated_at",
+                )?
+                .execute((key.0, key.1, key.2, note, at))?;
+            Ok(true)
+        })
     }
-    transaction
-        .prepare_cached(
-            "INSERT INTO link (source, relation, target, note, stated_at) VALUES (?1, ?2, ?3, ?4, ?5)
-             ON CONFLICT DO UPDATE SET note = excluded.note, stated_at = excluded.stated_at",
-        )?
-        .execute((key.0, key.1, key.2, note, at.timestamp_millis()))?;
-    let StatedLink { source, relation, target } = link;
-    let entry =
-        Entry::Link { at: &journal::text(at), source: source.core, relation, target: target.core, note };
-    record(transaction, at, &entry)?;
-    Ok(true)
+
+    /// Takes `link` back; false if it was not stated.
+    ///
+    /// # Errors
+    /// As [`Edit::state_link`].
+    pub fn take_back_link(&mut self, link: StatedLink<'_>) -> Result<bool> {
+        let StatedLink { source, relation, target } = link;
+        let key = (self.number(source)?, relation, self.number(target)?);
+        let event = Event::Unlink { relation, source: source.core, target: target.core };
+        self.recorded(&event, |connection| {
+            let sql = "DELETE FROM link WHERE source = ?1 AND relation = ?2 AND target = ?3";
+            changed(connection, sql, key)
+        })
+    }
 }
 
-/// Takes `link` back; false if it was not stated.
-pub(super) fn take_back(
-    connection: &mut Connection,
-    link: StatedLink<'_>,
-    at: DateTime<Utc>,
+/// Whether `sql` changed anything.
+pub(super) fn changed(
+    connection: &Connection,
+    sql: &str,
+    parameters: impl rusqlite::Params,
 ) -> rusqlite::Result<bool> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let removed = transaction
-        .prepare_cached("DELETE FROM link WHERE source = ?1 AND relation = ?2 AND target = ?3")?
-        .execute((link.source.id.0, link.relation, link.target.id.0))?;
-    if removed == 0 {
-        return Ok(false);
-    }
-    let StatedLink { source, relation, target } = link;
-    record(
-        transaction,
-        at,
-        &Entry::Unlink { at: &journal::text(at), source: source.core, relation, target: target.core },
-    )?;
-    Ok(true)
-}
-
-fn record(transaction: Transaction<'_>, at: DateTime<Utc>, entry: &Entry<'_>) -> rusqlite::Result<()> {
-    Journal::of(&transaction)?.append(&transaction, at, entry)?;
-    transaction.commit()
+    Ok(connection.prepare_cached(sql)?.execute(parameters)? > 0)
 }

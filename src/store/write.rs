@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 
+use super::actor::Actor;
 use super::dictionaries::{self, Dictionaries};
 use super::journal::{Addition, Journal};
 use super::payload::{Payloads, Prepared};
@@ -40,14 +41,20 @@ pub struct Put {
     pub outcome: PutOutcome,
 }
 
+/// What the artifacts of a transaction are stored with.
+pub(super) struct Putting<'a> {
+    pub(super) dictionaries: &'a Dictionaries,
+    pub(super) actor: Option<&'a Actor>,
+    pub(super) at: DateTime<Utc>,
+}
+
 /// Stores `batch` in one transaction.
 pub(super) fn put<'p>(
     connection: &mut Connection,
     batch: impl IntoIterator<Item = &'p Prepared>,
-    dictionaries: &Dictionaries,
-    at: DateTime<Utc>,
+    putting: &Putting<'_>,
 ) -> rusqlite::Result<Vec<Put>> {
-    in_one_transaction(connection, dictionaries, at, |writer| {
+    in_one_transaction(connection, putting, |writer| {
         batch.into_iter().map(|prepared| writer.put(prepared)).collect()
     })
 }
@@ -56,21 +63,19 @@ pub(super) fn put<'p>(
 pub(super) fn put_one(
     connection: &mut Connection,
     prepared: &Prepared,
-    dictionaries: &Dictionaries,
-    at: DateTime<Utc>,
+    putting: &Putting<'_>,
 ) -> rusqlite::Result<Put> {
-    in_one_transaction(connection, dictionaries, at, |writer| writer.put(prepared))
+    in_one_transaction(connection, putting, |writer| writer.put(prepared))
 }
 
 fn in_one_transaction<T>(
     connection: &mut Connection,
-    dictionaries: &Dictionaries,
-    at: DateTime<Utc>,
+    putting: &Putting<'_>,
     work: impl FnOnce(&mut Writer<'_>) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<T> {
     // Taking the lock at the beginning means waiting for others there, never failing half way.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let mut writer = Writer::of(&transaction, dictionaries, at)?;
+    let mut writer = Writer::of(&transaction, putting)?;
     let outcome = work(&mut writer)?;
     writer.finish()?;
     transaction.commit()?;
@@ -87,10 +92,11 @@ pub(super) struct Writer<'t> {
     at: DateTime<Utc>,
     next_capture: i64,
     kinds: HashMap<&'static str, i64>,
-    dictionary_numbers: HashMap<Digest, i64>,
     roles: HashMap<(i64, &'static str), i64>,
     attributes: HashMap<(&'static str, String), i64>,
     siblings: Siblings,
+    /// The numbers of dictionaries; nothing for those that must not be used.
+    dictionary_ids: HashMap<Digest, Option<i64>>,
     /// For the index of mentions, which takes them in at the end of the batch.
     pub(super) entries: Vec<segments::Entry>,
 }
@@ -111,24 +117,21 @@ pub(super) struct StoredBlob<'p> {
 }
 
 impl<'t> Writer<'t> {
-    pub(super) fn of(
-        transaction: &'t Transaction<'t>,
-        dictionaries: &'t Dictionaries,
-        at: DateTime<Utc>,
-    ) -> rusqlite::Result<Self> {
+    pub(super) fn of(transaction: &'t Transaction<'t>, putting: &Putting<'t>) -> rusqlite::Result<Self> {
+        let Putting { dictionaries, actor, at } = *putting;
         let last_capture: Option<i64> =
             transaction.prepare_cached("SELECT max(id) FROM capture")?.query_row([], |row| row.get(0))?;
         Ok(Self {
             transaction,
             dictionaries,
-            journal: Journal::of(transaction)?,
+            journal: Journal::of(transaction, actor, at)?,
             at,
             next_capture: last_capture.unwrap_or(0) + 1,
             kinds: HashMap::new(),
-            dictionary_numbers: HashMap::new(),
             roles: HashMap::new(),
             attributes: HashMap::new(),
             siblings: Siblings::default(),
+            dictionary_ids: HashMap::new(),
             entries: Vec::new(),
         })
     }
@@ -155,7 +158,7 @@ impl<'t> Writer<'t> {
         }
         let entry =
             Addition { kind, kind_name: admitted.kind().name(), core, capture, size: admitted.size() };
-        self.journal.add(self.transaction, self.at, &entry)?;
+        self.journal.add(self.transaction, &entry)?;
         Ok(Put { core, capture, outcome })
     }
 
@@ -203,7 +206,6 @@ impl<'t> Writer<'t> {
         let warnings = warnings(admitted)?;
         let document = admitted.kind().document_member().and(blobs.first()).map(|blob| blob.id);
         let capture = admitted.capture();
-        // Numbers are never used again: the index of mentions may still have entries of captures that are gone.
         let id = self.next_capture;
         self.next_capture += 1;
         self.transaction

@@ -38,9 +38,7 @@ impl Writer<'_> {
             .prepare_cached("INSERT INTO blob (digest, size) VALUES (?1, ?2)")?
             .execute((member.blob().0.as_bytes(), member.bytes().len()))?;
         let id = self.transaction.last_insert_rowid();
-        if let Body::Waiting = payload.body {
-            let bytes = member.bytes();
-            let now = Payload::of(bytes, cut::cut(bytes), self.dictionaries.by_now(kind.name()));
+        if let Some(now) = self.anew(payload, member, (kind, kind_id))? {
             self.payload(id, kind_id, member, &now, sibling)?;
             return Ok(StoredBlob { id, digests: now.digests.into() });
         }
@@ -48,13 +46,36 @@ impl Writer<'_> {
         Ok(StoredBlob { id, digests: payload.digests.as_slice().into() })
     }
 
-    fn dictionary(&mut self, kind: i64, dictionary: &Dictionary) -> rusqlite::Result<i64> {
-        if let Some(number) = self.dictionary_numbers.get(&dictionary.digest()) {
-            return Ok(*number);
+    /// The payload as it is to be stored if not as it was prepared: because there is a dictionary by now, or because the
+    /// one that it was compressed with must not be used any more.
+    fn anew(
+        &mut self,
+        payload: &Payload,
+        member: &Member,
+        (kind, kind_id): (Kind, i64),
+    ) -> rusqlite::Result<Option<Payload>> {
+        let (dictionary, is_waiting) = match &payload.body {
+            Body::Waiting => (self.dictionaries.by_now(kind.name()), true),
+            Body::Frame { dictionary: Some(dictionary), .. } => (Some(dictionary.clone()), false),
+            Body::Frame { dictionary: None, .. } | Body::Raw => return Ok(None),
+        };
+        let mut usable = None;
+        if let Some(dictionary) = dictionary
+            && self.dictionary_id(kind_id, &dictionary)?.is_some()
+        {
+            usable = Some(dictionary);
         }
-        let number = dictionaries::number(self.transaction, kind, dictionary)?;
-        self.dictionary_numbers.insert(dictionary.digest(), number);
-        Ok(number)
+        let is_good = !is_waiting && usable.is_some();
+        Ok((!is_good).then(|| Payload::of(member.bytes(), cut::cut(member.bytes()), usable)))
+    }
+
+    fn dictionary_id(&mut self, kind: i64, dictionary: &Dictionary) -> rusqlite::Result<Option<i64>> {
+        if let Some(id) = self.dictionary_ids.get(&dictionary.digest()) {
+            return Ok(*id);
+        }
+        let id = dictionaries::number(self.transaction, kind, dictionary)?;
+        self.dictionary_ids.insert(dictionary.digest(), id);
+        Ok(id)
     }
 
     fn payload(
@@ -85,7 +106,7 @@ impl Writer<'_> {
             Body::Frame { frame, dictionary } => {
                 let encoding = if cut.is_some() { payload::CUT } else { payload::FRAME };
                 let dictionary = match dictionary {
-                    Some(dictionary) => Some(self.dictionary(kind, dictionary)?),
+                    Some(dictionary) => self.dictionary_id(kind, dictionary)?,
                     None => None,
                 };
                 insert.execute((blob, encoding, None::<i64>, dictionary, cut, frame))?;

@@ -1,0 +1,44 @@
+//! Who the journal says did it.
+
+use runvault::store::Actor;
+
+use super::exit::Failure;
+
+/// The actor that was given, else `RUNVAULT_ACTOR`, else the user and the machine.
+pub(crate) fn actor(given: Option<&str>) -> Result<Actor, Failure> {
+    let name =
+        given.map(str::to_owned).or_else(|| variable("RUNVAULT_ACTOR")).unwrap_or_else(user_and_machine);
+    Actor::new(name).map_err(|error| Failure::Usage(format!("--actor: {error}")))
+}
+
+fn variable(name: &str) -> Option<String> {
+    // A variable that is set to nothing counts as not set.
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn user_and_machine() -> String {
+    let named = ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(variable);
+    let name = format!("{}@{}", named.unwrap_or_else(user), machine());
+    // Nothing that the system says may keep a command from running.
+    if name.len() > Actor::MAX_BYTES { name.chars().take(Actor::MAX_BYTES / 4).collect() } else { name }
+}
+
+#[cfg(unix)]
+fn user() -> String {
+    format!("uid-{}", rustix::process::getuid().as_raw())
+}
+
+#[cfg(not(unix))]
+fn user() -> String {
+    "unknown".to_owned()
+}
+
+#[cfg(unix)]
+fn machine() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+#[cfg(not(unix))]
+fn machine() -> String {
+    variable("COMPUTERNAME").unwrap_or_else(|| "unknown".to_owned())
+}

@@ -1,0 +1,105 @@
+//! `runvault gc`
+
+use std::io::Write;
+
+use clap::Args as ClapArgs;
+use runvault::store::{Reclaimable, Reclaimed};
+use serde::Serialize;
+
+use super::exit::{Failure, Status};
+use super::output::{self, counted};
+use super::vault::VaultArgs;
+use super::{json, rm};
+
+/// Reclaim space.
+///
+/// Removes what nothing uses, compresses what was stored before there was a dictionary for it, and writes the file anew
+/// without what is free in it, for which it takes as much space again for a while. After "rm", nothing of what was removed
+/// is left in the file. Others may read and write meanwhile.
+#[derive(ClapArgs)]
+pub(crate) struct Args {
+    /// Say what would be done, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+impl Args {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        let vault = vault.open()?;
+        if self.dry_run {
+            return self.tell(&vault.reclaimable()?);
+        }
+        let reclaimed = vault.reclaim()?;
+        if self.json {
+            json::line(&mut output::raw(), &Done::of(reclaimed.unwrap_or_default()))?;
+        } else if let Some(done) = &reclaimed {
+            print(done)?;
+        } else {
+            writeln!(output::text(), "nothing to reclaim")?;
+        }
+        if reclaimed.is_some_and(|done| !done.is_complete) {
+            rm::warn_of_log(vault.path());
+        }
+        Ok(Status::Done)
+    }
+
+    fn tell(&self, found: &Reclaimable) -> Result<Status, Failure> {
+        let Reclaimable { blobs, blob_bytes, dictionaries, free_bytes, has_removals } = *found;
+        if self.json {
+            let bytes = blob_bytes + free_bytes;
+            json::line(&mut output::raw(), &Would { blobs, dictionaries, bytes, has_removals })?;
+            return Ok(Status::Done);
+        }
+        let (blobs, dictionaries) = (counted(blobs, "unused blob"), dictionaries_text(dictionaries));
+        let (stored, free) = (output::size(blob_bytes), output::size(free_bytes));
+        writeln!(output::text(), "{blobs} ({stored}), {dictionaries} to remove, {free} free in the file")?;
+        Ok(Status::Done)
+    }
+}
+
+fn dictionaries_text(count: u64) -> String {
+    if count == 1 { "1 dictionary".to_owned() } else { format!("{count} dictionaries") }
+}
+
+fn print(done: &Reclaimed) -> Result<(), Failure> {
+    let (before, after) = (done.bytes_before, done.bytes_after);
+    let change = if after <= before {
+        format!("{} reclaimed", output::size(before - after))
+    } else {
+        format!("{} more than before", output::size(after - before))
+    };
+    let (blobs, recompressed) = (counted(done.blobs, "unused blob"), counted(done.recompressed, "payload"));
+    let dictionaries = dictionaries_text(done.dictionaries);
+    let (before, after) = (output::size(before), output::size(after));
+    writeln!(output::text(), "{change}: {before} before, {after} after")?;
+    writeln!(output::text(), "{blobs} and {dictionaries} removed, {recompressed} compressed anew")?;
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct Would {
+    blobs: u64,
+    dictionaries: u64,
+    bytes: u64,
+    has_removals: bool,
+}
+
+#[derive(Serialize)]
+struct Done {
+    blobs: u64,
+    dictionaries: u64,
+    recompressed: u64,
+    bytes_before: u64,
+    bytes_after: u64,
+}
+
+impl Done {
+    fn of(done: Reclaimed) -> Self {
+        let Reclaimed { blobs, dictionaries, recompressed, bytes_before, bytes_after, .. } = done;
+        Self { blobs, dictionaries, recompressed, bytes_before, bytes_after }
+    }
+}

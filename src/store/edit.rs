@@ -1,0 +1,95 @@
+//! Changes of what is in the vault already, in one transaction with the questions that they depend on.
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, Utc};
+use rusqlite::Connection;
+
+use super::actor::Actor;
+use super::journal::{Event, Journal};
+use super::pool::Lease;
+use super::read::{Snapshot, artifact_id};
+use super::rows::ArtifactRow;
+use super::{Result, StoreError};
+
+/// A change under way. Nobody else writes meanwhile; readers see the vault as it was. Nothing is changed before
+/// [`Edit::commit`], and nothing at all if that is not called.
+pub struct Edit<'s> {
+    pub(super) snapshot: Snapshot<'s>,
+    pub(super) journal: Journal,
+    /// Blobs that may have lost their last use.
+    pub(super) orphans: BTreeSet<i64>,
+}
+
+impl<'s> Edit<'s> {
+    pub(super) fn begin(
+        connection: Lease<'s>,
+        look: impl FnOnce(Lease<'s>) -> Result<Snapshot<'s>>,
+        actor: Option<&Actor>,
+        at: DateTime<Utc>,
+        path: &std::path::Path,
+    ) -> Result<Self> {
+        // What is deleted is overwritten.
+        let snapshot = look(connection)?;
+        secure_delete(snapshot.connection(), true).map_err(|error| StoreError::of(path, error))?;
+        let journal =
+            Journal::of(snapshot.connection(), actor, at).map_err(|error| snapshot.failed(error))?;
+        Ok(Self { snapshot, journal, orphans: BTreeSet::new() })
+    }
+
+    /// The vault with what was changed so far.
+    #[must_use]
+    pub fn snapshot(&self) -> &Snapshot<'s> {
+        &self.snapshot
+    }
+
+    /// Makes the changes last. When this returns, they are on the disk.
+    ///
+    /// # Errors
+    /// What the system says; then nothing was changed.
+    pub fn commit(mut self) -> Result<()> {
+        self.sweep()?;
+        let commit = || self.connection().prepare_cached("COMMIT")?.execute([]);
+        commit().map(drop).map_err(|error| self.snapshot.failed(error))
+    }
+
+    pub(super) fn connection(&self) -> &Connection {
+        self.snapshot.connection()
+    }
+
+    /// Runs `work` and appends the entry of what it did, if it did anything.
+    pub(super) fn recorded(
+        &mut self,
+        event: &Event<'_>,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<bool>,
+    ) -> Result<bool> {
+        let connection = self.snapshot.connection();
+        let run = || {
+            let did = work(connection)?;
+            if did {
+                self.journal.append(connection, event)?;
+            }
+            Ok(did)
+        };
+        run().map_err(|error| self.snapshot.failed(error))
+    }
+
+    /// The number of an artifact now: it may have been removed since it was looked up, and its number used again.
+    pub(super) fn number(&self, artifact: &ArtifactRow) -> Result<i64> {
+        let id =
+            artifact_id(self.connection(), artifact.core).map_err(|error| self.snapshot.failed(error))?;
+        id.ok_or(StoreError::Gone { core: artifact.core })
+    }
+}
+
+impl Drop for Edit<'_> {
+    fn drop(&mut self) {
+        // Additions take less time without. If this fails, they take longer.
+        let _ = secure_delete(self.connection(), false);
+    }
+}
+
+pub(super) fn secure_delete(connection: &Connection, on: bool) -> rusqlite::Result<()> {
+    // It answers with a row.
+    connection.pragma_update_and_check(None, "secure_delete", on, |_| Ok(()))
+}

@@ -1,0 +1,121 @@
+//! Tags and pins.
+
+use rusqlite::OptionalExtension;
+
+use super::Result;
+use super::edit::Edit;
+use super::journal::Event;
+use super::read::Snapshot;
+use super::rows::{ArtifactId, ArtifactRow, Milliseconds, PinRow, TagRow};
+use super::stated::changed;
+use crate::digest::CoreHash;
+
+impl Edit<'_> {
+    /// Gives an artifact a name; false if it has it. Another artifact that had it loses it.
+    ///
+    /// # Errors
+    /// [`StoreError::Gone`](super::StoreError::Gone) if the artifact was removed, and what the database says.
+    pub fn tag(&mut self, artifact: &ArtifactRow, name: &str) -> Result<bool> {
+        let (id, at) = (self.number(artifact)?, self.journal.at().timestamp_millis());
+        self.recorded(&Event::Tag { core: artifact.core, name }, |connection| {
+            let sql = "INSERT INTO tag (name, artifact, at) VALUES (?1, ?2, ?3)
+                       ON CONFLICT DO UPDATE SET artifact = excluded.artifact, at = excluded.at
+                        WHERE artifact <> excluded.artifact";
+            changed(connection, sql, (name, id, at))
+        })
+    }
+
+    /// Takes a name away; false if nothing has it.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn untag(&mut self, name: &str) -> Result<bool> {
+        let Some(artifact) = self.snapshot.tagged(name)? else { return Ok(false) };
+        self.recorded(&Event::Untag { core: artifact.core, name }, |connection| {
+            changed(connection, "DELETE FROM tag WHERE name = ?1", [name])
+        })
+    }
+
+    /// Protects an artifact from removal; false if it was protected with this note before.
+    ///
+    /// # Errors
+    /// As [`Edit::tag`].
+    pub fn pin(&mut self, artifact: &ArtifactRow, note: Option<&str>) -> Result<bool> {
+        let (id, at) = (self.number(artifact)?, self.journal.at().timestamp_millis());
+        self.recorded(&Event::Pin { core: artifact.core, note }, |connection| {
+            let sql = "INSERT INTO pin (artifact, note, at) VALUES (?1, ?2, ?3)
+                       ON CONFLICT DO UPDATE SET note = excluded.note, at = excluded.at
+                        WHERE note IS NOT excluded.note";
+            changed(connection, sql, (id, note, at))
+        })
+    }
+
+    /// Takes the protection of [`Edit::pin`] back; false if there was none.
+    ///
+    /// # Errors
+    /// As [`Edit::tag`].
+    pub fn unpin(&mut self, artifact: &ArtifactRow) -> Result<bool> {
+        let id = self.number(artifact)?;
+        self.recorded(&Event::Unpin { core: artifact.core }, |connection| {
+            changed(connection, "DELETE FROM pin WHERE artifact = ?1", [id])
+        })
+    }
+}
+
+impl Snapshot<'_> {
+    /// The artifact with this name.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn tagged(&self, name: &str) -> Result<Option<ArtifactRow>> {
+        let id = || -> rusqlite::Result<Option<ArtifactId>> {
+            self.connection()
+                .prepare_cached("SELECT artifact FROM tag WHERE name = ?1")?
+                .query_row([name], |row| row.get(0))
+                .optional()
+        };
+        let id = id().map_err(|error| self.failed(error))?;
+        id.map(|id| self.artifact_by_id(id)).transpose()
+    }
+
+    /// All tags, or those of one artifact, by name.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn tags(&self, artifact: Option<ArtifactId>) -> Result<Vec<TagRow>> {
+        let sql = "SELECT t.name, a.id, a.core, t.at FROM tag t JOIN artifact a ON a.id = t.artifact
+                    WHERE ?1 IS NULL OR t.artifact = ?1 ORDER BY t.name";
+        self.rows(sql, [artifact.map(|id| id.0)], |row| {
+            let at = row.get::<_, Milliseconds>(3)?.0;
+            Ok(TagRow { name: row.get(0)?, artifact: row.get(1)?, core: row.get(2)?, at })
+        })
+    }
+
+    /// What must not be removed, in the order in which it was pinned.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn pins(&self) -> Result<Vec<PinRow>> {
+        let sql = "SELECT a.id, a.core, k.name, p.note, p.at
+                     FROM pin p JOIN artifact a ON a.id = p.artifact JOIN kind k ON k.id = a.kind
+                    ORDER BY p.at, a.core";
+        self.rows(sql, [], pin_row)
+    }
+
+    /// The pin of an artifact, if it has one.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn pin_of(&self, artifact: ArtifactId) -> Result<Option<PinRow>> {
+        let sql = "SELECT a.id, a.core, k.name, p.note, p.at
+                     FROM pin p JOIN artifact a ON a.id = p.artifact JOIN kind k ON k.id = a.kind
+                    WHERE p.artifact = ?1";
+        Ok(self.rows(sql, [artifact.0], pin_row)?.pop())
+    }
+}
+
+fn pin_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<PinRow> {
+    let core: CoreHash = row.get(1)?;
+    let at = row.get::<_, Milliseconds>(4)?.0;
+    Ok(PinRow { artifact: row.get(0)?, core, kind: row.get(2)?, note: row.get(3)?, at })
+}

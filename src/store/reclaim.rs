@@ -1,0 +1,278 @@
+//! Reclaiming space, and forgetting what dictionaries still know of documents that were removed.
+//!
+//! Everything happens in short transactions, each of which leaves the vault whole, so that others can read and write
+//! between them and a kill does no harm. Last, the file is written anew without what is free in it.
+
+use chrono::{DateTime, Utc};
+use rusqlite::Connection;
+
+use super::compress::Dictionary;
+use super::dictionaries::{self, IS_STALE};
+use super::journal::Event;
+use super::read::Snapshot;
+use super::recode::Numbered;
+use super::remove::IS_ORPHAN;
+use super::{Result, Store, StoreError};
+
+/// What can be reclaimed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reclaimable {
+    /// Blobs that nothing uses.
+    pub blobs: u64,
+    /// The bytes that are stored for them.
+    pub blob_bytes: u64,
+    /// Dictionaries that nothing uses, or that may have pieces of what was removed.
+    pub dictionaries: u64,
+    /// Free bytes within the file.
+    pub free_bytes: u64,
+    /// Whether something was removed since the file was last written anew.
+    pub has_removals: bool,
+}
+
+/// What was reclaimed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reclaimed {
+    /// Blobs that nothing used.
+    pub blobs: u64,
+    /// Dictionaries that were removed.
+    pub dictionaries: u64,
+    /// Payloads that were compressed anew.
+    pub recompressed: u64,
+    /// The size of the vault's files before and after.
+    pub bytes_before: u64,
+    /// See `bytes_before`.
+    pub bytes_after: u64,
+    /// Whether the write-ahead log could be emptied. If others read for long it cannot, and the file shrinks later.
+    pub is_complete: bool,
+}
+
+/// What is left in the vault's files of rows that were removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Erasure {
+    /// Whether the file was written anew. If not, what was removed was overwritten where it was, and SQLite may have left
+    /// copies of parts where it moved rows before. [`Store::reclaim`] writes it anew.
+    pub is_rewritten: bool,
+    /// Whether the write-ahead log is empty. If others read from it for long it cannot be emptied now.
+    pub is_log_empty: bool,
+}
+
+/// Files of this size are written anew after every removal: that takes less than a second.
+const REWRITTEN_AT_ONCE: u64 = 64 << 20;
+
+/// So many payloads are compressed anew in one transaction: others wait no longer than for an addition.
+const BATCH: u32 = 200;
+
+/// Texts of larger blobs are too large for dictionaries even without their digests.
+const MAX_BLOB: usize = dictionaries::MAX_TEXT * 4;
+
+/// That the payload `p` is whole, and either has no dictionary and may be worth one, or has one that must go.
+const CANDIDATE: &str = "p.base IS NULL AND p.encoding IN (1, 2) AND (
+    p.dictionary IN (SELECT d.id FROM dictionary d WHERE d.kind = ?1 AND STALE)
+    OR p.dictionary IS NULL AND (SELECT b.size FROM blob b WHERE b.id = p.blob) <= ?2 AND EXISTS (
+      SELECT 1 FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.blob = p.blob AND a.kind = ?1
+      UNION ALL
+      SELECT 1 FROM member m JOIN capture c ON c.id = m.capture JOIN artifact a ON a.id = c.artifact
+       WHERE m.blob = p.blob AND a.kind = ?1))";
+
+/// What to compress candidates with.
+enum With {
+    NoCandidates,
+    /// They have to do without a dictionary.
+    Nothing,
+    Dictionary(Dictionary),
+}
+
+impl Store {
+    /// What [`Store::reclaim`] would find.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn reclaimable(&self) -> Result<Reclaimable> {
+        let snapshot = self.snapshot()?;
+        look(snapshot.connection()).map_err(|error| snapshot.failed(error))
+    }
+
+    /// Removes what nothing uses, replaces dictionaries that may have pieces of what was removed, compresses what was
+    /// stored without a dictionary, and makes the file as small as it can be. Gives nothing if there was nothing to do.
+    ///
+    /// # Errors
+    /// What the system says. What was done before stays done.
+    pub fn reclaim(&self, at: DateTime<Utc>) -> Result<Option<Reclaimed>> {
+        self.empty_log()?;
+        let mut done = Reclaimed { bytes_before: self.size()?, ..Reclaimed::default() };
+        done.blobs = self.remove_orphans(at)?;
+        for kind in self.kinds()? {
+            done.recompressed += self.recompress(kind, at)?;
+        }
+        done.dictionaries = self.remove_dictionaries(at)?;
+        let left = self.reclaimable()?;
+        let has_changed = done.blobs + done.dictionaries + done.recompressed > 0;
+        if !has_changed && !left.has_removals && left.free_bytes == 0 {
+            return Ok(None);
+        }
+        let failed = |error| StoreError::of(&self.path, error);
+        self.connection()?.execute_batch("VACUUM").map_err(failed)?;
+        self.empty_log()?;
+        done.bytes_after = self.size()?;
+        self.record(&done, at)?;
+        done.is_complete = self.empty_log()?;
+        done.bytes_after = self.size()?;
+        Ok(Some(done))
+    }
+
+    /// Makes sure, as far as that takes no time, that nothing is left in the files of what was removed.
+    ///
+    /// # Errors
+    /// What the system says of the log. A file that cannot be written anew, for want of space, is not.
+    pub fn erase(&self) -> Result<Erasure> {
+        let is_rewritten =
+            self.size()? <= REWRITTEN_AT_ONCE && self.connection()?.execute_batch("VACUUM").is_ok();
+        Ok(Erasure { is_rewritten, is_log_empty: self.empty_log()? })
+    }
+
+    /// Says in the journal what was done; only now, for a kill before must not look as if all of it had been done.
+    fn record(&self, done: &Reclaimed, at: DateTime<Utc>) -> Result<()> {
+        let Reclaimed { blobs, dictionaries, recompressed, bytes_before, bytes_after, .. } = *done;
+        let mut edit = self.edit(at)?;
+        edit.recorded(&Event::Gc { blobs, bytes_after, bytes_before, dictionaries, recompressed }, |_| {
+            Ok(true)
+        })?;
+        edit.commit()
+    }
+
+    /// The size of the vault's file and its log.
+    fn size(&self) -> Result<u64> {
+        let mut log = self.path.as_os_str().to_owned();
+        log.push("-wal");
+        let size = std::fs::metadata(&self.path).map(|metadata| metadata.len());
+        let size = size.map_err(|source| StoreError::Io { path: self.path.clone(), source })?;
+        Ok(size + std::fs::metadata(log).map_or(0, |metadata| metadata.len()))
+    }
+
+    fn remove_orphans(&self, at: DateTime<Utc>) -> Result<u64> {
+        let mut edit = self.edit(at)?;
+        let sql = format!("SELECT b.id FROM blob b WHERE {IS_ORPHAN}");
+        edit.orphans = edit.snapshot.rows(&sql, [], |row| row.get(0))?.into_iter().collect();
+        let removed = edit.sweep()?;
+        let sql = "DELETE FROM attribute_value AS v
+                    WHERE NOT EXISTS (SELECT 1 FROM attribute a WHERE a.value = v.id)";
+        edit.connection().execute(sql, []).map_err(|error| edit.snapshot.failed(error))?;
+        edit.commit()?;
+        Ok(removed)
+    }
+
+    fn kinds(&self) -> Result<Vec<i64>> {
+        self.snapshot()?.rows("SELECT id FROM kind ORDER BY id", [], |row| row.get(0))
+    }
+
+    /// Compresses the candidates of one kind anew, with the dictionary of the kind or a new one. Gives how many.
+    fn recompress(&self, kind: i64, at: DateTime<Utc>) -> Result<u64> {
+        let dictionary = match self.dictionary_for(kind)? {
+            With::NoCandidates => return Ok(0),
+            With::Nothing => None,
+            With::Dictionary(dictionary) => Some(dictionary),
+        };
+        let (mut recompressed, mut after) = (0, 0);
+        loop {
+            let edit = self.edit(at)?;
+            let batch = candidates(&edit.snapshot, kind, after, BATCH)?;
+            let Some((last, _)) = batch.last().copied() else { return Ok(recompressed) };
+            let number = dictionary.as_ref().map(|dictionary| {
+                let number = dictionaries::number(edit.connection(), kind, dictionary);
+                number.map(|number| Some((number?, dictionary))).map_err(|error| edit.snapshot.failed(error))
+            });
+            let numbered: Option<Numbered<'_>> = number.transpose()?.flatten();
+            let payloads = edit.snapshot.payloads();
+            for (blob, must) in batch {
+                let done = payloads.recompress(blob, numbered, must);
+                recompressed += u64::from(done.map_err(|failure| edit.failed(failure))?);
+            }
+            edit.commit()?;
+            after = last;
+        }
+    }
+
+    /// The dictionary to compress candidates of one kind with: the kind's own, or a new one if there are enough of them.
+    fn dictionary_for(&self, kind: i64) -> Result<With> {
+        let snapshot = self.snapshot()?;
+        let sql = format!(
+            "SELECT d.bytes, d.begun FROM dictionary d WHERE d.kind = ?1 AND NOT {IS_STALE} ORDER BY d.id DESC LIMIT 1"
+        );
+        let own = snapshot.rows(&sql, [kind], |row| Ok(Dictionary::new(row.get(0)?, row.get(1)?)))?.pop();
+        let samples = candidates(&snapshot, kind, 0, u32::MAX)?;
+        if samples.is_empty() {
+            return Ok(With::NoCandidates);
+        }
+        if let Some(own) = own.flatten() {
+            return Ok(With::Dictionary(own));
+        }
+        let begun = i64::try_from(snapshot.journal_head()?.seq).unwrap_or(i64::MAX);
+        let mut texts = Vec::new();
+        let mut bytes = 0;
+        // Evenly spread, for documents change over time.
+        let step = samples.len().div_ceil(dictionaries::SAMPLES * 2).max(1);
+        for (blob, _) in samples.into_iter().step_by(step) {
+            // Who is damaged is named when it is its turn.
+            let Ok(content) = snapshot.payloads().verified_content(blob) else { continue };
+            if content.text.len() <= dictionaries::MAX_TEXT {
+                bytes += content.text.len();
+                texts.push(content.text);
+            }
+        }
+        let is_enough = dictionaries::is_enough(texts.len(), bytes);
+        let new = if is_enough { dictionaries::train(&texts, begun) } else { None };
+        Ok(new.map_or(With::Nothing, With::Dictionary))
+    }
+
+    /// Removes the dictionaries that nothing uses, and those that must go once nothing uses them any more.
+    fn remove_dictionaries(&self, at: DateTime<Utc>) -> Result<u64> {
+        let edit = self.edit(at)?;
+        let snapshot = &edit.snapshot;
+        // Others may have added something with them meanwhile, or could not be stored with another one.
+        let sql = format!(
+            "SELECT blob FROM payload WHERE dictionary IN (SELECT d.id FROM dictionary d WHERE {IS_STALE}) ORDER BY blob"
+        );
+        for blob in snapshot.rows(&sql, [], |row| row.get::<_, i64>(0))? {
+            let done = snapshot.payloads().recompress(blob, None, true);
+            done.map_err(|failure| edit.failed(failure))?;
+        }
+        let sql = "DELETE FROM dictionary WHERE id NOT IN
+                     (SELECT p.dictionary FROM payload p WHERE p.dictionary IS NOT NULL)";
+        let removed = edit.connection().execute(sql, []).map_err(|error| snapshot.failed(error))?;
+        edit.commit()?;
+        Ok(removed as u64)
+    }
+}
+
+/// Candidates after the blob `after`, each with whether it must change.
+fn candidates(snapshot: &Snapshot<'_>, kind: i64, after: i64, limit: u32) -> Result<Vec<(i64, bool)>> {
+    let sql = format!(
+        "SELECT p.blob, p.dictionary IS NOT NULL FROM payload p
+          WHERE p.blob > ?3 AND {} ORDER BY p.blob LIMIT ?4",
+        CANDIDATE.replace("STALE", IS_STALE)
+    );
+    snapshot.rows(&sql, (kind, MAX_BLOB, after, limit), |row| Ok((row.get(0)?, row.get(1)?)))
+}
+
+fn look(connection: &Connection) -> rusqlite::Result<Reclaimable> {
+    let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, u64>(0));
+    let orphans = format!(
+        "SELECT count(*), coalesce(sum(length(p.bytes) + coalesce(length(p.digests), 0)), 0)
+           FROM blob b LEFT JOIN payload p ON p.blob = b.id WHERE {IS_ORPHAN}"
+    );
+    let (blobs, blob_bytes) = connection.query_row(&orphans, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let dictionaries = number(&format!(
+        "SELECT count(*) FROM dictionary d
+          WHERE {IS_STALE} OR NOT EXISTS (SELECT 1 FROM payload p WHERE p.dictionary = d.id)"
+    ))?;
+    let free_bytes = number("PRAGMA freelist_count")? * number("PRAGMA page_size")?;
+    Ok(Reclaimable { blobs, blob_bytes, dictionaries, free_bytes, has_removals: has_removals(connection)? })
+}
+
+/// Whether something was removed after the journal last said that space was reclaimed.
+fn has_removals(connection: &Connection) -> rusqlite::Result<bool> {
+    let last: Option<i64> = connection.query_row("SELECT max(entry) FROM tombstone", [], |row| row.get(0))?;
+    let Some(last) = last else { return Ok(false) };
+    let sql = "SELECT 1 FROM journal WHERE seq > ?1 AND entry ->> 'action' = 'gc' LIMIT 1";
+    Ok(!connection.prepare(sql)?.exists([last])?)
+}

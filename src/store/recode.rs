@@ -1,0 +1,138 @@
+//! Storing bytes in another way than before. What they are never changes: they are hashed before and after. Nor do the
+//! digests that were cut out of them, which lists of mentions refer to.
+
+use rusqlite::ToSql;
+
+use super::compress::{self, Dictionary};
+use super::error::{PayloadDefect, ReadFailure};
+use super::payload::{self, Content, Payloads};
+
+/// A dictionary with its number in the vault.
+pub(super) type Numbered<'d> = (i64, &'d Dictionary);
+
+/// How a payload is stored.
+struct Stored<'s> {
+    encoding: i64,
+    base: Option<i64>,
+    dictionary: Option<i64>,
+    digests: Option<&'s [u8]>,
+    bytes: &'s [u8],
+}
+
+impl Payloads<'_> {
+    /// Stores anew what is stored as a difference to `base`: the first of it whole, the rest as differences to that.
+    pub(super) fn release(&self, base: i64) -> Result<(), ReadFailure> {
+        let dependents: Vec<i64> = self
+            .connection
+            .prepare_cached("SELECT blob FROM payload WHERE base = ?1 ORDER BY blob")?
+            .query_map([base], |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?;
+        let mut heir: Option<(i64, Content)> = None;
+        for blob in dependents {
+            let content = self.verified_content(blob)?;
+            let is_difference = match &heir {
+                Some(heir) => self.store_difference(blob, &content, heir)?,
+                None => false,
+            };
+            if !is_difference {
+                self.store_whole(blob, &content, None)?;
+            }
+            self.verified_content(blob)?;
+            if heir.is_none() {
+                heir = Some((blob, content));
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores a payload anew with a dictionary, or without any. If it `must` not change for that, only if it gets shorter
+    /// by a tenth. Gives whether it did.
+    pub(super) fn recompress(
+        &self,
+        blob: i64,
+        dictionary: Option<Numbered<'_>>,
+        must: bool,
+    ) -> Result<bool, ReadFailure> {
+        let before: usize = self
+            .connection
+            .prepare_cached("SELECT length(bytes) FROM payload WHERE blob = ?1")?
+            .query_row([blob], |row| row.get(0))?;
+        let content = self.verified_content(blob)?;
+        if !must {
+            let frame = compress::compress(&content.text, dictionary.map(|(_, dictionary)| dictionary));
+            if frame.is_none_or(|frame| frame.len() * 10 > before * 9) {
+                return Ok(false);
+            }
+        }
+        self.store_whole(blob, &content, dictionary)?;
+        self.verified_content(blob)?;
+        Ok(true)
+    }
+
+    fn store_whole(
+        &self,
+        blob: i64,
+        content: &Content,
+        dictionary: Option<Numbered<'_>>,
+    ) -> Result<(), ReadFailure> {
+        let frame = compress::compress(&content.text, dictionary.map(|(_, dictionary)| dictionary));
+        let Some(frame) = frame else {
+            let message = "there is no memory to compress it anew".to_owned();
+            return Err(PayloadDefect::Compression { blob: self.hash_of(blob)?, message }.into());
+        };
+        let is_cut = !content.digests.is_empty();
+        let stored = if !is_cut && frame.len() >= content.text.len() {
+            Stored {
+                encoding: payload::RAW,
+                base: None,
+                dictionary: None,
+                digests: None,
+                bytes: &content.text,
+            }
+        } else {
+            Stored {
+                encoding: if is_cut { payload::CUT } else { payload::FRAME },
+                base: None,
+                dictionary: dictionary.map(|(number, _)| number),
+                digests: is_cut.then_some(&content.digests),
+                bytes: &frame,
+            }
+        };
+        Ok(self.update(blob, &stored)?)
+    }
+
+    /// Stores `content` as a difference to what another payload has, if that is shorter.
+    fn store_difference(
+        &self,
+        blob: i64,
+        content: &Content,
+        (base, theirs): &(i64, Content),
+    ) -> Result<bool, ReadFailure> {
+        let Some((digests, text)) = content.difference(theirs) else { return Ok(false) };
+        let whole = compress::compress(&content.text, None);
+        if whole.is_some_and(|whole| whole.len() + content.digests.len() <= digests.len() + text.len()) {
+            return Ok(false);
+        }
+        let stored = Stored {
+            encoding: payload::DIFFERENCE,
+            base: Some(*base),
+            dictionary: None,
+            digests: Some(&digests),
+            bytes: &text,
+        };
+        self.update(blob, &stored)?;
+        Ok(true)
+    }
+
+    fn update(&self, blob: i64, stored: &Stored<'_>) -> rusqlite::Result<()> {
+        let Stored { encoding, base, dictionary, digests, bytes } = stored;
+        let parameters: [&dyn ToSql; 6] = [&blob, encoding, base, dictionary, digests, bytes];
+        self.connection
+            .prepare_cached(
+                "UPDATE payload SET encoding = ?2, base = ?3, dictionary = ?4, digests = ?5, bytes = ?6
+                  WHERE blob = ?1",
+            )?
+            .execute(parameters)
+            .map(drop)
+    }
+}

@@ -1,0 +1,182 @@
+//! Removing artifacts, and what nothing else uses then.
+
+use rusqlite::{Connection, OptionalExtension};
+
+use super::Result;
+use super::edit::Edit;
+use super::error::{ReadFailure, StoreError};
+use super::journal::Event;
+use super::rows::{ArtifactRow, CaptureRow, StatedEdge};
+use super::segments;
+use super::stated::StatedLink;
+use crate::digest::{CaptureHash, Digest};
+
+/// An artifact that was removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Removed {
+    /// The artifact as it was.
+    pub artifact: ArtifactRow,
+    /// Its captures as they were.
+    pub captures: Vec<CaptureRow>,
+}
+
+impl Removed {
+    /// The size of its captures in bytes.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.captures.iter().map(|capture| capture.size).sum()
+    }
+}
+
+/// That a blob is used by nothing.
+pub(super) const IS_ORPHAN: &str = "NOT EXISTS (SELECT 1 FROM capture c WHERE c.blob = b.id)
+    AND NOT EXISTS (SELECT 1 FROM member m WHERE m.blob = b.id)";
+
+impl Edit<'_> {
+    /// Removes an artifact with all its captures, its tags and the links that people stated from and to it. What it
+    /// consists of goes as well, unless other artifacts share it. A tombstone remains.
+    ///
+    /// # Errors
+    /// [`StoreError::Gone`] if it was removed before, [`StoreError::Pinned`], [`StoreError::Payload`] if something is
+    /// stored as a difference to it and cannot be read, and what the database says.
+    pub fn remove(&mut self, artifact: &ArtifactRow, reason: Option<&str>) -> Result<Removed> {
+        let id = self.number(artifact)?;
+        let artifact = ArtifactRow { id: super::ArtifactId(id), ..artifact.clone() };
+        if self.snapshot.pin_of(artifact.id)?.is_some() {
+            return Err(StoreError::Pinned { core: artifact.core });
+        }
+        for edge in self.snapshot.stated_edges(artifact.id)? {
+            self.unlink(&edge)?;
+        }
+        for tag in self.snapshot.tags(Some(artifact.id))? {
+            self.untag(&tag.name)?;
+        }
+        let removed = Removed { captures: self.snapshot.captures(artifact.id)?, artifact };
+        self.take_out(id).map_err(|error| self.snapshot.failed(error))?;
+        self.bury(&removed, reason).map_err(|error| self.snapshot.failed(error))?;
+        Ok(removed)
+    }
+
+    fn unlink(&mut self, edge: &StatedEdge) -> Result<()> {
+        let source = self.snapshot.artifact_by_id(edge.source)?;
+        let target = self.snapshot.artifact_by_id(edge.target)?;
+        let link = StatedLink { source: &source, relation: &edge.relation, target: &target };
+        self.take_back_link(link).map(drop)
+    }
+
+    /// Removes the rows of an artifact. Its blobs may be orphans then.
+    fn take_out(&mut self, artifact: i64) -> rusqlite::Result<()> {
+        let connection = self.snapshot.connection();
+        let captures = numbers(connection, "SELECT id FROM capture WHERE artifact = ?1", artifact)?;
+        let values = numbers(connection, "SELECT value FROM attribute WHERE artifact = ?1", artifact)?;
+        let mut entries = Vec::new();
+        for capture in &captures {
+            let list = match self.snapshot.lists().of_capture(*capture) {
+                // Damage is no reason to keep something. What is left in the index then does no harm.
+                Err(rusqlite::Error::FromSqlConversionFailure(..)) => Vec::new(),
+                list => list?,
+            };
+            entries.extend(list.iter().map(|stated| (segments::key(&stated.digest), *capture)));
+        }
+        segments::remove(connection, entries)?;
+        let delete = |sql, number: i64| connection.prepare_cached(sql)?.execute([number]).map(drop);
+        for capture in captures {
+            let blobs = "SELECT blob FROM capture WHERE id = ?1 AND blob IS NOT NULL
+                         UNION SELECT blob FROM member WHERE capture = ?1";
+            self.orphans.extend(numbers(connection, blobs, capture)?);
+            delete("DELETE FROM mention_list WHERE capture = ?1", capture)?;
+            delete("DELETE FROM member WHERE capture = ?1", capture)?;
+            delete("DELETE FROM capture WHERE id = ?1", capture)?;
+        }
+        delete("DELETE FROM attribute WHERE artifact = ?1", artifact)?;
+        for value in values {
+            delete(
+                "DELETE FROM attribute_value WHERE id = ?1
+                    AND NOT EXISTS (SELECT 1 FROM attribute a WHERE a.value = ?1)",
+                value,
+            )?;
+        }
+        delete("DELETE FROM identity WHERE artifact = ?1", artifact)?;
+        delete("DELETE FROM name_mention WHERE artifact = ?1", artifact)?;
+        delete("DELETE FROM artifact WHERE id = ?1", artifact)
+    }
+
+    /// Leaves a tombstone.
+    fn bury(&mut self, removed: &Removed, reason: Option<&str>) -> rusqlite::Result<()> {
+        let connection = self.snapshot.connection();
+        let Removed { artifact, captures } = removed;
+        let captures: Vec<CaptureHash> = captures.iter().map(|row| row.capture).collect();
+        let event = Event::Remove {
+            captures: &captures,
+            core: artifact.core,
+            kind: &artifact.kind,
+            left: 0,
+            reason,
+            size: removed.size(),
+        };
+        self.journal.append(connection, &event)?;
+        let digests = captures.iter().map(|capture| capture.0).chain([artifact.core.0]);
+        for digest in digests.collect::<std::collections::BTreeSet<Digest>>() {
+            connection
+                .prepare_cached("INSERT OR REPLACE INTO tombstone (digest, entry) VALUES (?1, ?2)")?
+                .execute((digest.as_bytes(), self.journal.seq()))?;
+        }
+        Ok(())
+    }
+
+    /// Removes the blobs that lost their last use, and gives how many. What is stored as a difference to one of them is
+    /// stored in another way before.
+    pub(super) fn sweep(&mut self) -> Result<u64> {
+        let blobs = std::mem::take(&mut self.orphans);
+        let connection = self.snapshot.connection();
+        let payloads = self.snapshot.payloads();
+        let sweep = || {
+            let mut whole = Vec::new();
+            let mut swept = 0;
+            let mut delete = |blob: i64| -> rusqlite::Result<()> {
+                swept += 1;
+                connection.prepare_cached("DELETE FROM payload WHERE blob = ?1")?.execute([blob])?;
+                connection.prepare_cached("DELETE FROM blob WHERE id = ?1")?.execute([blob]).map(drop)
+            };
+            // Differences first: what they are differences to may go as well, and then need not be kept for them.
+            for blob in blobs {
+                match is_difference(connection, blob)? {
+                    Some(true) => delete(blob)?,
+                    Some(false) => whole.push(blob),
+                    None => {}
+                }
+            }
+            for blob in whole {
+                payloads.release(blob)?;
+                delete(blob)?;
+            }
+            Ok(swept)
+        };
+        sweep().map_err(|failure| self.failed(failure))
+    }
+
+    pub(super) fn failed(&self, failure: ReadFailure) -> StoreError {
+        match failure {
+            ReadFailure::Database(error) => self.snapshot.failed(error),
+            ReadFailure::Defect(defect) => {
+                StoreError::Payload { path: self.snapshot.path().to_owned(), defect: Box::new(defect) }
+            }
+        }
+    }
+}
+
+/// Whether an orphan is stored as a difference; nothing if it is no orphan.
+fn is_difference(connection: &Connection, blob: i64) -> rusqlite::Result<Option<bool>> {
+    connection
+        .prepare_cached(&format!(
+            "SELECT p.base IS NOT NULL FROM blob b LEFT JOIN payload p ON p.blob = b.id
+              WHERE b.id = ?1 AND {IS_ORPHAN}"
+        ))?
+        .query_row([blob], |row| row.get(0))
+        .optional()
+}
+
+/// The numbers that `sql` gives for `of`.
+fn numbers(connection: &Connection, sql: &str, of: i64) -> rusqlite::Result<Vec<i64>> {
+    connection.prepare_cached(sql)?.query_map([of], |row| row.get(0))?.collect()
+}

@@ -1,0 +1,245 @@
+//! Removing artifacts, and what protects them from it.
+
+use std::collections::BTreeSet;
+
+use chrono::Utc;
+
+use super::Vault;
+use crate::digest::CoreHash;
+use crate::query::{self, Link, LinkTarget};
+use crate::retention::{self, Decision, Policy};
+use crate::store::{
+    ArtifactRow, Edit, Erasure, PinRow, Reclaimable, Reclaimed, Removed, StatedLink, StoreError,
+};
+
+/// How to remove artifacts.
+#[derive(Clone, Debug, Default)]
+pub struct RemoveOptions {
+    /// Why. The tombstone says so.
+    pub reason: Option<String>,
+    /// Even if something else links to them.
+    pub ignores_links: bool,
+    /// Only tell what would be removed.
+    pub is_rehearsal: bool,
+}
+
+/// What was removed.
+#[derive(Clone, Debug)]
+pub struct Removal {
+    /// The artifacts, as they were.
+    pub removed: Vec<Removed>,
+    /// What is left of them in the vault's files; nothing was looked for if nothing was removed.
+    pub erasure: Option<Erasure>,
+}
+
+/// What was decided by a policy, and what was removed for it.
+#[derive(Clone, Debug)]
+pub struct Forgetting {
+    /// The decisions, by kind, newest first.
+    pub decisions: Vec<Decision>,
+    /// What was removed; nothing if it was only to be told.
+    pub removal: Option<Removal>,
+}
+
+/// Why artifacts were not removed. None of them was.
+#[derive(Debug, thiserror::Error)]
+pub enum RemoveError {
+    /// They are pinned.
+    #[error("{} pinned; \"runvault unpin\" allows removal", are(pins.len(), "artifact"))]
+    Pinned {
+        /// The pins.
+        pins: Vec<PinRow>,
+    },
+    /// Others link to them.
+    #[error("{} linked to by what would stay in the vault; --force removes anyway", are(held.len(), "artifact"))]
+    Linked {
+        /// The artifacts with the links to them.
+        held: Vec<(ArtifactRow, Vec<Link>)>,
+    },
+    /// What the store says.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+fn are(count: usize, thing: &str) -> String {
+    if count == 1 { format!("1 {thing} is") } else { format!("{count} {thing}s are") }
+}
+
+/// So many artifacts are removed by a policy in one transaction: others wait no longer than for an addition.
+const BATCH: usize = 100;
+
+impl Vault {
+    /// Removes artifacts with all their captures, all of them or none. Tombstones in the journal remain.
+    ///
+    /// # Errors
+    /// [`RemoveError::Pinned`], [`RemoveError::Linked`], or what the store says.
+    pub fn remove(&self, artifacts: &[ArtifactRow], options: &RemoveOptions) -> Result<Removal, RemoveError> {
+        let mut edit = self.store.edit(Utc::now())?;
+        let cores: BTreeSet<CoreHash> = artifacts.iter().map(|artifact| artifact.core).collect();
+        let mut present = present(&edit, artifacts)?;
+        if let Some(gone) =
+            artifacts.iter().find(|artifact| !present.iter().any(|row| row.core == artifact.core))
+        {
+            return Err(StoreError::Gone { core: gone.core }.into());
+        }
+        expect_unpinned(&edit, &present)?;
+        if !options.ignores_links {
+            expect_unlinked(&edit, &present, &cores)?;
+        }
+        // Who names one twice means it once.
+        let mut waiting = cores;
+        present.retain(|artifact| waiting.remove(&artifact.core));
+        let mut removed = Vec::new();
+        for artifact in &present {
+            removed.push(edit.remove(artifact, options.reason.as_deref())?);
+        }
+        if options.is_rehearsal {
+            return Ok(Removal { removed, erasure: None });
+        }
+        edit.commit()?;
+        Ok(Removal { removed, erasure: Some(self.store.erase()?) })
+    }
+
+    /// Decides by `policy` what to keep, and removes the rest unless that is only to be told.
+    ///
+    /// # Errors
+    /// As [`Vault::remove`]; what was removed before stays removed.
+    pub fn forget(&self, policy: &Policy, options: &RemoveOptions) -> Result<Forgetting, RemoveError> {
+        let decisions = retention::plan(&self.snapshot()?, policy)?;
+        if options.is_rehearsal {
+            return Ok(Forgetting { decisions, removal: None });
+        }
+        let leaving: Vec<ArtifactRow> = decisions
+            .iter()
+            .filter(|decision| !decision.is_kept())
+            .map(|decision| decision.artifact.clone())
+            .collect();
+        let all: BTreeSet<CoreHash> = leaving.iter().map(|artifact| artifact.core).collect();
+        let mut removed = Vec::new();
+        for batch in leaving.chunks(BATCH) {
+            let mut edit = self.store.edit(Utc::now())?;
+            // What was pinned or linked to since the decision is not removed. Others may have removed some of it.
+            let batch = present(&edit, batch)?;
+            expect_unpinned(&edit, &batch)?;
+            if !policy.ignores_links {
+                expect_unlinked(&edit, &batch, &all)?;
+            }
+            for artifact in &batch {
+                removed.push(edit.remove(artifact, options.reason.as_deref())?);
+            }
+            edit.commit()?;
+        }
+        let erasure = if removed.is_empty() { None } else { Some(self.store.erase()?) };
+        Ok(Forgetting { decisions, removal: Some(Removal { removed, erasure }) })
+    }
+
+    /// What [`Vault::reclaim`] would find.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn reclaimable(&self) -> Result<Reclaimable, StoreError> {
+        self.store.reclaimable()
+    }
+
+    /// Removes what nothing uses and makes the file as small as it can be. Nothing is left in it of what was removed.
+    ///
+    /// # Errors
+    /// What the store says. What was done before stays done.
+    pub fn reclaim(&self) -> Result<Option<Reclaimed>, StoreError> {
+        self.store.reclaim(Utc::now())
+    }
+
+    /// Protects an artifact from removal. Gives false if it was protected with this note before.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn pin(&self, artifact: &ArtifactRow, note: Option<&str>) -> Result<bool, StoreError> {
+        self.change(|edit| edit.pin(artifact, note))
+    }
+
+    /// Takes that back. Gives false if it was not protected.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn unpin(&self, artifact: &ArtifactRow) -> Result<bool, StoreError> {
+        self.change(|edit| edit.unpin(artifact))
+    }
+
+    /// Gives an artifact a name; another one that had it loses it. Gives false if it has the name.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn tag(&self, artifact: &ArtifactRow, name: &str) -> Result<bool, StoreError> {
+        self.change(|edit| edit.tag(artifact, name))
+    }
+
+    /// Takes a name away. Gives false if nothing has it.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn untag(&self, name: &str) -> Result<bool, StoreError> {
+        self.change(|edit| edit.untag(name))
+    }
+
+    /// States that `source` relates to `target`. Gives false if that was stated with this note before.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn state_link(&self, link: StatedLink<'_>, note: Option<&str>) -> Result<bool, StoreError> {
+        self.change(|edit| edit.state_link(link, note))
+    }
+
+    /// Takes a stated link back. Gives false if it was not stated; derived links cannot be taken back.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn take_back_link(&self, link: StatedLink<'_>) -> Result<bool, StoreError> {
+        self.change(|edit| edit.take_back_link(link))
+    }
+
+    fn change(
+        &self,
+        work: impl FnOnce(&mut Edit<'_>) -> Result<bool, StoreError>,
+    ) -> Result<bool, StoreError> {
+        let mut edit = self.store.edit(Utc::now())?;
+        let did = work(&mut edit)?;
+        if did {
+            edit.commit()?;
+        }
+        Ok(did)
+    }
+}
+
+/// The artifacts as they are now, without those that are gone.
+fn present(edit: &Edit<'_>, artifacts: &[ArtifactRow]) -> Result<Vec<ArtifactRow>, StoreError> {
+    let now = artifacts.iter().map(|artifact| edit.snapshot().artifact(artifact.core));
+    now.filter_map(Result::transpose).collect()
+}
+
+fn expect_unpinned(edit: &Edit<'_>, artifacts: &[ArtifactRow]) -> Result<(), RemoveError> {
+    let mut pins = Vec::new();
+    for artifact in artifacts {
+        pins.extend(edit.snapshot().pin_of(artifact.id)?);
+    }
+    if pins.is_empty() { Ok(()) } else { Err(RemoveError::Pinned { pins }) }
+}
+
+/// Makes sure that only what is removed as well links to `artifacts`.
+fn expect_unlinked(
+    edit: &Edit<'_>,
+    artifacts: &[ArtifactRow],
+    removing: &BTreeSet<CoreHash>,
+) -> Result<(), RemoveError> {
+    let stays = |link: &Link| match &link.target {
+        LinkTarget::Artifact(artifact) => !removing.contains(&artifact.core),
+        _ => false,
+    };
+    let mut held = Vec::new();
+    for artifact in artifacts {
+        let links: Vec<Link> = query::holders(edit.snapshot(), artifact)?.into_iter().filter(stays).collect();
+        if !links.is_empty() {
+            held.push((artifact.clone(), links));
+        }
+    }
+    if held.is_empty() { Ok(()) } else { Err(RemoveError::Linked { held }) }
+}

@@ -1,0 +1,241 @@
+//! The journal: what it says, that it proves what it says, and that others can check it.
+
+use std::process::Command;
+
+use runvault::source::ExamineOptions;
+use rusqlite::Connection;
+use serde_json::Value;
+
+use crate::output::steady;
+use crate::sandbox::{Ran, Sandbox, repository, session};
+
+/// Names that break whatever does not quote them.
+const HOSTILE: &[&str] = &[
+    "alice",
+    "o'brien \"quoted\" \\ back/slash",
+    "line\nbreak\r\ttab \u{8}\u{c}",
+    "\u{1}\u{1f}\u{7f}\u{9b}\u{1b}[2J",
+    "Zoë 名前 \u{1f600} \u{2028}\u{2029}\u{e000}\u{fffd}",
+    "<script>&amp; %00 {} ]",
+];
+
+pub(crate) fn sql(sandbox: &Sandbox) -> Connection {
+    let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE;
+    Connection::open_with_flags(sandbox.vault(), flags).unwrap()
+}
+
+fn entries(sandbox: &Sandbox) -> Vec<(String, String)> {
+    let connection = sql(sandbox);
+    let mut statement = connection.prepare("SELECT entry, chain FROM journal_entries ORDER BY seq").unwrap();
+    statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap().map(Result::unwrap).collect()
+}
+
+fn said(ran: &Ran) -> String {
+    format!("{}{}status {}\n", ran.stdout, ran.stderr, ran.status)
+}
+
+fn head(sandbox: &Sandbox) -> String {
+    let printed = sandbox.run(["log", "--head"]).expect(0).stdout;
+    printed.trim().split_once(' ').unwrap().1.to_owned()
+}
+
+/// A vault in which everything that the journal knows has happened.
+fn eventful() -> Sandbox {
+    let sandbox = Sandbox::new();
+    let act = |arguments: &[&str]| {
+        sandbox.run(["--actor", "alice"].iter().chain(arguments)).expect(0);
+    };
+    act(&["add", repository("examples").to_str().unwrap()]);
+    let (contract, trace, small) = ("5c496a37feba", "7c8de5910f63", "103ef1c54b58");
+    act(&["link", contract, "governs", trace, "--note", "agreed on \"Monday\""]);
+    act(&["unlink", contract, "governs", trace]);
+    act(&["tag", small, "baseline"]);
+    act(&["untag", "baseline"]);
+    act(&["pin", small, "--note", "keep"]);
+    act(&["unpin", small]);
+    act(&["tag", small, "baseline"]);
+    act(&["link", contract, "governs", small]);
+    act(&["rm", "@baseline", "--force", "--reason", "a \u{1b}[31mred\u{1b}[0m reason"]);
+    sandbox
+}
+
+#[test]
+fn it_says_what_was_done_when_and_by_whom() {
+    let sandbox = eventful();
+    let mut all = String::new();
+    for arguments in [
+        &["log"][..],
+        &["log", "--action", "remove"],
+        &["log", "--limit", "2"],
+        &["log", "--action", "add", "--limit", "1"],
+        &["log", "--until", "2020-01-01"],
+        &["log", "--since", "1h", "--action", "tag"],
+    ] {
+        let ran = sandbox.run(arguments);
+        all += &format!("$ runvault {}\n{}\n", arguments.join(" "), said(&ran));
+    }
+    insta::assert_snapshot!(steady(&all));
+    let lines = sandbox.run(["log", "--json"]).expect(0).json();
+    for (line, (entry, chain)) in lines.iter().zip(entries(&sandbox)) {
+        assert_eq!(line["entry"], serde_json::from_str::<Value>(&entry).unwrap());
+        assert_eq!(line["chain"], chain.as_str());
+        assert_eq!(line["entry"]["actor"], "alice");
+    }
+    sandbox.run(["log", "--head", "--limit", "1"]).expect(3);
+    sandbox.run(["log", "--verify-from", "12345678"]).expect(3);
+}
+
+#[test]
+fn the_view_has_exactly_what_was_chained_whoever_acts() {
+    let sandbox = Sandbox::new();
+    for (number, actor) in HOSTILE.iter().enumerate() {
+        let adapter = format!("adapter-{number}");
+        let file = sandbox.write("s.json", session(&adapter, &[("p", &adapter)]));
+        sandbox.run(["add".as_ref(), "--actor".as_ref(), (*actor).as_ref(), file.as_os_str()]).expect(0);
+        let core = sandbox.run(["find", "--adapter", &adapter, "--json"]).expect(0).json();
+        let core = core[0]["core_hash"].as_str().unwrap();
+        sandbox.run(["pin", core, "--note", actor, "--actor", actor]).expect(0);
+    }
+    let mut chain = vec![0; 32];
+    let mut actors = Vec::new();
+    for (text, stated) in entries(&sandbox) {
+        chain.extend_from_slice(text.as_bytes());
+        let digest = runvault::digest::Digest::of(&chain);
+        assert_eq!(digest.to_string(), stated, "{text}");
+        chain = digest.as_bytes().to_vec();
+        let entry: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(serde_json::to_string(&entry).unwrap(), text, "members are sorted");
+        actors.push(entry["actor"].as_str().unwrap().to_owned());
+    }
+    let expected: Vec<&str> = HOSTILE.iter().flat_map(|actor| [*actor, *actor]).collect();
+    assert_eq!(actors, expected);
+    let printed = sandbox.run(["log"]).expect(0).stdout;
+    assert!(!printed.contains('\u{1b}') && !printed.contains('\u{9b}'), "{printed}");
+    let last = sandbox.run(["log", "--verify-from", &head(&sandbox)]).expect(0).stdout;
+    assert!(last.contains("nothing was changed"), "{last}");
+}
+
+#[test]
+fn a_nul_in_the_name_of_an_actor_is_chained_as_well() {
+    use runvault::store::Actor;
+    let sandbox = Sandbox::new();
+    let vault = runvault::Vault::open_or_create(&sandbox.vault()).unwrap();
+    let vault = vault.acting_as(Actor::new("nul \0 inside").unwrap());
+    vault.add_document(session("a", &[("p", "r")]).into_bytes(), &ExamineOptions::default()).unwrap();
+    assert_eq!(vault.check_journal(None).unwrap().defect, None);
+    let entry: Value = serde_json::from_str(&entries(&sandbox)[0].0).unwrap();
+    assert_eq!(entry["actor"], "nul \0 inside");
+    assert!(Actor::new("").is_err() && Actor::new("x".repeat(257)).is_err());
+    Actor::new("x".repeat(256)).unwrap();
+}
+
+#[test]
+fn the_actor_is_an_option_or_a_variable_or_the_user() {
+    let sandbox = Sandbox::new();
+    let add = |number: u32, arguments: &[&str], variables: &[(&str, &str)]| {
+        let file = sandbox.write("s.json", session(&format!("{number}"), &[]));
+        let mut command = sandbox.command();
+        command.arg("add").arg(file).args(arguments).envs(variables.iter().copied());
+        assert!(command.output().unwrap().status.success());
+        let (entry, _) = entries(&sandbox).pop().unwrap();
+        serde_json::from_str::<Value>(&entry).unwrap()["actor"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(add(0, &["--actor", "option"], &[("RUNVAULT_ACTOR", "variable")]), "option");
+    assert_eq!(add(1, &[], &[("RUNVAULT_ACTOR", "variable"), ("USER", "zoe")]), "variable");
+    assert!(add(2, &[], &[("RUNVAULT_ACTOR", ""), ("USER", "zoe")]).starts_with("zoe@"));
+    assert!(add(3, &[], &[]).contains('@'));
+    let none = sandbox.run(["--actor", "", "tags"]).expect(3);
+    assert!(none.stderr.contains("the name of an actor has 1 to 256 bytes"), "{}", none.stderr);
+}
+
+#[test]
+fn a_head_that_was_written_down_proves_that_the_vault_only_grew() {
+    let sandbox = Sandbox::new();
+    sandbox.run(["--actor", "a", "add", repository("examples/trace.ndjson").to_str().unwrap()]).expect(0);
+    let written_down = head(&sandbox);
+    sandbox.run(["--actor", "a", "add", repository("examples").to_str().unwrap()]).expect(0);
+    let check = |digest: &str| sandbox.run(["log", "--verify-from", digest]);
+    let grown = check(&written_down).expect(0);
+    assert!(
+        grown.stdout.contains("was the head after entry 1; nothing was changed, 7 entries were added since")
+    );
+    let all = check(&"0".repeat(64)).expect(0).stdout;
+    assert!(all.contains("after entry 0"), "{all}");
+    let stranger = check(&"ab".repeat(32)).expect(1).stderr;
+    assert!(stranger.contains("never was the head of this journal"), "{stranger}");
+    let json = sandbox.run(["log", "--json", "--verify-from", &written_down]).expect(0).json();
+    assert_eq!((&json[0]["ok"], &json[0]["since"]), (&true.into(), &1.into()));
+    sandbox.run(["log", "--json", "--verify-from", &"ab".repeat(32)]).expect(1);
+}
+
+#[test]
+fn rewritten_history_is_seen() {
+    let sandbox = eventful();
+    let heads: Vec<String> = entries(&sandbox).into_iter().map(|(_, chain)| chain).collect();
+    let pristine = std::fs::read(sandbox.vault()).unwrap();
+    let mut all = String::new();
+    for (change, from) in [
+        // A time in the middle, before and after the head that is known.
+        ("UPDATE journal SET at = at + 1 WHERE seq = 3", 1),
+        ("UPDATE journal SET at = at + 1 WHERE seq = 3", 6),
+        ("UPDATE journal SET actor = NULL WHERE seq = 2", 2),
+        ("UPDATE actor SET name = 'mallory'", 0),
+        ("UPDATE journal SET entry = replace(entry, 'Monday', 'Friday') WHERE seq = 9", 0),
+        ("UPDATE journal SET chain = zeroblob(32) WHERE seq = 5", 4),
+        ("DELETE FROM journal WHERE seq = 4", 0),
+        ("DELETE FROM tombstone; DELETE FROM journal WHERE seq > 10", 9),
+        ("DELETE FROM tombstone; DELETE FROM journal WHERE seq > 10", 12),
+    ] {
+        std::fs::write(sandbox.vault(), &pristine).unwrap();
+        sql(&sandbox).execute_batch(change).unwrap();
+        let ran = sandbox.run(["log", "--verify-from", &heads[from]]);
+        all += &format!("{change}; head {}\n{}\n", from + 1, said(&ran));
+    }
+    // Heads differ with the time.
+    for head in &heads {
+        let digits = &head["sha256:".len()..];
+        all = all.replace(digits, "(head)").replace(&digits[..12], "(head)");
+    }
+    insta::assert_snapshot!(all);
+}
+
+#[test]
+fn another_program_can_check_it() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        return;
+    }
+    let sandbox = eventful();
+    let file = sandbox.write("s.json", session("hostile", &[]));
+    sandbox.run(["add".as_ref(), "--actor".as_ref(), HOSTILE[4].as_ref(), file.as_os_str()]).expect(0);
+    let verify = |digest: &str| -> Ran {
+        let mut command = Command::new("python3");
+        command.arg(repository("examples/verify_journal.py")).arg(sandbox.vault()).arg(digest);
+        command.output().unwrap().into()
+    };
+    let known = entries(&sandbox)[2].1.clone();
+    let whole = verify(&known).expect(0).stdout;
+    assert!(whole.contains(&head(&sandbox)) && whole.contains("after entry 3"), "{whole}");
+    assert!(verify(&"ab".repeat(32)).expect(1).stderr.contains("never was the head"));
+    sql(&sandbox).execute_batch("UPDATE journal SET at = at + 1 WHERE seq = 2").unwrap();
+    assert!(verify(&known).expect(1).stderr.contains("entry 2 was changed"));
+}
+
+#[cfg(unix)]
+#[test]
+fn nobody_else_can_read_a_new_vault_or_its_copies() {
+    use std::os::unix::fs::PermissionsExt;
+    let sandbox = Sandbox::new();
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let vault = runvault::Vault::open_or_create(&sandbox.vault()).unwrap();
+    vault.add_document(session("a", &[("p", "r")]).into_bytes(), &ExamineOptions::default()).unwrap();
+    for ending in ["", "-wal", "-shm"] {
+        assert_eq!(mode(&sandbox.path(&format!("v.vault{ending}"))), 0o600, "{ending}");
+    }
+    drop(vault);
+    // The copy that is kept of an older vault, whatever that one's own permissions are.
+    let old = zstd::decode_all(std::fs::File::open(repository("tests/vaults/schema-1.vault.zst")).unwrap());
+    std::fs::write(sandbox.vault(), old.unwrap()).unwrap();
+    std::fs::set_permissions(sandbox.vault(), std::fs::Permissions::from_mode(0o644)).unwrap();
+    sandbox.run(["find"]).expect(0);
+    assert_eq!(mode(&sandbox.path("v.vault.schema-1")), 0o600);
+}
