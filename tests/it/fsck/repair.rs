@@ -20,6 +20,7 @@ fn what_the_vault_itself_proves_is_mended() {
         "UPDATE mention_bucket SET bytes = x'ff'",
         "UPDATE mention_bucket SET bytes = x'ff'; DELETE FROM mention_list",
         "UPDATE capture SET seal = zeroblob(16), size = 1, warnings = 'x', added_at = 7",
+        "UPDATE artifact SET added_at = 7 WHERE id = 2",
         "UPDATE blob SET size = size + 1 WHERE id IN (SELECT blob FROM payload WHERE encoding = 0)",
         "UPDATE artifact SET core = zeroblob(32) WHERE id IN (1, 2)",
         "UPDATE blob SET digest = zeroblob(32) WHERE id = 1",
