@@ -1,6 +1,7 @@
 //! Many processes, one vault.
 
 use std::collections::BTreeSet;
+use std::process::{Child, Stdio};
 
 use crate::sandbox::{Sandbox, session};
 
@@ -46,4 +47,62 @@ fn a_reader_sees_one_state_while_others_write() {
     sandbox.add([sandbox.write("1.json", session("1", &[("p", "r")]))]);
     assert_eq!(snapshot.artifacts(None).unwrap().len(), 1);
     assert_eq!(vault.snapshot().unwrap().artifacts(None).unwrap().len(), 2);
+}
+
+/// Eight that add overlapping sets, four that read, one each that checks, backs up and reclaims: nobody is told that the
+/// vault is busy, nothing is lost, and in the end it is the vault that one process would have made.
+#[test]
+fn everything_at_once_is_as_if_it_came_one_by_one() {
+    const ADDERS: usize = 8;
+    const EACH: usize = 60;
+    let (sandbox, alone) = (Sandbox::new(), Sandbox::new());
+    for adder in 0..ADDERS {
+        for number in adder * EACH / 3..adder * EACH / 3 + EACH {
+            // Some are recordings of one run.
+            let text = format!("what was said in case {} ", number / 5).repeat(30);
+            let text = session(&format!("adapter-{number}"), &[("shared prompt", &text), ("other", "r")]);
+            sandbox.write(&format!("{adder}/{number}.json"), &text);
+            alone.write(&format!("{adder}/{number}.json"), &text);
+        }
+    }
+    let first = sandbox.add([sandbox.path("0/0.json")]).remove(0);
+    let start = |arguments: &[&str]| {
+        let mut command = sandbox.command();
+        command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let mut children: Vec<Child> = (0..ADDERS).map(|adder| start(&["add", &adder.to_string()])).collect();
+    for round in 0..4 {
+        children.push(start(&["get", &first]));
+        children.push(start(&["find", "--prompt", "shared prompt", "--json"]));
+        children.push(start(&["show", &first]));
+        children.push(start(&["links", &first, "--depth", "2"]));
+        children.push(start(&["fsck"]));
+        children.push(start(&["gc"]));
+        children.push(start(&["backup", &format!("copy-{round}.vault")]));
+    }
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stdout));
+    }
+    for adder in 0..ADDERS {
+        alone.run(["add", &adder.to_string()]).expect(0);
+    }
+    assert_eq!(sandbox.run(["fsck", "--json"]).expect(0).stdout, "");
+    let cores = |sandbox: &Sandbox| -> Vec<String> {
+        let found = sandbox.run(["find", "--sort", "core", "--json"]).expect(0).json();
+        found.iter().map(|line| line["core_hash"].as_str().unwrap().to_owned()).collect()
+    };
+    let all = cores(&sandbox);
+    assert_eq!(all, cores(&alone));
+    assert_eq!(all.len(), EACH + (ADDERS - 1) * EACH / 3);
+    for core in all.iter().step_by(9) {
+        assert_eq!(sandbox.run(["get", core]).expect(0).stdout, alone.run(["get", core]).expect(0).stdout);
+        let links = |sandbox: &Sandbox| sandbox.run(["links", core, "--json"]).expect(0).stdout;
+        assert_eq!(links(&sandbox), links(&alone));
+    }
+    for round in 0..4 {
+        let copy = format!("copy-{round}.vault");
+        assert_eq!(sandbox.run(["--vault", &copy, "fsck", "--json"]).expect(0).stdout, "");
+    }
 }
