@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use crate::artifact::{Admitted, Kind};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::pipeline::{self, Event};
-use crate::source::{self, ExamineOptions, Inputs, Rejection, SourceError, Verdict};
+use crate::source::{self, ExamineOptions, Rejection, SourceError, Verdict};
 use crate::store::{Prepared, Preparer, Put, PutOutcome, Result, Snapshot, Store};
 use crate::verify::Report;
 
@@ -93,13 +93,16 @@ impl Summary {
     }
 }
 
+/// Something to examine, or why it cannot be read.
+pub type Found = std::result::Result<source::Item, SourceError>;
+
 /// Examines everything in `inputs` and stores what is admitted.
 ///
 /// # Errors
 /// What the store says. Everything that the monitor was told of before is in the vault.
 pub fn add(
     store: &Store,
-    inputs: Inputs,
+    inputs: impl Iterator<Item = Found> + Send,
     options: &ExamineOptions,
     monitor: &mut dyn Monitor,
 ) -> Result<Summary> {
@@ -116,7 +119,11 @@ pub fn add(
 }
 
 /// Examines everything in `inputs` and stores nothing.
-pub fn verify(inputs: Inputs, options: &ExamineOptions, monitor: &mut dyn Monitor) -> Summary {
+pub fn verify(
+    inputs: impl Iterator<Item = Found> + Send,
+    options: &ExamineOptions,
+    monitor: &mut dyn Monitor,
+) -> Summary {
     let mut teller = Teller { monitor, summary: Summary::default() };
     let outcome: std::result::Result<(), std::convert::Infallible> = each(
         inputs,
@@ -142,7 +149,7 @@ pub fn verify(inputs: Inputs, options: &ExamineOptions, monitor: &mut dyn Monito
 /// What the store says.
 pub fn rehearse(
     snapshot: Option<&Snapshot<'_>>,
-    inputs: Inputs,
+    inputs: impl Iterator<Item = Found> + Send,
     options: &ExamineOptions,
     monitor: &mut dyn Monitor,
 ) -> Result<Summary> {
@@ -180,12 +187,12 @@ enum Finding<A> {
 type Item<A> = std::result::Result<Examination<A>, SourceError>;
 
 fn each<A: Send, E>(
-    inputs: Inputs,
+    inputs: impl Iterator<Item = Found> + Send,
     options: &ExamineOptions,
     make: impl Fn(Admitted) -> A + Sync,
     consume: impl FnMut(Event<Item<A>>) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
-    let open = |item: std::result::Result<source::Item, SourceError>| {
+    let open = |item: Found| {
         let opened = item.map(|item| (item.name(), item.open()));
         let size = opened.as_ref().map_or(0, |(_, opened)| opened.size());
         (opened, size)

@@ -17,9 +17,10 @@
 //! | [`query`] | finding, short hashes, links | SQL, formats |
 //! | [`source`] | files, directories, recognising kinds | SQL |
 //! | [`audit`] | contracts held against runs | SQL, the terminal |
-//! | [`fsck`] | what a vault says, held against its bytes | SQL, the terminal |
 //! | [`retention`] | which artifacts a policy keeps | SQL, formats, the terminal |
+//! | [`fsck`] | what a vault says, held against its bytes | SQL, the terminal |
 //! | [`ingest`] | the flow of adding and verifying many documents | formats, SQL |
+//! | [`bundle`] | portable bundles: a manifest and blobs in a tar file, out and in | SQL, formats of artifacts, the terminal |
 //! | [`Vault`] | all of the above, for users | the terminal |
 //!
 //! # What always holds
@@ -37,6 +38,7 @@
 pub mod archive;
 pub mod artifact;
 pub mod audit;
+pub mod bundle;
 pub mod canonical;
 pub mod digest;
 pub mod fsck;

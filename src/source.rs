@@ -5,6 +5,7 @@ mod file;
 mod inputs;
 mod opened;
 mod packed;
+mod stated;
 
 use std::io::{self, Cursor};
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ use file::{Contents, OpenFile};
 
 pub use inputs::Inputs;
 pub use opened::Opened;
+pub use stated::{STATED, Stated};
 
 /// How documents are examined.
 #[derive(Clone, Debug, Default)]
@@ -107,6 +109,8 @@ pub enum Item {
         /// The bytes.
         bytes: Vec<u8>,
     },
+    /// A byte form of which it is stated what it is.
+    Stated(Stated),
 }
 
 impl Item {
@@ -117,7 +121,7 @@ impl Item {
             Self::Named(path) | Self::Found(path) | Self::NotAFile(path) | Self::Directory { path, .. } => {
                 path.to_string_lossy().into_owned()
             }
-            Self::Document { name, .. } => name.clone(),
+            Self::Document { name, .. } | Self::Stated(Stated { name, .. }) => name.clone(),
         }
     }
 }

@@ -10,6 +10,7 @@ use chrono::Utc;
 
 use crate::artifact::{Kind, MemberBytes};
 use crate::audit::{self, Finding};
+use crate::bundle::{self, Bundle, Imported};
 use crate::canonical::reader::Limits;
 use crate::digest::{CoreHash, Digest, DigestPrefix, PrefixResolution};
 use crate::fsck;
@@ -18,8 +19,8 @@ use crate::kinds::{self, contract, model_io};
 use crate::query::{self, Direction, Graph, HashTarget, Hit, Link, LinkTarget, Query, Walk};
 use crate::source::{self, ExamineOptions, Inputs};
 use crate::store::{
-    Actor, ArtifactRow, CaptureRow, JournalCheck, Mended, Put, RoleCount, Snapshot, Store, StoreError,
-    StoredMember, Tombstone,
+    Actor, ArtifactRow, Backup, BackupError, BackupOptions, BackupProgress, CaptureRow, JournalCheck, Mended,
+    Put, RoleCount, Snapshot, Store, StoreError, StoredMember, Tombstone,
 };
 use crate::verify::{Report, Violation};
 
@@ -218,6 +219,69 @@ impl Vault {
         ingest::add(&self.store, inputs, options, monitor)
     }
 
+    /// Adds everything in a bundle, verified like anything that is added, and states its links.
+    ///
+    /// ```
+    /// # use runvault::{Vault, bundle, ingest::{Examined, Monitor}, source::{ExamineOptions, SourceError}};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # struct Silent;
+    /// # impl Monitor for Silent {
+    /// #     fn examined(&mut self, _: &Examined) {}
+    /// #     fn unreadable(&mut self, _: &SourceError) {}
+    /// # }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
+    /// # vault.add_document(std::fs::read("examples/session.json")?, &ExamineOptions::default())?;
+    /// let snapshot = vault.snapshot()?;
+    /// let mut packed = Vec::new();
+    /// bundle::write(&snapshot, &snapshot.artifacts(None)?, &mut packed)?;
+    ///
+    /// let other = Vault::open_or_create(&directory.path().join("other.vault"))?;
+    /// let options = ExamineOptions::default();
+    /// let bundle = bundle::read(packed.as_slice(), "runs.rvz", options.admit.limits.bytes)?;
+    /// let imported = other.import(&bundle, &options, &mut Silent)?;
+    /// assert_eq!(imported.summary.added, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// What the store says. Everything that the monitor was told of before is in the vault.
+    pub fn import(
+        &self,
+        bundle: &Bundle,
+        options: &ExamineOptions,
+        monitor: &mut dyn Monitor,
+    ) -> Result<Imported, StoreError> {
+        bundle::add(&self.store, bundle, options, monitor)
+    }
+
+    /// Copies the vault, as it is now, to the file `path`, and checks the copy. Others may read and write meanwhile.
+    ///
+    /// ```
+    /// # use runvault::{Vault, source::ExamineOptions, store::BackupOptions};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
+    /// # vault.add_document(std::fs::read("examples/session.json")?, &ExamineOptions::default())?;
+    /// let path = directory.path().join("copy.vault");
+    /// let backup = vault.backup(&path, &BackupOptions::default(), &mut |_| {})?;
+    /// assert_eq!((backup.artifacts, backup.journal.seq), (1, 1));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Store::backup`].
+    pub fn backup(
+        &self,
+        path: &Path,
+        options: &BackupOptions,
+        watch: &mut dyn FnMut(BackupProgress),
+    ) -> Result<Backup, BackupError> {
+        self.store.backup(path, options, watch)
+    }
+
     /// The vault as it is now, for several questions that must have consistent answers.
     ///
     /// # Errors
@@ -286,6 +350,14 @@ impl Vault {
     /// What the store says.
     pub fn check_journal(&self, since: Option<Digest>) -> Result<JournalCheck, StoreError> {
         self.snapshot()?.check_journal(since)
+    }
+
+    /// The same in a snapshot of this vault that was taken before.
+    ///
+    /// # Errors
+    /// As [`Vault::locate`].
+    pub fn locate_in(&self, snapshot: &Snapshot<'_>, prefix: &DigestPrefix) -> Result<Located, LookupError> {
+        locate(snapshot, prefix)
     }
 
     /// Another capture of what was located.

@@ -43,13 +43,9 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let started = Instant::now();
         let options = self.input.options()?;
-        let mut printer = Printer {
-            args: self,
-            listed: self.input.listed()?,
-            progress: Progress::new("adding"),
-            trouble: None,
-            warned: 0,
-        };
+        let listed = self.input.checks.listed()?;
+        let shown = Shown { dry_run: self.dry_run, verbose: self.verbose, json: self.json, listed };
+        let mut printer = Printer::new("adding", shown);
         let summary = if self.dry_run {
             let existing = if vault.path()?.exists() { Some(vault.open()?) } else { None };
             let snapshot = existing.as_ref().map(Vault::snapshot).transpose()?;
@@ -58,37 +54,8 @@ impl Args {
             let inputs = self.input.inputs()?;
             vault.open_or_create()?.add(inputs, &options, &mut printer)?
         };
-        // A closed pipe is no trouble: what was asked for is the vault, not the lines.
-        if let Some(error) = printer.trouble.take().filter(|error| error.kind() != io::ErrorKind::BrokenPipe)
-        {
-            return Err(error.into());
-        }
-        let warned = printer.warned;
-        drop(printer);
-        output::note(&self.summary(&summary, warned, started));
-        report::hint(summary.rejected);
+        printer.finish(&summary, started)?;
         Ok(Status::of(&summary))
-    }
-
-    fn summary(&self, summary: &Summary, warned: u64, started: Instant) -> String {
-        let mut parts = vec![
-            format!("{} added", summary.added),
-            format!("{} already there", summary.present),
-            counted(summary.new_captures, "new capture"),
-            format!("{} rejected", summary.rejected),
-        ];
-        if summary.skipped > 0 {
-            parts.push(format!("{} skipped", counted(summary.skipped, "other file")));
-        }
-        if summary.unreadable > 0 {
-            parts.push(format!("{} unreadable", summary.unreadable));
-        }
-        if warned > 0 {
-            parts.push(format!("{warned} with warnings, which -v lists"));
-        }
-        let dry = if self.dry_run { "dry run, nothing was stored: " } else { "" };
-        let (size, seconds) = (output::size(summary.bytes), started.elapsed().as_secs_f64());
-        format!("{dry}{}; {size} in {seconds:.2} s", parts.join(", "))
     }
 }
 
@@ -97,10 +64,19 @@ struct Verdict {
     outcome: &'static str,
 }
 
-struct Printer<'a> {
-    args: &'a Args,
+/// What is told, and how.
+#[derive(Clone, Copy)]
+pub(crate) struct Shown {
+    pub(crate) dry_run: bool,
+    pub(crate) verbose: bool,
+    pub(crate) json: bool,
     /// So many violations are told, if somebody said how many.
-    listed: Option<usize>,
+    pub(crate) listed: Option<usize>,
+}
+
+/// Prints what becomes of documents that are to be stored.
+pub(crate) struct Printer {
+    shown: Shown,
     progress: Progress,
     /// The first error of writing. Adding goes on without lines.
     trouble: Option<io::Error>,
@@ -108,10 +84,10 @@ struct Printer<'a> {
     warned: u64,
 }
 
-impl Monitor for Printer<'_> {
+impl Monitor for Printer {
     fn examined(&mut self, examined: &Examined) {
         self.progress.file(examined.size);
-        if !self.args.json && examined.outcome == Outcome::Rejected {
+        if !self.shown.json && examined.outcome == Outcome::Rejected {
             self.progress.aside(|| self.print_rejected(examined));
         }
         if matches!(examined.outcome, Outcome::Added | Outcome::NewCapture)
@@ -122,7 +98,7 @@ impl Monitor for Printer<'_> {
         if self.trouble.is_some() {
             return;
         }
-        let print = || if self.args.json { self.print_json(examined) } else { self.print_text(examined) };
+        let print = || if self.shown.json { self.print_json(examined) } else { self.print_text(examined) };
         self.trouble = self.progress.beside(print).err();
     }
 
@@ -131,9 +107,25 @@ impl Monitor for Printer<'_> {
     }
 }
 
-impl Printer<'_> {
+impl Printer {
+    pub(crate) fn new(doing: &'static str, shown: Shown) -> Self {
+        Self { shown, progress: Progress::new(doing), trouble: None, warned: 0 }
+    }
+
+    /// Tells what it came to.
+    pub(crate) fn finish(self, summary: &Summary, started: Instant) -> Result<(), Failure> {
+        // A closed pipe is no trouble: what was asked for is the vault, not the lines.
+        if let Some(error) = self.trouble.filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
+            return Err(error.into());
+        }
+        drop(self.progress);
+        output::note(&text_of(summary, self.shown.dry_run, self.warned, started));
+        report::hint(summary.rejected);
+        Ok(())
+    }
+
     fn most(&self) -> usize {
-        self.listed.unwrap_or(report::LISTED)
+        self.shown.listed.unwrap_or(report::LISTED)
     }
 
     /// Names a bad artifact with its violations.
@@ -154,27 +146,48 @@ impl Printer<'_> {
             Outcome::Skipped => return Ok(()),
         };
         let mut out = output::raw();
-        json::examined(&mut out, examined, Verdict { outcome }, self.listed)?;
+        json::examined(&mut out, examined, Verdict { outcome }, self.shown.listed)?;
         out.flush()
     }
 
     fn print_text(&self, examined: &Examined) -> io::Result<()> {
         let (word, style) = match examined.outcome {
-            Outcome::Added if self.args.dry_run => ("would add", GOOD),
-            Outcome::NewCapture if self.args.dry_run => ("would capture", GOOD),
+            Outcome::Added if self.shown.dry_run => ("would add", GOOD),
+            Outcome::NewCapture if self.shown.dry_run => ("would capture", GOOD),
             Outcome::Added => ("added", GOOD),
             Outcome::NewCapture => ("new capture", GOOD),
-            Outcome::Present if self.args.verbose => ("already there", FAINT),
-            Outcome::Skipped if self.args.verbose => ("skipped", FAINT),
+            Outcome::Present if self.shown.verbose => ("already there", FAINT),
+            Outcome::Skipped if self.shown.verbose => ("skipped", FAINT),
             _ => return Ok(()),
         };
         let mut out = output::text();
         let kind = examined.kind.map_or("", runvault::artifact::Kind::name);
         let hash = examined.core.map(|core| format!("{HASH}{core:.12}{HASH:#} ")).unwrap_or_default();
         writeln!(out, "{style}{word:<13}{style:#} {kind:<8} {hash}{}", escaped(&examined.path))?;
-        if self.args.verbose {
+        if self.shown.verbose {
             report::write(&mut out, &examined.report, self.most())?;
         }
         out.flush()
     }
+}
+
+fn text_of(summary: &Summary, dry_run: bool, warned: u64, started: Instant) -> String {
+    let mut parts = vec![
+        format!("{} added", summary.added),
+        format!("{} already there", summary.present),
+        counted(summary.new_captures, "new capture"),
+        format!("{} rejected", summary.rejected),
+    ];
+    if summary.skipped > 0 {
+        parts.push(format!("{} skipped", counted(summary.skipped, "other file")));
+    }
+    if summary.unreadable > 0 {
+        parts.push(format!("{} unreadable", summary.unreadable));
+    }
+    if warned > 0 {
+        parts.push(format!("{warned} with warnings, which -v lists"));
+    }
+    let dry = if dry_run { "dry run, nothing was stored: " } else { "" };
+    let (size, seconds) = (output::size(summary.bytes), started.elapsed().as_secs_f64());
+    format!("{dry}{}; {size} in {seconds:.2} s", parts.join(", "))
 }

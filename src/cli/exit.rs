@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
 use runvault::LookupError;
+use runvault::bundle::BundleError;
 use runvault::ingest::Summary;
 use runvault::query::HashTarget;
 use runvault::store::StoreError;
@@ -69,6 +70,15 @@ impl From<io::Error> for Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         Self::CouldNotRun(error.to_string())
+    }
+}
+
+impl From<BundleError> for Failure {
+    fn from(error: BundleError) -> Self {
+        match error {
+            BundleError::Broken { .. } => Self::No(error.to_string()),
+            BundleError::Io { .. } => Self::CouldNotRun(error.to_string()),
+        }
     }
 }
 

@@ -1,147 +1,124 @@
-//! Writing artifacts to the disk: whole or not at all, and never over anything unless it is wanted.
+//! `runvault export`
 
-use std::fs;
-use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use runvault::Located;
-use runvault::archive::{self, Format};
-use runvault::artifact::{Kind, MemberBytes};
-use runvault::kinds;
-use runvault::store::StoredMember;
+use clap::Args as ClapArgs;
+use runvault::Vault;
+use runvault::artifact::Kind;
+use runvault::bundle::{self, WriteError, Written};
+use runvault::digest::DigestPrefix;
+use runvault::store::{ArtifactRow, Snapshot};
 
-use super::exit::Failure;
+use super::exit::{Failure, Status};
+use super::find::Conditions;
+use super::inputs::a_kind;
+use super::output::{self, counted};
+use super::vault::VaultArgs;
+use super::{disk, hash};
 
-fn failed(path: &Path) -> impl Fn(io::Error) -> Failure {
-    move |error| Failure::CouldNotRun(format!("cannot write {}: {error}", path.display()))
-}
+/// Write artifacts to a bundle: one file, for another vault.
+///
+/// A bundle has artifacts with all their captures, and the links that people stated from or to them. "import" takes it,
+/// and so does tar: tar --zstd -xf FILE.rvz. The same vault and the same choice give the same bytes.
+#[derive(ClapArgs)]
+pub(crate) struct Args {
+    /// Artifacts by their hashes; without any, those that meet the conditions
+    #[arg(value_name = "HASH", value_parser = hash::prefix)]
+    hashes: Vec<DigestPrefix>,
 
-fn exists(path: &Path) -> Failure {
-    Failure::CouldNotRun(format!(
-        "cannot write {}: it exists already; use --force to overwrite it",
-        path.display()
-    ))
-}
+    /// Write to this file, such as runs.rvz; - is standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
 
-/// The directory that `path` is in.
-fn parent(path: &Path) -> &Path {
-    path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
+    /// And everything that can be reached from them along links
+    #[arg(long)]
+    with_links: bool,
 
-/// Writes `bytes` to the file `path`. A link there could lead anywhere, so it is replaced, not followed.
-pub(crate) fn write_file(path: &Path, bytes: &[u8], force: bool) -> Result<(), Failure> {
-    let failed = failed(path);
-    let existing = fs::symlink_metadata(path).ok();
-    match &existing {
-        Some(existing) if !existing.is_file() && !existing.is_symlink() => {
-            return Err(failed(io::Error::other("it is there and is not a file")));
-        }
-        Some(_) if !force => return Err(exists(path)),
-        _ => {}
-    }
-    let directory = parent(path);
-    if !directory.is_dir() {
-        return Err(failed(io::Error::other("there is no such directory")));
-    }
-    // Under its own name only when it is complete: nobody reads half an artifact.
-    let mut builder = tempfile::Builder::new();
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file = builder.tempfile_in(directory).map_err(&failed)?;
-    file.write_all(bytes).map_err(&failed)?;
-    if let Some(existing) = existing.filter(fs::Metadata::is_file) {
-        file.as_file().set_permissions(existing.permissions()).map_err(&failed)?;
-    }
-    let placed = if force { file.persist(path) } else { file.persist_noclobber(path) };
-    placed.map(drop).map_err(|error| match error.error.kind() {
-        ErrorKind::AlreadyExists => exists(path),
-        _ => failed(error.error),
-    })
-}
+    /// Everything in the vault
+    #[arg(long, conflicts_with_all = ["hashes", "with_links"])]
+    all: bool,
 
-/// Writes the files of an artifact to `path`: as an archive if its name says so, otherwise as a directory.
-pub(crate) fn write(
-    path: &Path,
-    located: &Located,
-    members: &[StoredMember],
+    /// Replace FILE if it is there already, and write to a terminal
+    #[arg(long)]
     force: bool,
-) -> Result<(), Failure> {
-    let allowed = kinds::named(&located.artifact.kind).map(Kind::members).unwrap_or_default();
-    // What is written where is decided by the kind's own names, whatever the database says.
-    if let Some(other) = members.iter().find(|member| !allowed.contains(&member.name.as_str())) {
-        let message =
-            format!("{} has a member {:?}, which no artifact has", located.artifact.core, other.name);
-        return Err(Failure::CouldNotRun(message));
-    }
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let Some(format) = Format::named(&name) else {
-        return write_directory(path, allowed, members, force);
-    };
-    let files: Vec<MemberBytes<'_>> =
-        members.iter().map(|member| MemberBytes { name: &member.name, bytes: &member.bytes }).collect();
-    let mut packed = Vec::new();
-    archive::write(format, &files, &mut packed).map_err(failed(path))?;
-    write_file(path, &packed, force)
+
+    /// Only artifacts of this kind
+    #[arg(long, value_parser = a_kind())]
+    kind: Option<Kind>,
+
+    #[command(flatten)]
+    conditions: Conditions,
 }
 
-fn write_directory(
-    path: &Path,
-    allowed: &[&str],
-    members: &[StoredMember],
-    force: bool,
-) -> Result<(), Failure> {
-    // Without a slash at the end, behind which a link would be followed.
-    let path: &Path = &path.components().collect::<PathBuf>();
-    let failed = failed(path);
-    let refused = |reason: &str| Err(failed(io::Error::other(reason)));
-    let existing = match fs::symlink_metadata(path) {
-        Ok(_) if !force => return Err(exists(path)),
-        Ok(metadata) if !metadata.is_dir() => return refused("it is there already and is not a directory"),
-        Ok(_) if path.file_name().is_none() => {
-            return refused("it cannot be replaced under this name; name it from outside");
+impl Args {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        let vault = vault.open()?;
+        // What is located later must not be newer than what is written.
+        let snapshot = vault.snapshot()?;
+        let mut artifacts = self.selection(&vault, &snapshot)?;
+        if self.with_links {
+            artifacts = bundle::with_links(&snapshot, artifacts)?;
         }
-        Ok(metadata) => {
-            check_replaceable(path, allowed)?;
-            Some(metadata)
+        let written = if self.output == Path::new("-") {
+            if output::is_terminal() && !self.force {
+                let message = "a bundle is no text; use -o FILE, a pipe, or --force";
+                return Err(Failure::CouldNotRun(message.to_owned()));
+            }
+            bundle::write(&snapshot, &artifacts, &mut output::raw()).map_err(Failure::from)?
+        } else {
+            disk::write_with(&self.output, self.force, |out| Ok(bundle::write(&snapshot, &artifacts, out)?))?
+        };
+        output::note(&text_of(&written));
+        Ok(Status::Done)
+    }
+
+    /// The artifacts that were asked for.
+    fn selection(&self, vault: &Vault, snapshot: &Snapshot<'_>) -> Result<Vec<ArtifactRow>, Failure> {
+        let kind = self.kind.map(Kind::name);
+        let query = self.conditions.query(vault, kind)?;
+        let has_conditions =
+            kind.is_some() || !query.filters.is_empty() || query.since.is_some() || query.until.is_some();
+        match (self.hashes.is_empty(), has_conditions) {
+            (false, true) => {
+                return Err(Failure::Usage("give either hashes or conditions, not both".to_owned()));
+            }
+            (true, false) if !self.all => {
+                let message = "name artifacts by their hashes, give conditions, or --all";
+                return Err(Failure::Usage(message.to_owned()));
+            }
+            (false, false) => {
+                let locate = |prefix| Ok(vault.locate_in(snapshot, prefix)?.artifact);
+                return self.hashes.iter().map(locate).collect();
+            }
+            _ => {}
         }
-        Err(_) if !parent(path).is_dir() => return refused("there is no such directory"),
-        Err(error) if error.kind() == ErrorKind::NotFound => None,
-        Err(error) => return Err(failed(error)),
-    };
-    place_directory(path, existing.as_ref(), members).map_err(failed)
+        let hits = runvault::query::find(snapshot, &query)?;
+        if hits.is_empty() {
+            return Err(Failure::No(
+                "nothing in the vault meets the conditions; no bundle was written".to_owned(),
+            ));
+        }
+        Ok(hits.into_iter().map(|hit| hit.artifact).collect())
+    }
 }
 
-/// Refuses to take away what a directory has beside the files of an artifact.
-fn check_replaceable(path: &Path, allowed: &[&str]) -> Result<(), Failure> {
-    for entry in fs::read_dir(path).map_err(failed(path))? {
-        let entry = entry.map_err(failed(path))?;
-        let file_type = entry.file_type().map_err(failed(path))?;
-        let name = entry.file_name();
-        let is_member = name.to_str().is_some_and(|name| allowed.contains(&name));
-        if !is_member || !(file_type.is_file() || file_type.is_symlink()) {
-            let name = name.to_string_lossy();
-            let reason =
-                format!("it contains {name}, which is no file of an artifact; remove it, or name another");
-            return Err(failed(path)(io::Error::other(reason)));
-        }
-    }
-    Ok(())
+fn text_of(written: &Written) -> String {
+    let Written { artifacts, captures, links, blobs, bytes } = *written;
+    format!(
+        "exported {}, {}, {}; {} in {}",
+        counted(artifacts, "artifact"),
+        counted(captures, "capture"),
+        counted(links, "stated link"),
+        output::size(bytes),
+        counted(blobs, "blob"),
+    )
 }
 
-/// Makes a directory under another name and gives it its own when it is complete, in the place of the one that has it.
-fn place_directory(path: &Path, existing: Option<&fs::Metadata>, members: &[StoredMember]) -> io::Result<()> {
-    let workplace = tempfile::Builder::new().prefix(".runvault-").tempdir_in(parent(path))?;
-    let directory = workplace.path().join("new");
-    fs::create_dir(&directory)?;
-    for member in members {
-        fs::File::create_new(directory.join(&member.name))?.write_all(&member.bytes)?;
+impl From<WriteError> for Failure {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::Io(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Self::ClosedPipe,
+            error => Self::CouldNotRun(error.to_string()),
+        }
     }
-    let Some(existing) = existing else { return fs::rename(directory, path) };
-    fs::set_permissions(&directory, existing.permissions())?;
-    let old = workplace.path().join("old");
-    fs::rename(path, &old)?;
-    fs::rename(directory, path).inspect_err(|_| {
-        // The error that matters is the one that led here.
-        let _ = fs::rename(&old, path);
-    })
 }

@@ -29,6 +29,24 @@ pub(crate) struct Args {
     #[arg(value_name = "WHAT", default_value = "artifacts", value_parser = what)]
     what: What,
 
+    #[command(flatten)]
+    conditions: Conditions,
+
+    /// At most so many
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// The order: newest first, by core hash, or by kind
+    #[arg(long, value_enum, default_value_t = Order::Added)]
+    sort: Order,
+
+    /// Print one line of JSON for each artifact
+    #[arg(long)]
+    json: bool,
+}
+
+/// What an artifact must match.
+#[derive(ClapArgs)]
+pub(crate) struct Conditions {
     /// Asked this prompt, or rendered it in a run
     #[arg(long, value_name = "TEXT")]
     prompt: Option<String>,
@@ -97,16 +115,6 @@ pub(crate) struct Args {
     /// Added before this time
     #[arg(long, value_name = "TIME", value_parser = time::point)]
     until: Option<DateTime<Utc>>,
-    /// At most so many
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
-    /// The order: newest first, by core hash, or by kind
-    #[arg(long, value_enum, default_value_t = Order::Added)]
-    sort: Order,
-
-    /// Print one line of JSON for each artifact
-    #[arg(long)]
-    json: bool,
 }
 
 /// Artifacts of one kind, or of any.
@@ -142,21 +150,17 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
         let query = Query {
-            kind: self.what.kind.map(str::to_owned),
-            filters: self.filters(&vault)?,
-            through_members: self.what.kind.and_then(kinds::named).is_some_and(Kind::is_of_directories),
-            since: self.since,
-            until: self.until,
             sort: match self.sort {
                 Order::Added => Sort::Added,
                 Order::Core => Sort::Core,
                 Order::Kind => Sort::Kind,
             },
             limit: self.limit,
+            ..self.conditions.query(&vault, self.what.kind)?
         };
         let hits = vault.find(&query)?;
         if hits.is_empty() {
-            self.tell_of_removals(&vault)?;
+            self.conditions.tell_of_removals(&vault)?;
         }
         if self.json {
             let mut out = io::BufWriter::new(output::raw());
@@ -166,6 +170,39 @@ impl Args {
             self.print(&vault, &hits)?;
         }
         Ok(if hits.is_empty() { Status::No } else { Status::Done })
+    }
+
+    fn print(&self, vault: &Vault, hits: &[Hit]) -> Result<(), Failure> {
+        let mut out = io::BufWriter::new(output::text());
+        let snapshot = vault.snapshot()?;
+        for hit in hits {
+            let artifact = &hit.artifact;
+            let attributes = snapshot.attributes(artifact.id)?;
+            let (label, added) = (label(&attributes), time::display(artifact.added_at));
+            let kind = escaped(&artifact.kind).to_string();
+            writeln!(out, "{HASH}{:.12}{HASH:#} {kind:<8} {FAINT}{added}{FAINT:#} {label}", artifact.core)?;
+            for place in &hit.matches {
+                writeln!(out, "    {}", place_text(place))?;
+            }
+        }
+        out.flush()?;
+        let plural = self.what.plural;
+        output::note(&counted(hits.len() as u64, plural.strip_suffix('s').unwrap_or(plural)));
+        Ok(())
+    }
+}
+
+impl Conditions {
+    /// The query for artifacts of a kind, or of any, that match.
+    pub(crate) fn query(&self, vault: &Vault, kind: Option<&str>) -> Result<Query, Failure> {
+        Ok(Query {
+            kind: kind.map(str::to_owned),
+            filters: self.filters(vault)?,
+            through_members: kind.and_then(kinds::named).is_some_and(Kind::is_of_directories),
+            since: self.since,
+            until: self.until,
+            ..Query::default()
+        })
     }
 
     fn filters(&self, vault: &Vault) -> Result<Vec<Filter>, Failure> {
@@ -223,25 +260,6 @@ impl Args {
             (Some("bundle"), self.bundle_hash.as_ref()),
             (None, self.mentions.as_ref()),
         ]
-    }
-
-    fn print(&self, vault: &Vault, hits: &[Hit]) -> Result<(), Failure> {
-        let mut out = io::BufWriter::new(output::text());
-        let snapshot = vault.snapshot()?;
-        for hit in hits {
-            let artifact = &hit.artifact;
-            let attributes = snapshot.attributes(artifact.id)?;
-            let (label, added) = (label(&attributes), time::display(artifact.added_at));
-            let kind = escaped(&artifact.kind).to_string();
-            writeln!(out, "{HASH}{:.12}{HASH:#} {kind:<8} {FAINT}{added}{FAINT:#} {label}", artifact.core)?;
-            for place in &hit.matches {
-                writeln!(out, "    {}", place_text(place))?;
-            }
-        }
-        out.flush()?;
-        let plural = self.what.plural;
-        output::note(&counted(hits.len() as u64, plural.strip_suffix('s').unwrap_or(plural)));
-        Ok(())
     }
 }
 

@@ -14,7 +14,7 @@ use super::escape::is_plain;
 use super::exit::{Failure, Status};
 use super::hash::Named;
 use super::vault::VaultArgs;
-use super::{export, hash, output};
+use super::{disk, hash, output};
 
 /// Write an artifact's exact bytes, as they were received.
 ///
@@ -62,13 +62,13 @@ impl Args {
             (Some(name), _) => member(name, vault.members(&located)?)?,
             (None, _) if self.core => vault.read_core(&located)?,
             (None, Some(path)) if is_of_directories(&located) => {
-                export::write(path, &located, &vault.members(&located)?, self.force)?;
+                disk::write(path, &located, &vault.members(&located)?, self.force)?;
                 return Ok(Status::Done);
             }
             (None, _) => vault.read(&located)?,
         };
         match file {
-            Some(path) => export::write_file(path, &bytes, self.force)?,
+            Some(path) => disk::write_file(path, &bytes, self.force)?,
             None => return self.write_standard_output(&bytes),
         }
         Ok(Status::Done)

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use runvault::digest::DigestPrefix;
+use runvault::store::{MAX_TAG_BYTES, is_tag};
 use runvault::{Located, LookupError, Vault};
 
 use super::exit::Failure;
@@ -62,12 +63,10 @@ impl Named {
 
 /// The name of a tag, for clap.
 pub(crate) fn tag(text: &str) -> Result<String, String> {
-    const LONGEST: usize = 100;
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte);
     let text = text.strip_prefix('@').unwrap_or(text);
-    if (1..=LONGEST).contains(&text.len()) && text.bytes().all(fits) {
+    if is_tag(text) {
         Ok(text.to_owned())
     } else {
-        Err(format!("a tag has 1 to {LONGEST} of the letters a-z and A-Z, digits, and - _ . /"))
+        Err(format!("a tag has 1 to {MAX_TAG_BYTES} of the letters a-z and A-Z, digits, and - _ . /"))
     }
 }

@@ -24,6 +24,13 @@ pub(crate) struct InputArgs {
     #[arg(long, value_parser = a_kind())]
     kind: Option<Kind>,
 
+    #[command(flatten)]
+    pub(crate) checks: CheckArgs,
+}
+
+/// How documents are checked.
+#[derive(Args)]
+pub(crate) struct CheckArgs {
     /// Check rpk signatures with the key in this file; `RUNVAULT_SIGNING_KEY` may hold the key itself
     #[arg(long, value_name = "FILE")]
     signing_key_file: Option<PathBuf>,
@@ -50,7 +57,7 @@ impl InputArgs {
     fn standard_input(&self) -> Result<Input, Failure> {
         let mut bytes = Vec::new();
         // One more than allowed is enough to be refused.
-        let mut limited = std::io::stdin().lock().take(self.limits.limits()?.bytes.saturating_add(1));
+        let mut limited = std::io::stdin().lock().take(self.checks.limits.limits()?.bytes.saturating_add(1));
         limited
             .read_to_end(&mut bytes)
             .map_err(|error| Failure::CouldNotRun(format!("cannot read standard input: {error}")))?;
@@ -59,12 +66,19 @@ impl InputArgs {
 
     /// How to examine.
     pub(crate) fn options(&self) -> Result<ExamineOptions, Failure> {
+        self.checks.options(self.kind)
+    }
+}
+
+impl CheckArgs {
+    /// How to examine documents of a kind, or of any.
+    pub(crate) fn options(&self, kind: Option<Kind>) -> Result<ExamineOptions, Failure> {
         let signing_key = self.signing_key()?;
         if self.require_signature && signing_key.is_none() {
             output::note("note: signatures must be there, but are not checked: no signing key was given");
         }
         Ok(ExamineOptions {
-            kind: self.kind,
+            kind,
             admit: AdmitOptions {
                 limits: self.limits.limits()?,
                 signing_key,

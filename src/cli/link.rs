@@ -1,7 +1,7 @@
 //! `runvault link`
 
 use clap::Args as ClapArgs;
-use runvault::store::StatedLink;
+use runvault::store::{MAX_RELATION_BYTES, StatedLink, is_relation};
 
 use super::exit::{Failure, Status};
 use super::hash::Named;
@@ -62,11 +62,8 @@ impl Args {
 }
 
 fn relation(text: &str) -> Result<String, String> {
-    const LONGEST: usize = 40;
-    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    if text.len() <= LONGEST && text.bytes().all(fits) && text.starts_with(|c: char| c.is_ascii_lowercase()) {
-        Ok(text.to_owned())
-    } else {
-        Err(format!("a relation begins with a letter and has at most {LONGEST} of a-z, 0-9 and -"))
+    if is_relation(text) {
+        return Ok(text.to_owned());
     }
+    Err(format!("a relation begins with a letter and has at most {MAX_RELATION_BYTES} of a-z, 0-9 and -"))
 }

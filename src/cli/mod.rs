@@ -3,8 +3,10 @@
 mod actor;
 mod add;
 mod audit;
+mod backup;
 mod completions;
 mod dangling;
+mod disk;
 mod escape;
 mod exit;
 mod export;
@@ -16,6 +18,7 @@ mod gc;
 mod get;
 mod graph;
 mod hash;
+mod import;
 mod inputs;
 mod json;
 mod limits;
@@ -64,7 +67,6 @@ struct Cli {
 }
 
 #[derive(Subcommand)]
-#[expect(clippy::large_enum_variant, reason = "there is one in a process")]
 enum Command {
     Add(add::Args),
     Verify(verify::Args),
@@ -78,8 +80,6 @@ enum Command {
     Dangling(dangling::Args),
     Forks(forks::Args),
     Audit(audit::Args),
-    Fsck(fsck::Args),
-    Reindex(reindex::Args),
     Tag(tag::Args),
     Untag(untag::Args),
     Tags(tags::Args),
@@ -90,6 +90,11 @@ enum Command {
     Rm(rm::Args),
     Forget(forget::Args),
     Gc(gc::Args),
+    Backup(backup::Args),
+    Export(export::Args),
+    Import(import::Args),
+    Fsck(fsck::Args),
+    Reindex(reindex::Args),
     Rules(rules::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -130,6 +135,9 @@ impl Cli {
             Command::Rm(args) => args.run(vault),
             Command::Forget(args) => args.run(vault),
             Command::Gc(args) => args.run(vault),
+            Command::Backup(args) => args.run(vault),
+            Command::Export(args) => args.run(vault),
+            Command::Import(args) => args.run(vault),
             Command::Fsck(args) => args.run(vault),
             Command::Reindex(args) => args.run(vault),
             Command::Rules(args) => args.run(),

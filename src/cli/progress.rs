@@ -45,6 +45,16 @@ impl Progress {
     pub(crate) fn file(&mut self, bytes: u64) {
         self.files += 1;
         self.bytes += bytes;
+        let things = self.things;
+        self.show(|files, bytes| format!("{files} {things}, {}", HumanBytes(bytes)));
+    }
+
+    /// So many parts of something are done.
+    pub(crate) fn part(&mut self, what: &str, done: u64, of: u64) {
+        self.show(|_, _| format!("{what}, {done} of {of}"));
+    }
+
+    fn show(&mut self, text: impl FnOnce(u64, u64) -> String) {
         if !self.is_shown || self.started.elapsed() < A_WHILE {
             return;
         }
@@ -52,7 +62,7 @@ impl Progress {
             self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
             self.bar.enable_steady_tick(Duration::from_millis(100));
         }
-        self.bar.set_message(format!("{} {}, {}", self.files, self.things, HumanBytes(self.bytes)));
+        self.bar.set_message(text(self.files, self.bytes));
     }
 
     /// Runs `print`, which writes to standard error, while the bar is out of the way.

@@ -4,9 +4,9 @@ use std::io::{self, Write};
 
 use clap::Args as ClapArgs;
 use runvault::artifact::document;
-use runvault::audit;
 use runvault::kinds;
 use runvault::verify::{RuleInfo, Severity};
+use runvault::{audit, bundle};
 use serde::Serialize;
 
 use super::exit::{Failure, Status};
@@ -26,7 +26,8 @@ pub(crate) struct Args {
 
 #[derive(Serialize)]
 struct Row {
-    /// The kind that the rule is for; `document` for all, `audit` for contracts held against runs.
+    /// The kind that the rule is for; `document` for all, `audit` for contracts held against runs, `bundle` for
+    /// bundles.
     kind: &'static str,
     #[serde(flatten)]
     rule: RuleInfo,
@@ -38,7 +39,8 @@ fn all() -> Vec<Row> {
         .into_iter()
         .flat_map(|kind| kind.rules().into_iter().map(move |rule| Row { kind: kind.name(), rule }));
     let of_audits = audit::RULES.into_iter().map(|rule| Row { kind: "audit", rule });
-    of_documents.chain(of_kinds).chain(of_audits).collect()
+    let of_bundles = bundle::RULES.into_iter().map(|rule| Row { kind: "bundle", rule });
+    of_documents.chain(of_kinds).chain(of_audits).chain(of_bundles).collect()
 }
 
 impl Args {

@@ -33,7 +33,7 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(&self) -> Result<Status, Failure> {
         let (inputs, options) = (self.input.inputs()?, self.input.options()?);
-        let listed = self.input.listed()?;
+        let listed = self.input.checks.listed()?;
         let mut printer = Printer { args: self, listed, progress: Progress::new("verifying"), trouble: None };
         let summary = ingest::verify(inputs, &options, &mut printer);
         // A closed pipe is no reason to call broken artifacts good: the status is that of what was verified.

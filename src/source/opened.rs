@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use super::file::OpenFile;
 use super::{
     ExamineOptions, Item, Rejection, SourceError, Verdict, admitted, directory, examine_document,
-    examine_found, examine_named, examine_other,
+    examine_found, examine_named, examine_other, stated,
 };
 
 impl Item {
@@ -13,7 +13,7 @@ impl Item {
     pub fn open(self) -> Opened {
         let file = match &self {
             Self::Named(path) | Self::Found(path) => Some(OpenFile::open(path)),
-            Self::NotAFile(_) | Self::Directory { .. } | Self::Document { .. } => None,
+            Self::NotAFile(_) | Self::Directory { .. } | Self::Document { .. } | Self::Stated(_) => None,
         };
         Opened { item: self, file }
     }
@@ -40,6 +40,7 @@ impl Opened {
             (_, Some(file)) => file.as_ref().map_or(0, OpenFile::weight),
             (Item::Directory { path, kind, .. }, _) => directory::weigh(path, *kind),
             (Item::Document { bytes, .. }, _) => bytes.len() as u64,
+            (Item::Stated(stated), _) => stated.size(),
             (Item::Named(_) | Item::Found(_) | Item::NotAFile(_), _) => 0,
         }
     }
@@ -52,6 +53,7 @@ impl Opened {
         let open = |path: &PathBuf| self.file.unwrap_or_else(|| OpenFile::open(path));
         match self.item {
             Item::Document { name, bytes } => Ok(examine_document(bytes, &name, options).into()),
+            Item::Stated(stated) => Ok(stated::examine(stated, options).into()),
             Item::Named(path) => {
                 let verdict = open(&path).and_then(|file| examine_named(&path, file, options));
                 verdict.map_err(SourceError::at(&path))

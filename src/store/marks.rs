@@ -10,6 +10,16 @@ use super::rows::{ArtifactId, ArtifactRow, Milliseconds, PinRow, TagRow};
 use super::stated::changed;
 use crate::digest::CoreHash;
 
+/// The most bytes of a tag.
+pub const MAX_TAG_BYTES: usize = 100;
+
+/// Whether `name` can be a tag: 1 to 100 of the letters a-z and A-Z, digits, and `-`, `_`, `.`, `/`.
+#[must_use]
+pub fn is_tag(name: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte);
+    (1..=MAX_TAG_BYTES).contains(&name.len()) && name.bytes().all(fits)
+}
+
 impl Edit<'_> {
     /// Gives an artifact a name; false if it has it. Another artifact that had it loses it.
     ///

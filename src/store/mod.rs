@@ -5,6 +5,7 @@
 //! disk when the call returns; what comes out is hashed again.
 
 mod actor;
+mod backup;
 pub mod check;
 mod compress;
 mod cut;
@@ -38,9 +39,11 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, Utc};
 
 pub use actor::{Actor, ActorError};
+pub use backup::{Backup, BackupError, BackupOptions, BackupProgress};
 use check::Inspection;
 pub use edit::Edit;
 pub use error::{PayloadDefect, StoreError};
+pub use marks::{MAX_TAG_BYTES, is_tag};
 pub use mend::Mended;
 pub use payload::Prepared;
 pub use read::{Head, JournalCheck, JournalDefect, JournalQuery, Snapshot};
@@ -48,11 +51,11 @@ pub use reclaim::{Erasure, Reclaimable, Reclaimed};
 pub use reindex::{Readmitted, Reindexed};
 pub use remove::Removed;
 pub use rows::{
-    ArtifactId, ArtifactRow, CaptureRow, DigestEdge, JournalRow, MentionRow, NameEdge, PinRow, Reference,
-    RoleCount, StatedEdge, StoredMember, TagRow, Tombstone,
+    ArtifactId, ArtifactRow, CaptureRow, DigestEdge, JournalRow, MemberRow, MentionRow, NameEdge, PinRow,
+    Reference, RoleCount, StatedEdge, StoredMember, TagRow, Tombstone,
 };
 pub use schema::VERSION as SCHEMA_VERSION;
-pub use stated::StatedLink;
+pub use stated::{MAX_RELATION_BYTES, StatedLink, is_relation};
 pub use write::{Put, PutOutcome};
 
 use dictionaries::{Dictionaries, Readers};
@@ -214,6 +217,28 @@ impl Store {
     /// What the system says.
     pub fn inspect(&self) -> Result<Inspection<'_>> {
         Inspection::begin(self.connection()?, &self.path)
+    }
+
+    /// Makes everything that the artifacts of `batch` are found by anew, in one transaction. Says of each, in their order,
+    /// what became of it.
+    ///
+    /// # Errors
+    /// As [`Store::put`].
+    pub fn reindex(&self, batch: &[Readmitted]) -> Result<Vec<Reindexed>> {
+        let mut connection = self.connection()?;
+        reindex::artifacts(&mut connection, batch, self.actor.as_ref(), Utc::now())
+            .map_err(|error| StoreError::of(&self.path, error))
+    }
+
+    /// Ends what [`Store::reindex`] did: makes the index of mentions anew, and journals how many artifacts there were and
+    /// how many of them were not admitted.
+    ///
+    /// # Errors
+    /// As [`Store::put`].
+    pub fn finish_reindex(&self, artifacts: u64, not_admitted: u64) -> Result<()> {
+        let mut connection = self.connection()?;
+        reindex::finish(&mut connection, artifacts, not_admitted, self.actor.as_ref(), Utc::now())
+            .map_err(|error| StoreError::of(&self.path, error))
     }
 
     fn connection(&self) -> Result<Lease<'_>> {

@@ -54,7 +54,7 @@ pub(super) fn expect_file(path: &Path) -> Result<()> {
 }
 
 /// Makes sure that a new file in `directory` is still there after a power loss.
-fn sync_directory(directory: &Path) -> std::io::Result<()> {
+pub(super) fn sync_directory(directory: &Path) -> std::io::Result<()> {
     if cfg!(unix) { std::fs::File::open(directory)?.sync_all() } else { Ok(()) }
 }
 

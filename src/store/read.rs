@@ -1,6 +1,7 @@
 //! Looking things up. Whatever returns several rows returns them in an order that does not depend on how they got there.
 
 mod edges;
+mod files;
 mod journal;
 mod mentions;
 
@@ -12,14 +13,11 @@ use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, Params, Row};
 
 use super::dictionaries::Readers;
-use super::error::{PayloadDefect, ReadFailure};
 use super::lists::Lists;
 use super::payload::Payloads;
 use super::pool::Lease;
-use super::rows::{ArtifactId, ArtifactRow, CaptureRow, Milliseconds, StoredMember};
-use super::write::seal;
+use super::rows::{ArtifactId, ArtifactRow, CaptureRow, Milliseconds};
 use super::{Result, StoreError};
-use crate::artifact::is_capture_of;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 
 /// The first bytes of a digest, by which it is found.
@@ -163,54 +161,6 @@ impl<'s> Snapshot<'s> {
         Ok(self.rows(sql, [artifact.0], capture_row)?.pop())
     }
 
-    /// The members of a capture, in the order of their names. Every byte is hashed again, and so is what binds the bytes
-    /// to the capture and the capture to its artifact.
-    ///
-    /// # Errors
-    /// [`StoreError::Damaged`] if these are not the bytes that were stored for `core`, and what the database says.
-    pub fn members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<StoredMember>> {
-        let damaged = |defect| StoreError::Damaged { core, capture, defect: Box::new(defect) };
-        let members = self.stored_members(core, capture)?;
-        if members.is_empty() {
-            return Err(damaged(PayloadDefect::NoMembers));
-        }
-        let blobs: Vec<_> = members.iter().map(|member| (member.name.as_str(), member.blob)).collect();
-        if !members.iter().all(|member| member.sealed) || !is_capture_of(capture, &blobs) {
-            return Err(damaged(PayloadDefect::NotItsOwn));
-        }
-        let read = |member: Member| match self.payloads().bytes(member.id, member.blob) {
-            Ok(bytes) => Ok(StoredMember { name: member.name, bytes }),
-            Err(ReadFailure::Defect(defect)) => Err(damaged(defect)),
-            Err(ReadFailure::Database(error)) => Err(self.failed(error)),
-        };
-        members.into_iter().map(read).collect()
-    }
-
-    /// What the members of a capture are called and where their bytes are, in the order of their names.
-    fn stored_members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<Member>> {
-        let expected_seal = seal(core, capture);
-        let member = |row: &Row<'_>| {
-            Ok(Member {
-                name: row.get(0)?,
-                id: row.get(1)?,
-                blob: BlobHash(row.get(2)?),
-                sealed: row.get_ref(3)?.as_blob()? == expected_seal.as_slice(),
-            })
-        };
-        let sql = "SELECT coalesce(k.member, ''), b.id, b.digest, c.seal
-                     FROM blob b JOIN capture c ON c.blob = b.id
-                     JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind
-                    WHERE substr(b.digest, 1, 8) = ?1 AND b.digest = ?2";
-        let document = self.rows(sql, (beginning(&capture.0), capture.0.as_bytes()), member)?;
-        if !document.is_empty() {
-            return Ok(document);
-        }
-        let sql = "SELECT m.name, b.id, b.digest, c.seal
-                     FROM capture c JOIN member m ON m.capture = c.id JOIN blob b ON b.id = m.blob
-                    WHERE c.digest = ?1 ORDER BY m.name";
-        self.rows(sql, [capture.0.as_bytes()], member)
-    }
-
     /// All artifacts, or those of one kind, in the order of their core hashes.
     ///
     /// # Errors
@@ -280,15 +230,6 @@ impl Drop for Snapshot<'_> {
         // There is nothing to roll back, and nobody to tell if the connection is gone.
         let _ = self.connection.prepare_cached("ROLLBACK").and_then(|mut rollback| rollback.execute([]));
     }
-}
-
-/// A member of a capture whose bytes are not read yet.
-struct Member {
-    name: String,
-    id: i64,
-    blob: BlobHash,
-    /// Whether the capture is still with its own artifact.
-    sealed: bool,
 }
 
 fn time(row: &Row<'_>, index: usize) -> rusqlite::Result<DateTime<Utc>> {

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 
 use crate::artifact::Place;
-use crate::digest::{CaptureHash, CoreHash, Digest};
+use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::verify::Violation;
 
 /// An artifact within its vault. Numbers grow in the order of arrival and mean nothing in another vault.
@@ -39,6 +39,17 @@ pub struct CaptureRow {
     pub added_at: DateTime<Utc>,
     /// What was reported when it was admitted.
     pub warnings: Vec<Violation>,
+}
+
+/// A member of a capture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberRow {
+    /// Its name.
+    pub name: String,
+    /// The digest of its bytes.
+    pub blob: BlobHash,
+    /// How many bytes there are.
+    pub size: u64,
 }
 
 /// A member of a capture, read and verified.

@@ -18,6 +18,18 @@ pub struct StatedLink<'l> {
     pub target: &'l ArtifactRow,
 }
 
+/// Whether `text` can be the relation of a stated link: a lowercase letter, then at most 39 of a-z, 0-9 and `-`.
+#[must_use]
+pub fn is_relation(text: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    text.len() <= MAX_RELATION_BYTES
+        && text.bytes().all(fits)
+        && text.starts_with(|c: char| c.is_ascii_lowercase())
+}
+
+/// The most bytes of the relation of a stated link.
+pub const MAX_RELATION_BYTES: usize = 40;
+
 impl Edit<'_> {
     /// States `link`; false if it was stated with this note before.
     ///

@@ -7,7 +7,9 @@
     reason = "tests are read from top to bottom"
 )]
 
+mod backup;
 mod bad_input;
+mod bundle;
 mod concurrency;
 mod conformance;
 mod crash;

@@ -1,0 +1,207 @@
+//! The file that a bundle is: a tar file in a zstd frame, written in one way and read in few.
+
+use std::cell::Cell;
+use std::io::{self, Cursor, Read, Write};
+use std::rc::Rc;
+
+use tar::Header;
+use zstd::stream::{read::Decoder, write::Encoder};
+
+const BLOCK: usize = 512;
+const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+const LEVEL: i32 = 6;
+/// 32 MiB: far enough to find what artifacts have in common with those a thousand before.
+const WINDOW_LOG: u32 = 25;
+/// What any `zstd` reads without being told to.
+const MAX_WINDOW_LOG: u32 = 27;
+/// Up to this size anything may be compressed as tightly as it likes.
+const FREE_BYTES: u64 = 64 << 20;
+/// Beyond it, what is compressed may grow to so many times its size.
+const MAX_RATIO: u64 = 200;
+/// The most bytes behind the last entry: `tar` programs fill up their last record.
+const MAX_TAIL_BYTES: u64 = 1 << 20;
+
+/// Writes entries. The same entries give the same bytes.
+pub(super) struct Packer<W: Write>(tar::Builder<Encoder<'static, W>>);
+
+impl<W: Write> Packer<W> {
+    /// Begins a bundle of entries of these sizes.
+    pub(super) fn new(out: W, sizes: impl Iterator<Item = u64>) -> io::Result<Self> {
+        let total: u64 = sizes.map(|size| padded(size) + BLOCK as u64).sum();
+        let mut encoder = Encoder::new(out, LEVEL)?;
+        encoder.include_checksum(true)?;
+        encoder.long_distance_matching(true)?;
+        encoder.window_log(WINDOW_LOG)?;
+        // What a small bundle is compressed with takes no more memory than it needs.
+        encoder.set_pledged_src_size(Some(total + 2 * BLOCK as u64))?;
+        Ok(Self(tar::Builder::new(encoder)))
+    }
+
+    pub(super) fn entry(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let mut header = Header::new_ustar();
+        header.set_size(bytes.len() as u64);
+        header.set_mode(0o644);
+        header.set_mtime(0);
+        header.set_uid(0);
+        header.set_gid(0);
+        self.0.append_data(&mut header, name, bytes)
+    }
+
+    pub(super) fn finish(self) -> io::Result<W> {
+        self.0.into_inner()?.finish()
+    }
+}
+
+fn padded(size: u64) -> u64 {
+    size.next_multiple_of(BLOCK as u64)
+}
+
+/// Why a container cannot be read any further.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// What the system says.
+    Io(io::Error),
+    /// It is not well-formed.
+    Broken(String),
+    /// It has an entry that is no part of a bundle.
+    Entry(String),
+    /// It is a bomb, or as good as one.
+    TooDense,
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<TooDense>());
+        if inner.is_some() {
+            Self::TooDense
+        } else if error.raw_os_error().is_some() {
+            Self::Io(error)
+        } else if error.kind() == io::ErrorKind::UnexpectedEof {
+            Self::Broken("it breaks off".to_owned())
+        } else {
+            Self::Broken(error.to_string())
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("what is compressed grows to more than {MAX_RATIO} times its size")]
+struct TooDense;
+
+/// What [`Trouble::TooDense`] means, in words.
+pub(super) fn too_dense() -> String {
+    TooDense.to_string()
+}
+
+/// An entry of which the header was read.
+pub(super) struct Head {
+    pub(super) name: String,
+    pub(super) size: u64,
+}
+
+/// Reads entries.
+pub(super) struct Unpacker<'r> {
+    input: Box<dyn Read + 'r>,
+}
+
+impl<'r> Unpacker<'r> {
+    pub(super) fn new(mut input: impl Read + 'r) -> Result<Self, Trouble> {
+        let mut magic = Vec::new();
+        input.by_ref().take(MAGIC.len() as u64).read_to_end(&mut magic)?;
+        let is_compressed = magic == MAGIC;
+        let input = Cursor::new(magic).chain(input);
+        if !is_compressed {
+            return Ok(Self { input: Box::new(io::BufReader::new(input)) });
+        }
+        let taken = Rc::new(Cell::new(0));
+        let mut decoder = Decoder::new(Counted { input, taken: Rc::clone(&taken) })?;
+        decoder.window_log_max(MAX_WINDOW_LOG)?;
+        let bounded = Bounded { input: decoder, taken, given: 0 };
+        Ok(Self { input: Box::new(io::BufReader::with_capacity(1 << 16, bounded)) })
+    }
+
+    /// The next entry; nothing at the end, which is checked to be one.
+    pub(super) fn next(&mut self) -> Result<Option<Head>, Trouble> {
+        let mut block = [0; BLOCK];
+        self.input.read_exact(&mut block)?;
+        if block.iter().all(|byte| *byte == 0) {
+            return self.end().map(|()| None);
+        }
+        let header = Header::from_byte_slice(&block);
+        let mut sealed = header.clone();
+        sealed.set_cksum();
+        if header.cksum().ok() != sealed.cksum().ok() {
+            return Err(Trouble::Broken(
+                "a header has the wrong checksum, or this is no tar file".to_owned(),
+            ));
+        }
+        let name = String::from_utf8_lossy(&header.path_bytes()).into_owned();
+        let sort = header.entry_type();
+        if !sort.is_file() {
+            let sort = char::from(sort.as_byte()).escape_default().to_string();
+            return Err(Trouble::Entry(format!("{name:?} is no regular file, it has the type {sort:?}")));
+        }
+        match header.entry_size() {
+            Ok(size) => Ok(Some(Head { name, size })),
+            Err(_) => Err(Trouble::Broken(format!("the size of {name:?} is no number"))),
+        }
+    }
+
+    /// Copies the contents of the entry that was begun to `out`.
+    pub(super) fn copy(&mut self, head: &Head, out: &mut dyn Write) -> Result<(), Trouble> {
+        let copied = io::copy(&mut self.input.by_ref().take(head.size), out)?;
+        if copied < head.size {
+            return Err(Trouble::Broken("it breaks off".to_owned()));
+        }
+        let padding = padded(head.size) - head.size;
+        let skipped = io::copy(&mut self.input.by_ref().take(padding), &mut io::sink())?;
+        if skipped < padding {
+            return Err(Trouble::Broken("it breaks off".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Makes sure that only zeros follow, and not many: programs that read on would find something else.
+    fn end(&mut self) -> Result<(), Trouble> {
+        let mut second = [0; BLOCK];
+        self.input.read_exact(&mut second)?;
+        let mut tail = Vec::new();
+        self.input.by_ref().take(MAX_TAIL_BYTES + 1).read_to_end(&mut tail)?;
+        if tail.len() as u64 > MAX_TAIL_BYTES || second.iter().chain(&tail).any(|byte| *byte != 0) {
+            return Err(Trouble::Broken("there is something behind its end".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+/// Counts what is taken out of it.
+struct Counted<R> {
+    input: R,
+    taken: Rc<Cell<u64>>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(buffer)?;
+        self.taken.set(self.taken.get() + read as u64);
+        Ok(read)
+    }
+}
+
+/// Gives so much and no more than was taken allows.
+struct Bounded<R> {
+    input: R,
+    taken: Rc<Cell<u64>>,
+    given: u64,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(buffer)?;
+        self.given += read as u64;
+        if self.given > FREE_BYTES.max(self.taken.get().saturating_mul(MAX_RATIO)) {
+            return Err(io::Error::other(TooDense));
+        }
+        Ok(read)
+    }
+}

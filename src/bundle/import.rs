@@ -1,0 +1,207 @@
+//! From a bundle into a vault.
+
+use std::collections::HashSet;
+
+use chrono::Utc;
+
+use super::manifest::{BundledArtifact, BundledLink};
+use super::read::Bundle;
+use crate::digest::CoreHash;
+use crate::ingest::{self, Examined, Monitor, Outcome, Summary};
+use crate::source::{ExamineOptions, SourceError};
+use crate::store::{Result, Snapshot, StatedLink, Store};
+
+/// What an import came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Imported {
+    /// What became of the captures.
+    pub summary: Summary,
+    /// What became of the links, in the order of the manifest.
+    pub links: Vec<ImportedLink>,
+    /// What became of the tags, in the order of the manifest.
+    pub tags: Vec<ImportedTag>,
+}
+
+/// A tag of a bundle and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportedTag {
+    /// The tag.
+    pub name: String,
+    /// The artifact that it stands for in the bundle.
+    pub core: CoreHash,
+    /// What became of it.
+    pub outcome: TagOutcome,
+}
+
+/// What became of a tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TagOutcome {
+    /// It was given to the artifact.
+    Set,
+    /// The artifact had it before.
+    Present,
+    /// It stands for another artifact in the vault, and goes on doing so.
+    Taken(CoreHash),
+    /// The artifact is not in the vault.
+    Missing,
+}
+
+/// A link of a bundle and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportedLink {
+    /// The link.
+    pub link: BundledLink,
+    /// What became of it.
+    pub outcome: LinkOutcome,
+}
+
+/// What became of a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinkOutcome {
+    /// It was stated in the vault.
+    Stated,
+    /// It was stated there before; a note that it had was kept.
+    Present,
+    /// It was not stated: these of its ends are not in the vault.
+    Missing(Vec<CoreHash>),
+}
+
+/// Adds everything in `bundle`, like anything that is added, and then states its links and gives its tags.
+///
+/// # Errors
+/// What the store says. Everything that the monitor was told of before is in the vault.
+pub fn add(
+    store: &Store,
+    bundle: &Bundle,
+    options: &ExamineOptions,
+    monitor: &mut dyn Monitor,
+) -> Result<Imported> {
+    let summary = ingest::add(store, bundle.items(), options, monitor)?;
+    let links = bundle.manifest().links.iter();
+    let links = links.map(|link| state(store, link)).collect::<Result<_>>()?;
+    let tags =
+        tags(bundle).map(|(artifact, name)| tag(store, artifact.core_hash, name)).collect::<Result<_>>()?;
+    Ok(Imported { summary, links, tags })
+}
+
+/// Examines everything in `bundle`, stores nothing, and tells what [`add`] would do to the vault seen in `snapshot`, or to
+/// a new one.
+///
+/// # Errors
+/// What the store says.
+pub fn rehearse(
+    snapshot: Option<&Snapshot<'_>>,
+    bundle: &Bundle,
+    options: &ExamineOptions,
+    monitor: &mut dyn Monitor,
+) -> Result<Imported> {
+    let mut witness = Witness { monitor, cores: HashSet::new() };
+    let summary = ingest::rehearse(snapshot, bundle.items(), options, &mut witness)?;
+    let would = |link: &BundledLink| {
+        let mut missing = Vec::new();
+        for end in [link.source, link.target] {
+            if !witness.cores.contains(&end) && !has(snapshot, end)? {
+                missing.push(end);
+            }
+        }
+        let outcome = match (missing.is_empty(), snapshot) {
+            (false, _) => LinkOutcome::Missing(missing),
+            (true, Some(snapshot)) if is_stated(snapshot, link)? => LinkOutcome::Present,
+            (true, _) => LinkOutcome::Stated,
+        };
+        Ok(ImportedLink { link: link.clone(), outcome })
+    };
+    let links = bundle.manifest().links.iter().map(would).collect::<Result<_>>()?;
+    let would = |(artifact, name): (&BundledArtifact, &str)| {
+        let core = artifact.core_hash;
+        let holder = snapshot.map(|snapshot| snapshot.tagged(name)).transpose()?.flatten();
+        let outcome = match holder {
+            Some(holder) if holder.core == core => TagOutcome::Present,
+            Some(holder) => TagOutcome::Taken(holder.core),
+            None if witness.cores.contains(&core) || has(snapshot, core)? => TagOutcome::Set,
+            None => TagOutcome::Missing,
+        };
+        Ok(ImportedTag { name: name.to_owned(), core, outcome })
+    };
+    let tags = tags(bundle).map(would).collect::<Result<_>>()?;
+    Ok(Imported { summary, links, tags })
+}
+
+fn has(snapshot: Option<&Snapshot<'_>>, core: CoreHash) -> Result<bool> {
+    snapshot.map_or(Ok(false), |snapshot| Ok(snapshot.artifact(core)?.is_some()))
+}
+
+fn tags(bundle: &Bundle) -> impl Iterator<Item = (&BundledArtifact, &str)> {
+    let artifacts = bundle.manifest().artifacts.iter();
+    artifacts.flat_map(|artifact| artifact.tags.iter().map(move |tag| (artifact, tag.as_str())))
+}
+
+fn tag(store: &Store, core: CoreHash, name: &str) -> Result<ImportedTag> {
+    let mut edit = store.edit(Utc::now())?;
+    let artifact = edit.snapshot().artifact(core)?;
+    let outcome = match (edit.snapshot().tagged(name)?, artifact) {
+        (Some(holder), _) if holder.core == core => TagOutcome::Present,
+        (Some(holder), _) => TagOutcome::Taken(holder.core),
+        (None, None) => TagOutcome::Missing,
+        (None, Some(artifact)) => {
+            edit.tag(&artifact, name)?;
+            TagOutcome::Set
+        }
+    };
+    if outcome == TagOutcome::Set {
+        edit.commit()?;
+    }
+    Ok(ImportedTag { name: name.to_owned(), core, outcome })
+}
+
+fn state(store: &Store, link: &BundledLink) -> Result<ImportedLink> {
+    let snapshot = store.snapshot()?;
+    let (source, target) = (snapshot.artifact(link.source)?, snapshot.artifact(link.target)?);
+    let outcome = match (source, target) {
+        (Some(_), Some(_)) if is_stated(&snapshot, link)? => LinkOutcome::Present,
+        (Some(source), Some(target)) => {
+            drop(snapshot);
+            let stated = StatedLink { source: &source, relation: &link.relation, target: &target };
+            let mut edit = store.edit(Utc::now())?;
+            edit.state_link(stated, link.note.as_deref())?;
+            edit.commit()?;
+            LinkOutcome::Stated
+        }
+        (source, target) => {
+            let ends = [(source.is_none(), link.source), (target.is_none(), link.target)];
+            LinkOutcome::Missing(ends.into_iter().filter(|(gone, _)| *gone).map(|(_, end)| end).collect())
+        }
+    };
+    Ok(ImportedLink { link: link.clone(), outcome })
+}
+
+/// Whether the vault has the link, with whatever note.
+fn is_stated(snapshot: &Snapshot<'_>, link: &BundledLink) -> Result<bool> {
+    let (Some(source), Some(target)) = (snapshot.artifact(link.source)?, snapshot.artifact(link.target)?)
+    else {
+        return Ok(false);
+    };
+    let is_it = |edge: crate::store::StatedEdge| {
+        (edge.source, edge.relation, edge.target) == (source.id, link.relation.clone(), target.id)
+    };
+    Ok(snapshot.stated_edges(source.id)?.into_iter().any(is_it))
+}
+
+/// Sees what would be in the vault, and passes everything on.
+struct Witness<'m> {
+    monitor: &'m mut dyn Monitor,
+    cores: HashSet<CoreHash>,
+}
+
+impl Monitor for Witness<'_> {
+    fn examined(&mut self, examined: &Examined) {
+        if examined.outcome != Outcome::Rejected {
+            self.cores.extend(examined.core);
+        }
+        self.monitor.examined(examined);
+    }
+
+    fn unreadable(&mut self, error: &SourceError) {
+        self.monitor.unreadable(error);
+    }
+}

@@ -1,0 +1,295 @@
+//! The manifest: what a bundle contains.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fmt;
+
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::rules::{CONTENT, FORM, LIMITS};
+use crate::artifact::is_capture_of;
+use crate::canonical::rfc8785;
+use crate::digest::{BlobHash, CaptureHash, CoreHash};
+use crate::store::{is_relation, is_tag};
+use crate::verify::RuleInfo;
+
+/// The most bytes of a manifest: enough for more than half a million artifacts.
+pub(super) const MAX_BYTES: u64 = 256 << 20;
+/// The most bytes of the name of a member, a kind or a tag, and of a time.
+const MAX_NAME_BYTES: usize = 255;
+/// The most tags of one artifact.
+const MAX_TAGS: usize = 1_000;
+/// The most bytes of the note of a link.
+const MAX_NOTE_BYTES: usize = 1 << 20;
+
+const FORMAT: &str = "runvault bundle";
+const VERSION: u64 = 1;
+
+/// What a bundle contains.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object, the manifest of a bundle")]
+pub struct Manifest {
+    /// The artifacts, by core hash.
+    pub artifacts: Vec<BundledArtifact>,
+    format: String,
+    /// The links that people stated from or to the artifacts, by source, relation and target.
+    pub links: Vec<BundledLink>,
+    version: u64,
+}
+
+/// An artifact of a bundle.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BundledArtifact {
+    /// Its captures, in the order in which they were added.
+    pub captures: Vec<BundledCapture>,
+    /// Which artifact it is.
+    pub core_hash: CoreHash,
+    /// The name of its kind.
+    pub kind: String,
+    /// The tags that stand for it, sorted.
+    #[serde(deserialize_with = "few")]
+    pub tags: Vec<String>,
+}
+
+/// A capture of an artifact of a bundle.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BundledCapture {
+    /// When it was added to the vault that the bundle is from, as RFC 3339. For people: where it is imported, its time is
+    /// that of the import.
+    pub added_at: String,
+    /// Which byte form it is.
+    pub capture_hash: CaptureHash,
+    /// Its files, by name.
+    pub members: Vec<BundledMember>,
+    /// How many bytes they have.
+    pub size: u64,
+}
+
+/// A file of a capture of a bundle.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BundledMember {
+    /// The digest of its bytes, and the name of their entry.
+    pub blob: BlobHash,
+    /// Its name.
+    pub name: String,
+    /// How many bytes it has.
+    pub size: u64,
+}
+
+/// A link that a person stated.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BundledLink {
+    /// What the person said of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// How the artifact relates to the other.
+    pub relation: String,
+    /// The artifact that relates.
+    pub source: CoreHash,
+    /// The artifact that it relates to.
+    pub target: CoreHash,
+}
+
+impl BundledLink {
+    pub(super) fn key(&self) -> (CoreHash, &str, CoreHash) {
+        (self.source, &self.relation, self.target)
+    }
+}
+
+/// Any version of a manifest.
+#[derive(Deserialize)]
+#[serde(expecting = "an object, the manifest of a bundle")]
+struct Head {
+    format: String,
+    version: u64,
+}
+
+/// Reads a list of tags no further than its limit: a tag takes ten times the memory of its text.
+fn few<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    struct Few;
+
+    impl<'de> Visitor<'de> for Few {
+        type Value = Vec<String>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "a list of at most {MAX_TAGS} tags")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<String>, A::Error> {
+            let mut tags = Vec::new();
+            while let Some(tag) = list.next_element()? {
+                if tags.len() == MAX_TAGS {
+                    return Err(A::Error::invalid_length(MAX_TAGS + 1, &self));
+                }
+                tags.push(tag);
+            }
+            Ok(tags)
+        }
+    }
+
+    deserializer.deserialize_seq(Few)
+}
+
+/// Why a manifest is refused.
+pub(super) type Refusal = (RuleInfo, String);
+
+fn refuse<T>(rule: RuleInfo, message: impl Into<String>) -> Result<T, Refusal> {
+    Err((rule, message.into()))
+}
+
+impl Manifest {
+    pub(super) fn new(artifacts: Vec<BundledArtifact>, links: Vec<BundledLink>) -> Self {
+        Self { artifacts, format: FORMAT.to_owned(), links, version: VERSION }
+    }
+
+    /// The bytes of the entry.
+    pub(super) fn to_bytes(&self) -> serde_json::Result<Vec<u8>> {
+        rfc8785::to_vec(self)
+    }
+
+    /// Reads and checks the bytes of the entry. No capture has more than `limit` bytes.
+    pub(super) fn read(bytes: &[u8], limit: u64) -> Result<Self, Refusal> {
+        let malformed = |error: serde_json::Error| (FORM, error.to_string());
+        let head: Head = serde_json::from_slice(bytes).map_err(malformed)?;
+        if head.format != FORMAT {
+            return refuse(FORM, format!("the format is {:?}, not {FORMAT:?}", head.format));
+        }
+        if head.version != VERSION {
+            let version = head.version;
+            return refuse(FORM, format!("this is version {version}; this runvault reads version {VERSION}"));
+        }
+        let manifest: Self = serde_json::from_slice(bytes).map_err(malformed)?;
+        if manifest.to_bytes().map_err(malformed)? != bytes {
+            return refuse(FORM, "it is not in its RFC 8785 form");
+        }
+        manifest.check(limit)?;
+        Ok(manifest)
+    }
+
+    fn check(&self, limit: u64) -> Result<(), Refusal> {
+        let cores: BTreeSet<CoreHash> = self.artifacts.iter().map(|artifact| artifact.core_hash).collect();
+        if !is_sorted(&self.artifacts, |artifact| artifact.core_hash) {
+            return refuse(CONTENT, "the artifacts are not sorted by their core hashes, each listed once");
+        }
+        let mut captures = HashSet::new();
+        for artifact in &self.artifacts {
+            artifact.check()?;
+            for capture in &artifact.captures {
+                capture.check(limit)?;
+                if !captures.insert(capture.capture_hash) {
+                    return refuse(CONTENT, format!("the capture {} is listed twice", capture.capture_hash));
+                }
+            }
+        }
+        if !is_sorted(&self.links, BundledLink::key) {
+            return refuse(
+                CONTENT,
+                "the links are not sorted by source, relation and target, each listed once",
+            );
+        }
+        self.links.iter().try_for_each(|link| link.check(&cores))?;
+        self.blobs().map(drop)
+    }
+
+    /// Every blob with its size.
+    pub(super) fn blobs(&self) -> Result<BTreeMap<BlobHash, u64>, Refusal> {
+        let mut blobs = BTreeMap::new();
+        let captures = self.artifacts.iter().flat_map(|artifact| &artifact.captures);
+        for member in captures.flat_map(|capture| &capture.members) {
+            if *blobs.entry(member.blob).or_insert(member.size) != member.size {
+                return refuse(CONTENT, format!("the blob {} is listed with two sizes", member.blob));
+            }
+        }
+        Ok(blobs)
+    }
+}
+
+/// Whether `key` grows from each to the next.
+fn is_sorted<'e, T, K: Ord>(elements: &'e [T], key: impl Fn(&'e T) -> K) -> bool {
+    elements.iter().zip(elements.iter().skip(1)).all(|(one, next)| key(one) < key(next))
+}
+
+fn check_name(what: &str, name: &str) -> Result<(), Refusal> {
+    if name.is_empty() || name.len() > MAX_NAME_BYTES {
+        return refuse(LIMITS, format!("{what} has {} bytes; it has from 1 to {MAX_NAME_BYTES}", name.len()));
+    }
+    if name.chars().any(char::is_control) {
+        return refuse(CONTENT, format!("{what} {name:?} has control characters"));
+    }
+    Ok(())
+}
+
+impl BundledArtifact {
+    fn check(&self) -> Result<(), Refusal> {
+        check_name("the name of a kind", &self.kind)?;
+        if self.captures.is_empty() {
+            return refuse(CONTENT, format!("the artifact {} has no captures", self.core_hash));
+        }
+        if let Some(tag) = self.tags.iter().find(|tag| !is_tag(tag)) {
+            return refuse(CONTENT, format!("{tag:?} cannot be a tag"));
+        }
+        if !is_sorted(&self.tags, String::as_str) {
+            let message = format!("the tags of {} are not sorted, each listed once", self.core_hash);
+            return refuse(CONTENT, message);
+        }
+        Ok(())
+    }
+}
+
+impl BundledCapture {
+    fn check(&self, limit: u64) -> Result<(), Refusal> {
+        let hash = self.capture_hash;
+        check_name("a time", &self.added_at)?;
+        self.members.iter().try_for_each(|member| check_name("the name of a member", &member.name))?;
+        if !is_sorted(&self.members, |member| member.name.as_str()) {
+            return refuse(
+                CONTENT,
+                format!("the members of {hash} are not sorted by name, each listed once"),
+            );
+        }
+        let sum = self.members.iter().try_fold(0_u64, |sum, member| sum.checked_add(member.size));
+        if sum != Some(self.size) {
+            return refuse(CONTENT, format!("the size of the capture {hash} is not that of its members"));
+        }
+        if self.size > limit {
+            let size = self.size;
+            let message = format!(
+                "the capture {hash} has {size} bytes, more than the limit of {limit}; --max-size sets another"
+            );
+            return refuse(LIMITS, message);
+        }
+        let files: Vec<_> = self.members.iter().map(|member| (member.name.as_str(), member.blob)).collect();
+        if files.is_empty() || !is_capture_of(hash, &files) {
+            return refuse(CONTENT, format!("the capture hash {hash} does not follow from the members"));
+        }
+        Ok(())
+    }
+}
+
+impl BundledLink {
+    fn check(&self, cores: &BTreeSet<CoreHash>) -> Result<(), Refusal> {
+        let Self { note, relation, source, target } = self;
+        if !is_relation(relation) {
+            return refuse(CONTENT, format!("a link has the relation {relation:?}, which is none"));
+        }
+        if source == target {
+            return refuse(CONTENT, format!("{source} is linked to itself"));
+        }
+        if !cores.contains(source) && !cores.contains(target) {
+            return refuse(CONTENT, format!("the link from {source} to {target} has no end in the bundle"));
+        }
+        match note.as_ref().map_or(0, String::len) {
+            bytes if bytes > MAX_NOTE_BYTES => refuse(
+                LIMITS,
+                format!(
+                    "the note of a link of {source} has {bytes} bytes, more than the limit of {MAX_NOTE_BYTES}"
+                ),
+            ),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! From a bundle to artifacts that can be examined.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+
+use super::container::{Head, Trouble, Unpacker, too_dense};
+use super::manifest::{self, BundledArtifact, BundledCapture, Manifest};
+use super::rules::{BLOBS, CONTAINER, ENTRIES, LIMITS};
+use super::write::{MANIFEST, entry_of};
+use crate::digest::{BlobHash, Digest, Hasher};
+use crate::ingest::Found;
+use crate::source::{Item, SourceError, Stated};
+use crate::verify::RuleInfo;
+
+/// Why a bundle is not read. Nothing of it was stored.
+#[derive(Debug, thiserror::Error)]
+pub enum BundleError {
+    /// It breaks a rule.
+    #[error("{bundle}: {entry}: {message} (rule {rule})")]
+    Broken {
+        /// The bundle.
+        bundle: String,
+        /// The entry, or what else of it.
+        entry: String,
+        /// The id of the rule; [`RULES`](super::RULES) explains it.
+        rule: &'static str,
+        /// What is wrong.
+        message: String,
+    },
+    /// It cannot be read.
+    #[error("{bundle}: {source}")]
+    Io {
+        /// The bundle.
+        bundle: String,
+        /// The cause.
+        source: io::Error,
+    },
+}
+
+/// A bundle that was read to its end and is what its manifest says. Its blobs are in a temporary file without a name.
+#[derive(Debug)]
+pub struct Bundle {
+    name: String,
+    manifest: Manifest,
+    spool: File,
+    /// Where in it each blob begins.
+    places: BTreeMap<BlobHash, u64>,
+}
+
+/// Reads all of a bundle, from a file or a pipe. `name` is what it is called in errors. No capture in it may have more
+/// than `limit` bytes.
+///
+/// # Errors
+/// [`BundleError`], naming the bundle, the entry and the rule.
+pub fn read<R: Read>(input: R, name: &str, limit: u64) -> Result<Bundle, BundleError> {
+    let mut reader = Reader { bundle: name, limit, entry: "the file".to_owned() };
+    let mut unpacker = Unpacker::new(input).map_err(|trouble| reader.failed(trouble))?;
+    let manifest = reader.manifest(&mut unpacker)?;
+    let blobs = manifest.blobs().map_err(|(rule, message)| reader.broken(rule, message))?;
+    let spool = tempfile::tempfile().map_err(|source| reader.io(source))?;
+    let mut out = BufWriter::new(spool);
+    let (mut places, mut end) = (BTreeMap::new(), 0);
+    for (blob, size) in blobs {
+        reader.blob(&mut unpacker, blob, size, &mut out)?;
+        places.insert(blob, end);
+        end += size;
+    }
+    reader.end(&mut unpacker)?;
+    let spool = out.into_inner().map_err(|error| reader.io(error.into_error()))?;
+    Ok(Bundle { name: name.to_owned(), manifest, spool, places })
+}
+
+/// What errors name.
+struct Reader<'b> {
+    bundle: &'b str,
+    limit: u64,
+    entry: String,
+}
+
+impl Reader<'_> {
+    fn broken(&self, rule: RuleInfo, message: impl Into<String>) -> BundleError {
+        let (bundle, entry) = (self.bundle.to_owned(), self.entry.clone());
+        BundleError::Broken { bundle, entry, rule: rule.id, message: message.into() }
+    }
+
+    fn io(&self, source: io::Error) -> BundleError {
+        BundleError::Io { bundle: self.bundle.to_owned(), source }
+    }
+
+    fn failed(&self, trouble: Trouble) -> BundleError {
+        match trouble {
+            Trouble::Io(source) => self.io(source),
+            Trouble::Broken(message) => self.broken(CONTAINER, message),
+            Trouble::Entry(message) => self.broken(ENTRIES, message),
+            Trouble::TooDense => self.broken(LIMITS, too_dense()),
+        }
+    }
+
+    /// The next entry, which must have the name `expected`.
+    fn expect(&mut self, unpacker: &mut Unpacker<'_>, expected: &str) -> Result<Head, BundleError> {
+        expected.clone_into(&mut self.entry);
+        match unpacker.next().map_err(|trouble| self.failed(trouble))? {
+            Some(head) if head.name == expected => Ok(head),
+            Some(head) => Err(self.broken(ENTRIES, format!("the entry {:?} is in its place", head.name))),
+            None => Err(self.broken(ENTRIES, "this entry is missing")),
+        }
+    }
+
+    fn manifest(&mut self, unpacker: &mut Unpacker<'_>) -> Result<Manifest, BundleError> {
+        let head = self.expect(unpacker, MANIFEST)?;
+        if head.size > manifest::MAX_BYTES {
+            let (size, limit) = (head.size, manifest::MAX_BYTES);
+            return Err(self.broken(LIMITS, format!("it has {size} bytes, more than the limit of {limit}")));
+        }
+        let mut text = Vec::new();
+        unpacker.copy(&head, &mut text).map_err(|trouble| self.failed(trouble))?;
+        Manifest::read(&text, self.limit).map_err(|(rule, message)| self.broken(rule, message))
+    }
+
+    fn blob(
+        &mut self,
+        unpacker: &mut Unpacker<'_>,
+        blob: BlobHash,
+        size: u64,
+        out: &mut dyn Write,
+    ) -> Result<(), BundleError> {
+        let head = self.expect(unpacker, &entry_of(blob))?;
+        if head.size != size {
+            let message = format!("it has {} bytes, and the manifest states {size}", head.size);
+            return Err(self.broken(BLOBS, message));
+        }
+        let mut hashed = Hashed { hasher: Hasher::new(), out, trouble: None };
+        let copied = unpacker.copy(&head, &mut hashed);
+        let Hashed { hasher, trouble, .. } = hashed;
+        if let Some(source) = trouble {
+            return Err(self.io(source));
+        }
+        copied.map_err(|trouble| self.failed(trouble))?;
+        match hasher.finish() {
+            digest if digest == blob.0 => Ok(()),
+            other => Err(self.broken(BLOBS, format!("its bytes have the hash {other}"))),
+        }
+    }
+
+    fn end(&mut self, unpacker: &mut Unpacker<'_>) -> Result<(), BundleError> {
+        "the end".clone_into(&mut self.entry);
+        match unpacker.next().map_err(|trouble| self.failed(trouble))? {
+            None => Ok(()),
+            Some(head) => Err(self.broken(
+                ENTRIES,
+                format!("there is an entry {:?} that the manifest does not list", head.name),
+            )),
+        }
+    }
+}
+
+/// Hashes what is written through it, and keeps errors of writing apart from those of reading.
+struct Hashed<'o> {
+    hasher: Hasher,
+    out: &'o mut dyn Write,
+    trouble: Option<io::Error>,
+}
+
+impl Write for Hashed<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.out.write(bytes) {
+            Ok(written) => {
+                self.hasher.update(bytes.get(..written).unwrap_or(bytes));
+                Ok(written)
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),
+            Err(error) => {
+                self.trouble = Some(error);
+                Err(io::Error::other("the temporary file cannot be written"))
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl Bundle {
+    /// What it is called.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it contains.
+    #[must_use]
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// Every capture in it, to be examined, in the order of the manifest. A capture is called after the bundle and the
+    /// first digits of its hash.
+    pub fn items(&self) -> impl Iterator<Item = Found> + Send + '_ {
+        let captures = self.manifest.artifacts.iter();
+        let captures =
+            captures.flat_map(|artifact| artifact.captures.iter().map(move |capture| (artifact, capture)));
+        captures.map(|(artifact, capture)| self.item(artifact, capture))
+    }
+
+    fn item(&self, artifact: &BundledArtifact, capture: &BundledCapture) -> Found {
+        let file = |member: &manifest::BundledMember| {
+            Ok((member.name.clone(), self.bytes(member.blob, member.size)?))
+        };
+        let files: io::Result<_> = capture.members.iter().map(file).collect();
+        let name = format!("{}#{:.12}", self.name, capture.capture_hash);
+        match files {
+            Ok(files) => Ok(Item::Stated(Stated {
+                name,
+                kind: artifact.kind.clone(),
+                core: artifact.core_hash,
+                capture: capture.capture_hash,
+                files,
+            })),
+            Err(source) => Err(SourceError { path: name.into(), source }),
+        }
+    }
+
+    fn bytes(&self, blob: BlobHash, size: u64) -> io::Result<Vec<u8>> {
+        let start = self.places.get(&blob).ok_or(io::ErrorKind::NotFound)?;
+        // Items are taken one after the other, so nobody moves on in between.
+        (&self.spool).seek(SeekFrom::Start(*start))?;
+        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
+        (&self.spool).take(size).read_to_end(&mut bytes)?;
+        if Digest::of(&bytes) != blob.0 {
+            return Err(io::Error::other("the temporary file has changed"));
+        }
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,190 @@
+//! `runvault import`
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::Args as ClapArgs;
+use runvault::Vault;
+use runvault::bundle::{
+    self, Bundle, BundledLink, Imported, ImportedLink, ImportedTag, LinkOutcome, TagOutcome,
+};
+use runvault::digest::CoreHash;
+use runvault::source::ExamineOptions;
+use serde::Serialize;
+
+use super::add::{Printer, Shown};
+use super::escape::escaped;
+use super::exit::{Failure, Status};
+use super::inputs::CheckArgs;
+use super::json;
+use super::output::{self, CAUTION, GOOD, HASH, counted};
+use super::vault::VaultArgs;
+
+/// Store what is in a bundle.
+///
+/// Everything is verified again, like anything that is added, and is told in the same lines. A bundle that is not what its
+/// manifest says is refused as a whole. Links that people stated are stated here as well, if both ends are in the vault
+/// then; "import" tells which are not. Tags are given to the artifacts unless they stand for others here.
+#[derive(ClapArgs)]
+pub(crate) struct Args {
+    /// A bundle that "export" wrote; - is standard input
+    file: PathBuf,
+
+    #[command(flatten)]
+    checks: CheckArgs,
+
+    /// Tell what would be done, and store nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    /// List what was there already as well
+    #[arg(short, long)]
+    verbose: bool,
+
+    /// Print one line of JSON for each capture, link and tag
+    #[arg(long)]
+    json: bool,
+}
+
+impl Args {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        let started = Instant::now();
+        let options = self.checks.options(None)?;
+        let bundle = self.read(&options)?;
+        let listed = self.checks.listed()?;
+        let shown = Shown { dry_run: self.dry_run, verbose: self.verbose, json: self.json, listed };
+        let mut printer = Printer::new("importing", shown);
+        let path = vault.path()?;
+        let imported = if self.dry_run {
+            let vault = if path.exists() { Some(Vault::open(&path)?) } else { None };
+            let snapshot = vault.as_ref().map(Vault::snapshot).transpose()?;
+            bundle::rehearse(snapshot.as_ref(), &bundle, &options, &mut printer)?
+        } else {
+            Vault::open_or_create(&path)?.import(&bundle, &options, &mut printer)?
+        };
+        printer.finish(&imported.summary, started)?;
+        self.print_links(&imported)?;
+        self.print_tags(&imported)?;
+        Ok(Status::of(&imported.summary))
+    }
+
+    fn read(&self, options: &ExamineOptions) -> Result<Bundle, Failure> {
+        let limit = options.admit.limits.bytes;
+        if self.file == Path::new("-") {
+            return Ok(bundle::read(io::stdin().lock(), "-", limit)?);
+        }
+        let name = self.file.to_string_lossy();
+        let file = File::open(&self.file);
+        let file = file.map_err(|error| Failure::CouldNotRun(format!("cannot read {name}: {error}")))?;
+        Ok(bundle::read(io::BufReader::new(file), &name, limit)?)
+    }
+
+    fn print_links(&self, imported: &Imported) -> Result<(), Failure> {
+        let mut out = output::raw();
+        let (mut stated, mut present, mut missing) = (0, 0, 0);
+        for link in &imported.links {
+            match &link.outcome {
+                LinkOutcome::Stated => stated += 1,
+                LinkOutcome::Present => present += 1,
+                LinkOutcome::Missing(ends) => {
+                    missing += 1;
+                    if !self.json {
+                        note_missing(&link.link, ends);
+                    }
+                }
+            }
+            if self.json {
+                json::line(&mut out, &Line::of(link))?;
+            }
+        }
+        if !imported.links.is_empty() {
+            let links = counted(stated, "link");
+            output::note(&format!(
+                "{links} stated, {present} already there, {missing} with an end that is missing"
+            ));
+        }
+        Ok(())
+    }
+
+    fn print_tags(&self, imported: &Imported) -> Result<(), Failure> {
+        let mut out = output::raw();
+        let mut set = 0;
+        for tag in &imported.tags {
+            set += u64::from(tag.outcome == TagOutcome::Set);
+            if self.json {
+                json::line(&mut out, &TagLine::of(tag))?;
+            } else {
+                note_tag(tag);
+            }
+        }
+        if !imported.tags.is_empty() {
+            output::note(&format!("{} set", counted(set, "tag")));
+        }
+        Ok(())
+    }
+}
+
+fn note_missing(link: &BundledLink, ends: &[CoreHash]) {
+    let BundledLink { source, relation, target, .. } = link;
+    let relation = escaped(relation);
+    let ends: Vec<String> = ends.iter().map(|end| format!("{HASH}{end}{HASH:#}")).collect();
+    output::note(&format!(
+        "{CAUTION}not linked{CAUTION:#} {source:.12} {GOOD}{relation}{GOOD:#} {target:.12}: not in the vault: {}",
+        ends.join(", ")
+    ));
+}
+
+/// Says why a tag was not set.
+fn note_tag(tag: &ImportedTag) {
+    let why = match tag.outcome {
+        TagOutcome::Set | TagOutcome::Present => return,
+        TagOutcome::Taken(holder) => format!("it stands for {HASH}{holder:.12}{HASH:#} here"),
+        TagOutcome::Missing => format!("not in the vault: {HASH}{}{HASH:#}", tag.core),
+    };
+    output::note(&format!("{CAUTION}not tagged{CAUTION:#} {:.12} @{}: {why}", tag.core, escaped(&tag.name)));
+}
+
+#[derive(Serialize)]
+struct TagLine<'t> {
+    outcome: &'static str,
+    tag: &'t str,
+    core_hash: CoreHash,
+    /// Who has it here, if another artifact does.
+    stands_for: Option<CoreHash>,
+}
+
+impl<'t> TagLine<'t> {
+    fn of(tag: &'t ImportedTag) -> Self {
+        let (outcome, stands_for) = match tag.outcome {
+            TagOutcome::Set => ("tagged", None),
+            TagOutcome::Present => ("present", None),
+            TagOutcome::Taken(holder) => ("not_tagged", Some(holder)),
+            TagOutcome::Missing => ("not_tagged", None),
+        };
+        Self { outcome, tag: &tag.name, core_hash: tag.core, stands_for }
+    }
+}
+
+#[derive(Serialize)]
+struct Line<'l> {
+    outcome: &'static str,
+    source: CoreHash,
+    relation: &'l str,
+    target: CoreHash,
+    note: Option<&'l str>,
+    missing: &'l [CoreHash],
+}
+
+impl<'l> Line<'l> {
+    fn of(link: &'l ImportedLink) -> Self {
+        let (outcome, missing) = match &link.outcome {
+            LinkOutcome::Stated => ("linked", &[][..]),
+            LinkOutcome::Present => ("present", &[][..]),
+            LinkOutcome::Missing(ends) => ("not_linked", ends.as_slice()),
+        };
+        let BundledLink { note, relation, source, target } = &link.link;
+        Self { outcome, source: *source, relation, target: *target, note: note.as_deref(), missing }
+    }
+}

@@ -1,0 +1,87 @@
+//! Byte forms of which somebody states what they are, such as a bundle.
+
+use super::{ExamineOptions, Rejection};
+use crate::artifact::{Admitted, Directory, Entry, EntryContent, Kind, document};
+use crate::digest::{CaptureHash, CoreHash};
+use crate::kinds;
+use crate::verify::{Report, RuleInfo, Severity, Violation};
+
+/// The rule that such a byte form is what it is stated to be.
+pub const STATED: RuleInfo = RuleInfo {
+    id: "BU6",
+    severity: Severity::Error,
+    summary: "An artifact of a bundle has the kind, the core hash and the capture hashes that the manifest states.",
+    why: "Everything that is imported is verified again, like anything that is added. What turns out to be another \
+          artifact than the bundle promises is not stored under either name: the bundle was changed, or was written by \
+          a program that computes hashes in another way.",
+};
+
+/// A byte form of an artifact, and what it is stated to be.
+#[derive(Debug)]
+pub struct Stated {
+    /// The name to report it by.
+    pub name: String,
+    /// The name of its kind.
+    pub kind: String,
+    /// The artifact.
+    pub core: CoreHash,
+    /// The byte form.
+    pub capture: CaptureHash,
+    /// Its files, by name.
+    pub files: Vec<(String, Vec<u8>)>,
+}
+
+impl Stated {
+    /// How many bytes its files have.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.files.iter().map(|(_, bytes)| bytes.len() as u64).sum()
+    }
+}
+
+/// Examines a byte form that is meant to be of the stated kind, and is to have the stated hashes.
+pub(super) fn examine(stated: Stated, options: &ExamineOptions) -> Result<Admitted, Rejection> {
+    let reject = |kind, report: Report| Err(Rejection { kind, report });
+    let Some(kind) = kinds::named(&stated.kind) else {
+        let message = format!("this runvault does not know the kind {}", stated.kind);
+        return reject(None, Violation::new(document::UNRECOGNISED, "", message).into());
+    };
+    let limit = options.admit.limits.bytes;
+    if stated.size() > limit {
+        return reject(Some(kind), document::files_too_large(limit).into());
+    }
+    let Stated { core, capture, files, .. } = stated;
+    let admitted = admit(kind, files, options).or_else(|report| reject(Some(kind), report))?;
+    let differs = |what: &str, stated: String, found: String| {
+        let message = format!("its {what} is {found}, and the bundle states {stated}");
+        reject(Some(kind), Violation::new(STATED, "", message).into())
+    };
+    if admitted.core() != core {
+        return differs("core hash", core.to_string(), admitted.core().to_string());
+    }
+    if admitted.capture() != capture {
+        return differs("capture hash", capture.to_string(), admitted.capture().to_string());
+    }
+    Ok(admitted)
+}
+
+fn admit(
+    kind: Kind,
+    mut files: Vec<(String, Vec<u8>)>,
+    options: &ExamineOptions,
+) -> Result<Admitted, Report> {
+    if let Some(expected) = kind.document_member() {
+        return match (files.pop(), files.is_empty()) {
+            (Some((name, bytes)), true) if name == expected => kind.admit(bytes, &options.admit),
+            _ => Err(Violation::new(STATED, "", format!("artifacts of this kind have one file, {expected}"))
+                .into()),
+        };
+    }
+    let is_member = |name: &str| kind.members().contains(&name);
+    let entry = |(name, bytes): (String, Vec<u8>)| {
+        let content = if is_member(&name) { EntryContent::File(bytes) } else { EntryContent::Stranger };
+        Entry { name, content }
+    };
+    let entries = files.into_iter().map(entry).collect();
+    kind.admit_directory(Directory { given: None, entries }, &options.admit)
+}

@@ -1,0 +1,99 @@
+//! The files of captures, apart and together.
+
+use rusqlite::Row;
+
+use super::{Snapshot, beginning, blob_id};
+use crate::artifact::is_capture_of;
+use crate::digest::{BlobHash, CaptureHash, CoreHash};
+use crate::store::error::{PayloadDefect, ReadFailure};
+use crate::store::rows::{MemberRow, StoredMember};
+use crate::store::write::seal;
+use crate::store::{Result, StoreError};
+
+impl Snapshot<'_> {
+    /// The members of a capture, in the order of their names. Every byte is hashed again, and so is what binds the bytes
+    /// to the capture and the capture to its artifact.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] if these are not the bytes that were stored for `core`, and what the database says.
+    pub fn members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<StoredMember>> {
+        let read = |member: Member| {
+            let bytes = self.payload(core, capture, member.id, member.row.blob)?;
+            Ok(StoredMember { name: member.row.name, bytes })
+        };
+        self.own_members(core, capture)?.into_iter().map(read).collect()
+    }
+
+    /// What the members of a capture are called and which bytes they have, in the order of their names. What binds them to
+    /// the capture and the capture to its artifact is hashed again; the bytes are not read.
+    ///
+    /// # Errors
+    /// As [`Snapshot::members`].
+    pub fn member_rows(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<MemberRow>> {
+        Ok(self.own_members(core, capture)?.into_iter().map(|member| member.row).collect())
+    }
+
+    /// The bytes of one member of a capture, hashed again.
+    ///
+    /// # Errors
+    /// As [`Snapshot::members`].
+    pub fn blob(&self, core: CoreHash, capture: CaptureHash, blob: BlobHash) -> Result<Vec<u8>> {
+        let id = blob_id(&self.connection, blob).map_err(|error| self.failed(error))?;
+        let defect = || Box::new(PayloadDefect::Missing { blob });
+        let id = id.ok_or_else(|| StoreError::Damaged { core, capture, defect: defect() })?;
+        self.payload(core, capture, id, blob)
+    }
+
+    fn payload(&self, core: CoreHash, capture: CaptureHash, id: i64, blob: BlobHash) -> Result<Vec<u8>> {
+        self.payloads().bytes(id, blob).map_err(|failure| match failure {
+            ReadFailure::Defect(defect) => StoreError::Damaged { core, capture, defect: Box::new(defect) },
+            ReadFailure::Database(error) => self.failed(error),
+        })
+    }
+
+    /// The members of a capture, if they are its own and it is with its own artifact.
+    fn own_members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<Member>> {
+        let damaged = |defect| StoreError::Damaged { core, capture, defect: Box::new(defect) };
+        let members = self.stored_members(core, capture)?;
+        if members.is_empty() {
+            return Err(damaged(PayloadDefect::NoMembers));
+        }
+        let blobs: Vec<_> =
+            members.iter().map(|member| (member.row.name.as_str(), member.row.blob)).collect();
+        if !members.iter().all(|member| member.sealed) || !is_capture_of(capture, &blobs) {
+            return Err(damaged(PayloadDefect::NotItsOwn));
+        }
+        Ok(members)
+    }
+
+    fn stored_members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<Member>> {
+        let expected_seal = seal(core, capture);
+        let member = |row: &Row<'_>| {
+            Ok(Member {
+                row: MemberRow { name: row.get(0)?, blob: BlobHash(row.get(2)?), size: row.get(4)? },
+                id: row.get(1)?,
+                sealed: row.get_ref(3)?.as_blob()? == expected_seal.as_slice(),
+            })
+        };
+        let sql = "SELECT coalesce(k.member, ''), b.id, b.digest, c.seal, b.size
+                     FROM blob b JOIN capture c ON c.blob = b.id
+                     JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind
+                    WHERE substr(b.digest, 1, 8) = ?1 AND b.digest = ?2";
+        let document = self.rows(sql, (beginning(&capture.0), capture.0.as_bytes()), member)?;
+        if !document.is_empty() {
+            return Ok(document);
+        }
+        let sql = "SELECT m.name, b.id, b.digest, c.seal, b.size
+                     FROM capture c JOIN member m ON m.capture = c.id JOIN blob b ON b.id = m.blob
+                    WHERE c.digest = ?1 ORDER BY m.name";
+        self.rows(sql, [capture.0.as_bytes()], member)
+    }
+}
+
+/// A member of a capture whose bytes are not read yet.
+struct Member {
+    row: MemberRow,
+    id: i64,
+    /// Whether the capture is still with its own artifact.
+    sealed: bool,
+}
