@@ -9,7 +9,7 @@ use super::read::Bundle;
 use crate::digest::CoreHash;
 use crate::ingest::{self, Examined, Monitor, Outcome, Summary};
 use crate::source::{ExamineOptions, SourceError};
-use crate::store::{Result, Snapshot, StatedLink, Store};
+use crate::store::{Edit, Result, Snapshot, StatedLink, Store};
 
 /// What an import came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,8 +79,7 @@ pub fn add(
     let summary = ingest::add(store, bundle.items(), options, monitor)?;
     let links = bundle.manifest().links.iter();
     let links = links.map(|link| state(store, link)).collect::<Result<_>>()?;
-    let tags =
-        tags(bundle).map(|(artifact, name)| tag(store, artifact.core_hash, name)).collect::<Result<_>>()?;
+    let tags = give_tags(store, bundle)?;
     Ok(Imported { summary, links, tags })
 }
 
@@ -136,8 +135,18 @@ fn tags(bundle: &Bundle) -> impl Iterator<Item = (&BundledArtifact, &str)> {
     artifacts.flat_map(|artifact| artifact.tags.iter().map(move |tag| (artifact, tag.as_str())))
 }
 
-fn tag(store: &Store, core: CoreHash, name: &str) -> Result<ImportedTag> {
+fn give_tags(store: &Store, bundle: &Bundle) -> Result<Vec<ImportedTag>> {
+    if tags(bundle).next().is_none() {
+        return Ok(Vec::new());
+    }
     let mut edit = store.edit(Utc::now())?;
+    let given = tags(bundle).map(|(artifact, name)| tag(&mut edit, artifact.core_hash, name));
+    let given = given.collect::<Result<_>>()?;
+    edit.commit()?;
+    Ok(given)
+}
+
+fn tag(edit: &mut Edit<'_>, core: CoreHash, name: &str) -> Result<ImportedTag> {
     let artifact = edit.snapshot().artifact(core)?;
     let outcome = match (edit.snapshot().tagged(name)?, artifact) {
         (Some(holder), _) if holder.core == core => TagOutcome::Present,
@@ -148,9 +157,6 @@ fn tag(store: &Store, core: CoreHash, name: &str) -> Result<ImportedTag> {
             TagOutcome::Set
         }
     };
-    if outcome == TagOutcome::Set {
-        edit.commit()?;
-    }
     Ok(ImportedTag { name: name.to_owned(), core, outcome })
 }
 
