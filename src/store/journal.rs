@@ -58,14 +58,14 @@ impl Event<'_> {
         match self {
             Self::Add { .. } => "add",
             Self::Link { .. } => "link",
-            Self::Reindex { .. } => "reindex",
-            Self::Repair { .. } => "repair",
             Self::Unlink { .. } => "unlink",
             Self::Tag { .. } => "tag",
             Self::Untag { .. } => "untag",
             Self::Pin { .. } => "pin",
             Self::Unpin { .. } => "unpin",
             Self::Remove { .. } => "remove",
+            Self::Reindex { .. } => "reindex",
+            Self::Repair { .. } => "repair",
             Self::Gc { .. } => "gc",
         }
     }
@@ -213,14 +213,14 @@ mod tests {
             Event::Link { note, relation: "governs", source: core, target: core },
             Event::Link { note: None, relation: "governs", source: core, target: core },
             Event::Unlink { relation: "governs", source: core, target: core },
-            Event::Reindex { indexed: 7, not_admitted: 0 },
-            Event::Repair { did: "restored", subject: hostile },
             Event::Tag { core, name },
             Event::Untag { core, name },
             Event::Pin { core, note },
             Event::Unpin { core },
             Event::Remove { captures: &[capture, capture], core, kind: "rpk", left: 0, reason, size },
             Event::Gc { blobs: 1, bytes_after: 2, bytes_before: 3, dictionaries: 4, recompressed: 5 },
+            Event::Reindex { indexed: 7, not_admitted: 0 },
+            Event::Repair { did: "restored", subject: "blob sha256:…" },
         ] {
             for actor in [None, Some(hostile)] {
                 let entry = Entry { action: event.action(), actor, at, event: &event };

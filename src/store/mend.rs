@@ -16,7 +16,7 @@ use super::read::{artifact_id, capture_id};
 use super::write::seal;
 use super::{Result, Store, StoreError};
 use crate::artifact::Admitted;
-use crate::digest::{CaptureHash, CoreHash};
+use crate::digest::CaptureHash;
 
 /// Something that was put right.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,7 +133,7 @@ impl Store {
         })
     }
 
-    /// Takes the times of captures, and of the artifacts that they are of, from the journal.
+    /// Takes the times of captures from the journal.
     ///
     /// # Errors
     /// What the system says.
@@ -162,21 +162,17 @@ impl Store {
                         .push(Mended { subject: Subject::Capture(capture), did: "given the journal's time" });
                 }
             }
-            // An artifact is as old as the oldest of its captures, unless that was removed.
-            let artifacts: Vec<(i64, CoreHash, i64)> = transaction
-                .prepare(
-                    "SELECT a.id, a.core, (SELECT min(c.added_at) FROM capture c WHERE c.artifact = a.id) AS first
-                       FROM artifact a
-                      WHERE first IS NOT NULL
-                        AND NOT EXISTS (SELECT 1 FROM capture c WHERE c.artifact = a.id AND c.added_at = a.added_at)
-                      ORDER BY a.id",
-                )?
-                .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
-                .collect::<rusqlite::Result<_>>()?;
-            for (id, core, first) in artifacts {
-                transaction.execute("UPDATE artifact SET added_at = ?2 WHERE id = ?1", (id, first))?;
-                mended.push(Mended { subject: Subject::Artifact(core), did: "given the journal's time" });
+            let first =
+                "(SELECT c.added_at FROM capture c WHERE c.artifact = artifact.id ORDER BY c.id LIMIT 1)";
+            let sql =
+                format!("UPDATE artifact SET added_at = {first} WHERE added_at <> {first}
+                    AND NOT EXISTS (SELECT 1 FROM journal j WHERE j.core = artifact.core AND j.at = artifact.added_at)
+                 RETURNING core");
+            let mut artifacts = transaction.prepare(&sql)?;
+            for core in artifacts.query_map([], |row| row.get(0))? {
+                mended.push(Mended { subject: Subject::Artifact(core?), did: "given the journal's time" });
             }
+            drop(artifacts);
             Ok(mended)
         })
     }

@@ -219,6 +219,28 @@ impl Store {
         Inspection::begin(self.connection()?, &self.path)
     }
 
+    /// Makes everything that the artifacts of `batch` are found by anew, in one transaction. Says of each, in their order,
+    /// what became of it.
+    ///
+    /// # Errors
+    /// As [`Store::put`].
+    pub fn reindex(&self, batch: &[Readmitted]) -> Result<Vec<Reindexed>> {
+        let mut connection = self.connection()?;
+        reindex::artifacts(&mut connection, batch, self.actor.as_ref(), Utc::now())
+            .map_err(|error| StoreError::of(&self.path, error))
+    }
+
+    /// Ends what [`Store::reindex`] did: makes the index of mentions anew, and journals how many artifacts there were and
+    /// how many of them were not admitted.
+    ///
+    /// # Errors
+    /// As [`Store::put`].
+    pub fn finish_reindex(&self, artifacts: u64, not_admitted: u64) -> Result<()> {
+        let mut connection = self.connection()?;
+        reindex::finish(&mut connection, artifacts, not_admitted, self.actor.as_ref(), Utc::now())
+            .map_err(|error| StoreError::of(&self.path, error))
+    }
+
     fn connection(&self) -> Result<Lease<'_>> {
         self.pool.lease()
     }

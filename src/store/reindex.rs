@@ -5,18 +5,18 @@
 
 use std::collections::HashSet;
 
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
+use super::actor::Actor;
 use super::check::{CaptureId, CheckedArtifact, is_damage};
-use super::dictionaries::Readers;
+use super::dictionaries::{Dictionaries, Readers};
 use super::journal::{Event, Journal};
 use super::lists::Lists;
 use super::payload::Payloads;
 use super::read::blob_id;
 use super::segments;
 use super::write::{NewCapture, Putting, StoredBlob, Writer, seal};
-use super::{Result, Store, StoreError};
 use crate::artifact::{Admitted, Kind};
 
 /// So many entries at once go into the new index of mentions.
@@ -40,45 +40,16 @@ pub enum Reindexed {
     Changed,
 }
 
-impl Store {
-    /// Makes everything that the artifacts of `batch` are found by anew, in one transaction. Says of each, in their order,
-    /// what became of it.
-    ///
-    /// # Errors
-    /// As [`Store::put`].
-    pub fn reindex(&self, batch: &[Readmitted]) -> Result<Vec<Reindexed>> {
-        let preparer = self.preparer()?;
-        let mut connection = self.connection()?;
-        artifacts(&mut connection, batch, &self.putting(&preparer, Utc::now()))
-            .map_err(|error| StoreError::of(self.path(), error))
-    }
-
-    /// Ends what [`Store::reindex`] did: makes the index of mentions anew, and journals how many artifacts there were and
-    /// how many of them were not admitted.
-    ///
-    /// # Errors
-    /// As [`Store::put`].
-    pub fn finish_reindex(&self, indexed: u64, not_admitted: u64) -> Result<()> {
-        let mut connection = self.connection()?;
-        let mut finish = || {
-            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            finish(&transaction)?;
-            let mut journal = Journal::of(&transaction, self.actor.as_ref(), Utc::now())?;
-            journal.append(&transaction, &Event::Reindex { indexed, not_admitted })?;
-            transaction.commit()
-        };
-        finish().map_err(|error| StoreError::of(self.path(), error))
-    }
-}
-
 /// Makes the index of each of `batch` anew, in one transaction.
-fn artifacts(
+pub(super) fn artifacts(
     connection: &mut Connection,
     batch: &[Readmitted],
-    putting: &Putting<'_>,
+    actor: Option<&Actor>,
+    at: DateTime<Utc>,
 ) -> rusqlite::Result<Vec<Reindexed>> {
+    let dictionaries = Dictionaries::of(connection)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let mut writer = Writer::of(&transaction, putting)?;
+    let mut writer = Writer::of(&transaction, &Putting { dictionaries: &dictionaries, actor, at })?;
     let outcomes: rusqlite::Result<_> = batch.iter().map(|readmitted| writer.reindex(readmitted)).collect();
     let outcomes = outcomes?;
     let entries = std::mem::take(&mut writer.entries);
@@ -201,8 +172,15 @@ impl Writer<'_> {
     }
 }
 
-/// Takes out of the index what belongs to nothing, and makes the index of mentions anew from the lists.
-fn finish(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+/// Takes out of the index what belongs to nothing, makes the index of mentions anew from the lists, and journals that.
+pub(super) fn finish(
+    connection: &mut Connection,
+    artifacts: u64,
+    not_admitted: u64,
+    actor: Option<&Actor>,
+    at: DateTime<Utc>,
+) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     transaction.execute_batch(
         "DELETE FROM mention_list WHERE capture NOT IN (SELECT id FROM capture);
          DELETE FROM attribute WHERE artifact NOT IN (SELECT id FROM artifact);
@@ -210,7 +188,10 @@ fn finish(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
          DELETE FROM name_mention WHERE artifact NOT IN (SELECT id FROM artifact);
          DELETE FROM attribute_value WHERE id NOT IN (SELECT value FROM attribute);",
     )?;
-    mentions(transaction)
+    mentions(&transaction)?;
+    Journal::of(&transaction, actor, at)?
+        .append(&transaction, &Event::Reindex { indexed: artifacts, not_admitted })?;
+    transaction.commit()
 }
 
 fn mentions(transaction: &Transaction<'_>) -> rusqlite::Result<()> {

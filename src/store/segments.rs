@@ -99,11 +99,6 @@ pub(super) fn add(connection: &Connection, mut entries: Vec<Entry>) -> rusqlite:
     merge(connection)
 }
 
-/// Removes all entries.
-pub(super) fn clear(connection: &Connection) -> rusqlite::Result<()> {
-    connection.execute_batch("DELETE FROM mention_bucket; DELETE FROM mention_segment")
-}
-
 /// Removes `entries`, in any order.
 pub(super) fn remove(connection: &Connection, mut entries: Vec<Entry>) -> rusqlite::Result<()> {
     entries.sort_unstable();
@@ -123,6 +118,11 @@ pub(super) fn remove(connection: &Connection, mut entries: Vec<Entry>) -> rusqli
         segment.shrink(connection, removed as u64)?;
     }
     Ok(())
+}
+
+/// Removes all entries.
+pub(super) fn clear(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch("DELETE FROM mention_bucket; DELETE FROM mention_segment")
 }
 
 /// Merges segments while there are several of about the same size.

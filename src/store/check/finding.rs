@@ -244,7 +244,7 @@ findings! {
         "Nobody can tell from the vault alone. Compare it with a backup, and the journal's head with one that was \
          written down.";
     TIME_DIFFERS, "time-differs",
-        "The vault and its journal disagree on when something was added.",
+        "The vault and its journal disagree on when a capture or an artifact was added.",
         "`show` may tell a wrong time. The journal is the one that is chained.",
         "`fsck --repair` takes the journal's, if its chain is whole.";
     CAPTURE_LOST, "capture-lost",

@@ -28,8 +28,6 @@ const REMOVE: &str = "remove";
 struct Account {
     /// Captures that were added, and when.
     added: Vec<(u64, i64)>,
-    /// Artifacts to which captures were added, and when.
-    times: Vec<(i64, i64)>,
     /// Artifacts and captures that were removed, and by which entry.
     removed: Vec<(i64, i64)>,
 }
@@ -65,6 +63,7 @@ impl Inspection<'_> {
         let mut findings = Vec::new();
         let account = self.chain(&mut findings)?;
         let present = self.recorded(&account, &mut findings)?;
+        self.times_of_artifacts(&mut findings)?;
         for lost in self.missing(&account, &present, &mut findings)? {
             let kind = lost.kind.as_deref().unwrap_or("unknown");
             let detail = format!("of artifact {}, kind {kind}", lost.core);
@@ -137,7 +136,6 @@ impl Inspection<'_> {
         let finding = |(seq, detail)| Finding::new(JOURNAL_BROKEN, Subject::Entry(seq), detail);
         findings.extend(broken.into_iter().map(finding));
         account.added.sort_unstable();
-        account.times.sort_unstable();
         account.removed.sort_unstable();
         Ok(account)
     }
@@ -171,28 +169,30 @@ impl Inspection<'_> {
             }
             Ok(())
         })?;
-        self.look(Subject::Table("artifact".to_owned()), findings, || {
-            let mut statement = self.connection.prepare("SELECT core, added_at FROM artifact NOT INDEXED")?;
-            let mut rows = statement.query([])?;
-            while let Some(row) = rows.next()? {
-                let (core, at): (CoreHash, i64) = (row.get(0)?, row.get(1)?);
-                let is_known = account.times.binary_search(&(core.0.key(), at)).is_ok();
-                // One that the journal does not know at all has captures that it does not know.
-                let first = account.times.partition_point(|entry| entry.0 < core.0.key());
-                if !is_known && account.times.get(first).is_some_and(|entry| entry.0 == core.0.key()) {
-                    found.push(Finding::new(
-                        TIME_DIFFERS,
-                        Subject::Artifact(core),
-                        "the journal has another time",
-                    ));
-                }
-            }
-            Ok(())
-        })?;
         present.sort_unstable();
         found.sort_by(|one, other| one.key().cmp(&other.key()));
         findings.append(&mut found);
         Ok(present)
+    }
+
+    /// Whether artifacts are as old as their first captures, or as the journal says of captures that came again since.
+    fn times_of_artifacts(&self, findings: &mut Vec<Finding>) -> Result<()> {
+        let mut found = Vec::new();
+        self.look(Subject::Table("artifact".to_owned()), findings, || {
+            let mut statement = self.connection.prepare(
+                "SELECT core FROM artifact a WHERE added_at <>
+                   (SELECT c.added_at FROM capture c WHERE c.artifact = a.id ORDER BY c.id LIMIT 1)
+                    AND NOT EXISTS (SELECT 1 FROM journal j WHERE j.core = a.core AND j.at = a.added_at) ORDER BY core",
+            )?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                let detail = "its first capture and the journal have another time";
+                found.push(Finding::new(TIME_DIFFERS, Subject::Artifact(row.get(0)?), detail));
+            }
+            Ok(())
+        })?;
+        findings.append(&mut found);
+        Ok(())
     }
 
     fn missing(
@@ -228,9 +228,7 @@ impl Account {
     fn take(&mut self, row: &Row<'_>, seq: i64, entry: &str) -> rusqlite::Result<()> {
         if let (Some(core), Some(capture)) = (row.get::<_, Option<CoreHash>>(4)?, row.get::<_, Option<_>>(5)?)
         {
-            let at = row.get(3)?;
-            self.added.push((number(core, capture), at));
-            self.times.push((core.0.key(), at));
+            self.added.push((number(core, capture), row.get(3)?));
             return Ok(());
         }
         // What is no entry is broken, and was said to be.
