@@ -134,7 +134,9 @@ fn whatever_is_killed_whenever_the_vault_is_whole() {
                     continue;
                 }
                 // Until it is acknowledged, they may be there or not.
-                leaving.iter().for_each(|core| drop(known.there.remove(core)));
+                for core in &leaving {
+                    known.there.remove(core);
+                }
                 for line in kill(&sandbox, &arguments, &mut numbers, &mut killed) {
                     known.gone.insert(line["core_hash"].as_str().unwrap().to_owned());
                 }

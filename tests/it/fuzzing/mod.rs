@@ -66,7 +66,7 @@ macro_rules! targets {
     };
 }
 
-targets! { json model_io rpk trace contract yaml pack archive recognition verify_and_add }
+targets! { json model_io rpk trace contract yaml pack archive recognition verify_and_add bundle journal }
 
 #[test]
 fn every_target_is_tried_and_has_a_file() {

@@ -9,6 +9,7 @@ mod ingest;
 mod json;
 mod mend;
 pub(crate) mod seeds;
+mod vaults;
 
 use std::path::Path;
 
@@ -28,8 +29,7 @@ pub(crate) struct Target {
     pub(crate) seeds: fn(&Path) -> Vec<Vec<u8>>,
 }
 
-/// All of them. A new parser, such as that of journal entries, is a property, a line here and a file in
-/// `fuzz/fuzz_targets`.
+/// All of them. A new parser is a property, a line here and a file in `fuzz/fuzz_targets`.
 pub(crate) const TARGETS: &[Target] = &[
     Target { name: "json", holds: json::json, seeds: seeds::json },
     Target { name: "model_io", holds: documents::model_io, seeds: seeds::model_io },
@@ -41,6 +41,8 @@ pub(crate) const TARGETS: &[Target] = &[
     Target { name: "archive", holds: archives::archive, seeds: seeds::archive },
     Target { name: "recognition", holds: documents::recognition, seeds: seeds::recognition },
     Target { name: "verify_and_add", holds: ingest::verify_and_add, seeds: seeds::recognition },
+    Target { name: "bundle", holds: vaults::bundles, seeds: vaults::bundle_seeds },
+    Target { name: "journal", holds: vaults::journal, seeds: vaults::journal_seeds },
 ];
 
 /// Runs the property of the target `name` on `data`.
