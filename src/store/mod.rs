@@ -1,6 +1,6 @@
 //! One SQLite file: blobs, artifacts, what they are found by, and the journal.
 //!
-//! The store takes only [`Admitted`](crate::artifact::Admitted) artifacts and knows no formats. It is the only user of
+//! The store takes only [`Admitted`] artifacts and knows no formats. It is the only user of
 //! the database crates. What goes in with one call of [`Store::put`] goes in as a whole or not at all, and is on the
 //! disk when the call returns; what comes out is hashed again.
 
