@@ -17,6 +17,7 @@
 //! | [`query`] | finding, short hashes, links | SQL, formats |
 //! | [`source`] | files, directories, recognising kinds | SQL |
 //! | [`audit`] | contracts held against runs | SQL, the terminal |
+//! | [`replay`] | playing recordings back | formats, SQL, the terminal |
 //! | [`ingest`] | the flow of adding and verifying many documents | formats, SQL |
 //! | [`Vault`] | all of the above, for users | the terminal |
 //!
@@ -41,12 +42,13 @@ pub mod ingest;
 pub mod kinds;
 mod pipeline;
 pub mod query;
+pub mod replay;
 pub mod source;
 pub mod store;
 mod vault;
 pub mod verify;
 
-pub use vault::{AddError, Description, Located, LookupError, Vault};
+pub use vault::{AddError, Description, Located, LookupError, Vault, Wanted};
 
 /// The README's Rust code, compiled by the tests.
 #[cfg(doctest)]

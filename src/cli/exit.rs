@@ -85,7 +85,8 @@ impl From<LookupError> for Failure {
             LookupError::NotFound(_)
             | LookupError::NotItsCapture { .. }
             | LookupError::OtherKind { .. }
-            | LookupError::NotARun { .. } => Self::No(message),
+            | LookupError::NotARun { .. }
+            | LookupError::NoRecording { .. } => Self::No(message),
         }
     }
 }

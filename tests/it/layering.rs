@@ -16,6 +16,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("query", &["store", "artifact", "digest"]),
     ("source", &["archive", "artifact", "canonical", "kinds", "verify"]),
     ("audit", &["artifact", "canonical", "digest", "kinds", "verify"]),
+    ("replay", &["artifact", "canonical", "digest", "source", "verify"]),
     ("pipeline", &[]),
     ("ingest", &["artifact", "digest", "pipeline", "source", "store", "verify"]),
     (
@@ -28,6 +29,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "ingest",
             "kinds",
             "query",
+            "replay",
             "source",
             "store",
             "verify",
