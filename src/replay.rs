@@ -241,7 +241,8 @@ impl Player {
         };
         let (call, unit) = (self.calls, self.unit);
         let responder = request.responder.or(implied);
-        let recorded = self.next.of(responder, &mut self.recorded).ok_or(Miss::Exhausted { call, responder })?;
+        let recorded =
+            self.next.of(responder, &mut self.recorded).ok_or(Miss::Exhausted { call, responder })?;
         let (exchange, index) = (&recorded.exchange, recorded.exchange.index);
         if let Some(asked) = request.prompt
             && !exchange.prompts.is_empty()

@@ -2,9 +2,7 @@ use std::fmt;
 use std::io::{self, Write};
 
 use super::directory::{ArtifactDirectory, Directory, EntryContent, MemberBytes, Peek, capture_hash};
-use super::{
-    AdmitOptions, Admitted, Artifact, Draft, Exchange, Member, Playback, Recognition, RunResult,
-};
+use super::{AdmitOptions, Admitted, Artifact, Draft, Exchange, Member, Playback, Recognition, RunResult};
 use crate::canonical::reader::{Limits, MemberNames, ReadError};
 use crate::digest::CaptureHash;
 use crate::verify::{Findings, Report, RuleInfo, Violation};

@@ -20,9 +20,12 @@ mod links;
 mod man;
 mod output;
 mod progress;
+mod prompt;
+mod replay;
 mod report;
 mod rules;
 mod show;
+mod stub;
 mod time;
 mod unlink;
 mod vault;
@@ -57,6 +60,8 @@ enum Command {
     Get(get::Args),
     Show(show::Args),
     Find(find::Args),
+    Replay(replay::Args),
+    Stub(stub::Args),
     Links(links::Args),
     Link(link::Args),
     Unlink(unlink::Args),
@@ -87,6 +92,8 @@ impl Cli {
             Command::Get(args) => args.run(vault),
             Command::Show(args) => args.run(vault),
             Command::Find(args) => args.run(vault),
+            Command::Replay(args) => args.run(vault),
+            Command::Stub(args) => args.run(vault),
             Command::Links(args) => args.run(vault),
             Command::Link(args) => args.run(vault),
             Command::Unlink(args) => args.run(vault),

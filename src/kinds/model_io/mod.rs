@@ -6,7 +6,8 @@ mod session;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, Draft, Exchange, Mention, Playback, Recognition, Responder, Role, document, unreadable,
+    AdmitOptions, Artifact, Draft, Exchange, Mention, Playback, Recognition, Responder, Role, document,
+    unreadable,
 };
 use crate::canonical::Value;
 use crate::canonical::reader::{self, Limits, MemberNames, ReadError};
