@@ -22,6 +22,7 @@ mod packs;
 mod properties;
 mod readme;
 mod real;
+mod replay;
 mod round_trip;
 mod sandbox;
 mod storage;
