@@ -21,6 +21,12 @@ pub(super) fn tell(
 ) -> Result<(), Failure> {
     match tried {
         Some(core) => output::error(&format!("{core:.12}: {miss}")),
+        None if matches!(miss, Miss::NotRecorded { .. }) => {
+            output::error(&format!(
+                "none of the sessions asked for has recorded the prompt {}",
+                prompt.digest
+            ));
+        }
         None => output::error(&miss.to_string()),
     }
     if !matches!(miss, Miss::NotRecorded { .. }) {

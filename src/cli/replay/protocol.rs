@@ -22,7 +22,7 @@ pub(crate) enum Asked {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a JSON object")]
+#[serde(deny_unknown_fields)]
 struct Line<'l> {
     #[serde(borrow)]
     id: Option<&'l RawValue>,
@@ -42,6 +42,10 @@ struct Named<'l> {
 
 /// Reads a request and its name. The name is given back as it is written.
 pub(super) fn read(line: &[u8], asked: Asked) -> (Option<&RawValue>, Result<Request, Refusal>) {
+    // The crate takes lists for objects as well.
+    if !line.trim_ascii_start().starts_with(b"{") {
+        return (None, Err(Refusal::malformed("a request is a JSON object on one line".to_owned())));
+    }
     match serde_json::from_slice::<Line<'_>>(line) {
         Ok(line) if !line.id.is_none_or(is_name) => {
             (None, Err(Refusal::malformed("id must be a string, a number or null".to_owned())))
