@@ -8,6 +8,7 @@
 mod admitted;
 mod directory;
 pub mod document;
+mod exchange;
 mod kind;
 mod mention;
 
@@ -22,6 +23,7 @@ use crate::verify::{Findings, RuleInfo};
 
 pub use admitted::{Admitted, Member};
 pub use directory::{ArtifactDirectory, Directory, Entry, EntryContent, MemberBytes, Peek, is_capture_of};
+pub use exchange::{Exchange, Playback, Responder};
 pub use kind::Kind;
 pub use mention::{Mention, Place, REFERENCE, Relation, Role};
 
@@ -39,6 +41,8 @@ pub trait Artifact: 'static {
     const STATED_BY: Option<&'static str> = None;
     /// Whether artifacts of this kind record runs, so that contracts can be held against them.
     const IS_RUN: bool = false;
+    /// How the responses that artifacts of this kind record are played back, if they record any.
+    const PLAYBACK: Option<Playback> = None;
 
     /// The rules, in the order of the documentation.
     fn rules() -> Vec<RuleInfo>;
@@ -62,6 +66,15 @@ pub trait Artifact: 'static {
     fn results<'d>(document: &'d [u8], limits: &Limits) -> Vec<RunResult<'d>> {
         let _ = (document, limits);
         Vec::new()
+    }
+
+    /// The responses that an admitted `document` recorded, in order.
+    ///
+    /// # Errors
+    /// What keeps the document from being read.
+    fn exchanges(document: &[u8], limits: &Limits) -> Result<Vec<Exchange>, ReadError> {
+        let _ = (document, limits);
+        Ok(Vec::new())
     }
 
     /// What an admitted `document` says at the interaction, step or record `index`, as it is written there; nothing if the

@@ -19,6 +19,7 @@
 //! | [`audit`] | contracts held against runs | SQL, the terminal |
 //! | [`retention`] | which artifacts a policy keeps | SQL, formats, the terminal |
 //! | [`fsck`] | what a vault says, held against its bytes | SQL, the terminal |
+//! | [`replay`] | playing recordings back | formats, SQL, the terminal |
 //! | [`ingest`] | the flow of adding and verifying many documents | formats, SQL |
 //! | [`bundle`] | portable bundles: a manifest and blobs in a tar file, out and in | SQL, formats of artifacts, the terminal |
 //! | [`Vault`] | all of the above, for users | the terminal |
@@ -46,6 +47,7 @@ pub mod ingest;
 pub mod kinds;
 mod pipeline;
 pub mod query;
+pub mod replay;
 pub mod retention;
 pub mod source;
 pub mod store;
@@ -54,6 +56,7 @@ pub mod verify;
 
 pub use vault::{
     AddError, Description, Forgetting, Located, LookupError, Removal, RemoveError, RemoveOptions, Vault,
+    Wanted,
 };
 
 /// The README's Rust code, compiled by the tests.

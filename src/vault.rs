@@ -1,5 +1,6 @@
 //! A vault as its users see it: kinds, store and queries behind one handle.
 
+mod recordings;
 mod removal;
 
 pub use removal::{Forgetting, Removal, RemoveError, RemoveOptions};
@@ -23,6 +24,8 @@ use crate::store::{
     Put, RoleCount, Snapshot, Store, StoreError, StoredMember, Tombstone,
 };
 use crate::verify::{Report, Violation};
+
+pub use recordings::Wanted;
 
 /// One archive.
 ///
@@ -117,6 +120,17 @@ pub enum LookupError {
     /// The artifact has several files, and one document was asked for.
     #[error("{core} is a {kind}, which has several files; --member NAME gives one of them, -o all of them")]
     SeveralMembers {
+        /// The artifact.
+        core: CoreHash,
+        /// Its kind.
+        kind: String,
+    },
+    /// The artifact records no responses itself.
+    #[error(
+        "{core} is a {kind}, which records no responses itself; sessions and runs do, and \"runvault links\" shows \
+         which belong to it"
+    )]
+    NoRecording {
         /// The artifact.
         core: CoreHash,
         /// Its kind.

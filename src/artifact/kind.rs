@@ -2,8 +2,8 @@ use std::fmt;
 use std::io::{self, Write};
 
 use super::directory::{ArtifactDirectory, Directory, EntryContent, MemberBytes, Peek, capture_hash};
-use super::{AdmitOptions, Admitted, Artifact, Draft, Member, Recognition, RunResult};
-use crate::canonical::reader::{Limits, MemberNames};
+use super::{AdmitOptions, Admitted, Artifact, Draft, Exchange, Member, Playback, Recognition, RunResult};
+use crate::canonical::reader::{Limits, MemberNames, ReadError};
 use crate::digest::CaptureHash;
 use crate::verify::{Findings, Report, RuleInfo, Violation};
 
@@ -16,6 +16,7 @@ struct KindTable {
     plural: &'static str,
     stated_by: Option<&'static str>,
     is_run: bool,
+    playback: Option<Playback>,
     rules: fn() -> Vec<RuleInfo>,
     form: Form,
 }
@@ -29,6 +30,7 @@ enum Form {
         examine: fn(&[u8], &AdmitOptions, &mut Findings) -> Option<Draft>,
         write_core: fn(&[u8], &Limits, &mut dyn Write) -> io::Result<()>,
         results: for<'d> fn(&'d [u8], &Limits) -> Vec<RunResult<'d>>,
+        exchanges: fn(&[u8], &Limits) -> Result<Vec<Exchange>, ReadError>,
         quote: fn(&[u8], usize) -> Option<String>,
     },
     Directory {
@@ -52,6 +54,7 @@ impl Kind {
                     plural: K::PLURAL,
                     stated_by: K::STATED_BY,
                     is_run: K::IS_RUN,
+                    playback: K::PLAYBACK,
                     rules: K::rules,
                     form: Form::Document {
                         member: K::MEMBER,
@@ -60,6 +63,7 @@ impl Kind {
                         examine: K::examine,
                         write_core: K::write_core,
                         results: K::results,
+                        exchanges: K::exchanges,
                         quote: K::quote,
                     },
                 }
@@ -77,6 +81,7 @@ impl Kind {
                     plural: K::PLURAL,
                     stated_by: K::STATED_BY,
                     is_run: K::IS_RUN,
+                    playback: None,
                     rules: K::rules,
                     form: Form::Directory {
                         members: K::MEMBERS,
@@ -273,6 +278,23 @@ impl Kind {
             (Form::Document { results, .. }, [only]) => results(only.bytes, limits),
             (Form::Document { .. }, _) => Vec::new(),
             (Form::Directory { results, .. }, members) => results(members, limits),
+        }
+    }
+
+    /// How the responses that artifacts of this kind record are played back, if they record any themselves.
+    #[must_use]
+    pub fn playback(self) -> Option<Playback> {
+        self.0.playback
+    }
+
+    /// The responses that an admitted `document` recorded, in order.
+    ///
+    /// # Errors
+    /// What keeps the document from being read.
+    pub fn exchanges(self, document: &[u8], limits: &Limits) -> Result<Vec<Exchange>, ReadError> {
+        match self.0.form {
+            Form::Document { exchanges, .. } => exchanges(document, limits),
+            Form::Directory { .. } => Ok(Vec::new()),
         }
     }
 

@@ -100,7 +100,8 @@ impl From<LookupError> for Failure {
             | LookupError::NoSuchTag(_)
             | LookupError::NotItsCapture { .. }
             | LookupError::OtherKind { .. }
-            | LookupError::NotARun { .. } => Self::No(message),
+            | LookupError::NotARun { .. }
+            | LookupError::NoRecording { .. } => Self::No(message),
         }
     }
 }

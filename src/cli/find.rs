@@ -134,7 +134,7 @@ fn what(text: &str) -> Result<What, String> {
     })
 }
 
-fn attribute(text: &str) -> Result<(String, String), String> {
+pub(super) fn attribute(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("an attribute is given as NAME=VALUE")?;
     Ok((name.to_owned(), value.to_owned()))
 }
@@ -264,7 +264,11 @@ impl Conditions {
 }
 
 /// Which digest a prefix stands for among those that are mentioned.
-fn mentioned(vault: &Vault, prefix: &DigestPrefix, group: Option<&str>) -> Result<Digest, Failure> {
+pub(super) fn mentioned(
+    vault: &Vault,
+    prefix: &DigestPrefix,
+    group: Option<&str>,
+) -> Result<Digest, Failure> {
     match query::resolve_mentioned(&vault.snapshot()?, prefix, group)? {
         PrefixResolution::One(digest) => Ok(digest),
         PrefixResolution::None => {
@@ -299,7 +303,7 @@ fn digest_of(path: &Path) -> Result<Digest, Failure> {
 /// What people know artifacts by, most telling first.
 const TELLING: [&str; 6] = ["run_id", "result", "trace_id", "adapter_id", "model_id", "io_ref"];
 
-fn label(attributes: &[(String, String)]) -> String {
+pub(super) fn label(attributes: &[(String, String)]) -> String {
     const VALUES: usize = 3;
     let values = TELLING.iter().flat_map(|name| {
         attributes.iter().filter(move |(other, _)| other == name).map(|(_, value)| brief(value).to_string())

@@ -1,6 +1,5 @@
 //! `runvault get`
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
@@ -10,7 +9,6 @@ use runvault::digest::DigestPrefix;
 use runvault::kinds;
 use runvault::store::StoredMember;
 
-use super::escape::is_plain;
 use super::exit::{Failure, Status};
 use super::hash::Named;
 use super::vault::VaultArgs;
@@ -75,15 +73,7 @@ impl Args {
     }
 
     fn write_standard_output(&self, bytes: &[u8]) -> Result<Status, Failure> {
-        if output::is_terminal() && !self.force && !is_plain(bytes) {
-            return Err(Failure::CouldNotRun(
-                "the document has characters that may control the terminal; use -o FILE, a pipe, or --force"
-                    .into(),
-            ));
-        }
-        let mut out = output::raw();
-        out.write_all(bytes)?;
-        out.flush()?;
+        output::write_exactly(bytes, "the document", "-o FILE, a pipe, or --force", self.force)?;
         Ok(Status::Done)
     }
 }

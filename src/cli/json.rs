@@ -93,6 +93,11 @@ impl Formatter for Ascii {
         out.write_all(fragment.get(start..).unwrap_or_default().as_bytes())
     }
 
+    /// Of compact JSON, in which only strings have such characters.
+    fn write_raw_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
+        self.write_string_fragment(out, fragment)
+    }
+
     fn write_char_escape<W: ?Sized + Write>(&mut self, out: &mut W, escape: CharEscape) -> io::Result<()> {
         serde_json::ser::CompactFormatter.write_char_escape(out, escape)
     }

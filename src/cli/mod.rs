@@ -30,12 +30,15 @@ mod output;
 mod pin;
 mod pins;
 mod progress;
+mod prompt;
 mod reindex;
+mod replay;
 mod report;
 mod resume;
 mod rm;
 mod rules;
 mod show;
+mod stub;
 mod tag;
 mod tags;
 mod time;
@@ -73,6 +76,8 @@ enum Command {
     Get(get::Args),
     Show(show::Args),
     Find(find::Args),
+    Replay(replay::Args),
+    Stub(stub::Args),
     Links(links::Args),
     Link(link::Args),
     Unlink(unlink::Args),
@@ -118,6 +123,8 @@ impl Cli {
             Command::Get(args) => args.run(vault),
             Command::Show(args) => args.run(vault),
             Command::Find(args) => args.run(vault),
+            Command::Replay(args) => args.run(vault),
+            Command::Stub(args) => args.run(vault),
             Command::Links(args) => args.run(vault),
             Command::Link(args) => args.run(vault),
             Command::Unlink(args) => args.run(vault),

@@ -6,7 +6,8 @@ use std::sync::LazyLock;
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 
-use super::escape::escaped;
+use super::escape::{escaped, is_plain};
+use super::exit::Failure;
 
 /// For hashes.
 pub(crate) const HASH: Style = AnsiColor::Yellow.on_default();
@@ -35,6 +36,18 @@ pub(crate) fn raw() -> impl Write {
 pub(crate) fn is_terminal() -> bool {
     static IS_TERMINAL: LazyLock<bool> = LazyLock::new(|| io::stdout().is_terminal());
     *IS_TERMINAL
+}
+
+/// Writes bytes that somebody else wrote to standard output, as they are. A terminal gets only what does not control it,
+/// unless `force` says otherwise; `what` they are and what to use `instead` is said then.
+pub(crate) fn write_exactly(bytes: &[u8], what: &str, instead: &str, force: bool) -> Result<(), Failure> {
+    if is_terminal() && !force && !is_plain(bytes) {
+        let message = format!("{what} has characters that may control the terminal; use {instead}");
+        return Err(Failure::CouldNotRun(message));
+    }
+    let mut out = raw();
+    out.write_all(bytes)?;
+    Ok(out.flush()?)
 }
 
 /// Writes a line to standard error. Nobody can be told if that fails.

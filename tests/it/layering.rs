@@ -20,6 +20,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("retention", &["query", "store"]),
     ("source", &["archive", "artifact", "canonical", "digest", "kinds", "verify"]),
     ("audit", &["artifact", "canonical", "digest", "kinds", "verify"]),
+    ("replay", &["artifact", "canonical", "digest", "source", "verify"]),
     ("pipeline", &[]),
     ("ingest", &["artifact", "digest", "pipeline", "source", "store", "verify"]),
     (
@@ -55,6 +56,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "ingest",
             "kinds",
             "query",
+            "replay",
             "retention",
             "source",
             "store",

@@ -27,6 +27,7 @@ mod properties;
 mod readme;
 mod real;
 mod removal;
+mod replay;
 mod round_trip;
 mod sandbox;
 mod storage;

@@ -5,9 +5,12 @@ mod session;
 
 use std::io::{self, Write};
 
-use crate::artifact::{AdmitOptions, Artifact, Draft, Mention, Recognition, Role, document, unreadable};
+use crate::artifact::{
+    AdmitOptions, Artifact, Draft, Exchange, Mention, Playback, Recognition, Responder, Role, document,
+    unreadable,
+};
 use crate::canonical::Value;
-use crate::canonical::reader::{self, Limits, MemberNames};
+use crate::canonical::reader::{self, Limits, MemberNames, ReadError};
 use crate::canonical::rfc8785::{self, Form};
 use crate::digest::{CoreHash, Digest, Hasher};
 use crate::verify::{Findings, RuleInfo, apply};
@@ -28,6 +31,7 @@ impl Artifact for ModelIo {
     const PLURAL: &'static str = "sessions";
     const MEMBER: &'static str = "model_io.json";
     const FILE_NAMES: &'static [&'static str] = &["model_io.json"];
+    const PLAYBACK: Option<Playback> = Some(Playback::ByPrompt);
 
     fn rules() -> Vec<RuleInfo> {
         rules::all()
@@ -64,6 +68,21 @@ impl Artifact for ModelIo {
         let root = reader::read_keeping_overflow(document, limits).map_err(unreadable)?;
         let view = View::of(&root).ok_or(io::ErrorKind::InvalidData)?;
         rfc8785::write(view.core(), &mut { out })
+    }
+
+    /// Its interactions.
+    fn exchanges(document: &[u8], limits: &Limits) -> Result<Vec<Exchange>, ReadError> {
+        let interactions = Session::read(document, limits)?.map(|session| session.interactions);
+        let numbered = interactions.unwrap_or_default().into_iter().enumerate();
+        let exchanges = numbered.map(|(index, interaction)| Exchange {
+            index,
+            responder: Responder::Model,
+            prompts: vec![interaction.prompt_hash],
+            tool: None,
+            response: interaction.response_content,
+            output: None,
+        });
+        Ok(exchanges.collect())
     }
 }
 

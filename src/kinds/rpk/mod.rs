@@ -1,6 +1,7 @@
 //! `rpk`: ReplayKit run packs and their `.bundle` exports. Rules: the format specification, version 1;
 //! `docs/formats.md`, "rpk".
 
+mod exchanges;
 mod rules;
 mod shape;
 mod texts;
@@ -8,11 +9,11 @@ mod texts;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, Attribute, Draft, Mention, NameHandle, Recognition, Relation, Role, RunResult,
-    document, unreadable,
+    AdmitOptions, Artifact, Attribute, Draft, Exchange, Mention, NameHandle, Playback, Recognition, Relation,
+    Role, RunResult, document, unreadable,
 };
 use crate::canonical::Value;
-use crate::canonical::reader::{self, Limits, MemberNames};
+use crate::canonical::reader::{self, Limits, MemberNames, ReadError};
 use crate::canonical::replaykit::{self, Uncanonical, Volatile};
 use crate::digest::{CoreHash, Digest};
 use crate::verify::{Findings, RuleInfo, apply};
@@ -36,6 +37,7 @@ impl Artifact for Rpk {
     const MEMBER: &'static str = "run.rpk";
     const FILE_NAMES: &'static [&'static str] = &["*.rpk", "*.bundle"];
     const IS_RUN: bool = true;
+    const PLAYBACK: Option<Playback> = Some(Playback::InOrder);
 
     fn rules() -> Vec<RuleInfo> {
         rules::RULES.iter().map(|rule| rule.info).collect()
@@ -79,6 +81,10 @@ impl Artifact for Rpk {
             Some(RunResult { place: format!("step {index}"), value: step.get("output")?.clone() })
         });
         outputs.collect()
+    }
+
+    fn exchanges(document: &[u8], limits: &Limits) -> Result<Vec<Exchange>, ReadError> {
+        Ok(exchanges::of(steps(&reader::read(document, limits)?)))
     }
 }
 
@@ -172,10 +178,14 @@ fn name(root: &Value<'_>, steps: &[Value<'_>], draft: &mut Draft) {
     }
 }
 
+/// Where steps name their tool.
+const TOOL_PLACES: &[&[&str]] =
+    &[&["input", "tool"], &["metadata", "tool"], &["input", "tool_name"], &["input", "name"]];
+
 /// Where steps carry what is worth querying. Tools are looked for in `tool.request` and `tool.response` only.
 const STEP_ATTRIBUTES: &[(&str, &[&[&str]])] = &[
     ("provider", &[&["metadata", "provider"], &["input", "provider"]]),
     ("agent", &[&["metadata", "agent"]]),
     ("model_id", &[&["input", "model"], &["metadata", "model"], &["input", "payload", "model"]]),
-    ("tool", &[&["input", "tool"], &["metadata", "tool"], &["input", "tool_name"], &["input", "name"]]),
+    ("tool", TOOL_PLACES),
 ];

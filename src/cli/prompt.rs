@@ -1,0 +1,73 @@
+//! Prompts as arguments.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use runvault::Vault;
+use runvault::canonical::reader::Limits;
+use runvault::digest::{Digest, DigestPrefix};
+
+use super::exit::Failure;
+use super::{find, hash};
+
+/// Which prompt is asked.
+#[derive(Args)]
+pub(crate) struct PromptArgs {
+    /// Ask this prompt
+    #[arg(long, value_name = "TEXT", group = "asked")]
+    prompt: Option<String>,
+    /// Ask the prompt in a file, byte for byte; - is standard input
+    #[arg(long, value_name = "FILE", group = "asked")]
+    prompt_file: Option<PathBuf>,
+    /// Ask the prompt with this SHA-256
+    #[arg(long, value_name = "HASH", group = "asked", value_parser = hash::prefix)]
+    prompt_hash: Option<DigestPrefix>,
+}
+
+/// A prompt that is asked.
+pub(crate) struct Prompt {
+    pub(crate) digest: Digest,
+    /// The prompt itself, if it was given.
+    pub(crate) bytes: Option<Vec<u8>>,
+}
+
+impl Prompt {
+    fn of(bytes: Vec<u8>) -> Self {
+        Self { digest: Digest::of(&bytes), bytes: Some(bytes) }
+    }
+}
+
+impl PromptArgs {
+    /// The prompt, if one was given.
+    pub(crate) fn prompt(&self, vault: &Vault) -> Result<Option<Prompt>, Failure> {
+        let prompt = match (&self.prompt, &self.prompt_file, &self.prompt_hash) {
+            (Some(text), ..) => Prompt::of(text.clone().into_bytes()),
+            (None, Some(path), _) => Prompt::of(read(path)?),
+            (None, None, Some(prefix)) => {
+                Prompt { digest: find::mentioned(vault, prefix, Some("prompt"))?, bytes: None }
+            }
+            (None, None, None) => return Ok(None),
+        };
+        Ok(Some(prompt))
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    let limit = Limits::default().bytes;
+    let mut bytes = Vec::new();
+    let read = match path.to_str() {
+        Some("-") => io::stdin().lock().take(limit + 1).read_to_end(&mut bytes),
+        _ => File::open(path).and_then(|file| file.take(limit + 1).read_to_end(&mut bytes)),
+    };
+    let cannot =
+        |why: String| Failure::CouldNotRun(format!("cannot read the prompt {}: {why}", path.display()));
+    match read {
+        Ok(count) if count as u64 > limit => {
+            Err(cannot(format!("it has more than {limit} bytes; --prompt-hash has no limit")))
+        }
+        Ok(_) => Ok(bytes),
+        Err(error) => Err(cannot(error.to_string())),
+    }
+}

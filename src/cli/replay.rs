@@ -1,0 +1,155 @@
+//! `runvault replay`
+
+mod arguments;
+mod lines;
+mod miss;
+mod protocol;
+mod serve;
+mod stage;
+
+use clap::{ArgGroup, Args as ClapArgs};
+use runvault::Vault;
+use runvault::artifact::{Exchange, Kind, Playback};
+use runvault::digest::{CoreHash, Digest};
+use runvault::kinds;
+use runvault::replay::{Mode, Played, Request};
+use serde::Serialize;
+
+use super::exit::{Failure, Status};
+use super::hash::Named;
+use super::json;
+use super::output::{self, counted};
+use super::prompt::{Prompt, PromptArgs};
+use super::vault::VaultArgs;
+
+use arguments::{AnyArgs, OrderArgs, Recording, ServeArgs, recording};
+pub(super) use protocol::{Asked, OfRun};
+pub(super) use serve::{Ending, serve};
+pub(super) use stage::One;
+use stage::{Any, Stage, Unplayed};
+
+/// Play a recorded session back: the response to a prompt, byte for byte.
+///
+/// A prompt is looked up by its SHA-256. With --sequential, the n-th call must ask the n-th prompt of the session.
+/// --serve-stdio answers many requests in one process; docs/replay.md describes what it reads and writes. Exit status 1
+/// if the prompt was not recorded.
+#[derive(ClapArgs)]
+#[command(group = ArgGroup::new("asked").required(true), group = ArgGroup::new("call"))]
+pub(crate) struct Args {
+    /// The session, by its `ModelIOHash`, the first digits of it, or @ and a tag; or "any": the newest session that has the prompt
+    #[arg(value_name = "HASH|any", value_parser = recording)]
+    recording: Recording,
+
+    #[command(flatten)]
+    prompt: PromptArgs,
+
+    #[command(flatten)]
+    order: OrderArgs,
+    #[command(flatten)]
+    serving: ServeArgs,
+    #[command(flatten)]
+    any: AnyArgs,
+
+    /// Print one JSON document with the response and its place; of --serve-stdio, the report at the end, on standard error
+    #[arg(long)]
+    json: bool,
+    /// Write to a terminal what may control it
+    #[arg(long)]
+    force: bool,
+}
+
+impl Args {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        let vault = vault.open()?;
+        match &self.recording {
+            Recording::One(named) => {
+                if self.any.narrow() {
+                    let message = "--model, --adapter, --attr, --since and --until are for \"replay any\"";
+                    return Err(Failure::Usage(message.to_owned()));
+                }
+                let mut stage = self.one(&vault, named)?;
+                let tried = Some(stage.core);
+                self.play(&vault, &mut stage, tried)
+            }
+            Recording::Any => {
+                if self.order.sequential || self.serving.fail_unused {
+                    let message = "--sequential and --fail-unused need one session, not any";
+                    return Err(Failure::Usage(message.to_owned()));
+                }
+                self.play(&vault, &mut Any::new(&vault, self.any.wanted()), None)
+            }
+        }
+    }
+
+    fn one<'v>(&self, vault: &'v Vault, named: &Named) -> Result<One<'v>, Failure> {
+        let located = named.locate(vault)?;
+        let (core, kind) = (located.artifact.core, &located.artifact.kind);
+        if kinds::named(kind).and_then(Kind::playback) == Some(Playback::InOrder) {
+            let message =
+                format!("{core} is a {kind}; \"runvault stub {core:.12}\" plays its responses in order");
+            return Err(Failure::No(message));
+        }
+        let mut player = vault.player(&located)?;
+        if self.order.sequential {
+            player = player.in_mode(Mode::Sequential).from_call(self.order.index.unwrap_or(0));
+        }
+        Ok(One { vault, core, player })
+    }
+
+    fn play(&self, vault: &Vault, stage: &mut dyn Stage, tried: Option<CoreHash>) -> Result<Status, Failure> {
+        let asked = if self.order.sequential { Asked::PromptsInOrder } else { Asked::Prompts };
+        let Some(prompt) = self.prompt.prompt(vault)? else {
+            let ending = Ending { fail_unused: self.serving.fail_unused, json: self.json };
+            return serve(stage, asked, &ending);
+        };
+        let request = Request { occurrence: self.order.occurrence, ..Request::prompt(prompt.digest) };
+        match stage.play(&request) {
+            Ok((core, played)) => self.print(core, &prompt, played),
+            Err(Unplayed::Failed(error)) => Err(error.into()),
+            Err(Unplayed::Miss(missed)) => {
+                miss::tell(vault, &missed, &prompt, tried)?;
+                Ok(Status::No)
+            }
+        }
+    }
+
+    fn print(&self, core: CoreHash, prompt: &Prompt, played: Played<'_>) -> Result<Status, Failure> {
+        let Played { exchange, occurrence, occurrences } = played;
+        if self.json {
+            let document = Document::of(core, prompt.digest, played);
+            json::line(&mut output::raw(), &document)?;
+            return Ok(Status::Done);
+        }
+        if matches!(self.recording, Recording::Any) {
+            output::note(&format!("{core:.12}, interaction {}", exchange.index));
+        }
+        if occurrences > 1 && self.order.occurrence.is_none() {
+            let times = counted(occurrences as u64, "time");
+            output::note(&format!(
+                "the prompt was recorded {times}; this is occurrence {occurrence}, --occurrence N gives another"
+            ));
+        }
+        let Exchange { response, .. } = exchange;
+        output::write_exactly(response.as_bytes(), "the response", "a pipe, or --force", self.force)?;
+        Ok(Status::Done)
+    }
+}
+
+#[derive(Serialize)]
+struct Document<'d> {
+    core_hash: CoreHash,
+    index: usize,
+    prompt_hash: Digest,
+    response_hash: Digest,
+    response: &'d str,
+    occurrence: usize,
+    occurrences: usize,
+}
+
+impl<'d> Document<'d> {
+    fn of(core_hash: CoreHash, prompt_hash: Digest, played: Played<'d>) -> Self {
+        let Played { exchange: Exchange { index, response, .. }, occurrence, occurrences } = played;
+        let response_hash = Digest::of(response.as_bytes());
+        Self { core_hash, index: *index, prompt_hash, response_hash, response, occurrence, occurrences }
+    }
+}

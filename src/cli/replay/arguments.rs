@@ -1,0 +1,81 @@
+//! The arguments of `runvault replay`, in the groups in which they belong together.
+
+use std::num::NonZeroUsize;
+
+use chrono::{DateTime, Utc};
+use clap::Args;
+use runvault::Wanted;
+
+use crate::cli::hash::Named;
+use crate::cli::{find, time};
+
+/// What is played.
+#[derive(Clone)]
+pub(super) enum Recording {
+    Any,
+    One(Named),
+}
+
+pub(super) fn recording(text: &str) -> Result<Recording, String> {
+    if text == "any" { Ok(Recording::Any) } else { text.parse().map(Recording::One) }
+}
+
+/// Which recording of a prompt.
+#[derive(Args)]
+pub(super) struct OrderArgs {
+    /// If the prompt was recorded several times: which of them, from 1
+    #[arg(long, value_name = "N", conflicts_with_all = ["sequential", "serve_stdio"])]
+    pub(super) occurrence: Option<NonZeroUsize>,
+    /// Insist on the order of the recording
+    #[arg(long, requires = "call")]
+    pub(super) sequential: bool,
+    /// Which call this is, from 0
+    #[arg(long, value_name = "N", group = "call", requires = "sequential", conflicts_with = "serve_stdio")]
+    pub(super) index: Option<usize>,
+}
+
+/// Many requests in one process.
+#[derive(Args)]
+pub(super) struct ServeArgs {
+    /// Answer requests on standard input, one JSON object per line, until it ends
+    #[arg(long, groups = ["asked", "call"])]
+    pub(super) serve_stdio: bool,
+    /// Exit with status 1 if anything was recorded that nobody asked for
+    #[arg(long, requires = "serve_stdio")]
+    pub(super) fail_unused: bool,
+}
+
+/// Which sessions are any.
+#[derive(Args)]
+pub(super) struct AnyArgs {
+    /// Of any: only sessions answered by this model
+    #[arg(long, value_name = "ID")]
+    model: Option<String>,
+    /// Of any: only sessions recorded by this adapter
+    #[arg(long, value_name = "ID")]
+    adapter: Option<String>,
+    /// Of any: only sessions with this attribute; "show" lists them
+    #[arg(long, value_name = "NAME=VALUE", value_parser = find::attribute)]
+    attr: Vec<(String, String)>,
+    /// Of any: only those added at this time or later, as for "find"
+    #[arg(long, value_name = "TIME", value_parser = time::point)]
+    since: Option<DateTime<Utc>>,
+    /// Of any: only those added before this time
+    #[arg(long, value_name = "TIME", value_parser = time::point)]
+    until: Option<DateTime<Utc>>,
+}
+
+impl AnyArgs {
+    /// Whether any of them was given.
+    pub(super) fn narrow(&self) -> bool {
+        let attribute = self.model.is_some() || self.adapter.is_some() || !self.attr.is_empty();
+        attribute || self.since.is_some() || self.until.is_some()
+    }
+
+    pub(super) fn wanted(&self) -> Wanted {
+        let named = [("model_id", &self.model), ("adapter_id", &self.adapter)];
+        let named = named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
+        let attributes = named.chain(self.attr.iter().cloned()).collect();
+        Wanted { attributes, since: self.since, until: self.until, limit: None }
+    }
+}

@@ -1,0 +1,63 @@
+//! Requests as they come in: lines of bounded length.
+
+use std::io::{self, BufRead, Read};
+
+/// The most bytes that one line may have, without its end.
+pub(super) const MAX_BYTES: usize = 16 << 20;
+
+/// What was read.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    /// A line; the buffer has it, without its end.
+    Whole,
+    /// A line that was longer; it was passed over.
+    TooLong,
+    /// Nothing: the input is at its end.
+    End,
+}
+
+/// Reads one line into `buffer`. The last one need not have an end.
+pub(super) fn read(input: &mut impl BufRead, buffer: &mut Vec<u8>) -> io::Result<Line> {
+    buffer.clear();
+    buffer.shrink_to(USUAL_BYTES);
+    let most = MAX_BYTES as u64 + 1;
+    let count = Read::by_ref(input).take(most).read_until(b'\n', buffer)?;
+    if buffer.pop_if(|last| *last == b'\n').is_some() {
+        return Ok(Line::Whole);
+    }
+    if count > MAX_BYTES {
+        buffer.clear();
+        pass_over_line(input)?;
+        return Ok(Line::TooLong);
+    }
+    Ok(if count == 0 { Line::End } else { Line::Whole })
+}
+
+/// More memory than this is given back after a line.
+const USUAL_BYTES: usize = 1 << 20;
+
+fn pass_over_line(input: &mut impl BufRead) -> io::Result<()> {
+    input.skip_until(b'\n').map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_bounded() {
+        let mut text = b"one\n\n".to_vec();
+        text.extend(vec![b'x'; MAX_BYTES]);
+        text.push(b'\n');
+        text.extend(vec![b'x'; MAX_BYTES + 1]);
+        text.extend(b"\nlast");
+        let (mut input, mut buffer) = (text.as_slice(), Vec::new());
+        let mut next = || read(&mut input, &mut buffer).map(|line| (line, buffer.len())).unwrap();
+        assert_eq!(next(), (Line::Whole, 3));
+        assert_eq!(next(), (Line::Whole, 0));
+        assert_eq!(next(), (Line::Whole, MAX_BYTES));
+        assert_eq!(next(), (Line::TooLong, 0));
+        assert_eq!(next(), (Line::Whole, 4));
+        assert_eq!(next(), (Line::End, 0));
+    }
+}

@@ -1,0 +1,94 @@
+//! What to tell people whose prompt was not recorded.
+
+use runvault::Vault;
+use runvault::digest::{CoreHash, Digest};
+use runvault::query::{Hit, Match};
+use runvault::replay::Miss;
+use runvault::{LookupError, Wanted};
+
+use super::stage::NAMED;
+use crate::cli::exit::Failure;
+use crate::cli::find;
+use crate::cli::output::{self, HASH};
+use crate::cli::prompt::Prompt;
+
+/// Tells what is missing, and where else it could be had.
+pub(super) fn tell(
+    vault: &Vault,
+    miss: &Miss,
+    prompt: &Prompt,
+    tried: Option<CoreHash>,
+) -> Result<(), Failure> {
+    match tried {
+        Some(core) => output::error(&format!("{core:.12}: {miss}")),
+        None if matches!(miss, Miss::NotRecorded { .. }) => {
+            output::error(&format!(
+                "none of the sessions asked for has recorded the prompt {}",
+                prompt.digest
+            ));
+        }
+        None => output::error(&miss.to_string()),
+    }
+    if !matches!(miss, Miss::NotRecorded { .. }) {
+        return Ok(());
+    }
+    if let Some((how, hit)) = spelled_otherwise(vault, prompt, tried)? {
+        output::note(&format!("  {} has it {how}", text(vault, &hit)?));
+    }
+    let others = recordings(vault, prompt.digest)?;
+    let others: Vec<&Hit> = others.iter().filter(|hit| Some(hit.artifact.core) != tried).collect();
+    for hit in others.iter().take(NAMED) {
+        output::note(&format!("  {} has it", text(vault, hit)?));
+    }
+    match (others.as_slice(), others.len().saturating_sub(NAMED)) {
+        ([], _) if tried.is_some() => output::note("  no other session in the vault has it"),
+        ([], _) => {}
+        ([first, ..], more) => {
+            if more > 0 {
+                output::note(&format!("  and {more} more, which \"runvault find sessions\" lists"));
+            }
+            let (core, digest) = (first.artifact.core, prompt.digest);
+            output::note(&format!("\"runvault replay {core:.12} --prompt-hash {digest}\" plays it"));
+        }
+    }
+    Ok(())
+}
+
+fn recordings(vault: &Vault, prompt: Digest) -> Result<Vec<Hit>, Failure> {
+    Ok(vault.recordings_of(prompt, &Wanted::default()).map_err(LookupError::from)?)
+}
+
+/// A session for people: its hash, where it has the prompt, and what it is known by.
+fn text(vault: &Vault, hit: &Hit) -> Result<String, Failure> {
+    let attributes = vault.snapshot()?.attributes(hit.artifact.id)?;
+    let first = hit.matches.iter().find_map(|place| match place {
+        Match::Mention { unit, place, .. } => Some(format!("{unit} {place}")),
+        Match::Attribute { .. } => None,
+    });
+    let (core, place) = (hit.artifact.core, first.unwrap_or_default());
+    Ok(format!("{HASH}{core:.12}{HASH:#} ({place}, {})", find::label(&attributes)))
+}
+
+/// Editors and shells change the ends of texts: how the prompt must be spelled to be found, and where.
+fn spelled_otherwise(
+    vault: &Vault,
+    prompt: &Prompt,
+    tried: Option<CoreHash>,
+) -> Result<Option<(&'static str, Hit)>, Failure> {
+    let Some(text) = prompt.bytes.as_ref().and_then(|bytes| std::str::from_utf8(bytes).ok()) else {
+        return Ok(None);
+    };
+    let spellings = [
+        ("without white space around it", text.trim().to_owned()),
+        ("with a line feed at its end", format!("{text}\n")),
+        ("with line feeds alone as line ends", text.replace("\r\n", "\n")),
+    ];
+    for (how, spelling) in spellings {
+        let hits = recordings(vault, Digest::of(spelling.as_bytes()))?;
+        let here = |hit: &Hit| tried.is_none_or(|core| core == hit.artifact.core);
+        if let Some(hit) = hits.into_iter().find(here).filter(|_| spelling != text) {
+            return Ok(Some((how, hit)));
+        }
+    }
+    Ok(None)
+}

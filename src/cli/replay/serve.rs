@@ -1,0 +1,134 @@
+//! Answering requests until there are no more.
+
+use std::io::{self, Write};
+
+use runvault::artifact::Exchange;
+use runvault::digest::Digest;
+use serde::Serialize;
+
+use super::lines::{self, Line};
+use super::protocol::{self, Answer, Asked, Refusal, Refused};
+use super::stage::{Stage, Unplayed};
+use crate::cli::escape::brief;
+use crate::cli::exit::{Failure, Status};
+use crate::cli::json;
+use crate::cli::output::{self, counted};
+
+/// How a process that serves ends.
+pub(crate) struct Ending {
+    /// Whether what nobody asked for is a failure.
+    pub(crate) fail_unused: bool,
+    /// Whether the report is JSON.
+    pub(crate) json: bool,
+}
+
+/// Answers the requests on standard input, each as soon as it is there, and tells then what was left.
+pub(crate) fn serve(stage: &mut dyn Stage, asked: Asked, ending: &Ending) -> Result<Status, Failure> {
+    let mut input = io::stdin().lock();
+    let mut out = output::raw();
+    let (mut line, mut requests, mut refused) = (Vec::new(), 0, 0);
+    loop {
+        let answered = match lines::read(&mut input, &mut line).map_err(cannot_read)? {
+            Line::End => break,
+            Line::TooLong => {
+                json::line(&mut out, &Refused { id: None, error: Refusal::too_long() })?;
+                false
+            }
+            Line::Whole => answer(stage, asked, &line, &mut out)?,
+        };
+        out.flush()?;
+        requests += 1;
+        refused += u64::from(!answered);
+    }
+    report(stage, requests, refused, ending)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it maps errors")]
+fn cannot_read(error: io::Error) -> Failure {
+    Failure::CouldNotRun(format!("cannot read standard input: {error}"))
+}
+
+/// Writes the answer to one request. Gives whether it is a response.
+fn answer(stage: &mut dyn Stage, asked: Asked, line: &[u8], out: &mut dyn Write) -> Result<bool, Failure> {
+    let (id, request) = protocol::read(line, asked);
+    let error = match request {
+        Err(refusal) => refusal,
+        Ok(request) => match stage.play(&request) {
+            Ok((core, played)) => {
+                json::line(out, &Answer::new(id, core, played, asked))?;
+                return Ok(true);
+            }
+            Err(Unplayed::Failed(error)) => Refusal::failed(error.to_string()),
+            Err(Unplayed::Miss(miss)) => {
+                let elsewhere = request.prompt.map(|prompt| stage.elsewhere(prompt));
+                Refusal::miss(&miss, elsewhere.unwrap_or_default())
+            }
+        },
+    };
+    json::line(out, &Refused { id, error })?;
+    Ok(false)
+}
+
+#[derive(Serialize)]
+struct Report<'r> {
+    requests: u64,
+    refused: u64,
+    recordings: Option<usize>,
+    unused: Option<Vec<JsonUnused<'r>>>,
+}
+
+#[derive(Serialize)]
+struct JsonUnused<'r> {
+    index: usize,
+    responder: &'static str,
+    tool: Option<&'r str>,
+    prompt_hashes: &'r [Digest],
+}
+
+/// So many recordings that nobody asked for are listed; `--json` lists all.
+const LISTED: usize = 20;
+
+fn report(stage: &dyn Stage, requests: u64, refused: u64, ending: &Ending) -> Result<Status, Failure> {
+    let told = stage.unused();
+    let (recordings, unused) = told.map_or((None, Vec::new()), |(count, unused)| (Some(count), unused));
+    if ending.json {
+        let listed = recordings.map(|_| unused.iter().copied().map(JsonUnused::of).collect());
+        let mut text = Vec::new();
+        json::line(&mut text, &Report { requests, refused, recordings, unused: listed })?;
+        output::note(String::from_utf8_lossy(&text).trim_end());
+    } else {
+        let left = recordings.map(|count| {
+            format!("; {} of {} never asked for", unused.len(), counted(count as u64, "recording"))
+        });
+        let left = left.unwrap_or_default();
+        output::note(&format!("{}, {refused} refused{left}", counted(requests, "request")));
+        for exchange in unused.iter().take(LISTED) {
+            output::note(&format!("  {} {}{}", stage.unit(), exchange.index, asked_text(exchange)));
+        }
+        if let more @ 1.. = unused.len().saturating_sub(LISTED) {
+            output::note(&format!("  and {more} more; --json lists them"));
+        }
+    }
+    Ok(if ending.fail_unused && !unused.is_empty() { Status::No } else { Status::Done })
+}
+
+impl<'r> JsonUnused<'r> {
+    fn of(exchange: &'r Exchange) -> Self {
+        Self {
+            index: exchange.index,
+            responder: exchange.responder.name(),
+            tool: exchange.tool.as_deref(),
+            prompt_hashes: &exchange.prompts,
+        }
+    }
+}
+
+/// What a recording is the response to, for people.
+fn asked_text(exchange: &Exchange) -> String {
+    match (&exchange.tool, exchange.prompts.as_slice()) {
+        (Some(tool), _) => format!(", tool {}", brief(tool)),
+        (None, [only]) => format!(", prompt {only}"),
+        (None, [first, ..]) => format!(", prompt {first} and others"),
+        (None, []) => format!(", {}", exchange.responder.name()),
+    }
+}

@@ -1,0 +1,93 @@
+//! Recordings in a vault: making one ready to be played, and finding those that have a prompt.
+
+use chrono::{DateTime, Utc};
+
+use super::{Located, LookupError, Vault};
+use crate::artifact::Playback;
+use crate::canonical::reader::Limits;
+use crate::digest::Digest;
+use crate::kinds;
+use crate::query::{self, Filter, Hit, Query};
+use crate::replay::{NotPlayable, Player};
+use crate::store::{Snapshot, StoreError};
+
+/// Which recordings of a prompt count.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// Attributes that a recording must have, by name and value.
+    pub attributes: Vec<(String, String)>,
+    /// Added at this time or later.
+    pub since: Option<DateTime<Utc>>,
+    /// Added before this time.
+    pub until: Option<DateTime<Utc>>,
+    /// How many at most; all if not given.
+    pub limit: Option<usize>,
+}
+
+impl Vault {
+    /// A player of what was located: a session for lookups, a run for its sequence.
+    ///
+    /// ```
+    /// # use runvault::{Vault, source::ExamineOptions};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
+    /// # vault.add_document(std::fs::read("examples/session.json")?, &ExamineOptions::default())?;
+    /// let mut player = vault.player(&vault.locate(&"4df877dec7f4".parse()?)?)?;
+    /// assert_eq!(player.respond("Which label fits ticket 4711: bug, question or billing?")?, "bug");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`LookupError::NoRecording`] if its kind records no responses, and as [`Vault::read`].
+    pub fn player(&self, located: &Located) -> Result<Player, LookupError> {
+        let (core, kind) = (located.artifact.core, &located.artifact.kind);
+        let none = || LookupError::NoRecording { core, kind: kind.clone() };
+        let known = kinds::named(kind).filter(|kind| kind.playback().is_some()).ok_or_else(none)?;
+        let document = self.read(located)?;
+        Player::of(known, &document, &Limits::most()).map_err(|error| match error {
+            NotPlayable::RecordsNothing(_) => none(),
+            error => LookupError::Unreadable { core, message: error.to_string() },
+        })
+    }
+
+    /// The recordings in which this prompt can be looked up, newest first, and where in them it stands.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn recordings_of(&self, prompt: Digest, wanted: &Wanted) -> Result<Vec<Hit>, StoreError> {
+        let snapshot = self.snapshot()?;
+        let filters = vec![Filter::Mention { group: Some("prompt"), digest: prompt }];
+        let (since, until) = (wanted.since, wanted.until);
+        let hits = query::find(&snapshot, &Query { filters, since, until, ..Query::default() })?;
+        let mut recordings = Vec::new();
+        for hit in hits.into_iter().filter(is_by_prompt) {
+            if recordings.len() == wanted.limit.unwrap_or(usize::MAX) {
+                break;
+            }
+            // Few artifacts have the prompt, and very many may have an attribute.
+            if has_attributes(&snapshot, &hit, &wanted.attributes)? {
+                recordings.push(hit);
+            }
+        }
+        Ok(recordings)
+    }
+}
+
+fn is_by_prompt(hit: &Hit) -> bool {
+    let kind = kinds::named(&hit.artifact.kind);
+    kind.is_some_and(|kind| kind.playback() == Some(Playback::ByPrompt))
+}
+
+fn has_attributes(
+    snapshot: &Snapshot<'_>,
+    hit: &Hit,
+    wanted: &[(String, String)],
+) -> Result<bool, StoreError> {
+    if wanted.is_empty() {
+        return Ok(true);
+    }
+    let attributes = snapshot.attributes(hit.artifact.id)?;
+    Ok(wanted.iter().all(|attribute| attributes.contains(attribute)))
+}
