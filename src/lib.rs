@@ -17,6 +17,7 @@
 //! | [`query`] | finding, short hashes, links | SQL, formats |
 //! | [`source`] | files, directories, recognising kinds | SQL |
 //! | [`audit`] | contracts held against runs | SQL, the terminal |
+//! | [`diff`] | aligning two artifacts of a kind, the difference of values and texts | formats, SQL, the terminal |
 //! | [`ingest`] | the flow of adding and verifying many documents | formats, SQL |
 //! | [`Vault`] | all of the above, for users | the terminal |
 //!
@@ -36,6 +37,7 @@ pub mod archive;
 pub mod artifact;
 pub mod audit;
 pub mod canonical;
+pub mod diff;
 pub mod digest;
 pub mod ingest;
 pub mod kinds;

@@ -2,8 +2,8 @@ use std::fmt;
 use std::io::{self, Write};
 
 use super::directory::{ArtifactDirectory, Directory, EntryContent, MemberBytes, Peek, capture_hash};
-use super::{AdmitOptions, Admitted, Artifact, Draft, Member, Recognition, RunResult};
-use crate::canonical::reader::{Limits, MemberNames};
+use super::{AdmitOptions, Admitted, Artifact, Draft, Member, Part, Recognition, RunResult};
+use crate::canonical::reader::{Limits, MemberNames, ReadError};
 use crate::digest::CaptureHash;
 use crate::verify::{Findings, Report, RuleInfo, Violation};
 
@@ -30,6 +30,7 @@ enum Form {
         write_core: fn(&[u8], &Limits, &mut dyn Write) -> io::Result<()>,
         results: for<'d> fn(&'d [u8], &Limits) -> Vec<RunResult<'d>>,
         quote: fn(&[u8], usize) -> Option<String>,
+        parts: for<'d> fn(&'d [u8], &Limits) -> Result<Vec<Part<'d>>, ReadError>,
     },
     Directory {
         members: &'static [&'static str],
@@ -38,6 +39,7 @@ enum Form {
         examine: fn(&Directory, &AdmitOptions, &mut Findings) -> Option<Draft>,
         write_core: fn(&[MemberBytes<'_>], &Limits, &mut dyn Write) -> io::Result<()>,
         results: for<'d> fn(&[MemberBytes<'d>], &Limits) -> Vec<RunResult<'d>>,
+        parts: for<'d> fn(&[MemberBytes<'d>], &Limits) -> Result<Vec<Part<'d>>, ReadError>,
     },
 }
 
@@ -61,6 +63,7 @@ impl Kind {
                         write_core: K::write_core,
                         results: K::results,
                         quote: K::quote,
+                        parts: K::parts,
                     },
                 }
             },
@@ -85,6 +88,7 @@ impl Kind {
                         examine: K::examine,
                         write_core: K::write_core,
                         results: K::results,
+                        parts: K::parts,
                     },
                 }
             },
@@ -283,6 +287,22 @@ impl Kind {
         match self.0.form {
             Form::Document { quote, .. } => quote(document, index),
             Form::Directory { .. } => None,
+        }
+    }
+
+    /// What an admitted artifact of these `members` is compared by.
+    ///
+    /// # Errors
+    /// What keeps a member from being read.
+    pub fn parts<'d>(
+        self,
+        members: &[MemberBytes<'d>],
+        limits: &Limits,
+    ) -> Result<Vec<Part<'d>>, ReadError> {
+        match (&self.0.form, members) {
+            (Form::Document { parts, .. }, [only]) => parts(only.bytes, limits),
+            (Form::Document { .. }, _) => Ok(Vec::new()),
+            (Form::Directory { parts, .. }, members) => parts(members, limits),
         }
     }
 }

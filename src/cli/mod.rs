@@ -4,6 +4,7 @@ mod add;
 mod audit;
 mod completions;
 mod dangling;
+mod diff;
 mod escape;
 mod exit;
 mod export;
@@ -39,7 +40,7 @@ use vault::VaultArgs;
 /// An archive for what AI agent runs leave behind: verified, content-addressed, in one file.
 #[derive(Parser)]
 #[command(name = "runvault", version, propagate_version = true, max_term_width = 100)]
-#[command(after_help = "Exit status: 0 done; 1 the answer is no (violations, not found); \
+#[command(after_help = "Exit status: 0 done; 1 the answer is no (violations, not found, different); \
     2 could not run (I/O, database); 3 wrong usage.")]
 struct Cli {
     #[command(flatten)]
@@ -64,6 +65,7 @@ enum Command {
     Dangling(dangling::Args),
     Forks(forks::Args),
     Audit(audit::Args),
+    Diff(diff::Args),
     Rules(rules::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -94,6 +96,7 @@ impl Cli {
             Command::Dangling(args) => args.run(vault),
             Command::Forks(args) => args.run(vault),
             Command::Audit(args) => args.run(vault),
+            Command::Diff(args) => args.run(vault),
             Command::Rules(args) => args.run(),
             Command::Completions(args) => args.run(Cli::command()),
             Command::Man(args) => args.run(Cli::command()),

@@ -16,6 +16,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("query", &["store", "artifact", "digest"]),
     ("source", &["archive", "artifact", "canonical", "kinds", "verify"]),
     ("audit", &["artifact", "canonical", "digest", "kinds", "verify"]),
+    ("diff", &["artifact", "canonical", "digest"]),
     ("pipeline", &[]),
     ("ingest", &["artifact", "digest", "pipeline", "source", "store", "verify"]),
     (
@@ -46,6 +47,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "anstyle",
             "etcetera",
             "tempfile",
+            "terminal_size",
         ],
     ),
 ];
@@ -69,6 +71,7 @@ const HOMED: &[&str] = &[
     "anstyle",
     "etcetera",
     "tempfile",
+    "terminal_size",
     "zip",
     "tar",
     "flate2",

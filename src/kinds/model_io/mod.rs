@@ -1,13 +1,14 @@
 //! `model_io`: recorded model sessions. Rules: the Model IO specification, section 5; `docs/formats.md`, "`model_io`".
 
+mod parts;
 mod rules;
 mod session;
 
 use std::io::{self, Write};
 
-use crate::artifact::{AdmitOptions, Artifact, Draft, Mention, Recognition, Role, document, unreadable};
+use crate::artifact::{AdmitOptions, Artifact, Draft, Mention, Part, Recognition, Role, document, unreadable};
 use crate::canonical::Value;
-use crate::canonical::reader::{self, Limits, MemberNames};
+use crate::canonical::reader::{self, Limits, MemberNames, ReadError};
 use crate::canonical::rfc8785::{self, Form};
 use crate::digest::{CoreHash, Digest, Hasher};
 use crate::verify::{Findings, RuleInfo, apply};
@@ -64,6 +65,10 @@ impl Artifact for ModelIo {
         let root = reader::read_keeping_overflow(document, limits).map_err(unreadable)?;
         let view = View::of(&root).ok_or(io::ErrorKind::InvalidData)?;
         rfc8785::write(view.core(), &mut { out })
+    }
+
+    fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
+        parts::parts(document, limits)
     }
 }
 

@@ -12,15 +12,16 @@ mod members;
 mod patch;
 mod path;
 mod recognise;
+mod parts;
 mod rules;
 mod runner;
 
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, ArtifactDirectory, Directory, Draft, Entry, EntryContent, MemberBytes, Peek, RunResult,
+    AdmitOptions, ArtifactDirectory, Directory, Draft, Entry, EntryContent, MemberBytes, Part, Peek, RunResult,
 };
-use crate::canonical::reader::{self, Limits};
+use crate::canonical::reader::{self, Limits, ReadError};
 use crate::canonical::rfc8785;
 use crate::verify::{Findings, RuleInfo, apply};
 
@@ -71,6 +72,10 @@ impl ArtifactDirectory for Pack {
             Some(RunResult { place: name.to_owned(), value })
         });
         results.collect()
+    }
+
+    fn parts<'d>(members: &[MemberBytes<'d>], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
+        parts::parts(members, limits)
     }
 }
 

@@ -1,6 +1,7 @@
 //! `rpk`: ReplayKit run packs and their `.bundle` exports. Rules: the format specification, version 1;
 //! `docs/formats.md`, "rpk".
 
+mod parts;
 mod rules;
 mod shape;
 mod texts;
@@ -8,11 +9,11 @@ mod texts;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, Attribute, Draft, Mention, NameHandle, Recognition, Relation, Role, RunResult,
+    AdmitOptions, Artifact, Attribute, Draft, Mention, NameHandle, Part, Recognition, Relation, Role, RunResult,
     document, unreadable,
 };
 use crate::canonical::Value;
-use crate::canonical::reader::{self, Limits, MemberNames};
+use crate::canonical::reader::{self, Limits, MemberNames, ReadError};
 use crate::canonical::replaykit::{self, Uncanonical, Volatile};
 use crate::digest::{CoreHash, Digest};
 use crate::verify::{Findings, RuleInfo, apply};
@@ -79,6 +80,10 @@ impl Artifact for Rpk {
             Some(RunResult { place: format!("step {index}"), value: step.get("output")?.clone() })
         });
         outputs.collect()
+    }
+
+    fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
+        parts::parts(document, limits)
     }
 }
 

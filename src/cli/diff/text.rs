@@ -1,0 +1,214 @@
+//! What `diff` prints for people.
+
+use std::io::{self, Write};
+
+use anstyle::Style;
+use runvault::canonical::Value;
+use runvault::diff::{Change, Sort, Span, ValueChange, words};
+
+use super::value;
+use super::{Extent, Outcome, word};
+use crate::cli::escape::{brief, escaped};
+use crate::cli::output::{BAD, CAUTION, FAINT, GOOD, HASH};
+
+/// So many differences are listed; `--json` lists all.
+const LISTED: usize = 200;
+
+/// So many different values of one part are listed.
+const LISTED_VALUES: usize = 20;
+
+/// What both texts have is shown so far around what they do not.
+const CONTEXT_CHARACTERS: usize = 40;
+
+/// Longer texts are not compared word by word for the screen.
+const MAX_WORDS_BYTES: usize = 1 << 20;
+
+/// How many characters fit on a line.
+pub(super) fn width() -> usize {
+    let stated = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let measured = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    stated.or_else(measured).unwrap_or(100).clamp(40, 400)
+}
+
+/// Prints what is the same and what is different.
+pub(super) fn print(out: &mut dyn Write, outcome: &Outcome<'_>, width: usize) -> io::Result<()> {
+    print_verdict(out, outcome)?;
+    for (sign, style, side) in [("-", BAD, outcome.one), ("+", GOOD, outcome.other)] {
+        let name = brief(&side.name);
+        let kind = side.kind.name();
+        writeln!(out, "{style}{sign}{style:#} {kind} {HASH}{}{HASH:#} {name}", side.core)?;
+    }
+    let most = match outcome.extent {
+        Extent::Whole => LISTED,
+        Extent::First => 1,
+        Extent::Counts => 0,
+    };
+    if outcome.extent != Extent::First {
+        let counts = outcome.diff.counts();
+        let (same, changed, moved) = (counts.same, counts.changed, counts.moved);
+        let (removed, inserted) = (counts.removed, counts.inserted);
+        writeln!(
+            out,
+            "{FAINT}{same} same, {changed} changed, {moved} moved, {removed} removed, {inserted} inserted{FAINT:#}"
+        )?;
+    }
+    let mut changes = outcome.diff.changes(outcome.all);
+    for change in changes.by_ref().take(most) {
+        print_change(out, outcome, &change, width)?;
+    }
+    match changes.count() {
+        more @ 1.. if outcome.extent == Extent::Whole => {
+            writeln!(out, "{FAINT}and {more} more; --json lists them{FAINT:#}")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The first line, which says it all.
+fn print_verdict(out: &mut dyn Write, outcome: &Outcome<'_>) -> io::Result<()> {
+    let same_core = outcome.one.core == outcome.other.core;
+    match outcome.diff.changes(false).next() {
+        Some(first) => {
+            let lead = if outcome.expected { "not as expected" } else { "first divergence" };
+            let says = escaped(&says(outcome, &first)).to_string();
+            writeln!(out, "{BAD}{lead}{BAD:#}: {}: {says}", brief(first.place()))
+        }
+        None if same_core => {
+            writeln!(out, "{GOOD}identical core{GOOD:#} {HASH}{}{HASH:#}", outcome.one.core)
+        }
+        None => writeln!(
+            out,
+            "{GOOD}no divergence{GOOD:#}: the cores differ, but only in what varies between identical runs"
+        ),
+    }
+}
+
+fn says(outcome: &Outcome<'_>, change: &Change<'_>) -> String {
+    let (first, second) = match outcome.expected {
+        true => ("missing", "not expected"),
+        false => ("only in the first", "only in the second"),
+    };
+    match change.sort {
+        Sort::Removed => first.to_owned(),
+        Sort::Inserted => second.to_owned(),
+        Sort::Moved => format!("moved to {}", change.other.unwrap_or_default()),
+        Sort::Changed | Sort::Ephemeral => change.says.clone(),
+    }
+}
+
+fn print_change(
+    out: &mut dyn Write,
+    outcome: &Outcome<'_>,
+    change: &Change<'_>,
+    width: usize,
+) -> io::Result<()> {
+    let style = match change.sort {
+        Sort::Changed => CAUTION,
+        Sort::Removed => BAD,
+        Sort::Inserted => GOOD,
+        Sort::Moved | Sort::Ephemeral => FAINT,
+    };
+    let now = change.other.filter(|other| change.sort == Sort::Changed && *other != change.place());
+    let now = now.map(|other| format!(" (now {})", brief(other))).unwrap_or_default();
+    let (word, place) = (word(change.sort), brief(change.place()));
+    let says = says(outcome, change);
+    writeln!(out, "\n{style}{word}{style:#} {place}{now}: {}", escaped(&says))?;
+    for value in change.values.iter().take(LISTED_VALUES) {
+        print_value(out, value, width)?;
+    }
+    match change.values.len().saturating_sub(LISTED_VALUES) {
+        0 => Ok(()),
+        more => writeln!(out, "  {FAINT}and {more} more; --json lists them{FAINT:#}"),
+    }
+}
+
+fn print_value(out: &mut dyn Write, change: &ValueChange, width: usize) -> io::Result<()> {
+    let pointer = if change.pointer.is_empty() { "(whole)" } else { &change.pointer };
+    let ephemeral = if change.is_ephemeral { " (ephemeral)" } else { "" };
+    writeln!(out, "  {}{FAINT}{ephemeral}{FAINT:#}", brief(pointer))?;
+    if let (Some(Value::String(old)), Some(Value::String(new))) = (&change.old, &change.new)
+        && let Some(spans) = worded(old, new)
+    {
+        return print_words(out, &spans, width);
+    }
+    for (sign, style, value) in [("-", BAD, &change.old), ("+", GOOD, &change.new)] {
+        if let Some(value) = value {
+            let text = value::text(value);
+            // The mark in place of what is left out takes some room as well.
+            let text = escaped(&text).up_to(width.saturating_sub(30).max(20));
+            writeln!(out, "    {style}{sign} {text}{style:#}")?;
+        }
+    }
+    Ok(())
+}
+
+/// The difference of two texts word by word, if they have enough in common for that to be easier to read.
+fn worded<'t>(old: &'t str, new: &'t str) -> Option<Vec<Span<'t>>> {
+    if old.len() + new.len() > MAX_WORDS_BYTES {
+        return None;
+    }
+    let spans = words(old, new);
+    let common: usize = spans
+        .iter()
+        .map(|span| match span {
+            Span::Same(text) => text.chars().filter(|character| character.is_alphanumeric()).count(),
+            Span::Removed(_) | Span::Added(_) => 0,
+        })
+        .sum();
+    (common * 3 >= old.chars().count().min(new.chars().count()) && common > 0).then_some(spans)
+}
+
+fn print_words(out: &mut dyn Write, spans: &[Span<'_>], width: usize) -> io::Result<()> {
+    let mut line = Line { out, width, column: 0 };
+    let last = spans.len().saturating_sub(1);
+    for (index, span) in spans.iter().enumerate() {
+        match span {
+            Span::Same(text) => line.put(&context(text, index == 0, index == last), Style::new())?,
+            Span::Removed(text) => line.put(&format!("[-{}-]", escaped(text)), BAD)?,
+            Span::Added(text) => line.put(&format!("{{+{}+}}", escaped(text)), GOOD)?,
+        }
+    }
+    writeln!(line.out)
+}
+
+/// What stands around a difference: the end of what comes before the first, the beginning of what comes after the last.
+fn context(text: &str, is_first: bool, is_last: bool) -> String {
+    let count = text.chars().count();
+    let most = CONTEXT_CHARACTERS * if is_first || is_last { 1 } else { 2 };
+    if count <= most + 1 {
+        return escaped(text).to_string();
+    }
+    let begin: String = if is_first { String::new() } else { text.chars().take(CONTEXT_CHARACTERS).collect() };
+    let end = count - if is_last { 0 } else { CONTEXT_CHARACTERS };
+    let end: String = if is_last { String::new() } else { text.chars().skip(end).collect() };
+    format!("{}…{}", escaped(&begin), escaped(&end))
+}
+
+/// A text that is broken into indented lines between words.
+struct Line<'o> {
+    out: &'o mut dyn Write,
+    width: usize,
+    column: usize,
+}
+
+const INDENT: usize = 4;
+
+impl Line<'_> {
+    /// Writes `text`, which was escaped.
+    fn put(&mut self, text: &str, style: Style) -> io::Result<()> {
+        for word in text.split_inclusive(' ') {
+            let length = word.trim_end().chars().count();
+            if self.column > INDENT && self.column + length > self.width {
+                self.column = 0;
+                writeln!(self.out)?;
+            }
+            if self.column == 0 {
+                write!(self.out, "{:INDENT$}", "")?;
+                self.column = INDENT;
+            }
+            write!(self.out, "{style}{word}{style:#}")?;
+            self.column += word.chars().count();
+        }
+        Ok(())
+    }
+}
