@@ -29,6 +29,7 @@ mod words;
 use std::collections::{HashMap, HashSet};
 
 use crate::artifact::Part;
+use crate::canonical::Value;
 use crate::digest::Digest;
 
 use align::align;
@@ -80,7 +81,7 @@ pub struct Change<'c> {
     pub other: Option<&'c str>,
     /// What is different, in words; empty if the sort says it.
     pub says: String,
-    /// The values that differ, if both have the part.
+    /// The values that differ; of a part that only one of the two has, the whole of it.
     pub values: Vec<ValueChange>,
 }
 
@@ -101,9 +102,9 @@ pub struct Counts {
     pub changed: usize,
     /// In both, elsewhere.
     pub moved: usize,
-    /// Only in the first.
+    /// Only in the first, unless all of it is ephemeral.
     pub removed: usize,
-    /// Only in the second.
+    /// Only in the second, unless all of it is ephemeral.
     pub inserted: usize,
 }
 
@@ -199,7 +200,7 @@ impl Diff<'_> {
     #[must_use]
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::default();
-        for edit in &self.edits {
+        for edit in self.edits.iter().filter(|edit| !self.is_ephemeral(**edit)) {
             *match edit {
                 Edit::Same(..) => &mut counts.same,
                 Edit::Changed(..) => &mut counts.changed,
@@ -217,7 +218,20 @@ impl Diff<'_> {
         self.edits.iter().filter_map(move |edit| self.change(*edit, all))
     }
 
+    /// Whether only one of the two has the part, and nothing of it counts.
+    fn is_ephemeral(&self, edit: Edit) -> bool {
+        let part = match edit {
+            Edit::Removed(index) => self.one.get(index),
+            Edit::Inserted(place) => self.other.get(place),
+            Edit::Same(..) | Edit::Changed(..) | Edit::Moved(..) => None,
+        };
+        part.is_some_and(|part| (part.sort.is_ephemeral)(&[]))
+    }
+
     fn change(&self, edit: Edit, all: bool) -> Option<Change<'_>> {
+        if !all && self.is_ephemeral(edit) {
+            return None;
+        }
         let (sort, one, other) = match edit {
             Edit::Same(_, _) if !all => return None,
             Edit::Same(one, other) => (Sort::Ephemeral, Some(one), Some(other)),
@@ -230,6 +244,12 @@ impl Diff<'_> {
         let (says, values) = match (sort, one, other) {
             (Sort::Changed | Sort::Ephemeral, Some(one), Some(other)) => told(one, other, all),
             (Sort::Moved, Some(one), Some(other)) if all => (String::new(), told(one, other, all).1),
+            (Sort::Removed, Some(part), _) => {
+                (String::new(), vec![values::whole(Some(&shown(part, all)), None)])
+            }
+            (Sort::Inserted, _, Some(part)) => {
+                (String::new(), vec![values::whole(None, Some(&shown(part, all)))])
+            }
             _ => (String::new(), Vec::new()),
         };
         if sort == Sort::Ephemeral && values.is_empty() {
@@ -242,6 +262,12 @@ impl Diff<'_> {
 
 /// So many members are named in words.
 const MAX_NAMES: usize = 8;
+
+/// What a part says, with what is ephemeral if `all`.
+fn shown<'d>(part: &Part<'d>, all: bool) -> Value<'d> {
+    let value = part.value();
+    if all { value.into_owned() } else { part.sort.lasting(&value) }
+}
 
 /// What is different between two parts, in words and in values.
 fn told(one: &Part<'_>, other: &Part<'_>, all: bool) -> (String, Vec<ValueChange>) {

@@ -294,11 +294,7 @@ impl Kind {
     ///
     /// # Errors
     /// What keeps a member from being read.
-    pub fn parts<'d>(
-        self,
-        members: &[MemberBytes<'d>],
-        limits: &Limits,
-    ) -> Result<Vec<Part<'d>>, ReadError> {
+    pub fn parts<'d>(self, members: &[MemberBytes<'d>], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
         match (&self.0.form, members) {
             (Form::Document { parts, .. }, [only]) => parts(only.bytes, limits),
             (Form::Document { .. }, _) => Ok(Vec::new()),

@@ -65,8 +65,7 @@ impl PartSort {
     /// The digest of the canonical text of what is not ephemeral in `value`.
     #[must_use]
     pub fn identity(&self, value: &Value<'_>) -> Digest {
-        let lasting = self.lasting(value, &mut Vec::new()).unwrap_or(Value::Null);
-        self.digest(&lasting)
+        self.digest(&self.lasting(value))
     }
 
     /// The digest of the canonical text of `value`.
@@ -81,14 +80,21 @@ impl PartSort {
     pub fn is_same(&self, name: &str, one: &Value<'_>, other: &Value<'_>) -> bool {
         let held = |value: &Value<'_>| {
             // Only the name of the member that directly holds a value says how it is normalised.
-            let held = Value::Object(Object::from_members(vec![(Cow::Owned(name.to_owned()), value.clone())]));
+            let held =
+                Value::Object(Object::from_members(vec![(Cow::Owned(name.to_owned()), value.clone())]));
             self.digest(&held)
         };
         one == other || held(one) == held(other)
     }
 
+    /// `value` without what is ephemeral in it.
+    #[must_use]
+    pub fn lasting<'d>(&self, value: &Value<'d>) -> Value<'d> {
+        self.lasting_at(value, &mut Vec::new()).unwrap_or(Value::Null)
+    }
+
     /// `value` without what is ephemeral; nothing if it is so itself.
-    fn lasting<'v, 'd>(&self, value: &'v Value<'d>, at: &mut Vec<Token<'v>>) -> Option<Value<'d>> {
+    fn lasting_at<'v, 'd>(&self, value: &'v Value<'d>, at: &mut Vec<Token<'v>>) -> Option<Value<'d>> {
         if (self.is_ephemeral)(at) {
             return None;
         }
@@ -97,7 +103,7 @@ impl PartSort {
                 let elements = elements.iter().enumerate();
                 let lasting = elements.filter_map(|(index, element)| {
                     at.push(Token::Index(index));
-                    let lasting = self.lasting(element, at);
+                    let lasting = self.lasting_at(element, at);
                     at.pop();
                     lasting
                 });
@@ -106,7 +112,7 @@ impl PartSort {
             Value::Object(object) => {
                 let lasting = object.iter().filter_map(|(name, member)| {
                     at.push(Token::Name(name));
-                    let lasting = self.lasting(member, at);
+                    let lasting = self.lasting_at(member, at);
                     at.pop();
                     Some((Cow::Owned(name.to_owned()), lasting?))
                 });

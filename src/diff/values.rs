@@ -30,6 +30,12 @@ pub(super) fn compare(one: &Value<'_>, other: &Value<'_>, sort: &PartSort, all: 
     comparison.changes
 }
 
+/// A value that is in one artifact only, as one change.
+pub(super) fn whole(old: Option<&Value<'_>>, new: Option<&Value<'_>>) -> ValueChange {
+    let (old, new) = (old.map(Value::to_owned_value), new.map(Value::to_owned_value));
+    ValueChange { pointer: String::new(), old, new, is_ephemeral: false, member: None }
+}
+
 struct Comparison<'s, 'v> {
     sort: &'s PartSort,
     all: bool,

@@ -12,6 +12,7 @@ mod concurrency;
 mod conformance;
 mod crash;
 mod damage;
+mod diff;
 mod faults;
 mod fuzzing;
 mod large;

@@ -82,14 +82,18 @@ impl Args {
             (Some(golden), [run]) => (golden, run),
             (None, [one, other]) => (one, other),
             (Some(_), _) => return Err(Failure::Usage("--expect GOLDEN is compared with one thing".into())),
-            (None, _) => return Err(Failure::Usage("two things are compared; --expect GOLDEN is one".into())),
+            (None, _) => {
+                return Err(Failure::Usage("two things are compared; --expect GOLDEN is one".into()));
+            }
         };
         let limits = self.limits.limits()?;
         let (one, other) = (Side::load(one, vault, limits)?, Side::load(other, vault, limits)?);
         if one.kind != other.kind {
-            let kinds = [&one, &other].map(|side| format!("{} is a {}", side.name, side.kind.name()));
-            let message = format!("{}: only artifacts of the same kind can be compared", kinds.join(", "));
-            return Err(Failure::CouldNotRun(message));
+            let (kind, other_kind) = (one.kind.name(), other.kind.name());
+            return Err(Failure::CouldNotRun(format!(
+                "{} is of the kind {kind} and {} of the kind {other_kind}; only artifacts of one kind are compared",
+                one.name, other.name
+            )));
         }
         let extent = match (self.first, self.stat) {
             (true, _) => Extent::First,
@@ -110,12 +114,8 @@ impl Args {
 
 /// What a side consists of. It was within the limits when it was admitted.
 fn parts(side: &Side) -> Result<Vec<runvault::artifact::Part<'_>>, Failure> {
-    let limits = Limits {
-        bytes: u64::MAX,
-        depth: Limits::MAX_DEPTH,
-        values: usize::MAX,
-        entries: usize::MAX,
-    };
+    let limits =
+        Limits { bytes: u64::MAX, depth: Limits::MAX_DEPTH, values: usize::MAX, entries: usize::MAX };
     side.kind
         .parts(&side.members(), &limits)
         .map_err(|error| Failure::CouldNotRun(format!("{} cannot be compared: {error}", side.name)))

@@ -60,7 +60,8 @@ impl Side {
             return Err(Failure::CouldNotRun(format!("{name} is neither a hash nor a file")));
         }
         let item = only_item(path)?;
-        let options = ExamineOptions { kind: None, admit: AdmitOptions { limits, ..AdmitOptions::default() } };
+        let options =
+            ExamineOptions { kind: None, admit: AdmitOptions { limits, ..AdmitOptions::default() } };
         let verdict =
             source::examine(item, &options).map_err(|error| Failure::CouldNotRun(error.to_string()))?;
         match verdict {

@@ -20,6 +20,9 @@ const LISTED_VALUES: usize = 20;
 /// What both texts have is shown so far around what they do not.
 const CONTEXT_CHARACTERS: usize = 40;
 
+/// About so much room takes the mark that stands for what was left out of a text.
+const MARK_CHARACTERS: usize = 22;
+
 /// Longer texts are not compared word by word for the screen.
 const MAX_WORDS_BYTES: usize = 1 << 20;
 
@@ -53,7 +56,13 @@ pub(super) fn print(out: &mut dyn Write, outcome: &Outcome<'_>, width: usize) ->
         )?;
     }
     let mut changes = outcome.diff.changes(outcome.all);
+    let mut apart = true;
     for change in changes.by_ref().take(most) {
+        // What has one line stands with others that do.
+        if apart || !change.values.is_empty() {
+            writeln!(out)?;
+        }
+        apart = !change.values.is_empty();
         print_change(out, outcome, &change, width)?;
     }
     match changes.count() {
@@ -78,7 +87,7 @@ fn print_verdict(out: &mut dyn Write, outcome: &Outcome<'_>) -> io::Result<()> {
         }
         None => writeln!(
             out,
-            "{GOOD}no divergence{GOOD:#}: the cores differ, but only in what varies between identical runs"
+            "{GOOD}no divergence{GOOD:#}: the cores differ only in spelling or in what varies between identical runs"
         ),
     }
 }
@@ -91,6 +100,7 @@ fn says(outcome: &Outcome<'_>, change: &Change<'_>) -> String {
     match change.sort {
         Sort::Removed => first.to_owned(),
         Sort::Inserted => second.to_owned(),
+        Sort::Moved if change.other == change.one => "in another order".to_owned(),
         Sort::Moved => format!("moved to {}", change.other.unwrap_or_default()),
         Sort::Changed | Sort::Ephemeral => change.says.clone(),
     }
@@ -111,8 +121,11 @@ fn print_change(
     let now = change.other.filter(|other| change.sort == Sort::Changed && *other != change.place());
     let now = now.map(|other| format!(" (now {})", brief(other))).unwrap_or_default();
     let (word, place) = (word(change.sort), brief(change.place()));
-    let says = says(outcome, change);
-    writeln!(out, "\n{style}{word}{style:#} {place}{now}: {}", escaped(&says))?;
+    let says = match change.sort {
+        Sort::Removed | Sort::Inserted => String::new(),
+        _ => format!(": {}", escaped(&says(outcome, change))),
+    };
+    writeln!(out, "{style}{word}{style:#} {place}{now}{says}")?;
     for value in change.values.iter().take(LISTED_VALUES) {
         print_value(out, value, width)?;
     }
@@ -123,9 +136,11 @@ fn print_change(
 }
 
 fn print_value(out: &mut dyn Write, change: &ValueChange, width: usize) -> io::Result<()> {
-    let pointer = if change.pointer.is_empty() { "(whole)" } else { &change.pointer };
-    let ephemeral = if change.is_ephemeral { " (ephemeral)" } else { "" };
-    writeln!(out, "  {}{FAINT}{ephemeral}{FAINT:#}", brief(pointer))?;
+    match (change.pointer.as_str(), change.is_ephemeral) {
+        ("", _) => {}
+        (pointer, true) => writeln!(out, "  {} {FAINT}(ephemeral){FAINT:#}", brief(pointer))?,
+        (pointer, false) => writeln!(out, "  {}", brief(pointer))?,
+    }
     if let (Some(Value::String(old)), Some(Value::String(new))) = (&change.old, &change.new)
         && let Some(spans) = worded(old, new)
     {
@@ -134,9 +149,10 @@ fn print_value(out: &mut dyn Write, change: &ValueChange, width: usize) -> io::R
     for (sign, style, value) in [("-", BAD, &change.old), ("+", GOOD, &change.new)] {
         if let Some(value) = value {
             let text = value::text(value);
+            let room = width.saturating_sub(INDENT + 2);
             // The mark in place of what is left out takes some room as well.
-            let text = escaped(&text).up_to(width.saturating_sub(30).max(20));
-            writeln!(out, "    {style}{sign} {text}{style:#}")?;
+            let most = if text.chars().count() > room { room.saturating_sub(MARK_CHARACTERS) } else { room };
+            writeln!(out, "{:INDENT$}{style}{sign} {}{style:#}", "", escaped(&text).up_to(most.max(10)))?;
         }
     }
     Ok(())
@@ -144,7 +160,9 @@ fn print_value(out: &mut dyn Write, change: &ValueChange, width: usize) -> io::R
 
 /// The difference of two texts word by word, if they have enough in common for that to be easier to read.
 fn worded<'t>(old: &'t str, new: &'t str) -> Option<Vec<Span<'t>>> {
-    if old.len() + new.len() > MAX_WORDS_BYTES {
+    // Names, hashes and dates are read as a whole.
+    let are_prose = [old, new].iter().all(|text| text.contains(char::is_whitespace));
+    if !are_prose || old.len() + new.len() > MAX_WORDS_BYTES {
         return None;
     }
     let spans = words(old, new);
@@ -178,7 +196,8 @@ fn context(text: &str, is_first: bool, is_last: bool) -> String {
     if count <= most + 1 {
         return escaped(text).to_string();
     }
-    let begin: String = if is_first { String::new() } else { text.chars().take(CONTEXT_CHARACTERS).collect() };
+    let begin: String =
+        if is_first { String::new() } else { text.chars().take(CONTEXT_CHARACTERS).collect() };
     let end = count - if is_last { 0 } else { CONTEXT_CHARACTERS };
     let end: String = if is_last { String::new() } else { text.chars().skip(end).collect() };
     format!("{}…{}", escaped(&begin), escaped(&end))

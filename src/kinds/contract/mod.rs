@@ -3,9 +3,9 @@
 
 mod effect;
 mod key_field;
+mod parts;
 mod read;
 mod recognise;
-mod parts;
 mod rules;
 mod shape;
 mod yaml;

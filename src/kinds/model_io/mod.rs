@@ -6,7 +6,9 @@ mod session;
 
 use std::io::{self, Write};
 
-use crate::artifact::{AdmitOptions, Artifact, Draft, Mention, Part, Recognition, Role, document, unreadable};
+use crate::artifact::{
+    AdmitOptions, Artifact, Draft, Mention, Part, Recognition, Role, document, unreadable,
+};
 use crate::canonical::Value;
 use crate::canonical::reader::{self, Limits, MemberNames, ReadError};
 use crate::canonical::rfc8785::{self, Form};

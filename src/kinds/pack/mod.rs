@@ -9,17 +9,18 @@ mod inner;
 mod js;
 mod ledger;
 mod members;
+mod parts;
 mod patch;
 mod path;
 mod recognise;
-mod parts;
 mod rules;
 mod runner;
 
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, ArtifactDirectory, Directory, Draft, Entry, EntryContent, MemberBytes, Part, Peek, RunResult,
+    AdmitOptions, ArtifactDirectory, Directory, Draft, Entry, EntryContent, MemberBytes, Part, Peek,
+    RunResult,
 };
 use crate::canonical::reader::{self, Limits, ReadError};
 use crate::canonical::rfc8785;

@@ -9,8 +9,8 @@ mod texts;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, Attribute, Draft, Mention, NameHandle, Part, Recognition, Relation, Role, RunResult,
-    document, unreadable,
+    AdmitOptions, Artifact, Attribute, Draft, Mention, NameHandle, Part, Recognition, Relation, Role,
+    RunResult, document, unreadable,
 };
 use crate::canonical::Value;
 use crate::canonical::reader::{self, Limits, MemberNames, ReadError};

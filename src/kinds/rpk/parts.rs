@@ -43,11 +43,8 @@ static STEP: PartSort = PartSort {
     },
 };
 
-static ENVIRONMENT: PartSort = PartSort {
-    is_ephemeral: is_volatile,
-    canonical,
-    tell: |_, _, _| "the environment differs".to_owned(),
-};
+static ENVIRONMENT: PartSort =
+    PartSort { is_ephemeral: is_volatile, canonical, tell: |_, _, _| "the environment differs".to_owned() };
 
 fn name<'v>(token: &Token<'v>) -> Option<&'v str> {
     match token {

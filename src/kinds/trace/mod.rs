@@ -4,15 +4,16 @@
 
 mod control;
 mod lines;
-mod record;
 mod parts;
+mod record;
 mod rules;
 mod step_result;
 
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, Draft, Mention, NameHandle, Part, Recognition, Relation, Role, RunResult, unreadable,
+    AdmitOptions, Artifact, Draft, Mention, NameHandle, Part, Recognition, Relation, Role, RunResult,
+    unreadable,
 };
 use crate::canonical::reader::{self, Limits, MemberNames, ReadError};
 use crate::canonical::{Value, c14n_v1};

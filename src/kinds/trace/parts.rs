@@ -11,9 +11,7 @@ const EPHEMERAL: [&str; 6] = ["created_at", "trace_id", "index", "step_index", "
 static RECORD: PartSort = PartSort {
     is_ephemeral: |at| match at {
         [Token::Name(name)] => EPHEMERAL.contains(name),
-        [Token::Name("result"), Token::Name(name)] => {
-            ["started_at", "finished_at", "metrics"].contains(name)
-        }
+        [Token::Name("result"), Token::Name(name)] => ["started_at", "finished_at", "metrics"].contains(name),
         _ => false,
     },
     canonical: |value| c14n_v1::to_vec(value).ok(),
