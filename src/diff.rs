@@ -281,9 +281,10 @@ fn told(one: &Part<'_>, other: &Part<'_>, all: bool) -> (String, Vec<ValueChange
         names.truncate(MAX_NAMES);
         names.push("…");
     }
-    let says = match one.identity == other.identity {
-        true => format!("only what is ephemeral differs: {}", names.join(", ")),
-        false => (one.sort.tell)(&old, &new, &names),
+    let says = if one.identity == other.identity {
+        format!("only what is ephemeral differs: {}", names.join(", "))
+    } else {
+        (one.sort.tell)(&old, &new, &names)
     };
     (says, values)
 }

@@ -136,9 +136,6 @@ pub fn differ(names: &[&str]) -> String {
 /// The digest that stands for the same place: that of `words`, each with its length, so that no two lists are confused.
 #[must_use]
 pub fn same_place(words: &[&str]) -> Digest {
-    let mut text = String::new();
-    for word in words {
-        text.push_str(&format!("{}:{word}", word.len()));
-    }
-    Digest::of(text.as_bytes())
+    let words: Vec<String> = words.iter().map(|word| format!("{}:{word}", word.len())).collect();
+    Digest::of(words.concat().as_bytes())
 }

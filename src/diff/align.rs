@@ -140,9 +140,10 @@ fn exact<T: Eq>(one: &[T], other: &[T]) -> Vec<(usize, usize)> {
         let mut row = vec![0; other.len() + 1];
         for index in (0..other.len()).rev() {
             let cell = |row: &[usize], at: usize| row.get(at).copied().unwrap_or(0);
-            let best = match other.get(index) == Some(element) {
-                true => cell(&below, index + 1) + 1,
-                false => cell(&below, index).max(cell(&row, index + 1)),
+            let best = if other.get(index) == Some(element) {
+                cell(&below, index + 1) + 1
+            } else {
+                cell(&below, index).max(cell(&row, index + 1))
             };
             if let Some(here) = row.get_mut(index) {
                 *here = best;

@@ -82,7 +82,10 @@ mod tests {
             let spans = words(one, other);
             let put = |skip: fn(&Span<'_>) -> bool| -> String {
                 let left = spans.iter().filter(|span| !skip(span));
-                left.map(|Span::Same(text)| Span::Removed(text) | Span::Added(text) | *text).collect()
+                left.map(|span| match span {
+                    Span::Same(text) | Span::Removed(text) | Span::Added(text) => *text,
+                })
+                .collect()
             };
             assert_eq!(put(|span| matches!(span, Span::Added(_))), one);
             assert_eq!(put(|span| matches!(span, Span::Removed(_))), other);

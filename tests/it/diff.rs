@@ -55,8 +55,11 @@ fn pairs_of_the_corpus_diverge_where_they_do() {
     }
 }
 
+/// What happened, where, in words, and the pointers of the values that differ.
+type Found = (Sort, String, String, Vec<String>);
+
 /// What the library finds in two valid documents of a kind: the place of each change, what is said and where values differ.
-fn found(kind: &str, one: &[u8], other: &[u8]) -> (Counts, Vec<(Sort, String, String, Vec<String>)>) {
+fn found(kind: &str, one: &[u8], other: &[u8]) -> (Counts, Vec<Found>) {
     let kind = kinds::named(kind).unwrap();
     let parts = |bytes| kind.parts(&[MemberBytes { name: "", bytes }], &Limits::default()).unwrap();
     for document in [one, other] {

@@ -27,6 +27,7 @@ use side::Side;
 /// identical runs, such as times, latencies and run ids, does not count unless --all is given. Exit status 0 if nothing is
 /// different, 1 if something is, 2 if it could not be looked.
 #[derive(ClapArgs)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Args {
     /// Two hashes, files, directories or archives, of the same kind; with --expect one
     #[arg(required = true, value_name = "A B", num_args = 1..=2)]

@@ -11,7 +11,6 @@ use runvault::kinds;
 use runvault::query::HashTarget;
 use runvault::source::{self, ExamineOptions, Input, Inputs, Item, Rejection, Verdict};
 
-use crate::cli::escape::escaped;
 use crate::cli::exit::Failure;
 use crate::cli::vault::VaultArgs;
 use crate::cli::{output, report};
@@ -40,9 +39,11 @@ impl Side {
 
     fn stored(text: &OsStr, prefix: &DigestPrefix, vault: &VaultArgs) -> Result<Self, Failure> {
         let name = text.to_string_lossy().into_owned();
-        let hint = match Path::new(text).exists() {
-            true => format!("; for the file of this name write ./{name}"),
-            false => String::new(),
+        let is_file_as_well = Path::new(text).exists();
+        let hint = if is_file_as_well {
+            format!("; for the file of this name write ./{name}")
+        } else {
+            String::new()
         };
         let could_not = |error: String| Failure::CouldNotRun(format!("{error}{hint}"));
         let vault = vault.open().map_err(|error| could_not(error.to_string()))?;
@@ -109,5 +110,5 @@ fn rejected(name: &str, rejection: &Rejection) -> Failure {
     let _ = report::write(&mut listed, &rejection.report, report::LISTED);
     output::note(String::from_utf8_lossy(&listed).trim_end());
     let kind = rejection.kind.map_or("artifact", Kind::name);
-    Failure::CouldNotRun(format!("{} is no valid {kind}, so it cannot be compared", escaped(name)))
+    Failure::CouldNotRun(format!("{name} is no valid {kind}, so it cannot be compared"))
 }

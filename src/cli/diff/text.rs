@@ -65,12 +65,11 @@ pub(super) fn print(out: &mut dyn Write, outcome: &Outcome<'_>, width: usize) ->
         apart = !change.values.is_empty();
         print_change(out, outcome, &change, width)?;
     }
-    match changes.count() {
-        more @ 1.. if outcome.extent == Extent::Whole => {
-            writeln!(out, "{FAINT}and {more} more; --json lists them{FAINT:#}")
-        }
-        _ => Ok(()),
+    let left = if outcome.extent == Extent::Whole { changes.count() } else { 0 };
+    if left > 0 {
+        writeln!(out, "\n{FAINT}and {left} more; --json lists them{FAINT:#}")?;
     }
+    Ok(())
 }
 
 /// The first line, which says it all.
@@ -93,9 +92,10 @@ fn print_verdict(out: &mut dyn Write, outcome: &Outcome<'_>) -> io::Result<()> {
 }
 
 fn says(outcome: &Outcome<'_>, change: &Change<'_>) -> String {
-    let (first, second) = match outcome.expected {
-        true => ("missing", "not expected"),
-        false => ("only in the first", "only in the second"),
+    let (first, second) = if outcome.expected {
+        ("missing", "not expected")
+    } else {
+        ("only in the first", "only in the second")
     };
     match change.sort {
         Sort::Removed => first.to_owned(),
