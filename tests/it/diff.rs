@@ -336,3 +336,33 @@ fn long_traces_that_repeat_themselves_are_aligned() {
     assert_eq!((counts.removed, counts.changed, counts.inserted, counts.moved), (1, 0, 0, 0));
     assert_eq!(changes[0].1, "record 12346");
 }
+
+#[test]
+fn what_is_said_to_differ_can_be_seen() {
+    for kind in ["model_io", "rpk", "trace", "contract"] {
+        let mut paths: Vec<_> =
+            std::fs::read_dir(corpus().join(kind)).unwrap().map(|entry| entry.unwrap().path()).collect();
+        paths.sort();
+        let handle = kinds::named(kind).unwrap();
+        let admitted = paths.iter().filter_map(|path| {
+            let bytes = std::fs::read(path).unwrap();
+            let core = handle.admit(bytes.clone(), &AdmitOptions::default()).ok()?.core();
+            Some((core, bytes))
+        });
+        let documents: Vec<_> = admitted.collect();
+        for (at, (core, one)) in documents.iter().enumerate() {
+            for (other_core, other) in documents.iter().skip(at).take(4) {
+                let (counts, changes) = found(kind, one, other);
+                if core == other_core {
+                    assert!(changes.is_empty(), "{kind} {core}: {changes:?}");
+                }
+                for (sort, place, says, pointers) in &changes {
+                    let is_shown = *sort == Sort::Moved || !pointers.is_empty();
+                    assert!(is_shown, "{kind} {core} {other_core}: {place} {says}");
+                }
+                let told = counts.changed + counts.moved + counts.removed + counts.inserted;
+                assert_eq!(told, changes.len());
+            }
+        }
+    }
+}

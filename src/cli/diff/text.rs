@@ -147,15 +147,27 @@ fn print_value(out: &mut dyn Write, change: &ValueChange, width: usize) -> io::R
         return print_words(out, &spans, width);
     }
     for (sign, style, value) in [("-", BAD, &change.old), ("+", GOOD, &change.new)] {
-        if let Some(value) = value {
-            let text = value::text(value);
-            let room = width.saturating_sub(INDENT + 2);
-            // The mark in place of what is left out takes some room as well.
-            let most = if text.chars().count() > room { room.saturating_sub(MARK_CHARACTERS) } else { room };
-            writeln!(out, "{:INDENT$}{style}{sign} {}{style:#}", "", escaped(&text).up_to(most.max(10)))?;
+        match value {
+            // The whole of a part is easier to read by its members.
+            Some(Value::Object(object)) if change.pointer.is_empty() => {
+                for (name, member) in object.iter().take(LISTED_VALUES) {
+                    let lead = format!("{sign} {}: ", brief(name));
+                    print_line(out, &lead, style, &value::text(member), width)?;
+                }
+            }
+            Some(value) => print_line(out, &format!("{sign} "), style, &value::text(value), width)?,
+            None => {}
         }
     }
     Ok(())
+}
+
+/// Prints as much of `text` as has room on a line after `lead`, which was escaped.
+fn print_line(out: &mut dyn Write, lead: &str, style: Style, text: &str, width: usize) -> io::Result<()> {
+    let room = width.saturating_sub(INDENT + lead.chars().count());
+    // The mark in place of what is left out takes some room as well.
+    let most = if text.chars().count() > room { room.saturating_sub(MARK_CHARACTERS) } else { room };
+    writeln!(out, "{:INDENT$}{style}{lead}{}{style:#}", "", escaped(text).up_to(most.max(10)))
 }
 
 /// The difference of two texts word by word, if they have enough in common for that to be easier to read.
