@@ -189,7 +189,7 @@ fn worded<'t>(old: &'t str, new: &'t str) -> Option<Vec<Span<'t>>> {
 }
 
 fn print_words(out: &mut dyn Write, spans: &[Span<'_>], width: usize) -> io::Result<()> {
-    let mut line = Line { out, width, column: 0 };
+    let mut line = Line { out, width, column: 0, has_gap: false };
     let last = spans.len().saturating_sub(1);
     for (index, span) in spans.iter().enumerate() {
         match span {
@@ -220,6 +220,8 @@ struct Line<'o> {
     out: &'o mut dyn Write,
     width: usize,
     column: usize,
+    /// Whether a space is to be written before the next word, unless a line ends there.
+    has_gap: bool,
 }
 
 const INDENT: usize = 4;
@@ -227,18 +229,20 @@ const INDENT: usize = 4;
 impl Line<'_> {
     /// Writes `text`, which was escaped.
     fn put(&mut self, text: &str, style: Style) -> io::Result<()> {
-        for word in text.split_inclusive(' ') {
-            let length = word.trim_end().chars().count();
-            if self.column > INDENT && self.column + length > self.width {
+        for piece in text.split_inclusive(' ') {
+            let word = piece.strip_suffix(' ').unwrap_or(piece);
+            let length = word.chars().count();
+            if self.column > INDENT && self.column + usize::from(self.has_gap) + length > self.width {
                 self.column = 0;
                 writeln!(self.out)?;
             }
-            if self.column == 0 {
-                write!(self.out, "{:INDENT$}", "")?;
-                self.column = INDENT;
-            }
-            write!(self.out, "{style}{word}{style:#}")?;
-            self.column += word.chars().count();
+            let gap = match (self.column, self.has_gap) {
+                (0, _) => INDENT,
+                (_, has_gap) => usize::from(has_gap),
+            };
+            write!(self.out, "{:gap$}{style}{word}{style:#}", "")?;
+            self.column += gap + length;
+            self.has_gap = piece.len() > word.len();
         }
         Ok(())
     }
