@@ -38,7 +38,7 @@ fn compare(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("diff");
     group.sample_size(10);
     for (name, other) in [
-        ("one-inserted", session((0..STEPS).map(|at| if at == STEPS / 2 { STEPS } else { at }))),
+        ("one-changed", session((0..STEPS).map(|at| if at == STEPS / 2 { STEPS } else { at }))),
         ("every-tenth-gone", session((0..STEPS).filter(|at| at % 10 != 3))),
         ("all-different", session(STEPS..2 * STEPS)),
         ("reversed", session((0..STEPS).rev())),
