@@ -11,6 +11,7 @@ pub mod document;
 mod exchange;
 mod kind;
 mod mention;
+mod part;
 
 use std::fmt;
 use std::io::{self, Write};
@@ -26,6 +27,7 @@ pub use directory::{ArtifactDirectory, Directory, Entry, EntryContent, MemberByt
 pub use exchange::{Exchange, Playback, Responder};
 pub use kind::Kind;
 pub use mention::{Mention, Place, REFERENCE, Relation, Role};
+pub use part::{Content, Part, PartSort, differ, same_place};
 
 /// A kind of artifact, as its folder defines it.
 pub trait Artifact: 'static {
@@ -84,6 +86,12 @@ pub trait Artifact: 'static {
         let _ = (document, index);
         None
     }
+
+    /// What an admitted `document` is compared by, in its order.
+    ///
+    /// # Errors
+    /// What keeps the document from being read.
+    fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError>;
 }
 
 /// How sure it is that a document is meant to be of a kind.

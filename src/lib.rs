@@ -20,6 +20,7 @@
 //! | [`retention`] | which artifacts a policy keeps | SQL, formats, the terminal |
 //! | [`fsck`] | what a vault says, held against its bytes | SQL, the terminal |
 //! | [`replay`] | playing recordings back | formats, SQL, the terminal |
+//! | [`diff`] | aligning two artifacts of a kind, the difference of values and texts | formats, SQL, the terminal |
 //! | [`ingest`] | the flow of adding and verifying many documents | formats, SQL |
 //! | [`bundle`] | portable bundles: a manifest and blobs in a tar file, out and in | SQL, formats of artifacts, the terminal |
 //! | [`Vault`] | all of the above, for users | the terminal |
@@ -41,6 +42,7 @@ pub mod artifact;
 pub mod audit;
 pub mod bundle;
 pub mod canonical;
+pub mod diff;
 pub mod digest;
 pub mod fsck;
 pub mod ingest;

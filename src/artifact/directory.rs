@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use super::{AdmitOptions, Draft, RunResult};
-use crate::canonical::reader::Limits;
+use super::{AdmitOptions, Draft, Part, RunResult};
+use crate::canonical::reader::{Limits, ReadError};
 use crate::canonical::rfc8785;
 use crate::digest::{BlobHash, CaptureHash, Digest};
 use crate::verify::{Findings, RuleInfo};
@@ -44,6 +44,12 @@ pub trait ArtifactDirectory: 'static {
         let _ = (members, limits);
         Vec::new()
     }
+
+    /// What an admitted directory of `members` is compared by: causes before what follows from them.
+    ///
+    /// # Errors
+    /// What keeps a member from being read.
+    fn parts<'d>(members: &[MemberBytes<'d>], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError>;
 }
 
 /// Gives the beginning of the file with a name in a directory, or nothing if it cannot be read.

@@ -2,7 +2,9 @@ use std::fmt;
 use std::io::{self, Write};
 
 use super::directory::{ArtifactDirectory, Directory, EntryContent, MemberBytes, Peek, capture_hash};
-use super::{AdmitOptions, Admitted, Artifact, Draft, Exchange, Member, Playback, Recognition, RunResult};
+use super::{
+    AdmitOptions, Admitted, Artifact, Draft, Exchange, Member, Part, Playback, Recognition, RunResult,
+};
 use crate::canonical::reader::{Limits, MemberNames, ReadError};
 use crate::digest::CaptureHash;
 use crate::verify::{Findings, Report, RuleInfo, Violation};
@@ -32,6 +34,7 @@ enum Form {
         results: for<'d> fn(&'d [u8], &Limits) -> Vec<RunResult<'d>>,
         exchanges: fn(&[u8], &Limits) -> Result<Vec<Exchange>, ReadError>,
         quote: fn(&[u8], usize) -> Option<String>,
+        parts: for<'d> fn(&'d [u8], &Limits) -> Result<Vec<Part<'d>>, ReadError>,
     },
     Directory {
         members: &'static [&'static str],
@@ -40,6 +43,7 @@ enum Form {
         examine: fn(&Directory, &AdmitOptions, &mut Findings) -> Option<Draft>,
         write_core: fn(&[MemberBytes<'_>], &Limits, &mut dyn Write) -> io::Result<()>,
         results: for<'d> fn(&[MemberBytes<'d>], &Limits) -> Vec<RunResult<'d>>,
+        parts: for<'d> fn(&[MemberBytes<'d>], &Limits) -> Result<Vec<Part<'d>>, ReadError>,
     },
 }
 
@@ -65,6 +69,7 @@ impl Kind {
                         results: K::results,
                         exchanges: K::exchanges,
                         quote: K::quote,
+                        parts: K::parts,
                     },
                 }
             },
@@ -90,6 +95,7 @@ impl Kind {
                         examine: K::examine,
                         write_core: K::write_core,
                         results: K::results,
+                        parts: K::parts,
                     },
                 }
             },
@@ -305,6 +311,18 @@ impl Kind {
         match self.0.form {
             Form::Document { quote, .. } => quote(document, index),
             Form::Directory { .. } => None,
+        }
+    }
+
+    /// What an admitted artifact of these `members` is compared by.
+    ///
+    /// # Errors
+    /// What keeps a member from being read.
+    pub fn parts<'d>(self, members: &[MemberBytes<'d>], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
+        match (&self.0.form, members) {
+            (Form::Document { parts, .. }, [only]) => parts(only.bytes, limits),
+            (Form::Document { .. }, _) => Ok(Vec::new()),
+            (Form::Directory { parts, .. }, members) => parts(members, limits),
         }
     }
 }

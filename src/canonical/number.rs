@@ -15,6 +15,12 @@ impl<'a> Number<'a> {
         Self { literal: literal.into() }
     }
 
+    /// The number as it is written.
+    #[must_use]
+    pub fn literal(&self) -> &str {
+        &self.literal
+    }
+
     /// Whether the literal has neither fraction nor exponent.
     #[must_use]
     pub fn is_integer(&self) -> bool {

@@ -70,6 +70,33 @@ impl<'a> Value<'a> {
         self.as_object()?.get(name)
     }
 
+    /// The same value, which borrows from no text.
+    pub(crate) fn to_owned_value(&self) -> Value<'static> {
+        match self {
+            Self::Null => Value::Null,
+            Self::Bool(truth) => Value::Bool(*truth),
+            Self::Number(number) => Value::Number(Number::from_literal(number.literal().to_owned())),
+            Self::String(text) => Value::String(Cow::Owned(text.clone().into_owned())),
+            Self::Array(elements) => Value::Array(elements.iter().map(Value::to_owned_value).collect()),
+            Self::Object(object) => {
+                let members = object.members.iter();
+                let owned =
+                    members.map(|(name, value)| (Cow::Owned(name.to_string()), value.to_owned_value()));
+                Value::Object(Object { members: owned.collect() })
+            }
+        }
+    }
+
+    /// Takes out the value at the end of `names` and leaves `null` there; nothing if there is none.
+    pub(crate) fn take(&mut self, names: &[&str]) -> Option<Value<'a>> {
+        let mut value = self;
+        for name in names {
+            let Self::Object(object) = value else { return None };
+            value = object.members.iter_mut().find(|(key, _)| key == name).map(|(_, value)| value)?;
+        }
+        Some(std::mem::replace(value, Self::Null))
+    }
+
     /// Whether this is `null`.
     #[must_use]
     pub fn is_null(&self) -> bool {

@@ -6,6 +6,7 @@ mod audit;
 mod backup;
 mod completions;
 mod dangling;
+mod diff;
 mod disk;
 mod escape;
 mod exit;
@@ -59,7 +60,7 @@ use vault::VaultArgs;
 /// An archive for what AI agent runs leave behind: verified, content-addressed, in one file.
 #[derive(Parser)]
 #[command(name = "runvault", version, propagate_version = true, max_term_width = 100)]
-#[command(after_help = "Exit status: 0 done; 1 the answer is no (violations, not found); \
+#[command(after_help = "Exit status: 0 done; 1 the answer is no (violations, not found, different); \
     2 could not run (I/O, database); 3 wrong usage.")]
 struct Cli {
     #[command(flatten)]
@@ -85,6 +86,7 @@ enum Command {
     Dangling(dangling::Args),
     Forks(forks::Args),
     Audit(audit::Args),
+    Diff(diff::Args),
     Tag(tag::Args),
     Untag(untag::Args),
     Tags(tags::Args),
@@ -132,6 +134,7 @@ impl Cli {
             Command::Dangling(args) => args.run(vault),
             Command::Forks(args) => args.run(vault),
             Command::Audit(args) => args.run(vault),
+            Command::Diff(args) => args.run(vault),
             Command::Tag(args) => args.run(vault),
             Command::Untag(args) => args.run(vault),
             Command::Tags(args) => args.run(vault),

@@ -21,6 +21,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("source", &["archive", "artifact", "canonical", "digest", "kinds", "verify"]),
     ("audit", &["artifact", "canonical", "digest", "kinds", "verify"]),
     ("replay", &["artifact", "canonical", "digest", "source", "verify"]),
+    ("diff", &["artifact", "canonical", "digest"]),
     ("pipeline", &[]),
     ("ingest", &["artifact", "digest", "pipeline", "source", "store", "verify"]),
     (
@@ -77,6 +78,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "etcetera",
             "rustix",
             "tempfile",
+            "terminal_size",
         ],
     ),
 ];
@@ -101,6 +103,7 @@ const HOMED: &[&str] = &[
     "etcetera",
     "rustix",
     "tempfile",
+    "terminal_size",
     "zip",
     "tar",
     "flate2",

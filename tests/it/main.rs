@@ -14,6 +14,7 @@ mod concurrency;
 mod conformance;
 mod crash;
 mod damage;
+mod diff;
 mod faults;
 mod fsck;
 mod fuzzing;

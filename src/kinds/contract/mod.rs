@@ -3,6 +3,7 @@
 
 mod effect;
 mod key_field;
+mod parts;
 mod read;
 mod recognise;
 mod rules;
@@ -12,7 +13,7 @@ mod yaml;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use crate::artifact::{AdmitOptions, Artifact, Draft, Recognition, document, unreadable};
+use crate::artifact::{AdmitOptions, Artifact, Draft, Part, Recognition, document, unreadable};
 use crate::canonical::Value;
 use crate::canonical::reader::{Defect, Limits, MemberNames, ReadError};
 use crate::canonical::rfc8785::{self, Form};
@@ -65,6 +66,10 @@ impl Artifact for Contract {
         let root = read::read(document, limits).map_err(unreadable)?;
         let core = Core::of(&root).ok_or(io::ErrorKind::InvalidData)?;
         rfc8785::write(core, &mut { out })
+    }
+
+    fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
+        parts::parts(document, limits)
     }
 }
 

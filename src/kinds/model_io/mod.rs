@@ -1,12 +1,13 @@
 //! `model_io`: recorded model sessions. Rules: the Model IO specification, section 5; `docs/formats.md`, "`model_io`".
 
+mod parts;
 mod rules;
 mod session;
 
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, Draft, Exchange, Mention, Playback, Recognition, Responder, Role, document,
+    AdmitOptions, Artifact, Draft, Exchange, Mention, Part, Playback, Recognition, Responder, Role, document,
     unreadable,
 };
 use crate::canonical::Value;
@@ -83,6 +84,10 @@ impl Artifact for ModelIo {
             output: None,
         });
         Ok(exchanges.collect())
+    }
+
+    fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
+        parts::parts(document, limits)
     }
 }
 

@@ -13,7 +13,7 @@ pub(super) fn canonical_hash<'v>(value: impl Into<Form<'v>>) -> Option<Digest> {
 }
 
 /// The members of a runner record that are hashed. Others tell about one execution only.
-const RUNNER_CORE: [&str; 11] = [
+pub(super) const RUNNER_CORE: [&str; 11] = [
     "runner_schema_version",
     "runner_id",
     "runner_version",

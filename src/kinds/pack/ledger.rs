@@ -13,10 +13,10 @@ const FIELDS: [&str; 7] =
     ["run_id", "timestamp", "intent_sha256", "result_kind", "accepted", "mode", "policy"];
 
 /// The lines that are entries, numbered from 1, each read. Lines of white space are none.
-pub(super) fn entries<'t>(
+pub(super) fn entries<'t, 'l>(
     text: &'t str,
-    limits: &'t Limits,
-) -> impl Iterator<Item = (usize, Result<Value<'t>, ReadError>)> {
+    limits: &'l Limits,
+) -> impl Iterator<Item = (usize, Result<Value<'t>, ReadError>)> + use<'t, 'l> {
     let lines = text.split('\n').enumerate().filter(|(_, line)| !js::trim(line).is_empty());
     lines.map(|(index, line)| (index + 1, reader::read(line.as_bytes(), limits)))
 }

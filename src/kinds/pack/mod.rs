@@ -9,6 +9,7 @@ mod inner;
 mod js;
 mod ledger;
 mod members;
+mod parts;
 mod patch;
 mod path;
 mod recognise;
@@ -18,9 +19,10 @@ mod runner;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, ArtifactDirectory, Directory, Draft, Entry, EntryContent, MemberBytes, Peek, RunResult,
+    AdmitOptions, ArtifactDirectory, Directory, Draft, Entry, EntryContent, MemberBytes, Part, Peek,
+    RunResult,
 };
-use crate::canonical::reader::{self, Limits};
+use crate::canonical::reader::{self, Limits, ReadError};
 use crate::canonical::rfc8785;
 use crate::verify::{Findings, RuleInfo, apply};
 
@@ -71,6 +73,10 @@ impl ArtifactDirectory for Pack {
             Some(RunResult { place: name.to_owned(), value })
         });
         results.collect()
+    }
+
+    fn parts<'d>(members: &[MemberBytes<'d>], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
+        parts::parts(members, limits)
     }
 }
 

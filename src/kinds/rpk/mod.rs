@@ -2,6 +2,7 @@
 //! `docs/formats.md`, "rpk".
 
 mod exchanges;
+mod parts;
 mod rules;
 mod shape;
 mod texts;
@@ -9,8 +10,8 @@ mod texts;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, Attribute, Draft, Exchange, Mention, NameHandle, Playback, Recognition, Relation,
-    Role, RunResult, document, unreadable,
+    AdmitOptions, Artifact, Attribute, Draft, Exchange, Mention, NameHandle, Part, Playback, Recognition,
+    Relation, Role, RunResult, document, unreadable,
 };
 use crate::canonical::Value;
 use crate::canonical::reader::{self, Limits, MemberNames, ReadError};
@@ -85,6 +86,10 @@ impl Artifact for Rpk {
 
     fn exchanges(document: &[u8], limits: &Limits) -> Result<Vec<Exchange>, ReadError> {
         Ok(exchanges::of(steps(&reader::read(document, limits)?)))
+    }
+
+    fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
+        parts::parts(document, limits)
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod control;
 mod lines;
+mod parts;
 mod record;
 mod rules;
 mod step_result;
@@ -11,9 +12,10 @@ mod step_result;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, Draft, Mention, NameHandle, Recognition, Relation, Role, RunResult, unreadable,
+    AdmitOptions, Artifact, Draft, Mention, NameHandle, Part, Recognition, Relation, Role, RunResult,
+    unreadable,
 };
-use crate::canonical::reader::{self, Limits, MemberNames};
+use crate::canonical::reader::{self, Limits, MemberNames, ReadError};
 use crate::canonical::{Value, c14n_v1};
 use crate::digest::{CoreHash, Digest};
 use crate::verify::{Findings, RuleInfo, apply};
@@ -130,6 +132,10 @@ impl Artifact for Trace {
     fn quote(document: &[u8], index: usize) -> Option<String> {
         let line = document.split(|byte| *byte == b'\n').nth(index)?;
         String::from_utf8(line.to_vec()).ok()
+    }
+
+    fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
+        parts::parts(document, limits)
     }
 }
 

@@ -1,0 +1,109 @@
+//! What `diff --json` prints; `docs/json.md` describes it.
+
+use std::io::{self, Write};
+
+use runvault::diff::{Change, ValueChange};
+use runvault::digest::CoreHash;
+use serde::ser::{Serialize, Serializer};
+
+use super::side::Side;
+use super::value::Json;
+use super::{Extent, Outcome, word};
+use crate::cli::json;
+
+#[derive(serde::Serialize)]
+struct Document<'d> {
+    kind: &'static str,
+    different: bool,
+    same_core: bool,
+    one: JsonSide<'d>,
+    other: JsonSide<'d>,
+    first_divergence: Option<JsonChange<'d>>,
+    counts: JsonCounts,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changes: Option<Changes<'d>>,
+}
+
+#[derive(serde::Serialize)]
+struct JsonSide<'d> {
+    name: &'d str,
+    core_hash: CoreHash,
+}
+
+#[derive(serde::Serialize)]
+struct JsonCounts {
+    same: usize,
+    changed: usize,
+    moved: usize,
+    removed: usize,
+    inserted: usize,
+}
+
+#[derive(serde::Serialize)]
+struct JsonChange<'c> {
+    change: &'static str,
+    one: Option<&'c str>,
+    other: Option<&'c str>,
+    says: String,
+    values: Vec<JsonValueChange>,
+}
+
+struct JsonValueChange(ValueChange);
+
+/// The changes, made one at a time while they are written: there may be very many.
+struct Changes<'d>(&'d Outcome<'d>);
+
+impl Serialize for Changes<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let most = if self.0.extent == Extent::First { 1 } else { usize::MAX };
+        serializer.collect_seq(self.0.diff.changes(self.0.all).take(most).map(JsonChange::of))
+    }
+}
+
+impl Serialize for JsonValueChange {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(serde::Serialize)]
+        struct Members<'v> {
+            pointer: &'v str,
+            ephemeral: bool,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            old: Option<Json<'v>>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            new: Option<Json<'v>>,
+        }
+        let ValueChange { pointer, old, new, is_ephemeral, .. } = &self.0;
+        let (old, new) = (old.as_ref().map(Json), new.as_ref().map(Json));
+        Members { pointer, ephemeral: *is_ephemeral, old, new }.serialize(serializer)
+    }
+}
+
+impl<'c> JsonChange<'c> {
+    fn of(change: Change<'c>) -> Self {
+        let values = change.values.into_iter().map(JsonValueChange).collect();
+        let Change { sort, one, other, says, .. } = change;
+        Self { change: word(sort), one, other, says, values }
+    }
+}
+
+/// Writes the whole document, or as much of it as is wanted.
+pub(super) fn print(out: &mut dyn Write, outcome: &Outcome<'_>) -> io::Result<()> {
+    let side = |side: &'_ Side| side.core;
+    let counts = outcome.diff.counts();
+    let document = Document {
+        kind: outcome.kind().name(),
+        different: outcome.is_different(),
+        same_core: side(outcome.one) == side(outcome.other),
+        one: JsonSide { name: &outcome.one.name, core_hash: outcome.one.core },
+        other: JsonSide { name: &outcome.other.name, core_hash: outcome.other.core },
+        first_divergence: outcome.diff.changes(false).next().map(JsonChange::of),
+        counts: JsonCounts {
+            same: counts.same,
+            changed: counts.changed,
+            moved: counts.moved,
+            removed: counts.removed,
+            inserted: counts.inserted,
+        },
+        changes: (outcome.extent != Extent::Counts).then_some(Changes(outcome)),
+    };
+    json::line(out, &document)
+}

@@ -1,0 +1,153 @@
+//! `runvault diff`
+
+mod json;
+mod side;
+mod text;
+mod value;
+
+use std::ffi::OsString;
+use std::io::{self, ErrorKind, Write};
+
+use clap::Args as ClapArgs;
+use runvault::artifact::Kind;
+use runvault::canonical::reader::Limits;
+use runvault::diff::{self, Diff, Sort};
+
+use super::exit::{Failure, Status};
+use super::limits::LimitArgs;
+use super::output;
+use super::vault::VaultArgs;
+use side::Side;
+
+/// Tell where two sessions, runs, traces, contracts or packs diverge, and what is different.
+///
+/// Each is the hash of something in the vault, or a file, directory or archive that need not be there. What can be read as
+/// a hash is one: write ./abc123 for a file of such a name, and -- before a name that begins with a dash. Parts are matched
+/// by their hashes, so that one more step in the middle does not make all after it different. What varies between
+/// identical runs, such as times, latencies and run ids, does not count unless --all is given. Exit status 0 if nothing is
+/// different, 1 if something is, 2 if it could not be looked.
+#[derive(ClapArgs)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub(crate) struct Args {
+    /// Two hashes, files, directories or archives, of the same kind; with --expect one
+    #[arg(required = true, value_name = "A B", num_args = 1..=2)]
+    sides: Vec<OsString>,
+
+    /// Compare with this instead of A, and call it what was expected
+    #[arg(long, value_name = "GOLDEN")]
+    expect: Option<OsString>,
+
+    /// Count and show what varies between identical runs as well
+    #[arg(long)]
+    all: bool,
+
+    /// Show the first difference and no other
+    #[arg(long, conflicts_with = "stat")]
+    first: bool,
+
+    /// Show how much is different, and not what
+    #[arg(long)]
+    stat: bool,
+
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    limits: LimitArgs,
+}
+
+/// What is printed.
+struct Outcome<'d> {
+    one: &'d Side,
+    other: &'d Side,
+    diff: Diff<'d>,
+    /// Whether what is ephemeral counts.
+    all: bool,
+    /// Whether the first is what was expected.
+    expected: bool,
+    extent: Extent,
+}
+
+/// How much is printed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    Whole,
+    First,
+    Counts,
+}
+
+impl Args {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        let (one, other) = match (&self.expect, self.sides.as_slice()) {
+            (Some(golden), [run]) => (golden, run),
+            (None, [one, other]) => (one, other),
+            (Some(_), _) => return Err(Failure::Usage("--expect GOLDEN is compared with one thing".into())),
+            (None, _) => {
+                return Err(Failure::Usage("two things are compared; --expect GOLDEN is one".into()));
+            }
+        };
+        let limits = self.limits.limits()?;
+        let (one, other) = (Side::load(one, vault, limits)?, Side::load(other, vault, limits)?);
+        if one.kind != other.kind {
+            let (kind, other_kind) = (one.kind.name(), other.kind.name());
+            return Err(Failure::CouldNotRun(format!(
+                "{} is of the kind {kind} and {} of the kind {other_kind}; only artifacts of one kind are compared",
+                one.name, other.name
+            )));
+        }
+        let extent = match (self.first, self.stat) {
+            (true, _) => Extent::First,
+            (_, true) => Extent::Counts,
+            _ => Extent::Whole,
+        };
+        let diff = diff::compare(parts(&one)?, parts(&other)?);
+        let expected = self.expect.is_some();
+        let outcome = Outcome { one: &one, other: &other, diff, all: self.all, expected, extent };
+        match outcome.print(self.json) {
+            // A closed pipe is no reason to call different things the same: the status is that of what was compared.
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => return Err(error.into()),
+            _ => {}
+        }
+        Ok(if outcome.is_different() { Status::No } else { Status::Done })
+    }
+}
+
+/// What a side consists of. It was within the limits when it was admitted.
+fn parts(side: &Side) -> Result<Vec<runvault::artifact::Part<'_>>, Failure> {
+    let limits =
+        Limits { bytes: u64::MAX, depth: Limits::MAX_DEPTH, values: usize::MAX, entries: usize::MAX };
+    side.kind
+        .parts(&side.members(), &limits)
+        .map_err(|error| Failure::CouldNotRun(format!("{} cannot be compared: {error}", side.name)))
+}
+
+impl Outcome<'_> {
+    fn print(&self, json: bool) -> io::Result<()> {
+        if json {
+            return json::print(&mut output::raw(), self);
+        }
+        let mut out = io::BufWriter::new(output::text());
+        text::print(&mut out, self, text::width())?;
+        out.flush()
+    }
+
+    fn is_different(&self) -> bool {
+        self.diff.changes(self.all).next().is_some()
+    }
+
+    fn kind(&self) -> Kind {
+        self.one.kind
+    }
+}
+
+/// The word for what happened to a part.
+fn word(sort: Sort) -> &'static str {
+    match sort {
+        Sort::Changed => "changed",
+        Sort::Moved => "moved",
+        Sort::Removed => "removed",
+        Sort::Inserted => "inserted",
+        Sort::Ephemeral => "ephemeral",
+    }
+}

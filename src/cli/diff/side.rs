@@ -1,0 +1,114 @@
+//! One of the two things that are compared.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use runvault::LookupError;
+use runvault::artifact::{AdmitOptions, Admitted, Kind, MemberBytes};
+use runvault::canonical::reader::Limits;
+use runvault::digest::{CoreHash, DigestPrefix};
+use runvault::kinds;
+use runvault::query::HashTarget;
+use runvault::source::{self, ExamineOptions, Input, Inputs, Item, Rejection, Verdict};
+
+use crate::cli::exit::Failure;
+use crate::cli::vault::VaultArgs;
+use crate::cli::{output, report};
+
+/// An artifact with its files.
+pub(super) struct Side {
+    /// What the user called it.
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    pub(super) core: CoreHash,
+    members: Vec<(String, Vec<u8>)>,
+}
+
+impl Side {
+    /// What `text` stands for: a hash if it can be one, else a path.
+    pub(super) fn load(text: &OsStr, vault: &VaultArgs, limits: Limits) -> Result<Self, Failure> {
+        match text.to_str().and_then(|text| text.parse::<DigestPrefix>().ok()) {
+            Some(prefix) => Self::stored(text, &prefix, vault),
+            None => Self::file(Path::new(text), limits),
+        }
+    }
+
+    pub(super) fn members(&self) -> Vec<MemberBytes<'_>> {
+        self.members.iter().map(|(name, bytes)| MemberBytes { name, bytes }).collect()
+    }
+
+    fn stored(text: &OsStr, prefix: &DigestPrefix, vault: &VaultArgs) -> Result<Self, Failure> {
+        let name = text.to_string_lossy().into_owned();
+        let is_file_as_well = Path::new(text).exists();
+        let hint = if is_file_as_well {
+            format!("; for the file of this name write ./{name}")
+        } else {
+            String::new()
+        };
+        let could_not = |error: String| Failure::CouldNotRun(format!("{error}{hint}"));
+        let vault = vault.open().map_err(|error| could_not(error.to_string()))?;
+        let located = vault.locate(prefix).map_err(|error| could_not(with_candidates(&error)))?;
+        let kind = kinds::named(&located.artifact.kind)
+            .ok_or_else(|| could_not(format!("this runvault does not know what {name} is")))?;
+        let members = vault.members(&located)?.into_iter();
+        let members = members.map(|member| (member.name, member.bytes)).collect();
+        Ok(Self { name, kind, core: located.artifact.core, members })
+    }
+
+    fn file(path: &Path, limits: Limits) -> Result<Self, Failure> {
+        let name = path.to_string_lossy().into_owned();
+        if !path.exists() {
+            return Err(Failure::CouldNotRun(format!("{name} is neither a hash nor a file")));
+        }
+        let item = only_item(path)?;
+        let options =
+            ExamineOptions { kind: None, admit: AdmitOptions { limits, ..AdmitOptions::default() } };
+        let verdict =
+            source::examine(item, &options).map_err(|error| Failure::CouldNotRun(error.to_string()))?;
+        match verdict {
+            Verdict::Admitted(admitted) => Ok(Self::admitted(name, &admitted)),
+            Verdict::Rejected(rejection) => Err(rejected(&name, &rejection)),
+            Verdict::NoArtifact => Err(Failure::CouldNotRun(format!("{name} is no artifact"))),
+        }
+    }
+
+    fn admitted(name: String, admitted: &Admitted) -> Self {
+        let members = admitted.members().iter();
+        let members = members.map(|member| (member.name().to_owned(), member.bytes().to_vec())).collect();
+        Self { name, kind: admitted.kind(), core: admitted.core(), members }
+    }
+}
+
+/// The one thing at a path. A directory is one only if it is a pack.
+fn only_item(path: &Path) -> Result<Item, Failure> {
+    match Inputs::new(vec![Input::Path(PathBuf::from(path))]).next() {
+        Some(Ok(item @ (Item::Named(_) | Item::Directory { named: true, .. }))) => Ok(item),
+        Some(Err(error)) => Err(Failure::CouldNotRun(error.to_string())),
+        _ => {
+            let name = path.display();
+            Err(Failure::CouldNotRun(format!("{name} is a directory and no pack; name a file in it")))
+        }
+    }
+}
+
+/// Nothing is different or the same where something could not be found, so this is never the answer no.
+fn with_candidates(error: &LookupError) -> String {
+    let LookupError::Ambiguous { candidates, .. } = error else { return error.to_string() };
+    let lines: Vec<String> = candidates
+        .iter()
+        .map(|candidate| match candidate {
+            HashTarget::Artifact(core) => format!("{core} (artifact)"),
+            HashTarget::Capture(capture) => format!("{capture} (capture)"),
+        })
+        .collect();
+    format!("{error}: {}", lines.join(", "))
+}
+
+fn rejected(name: &str, rejection: &Rejection) -> Failure {
+    let mut listed = Vec::new();
+    // Writing to memory cannot fail.
+    let _ = report::write(&mut listed, &rejection.report, report::LISTED);
+    output::note(String::from_utf8_lossy(&listed).trim_end());
+    let kind = rejection.kind.map_or("artifact", Kind::name);
+    Failure::CouldNotRun(format!("{name} is no valid {kind}, so it cannot be compared"))
+}

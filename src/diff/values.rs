@@ -1,0 +1,146 @@
+//! Where two JSON values differ.
+
+use std::collections::{HashMap, HashSet};
+
+use super::align::align;
+use crate::artifact::PartSort;
+use crate::canonical::pointer::{self, Token};
+use crate::canonical::{Object, Value};
+use crate::digest::Digest;
+
+/// A place in which two values differ.
+#[derive(Clone, Debug)]
+pub struct ValueChange {
+    /// Where, as a JSON Pointer; elements of arrays are counted as they were before, what was added as it is after.
+    pub pointer: String,
+    /// What was there; nothing if it was added.
+    pub old: Option<Value<'static>>,
+    /// What is there; nothing if it was removed.
+    pub new: Option<Value<'static>>,
+    /// Whether it varies between identical runs.
+    pub is_ephemeral: bool,
+    /// The member of the whole value in which it is.
+    pub(super) member: Option<String>,
+}
+
+/// The differences between two values of this sort, in the order of the first. Ephemeral ones are left out unless `all`.
+pub(super) fn compare(one: &Value<'_>, other: &Value<'_>, sort: &PartSort, all: bool) -> Vec<ValueChange> {
+    let mut comparison = Comparison { sort, all, at: Vec::new(), changes: Vec::new() };
+    comparison.values(one, other);
+    comparison.changes
+}
+
+/// A value that is in one artifact only, as one change.
+pub(super) fn whole(old: Option<&Value<'_>>, new: Option<&Value<'_>>) -> ValueChange {
+    let (old, new) = (old.map(Value::to_owned_value), new.map(Value::to_owned_value));
+    ValueChange { pointer: String::new(), old, new, is_ephemeral: false, member: None }
+}
+
+struct Comparison<'s, 'v> {
+    sort: &'s PartSort,
+    all: bool,
+    at: Vec<Token<'v>>,
+    changes: Vec<ValueChange>,
+}
+
+impl<'v> Comparison<'_, 'v> {
+    fn values(&mut self, one: &'v Value<'_>, other: &'v Value<'_>) {
+        if !self.all && (self.sort.is_ephemeral)(&self.at) {
+            return;
+        }
+        match (one, other) {
+            (Value::Object(one), Value::Object(other)) => self.objects(one, other),
+            (Value::Array(one), Value::Array(other)) => {
+                if !self.is_same(one, other) {
+                    self.arrays(one, other);
+                }
+            }
+            _ if self.sort.is_same(self.name(), one, other) => {}
+            _ => self.change(Some(one), Some(other)),
+        }
+    }
+
+    /// Some lists mean the same in any order.
+    fn is_same(&self, one: &[Value<'_>], other: &[Value<'_>]) -> bool {
+        self.sort.is_same(self.name(), &Value::Array(one.to_vec()), &Value::Array(other.to_vec()))
+    }
+
+    /// The name of the member that holds the values directly.
+    fn name(&self) -> &'v str {
+        match self.at.last() {
+            Some(Token::Name(name)) => name,
+            Some(Token::Index(_)) | None => "",
+        }
+    }
+
+    fn objects(&mut self, one: &'v Object<'_>, other: &'v Object<'_>) {
+        // Objects may have very many members, and looking one up goes through them.
+        let others: HashMap<&str, &'v Value<'_>> = other.iter().collect();
+        let names: HashSet<&str> = one.iter().map(|(name, _)| name).collect();
+        for (name, value) in one.iter() {
+            self.at.push(Token::Name(name));
+            match others.get(name) {
+                Some(other) => self.values(value, other),
+                None => self.change(Some(value), None),
+            }
+            self.at.pop();
+        }
+        for (name, value) in other.iter().filter(|(name, _)| !names.contains(name)) {
+            self.at.push(Token::Name(name));
+            self.change(None, Some(value));
+            self.at.pop();
+        }
+    }
+
+    fn arrays(&mut self, one: &'v [Value<'_>], other: &'v [Value<'_>]) {
+        let digests = |list: &[Value<'_>]| -> Vec<Digest> {
+            list.iter().map(|element| self.sort.digest(element)).collect()
+        };
+        let pairs = align(&digests(one), &digests(other));
+        let mut begin = (0, 0);
+        for end in pairs.into_iter().chain([(one.len(), other.len())]) {
+            self.elements((one, begin.0, end.0), (other, begin.1, end.1));
+            begin = (end.0 + 1, end.1 + 1);
+        }
+    }
+
+    /// Elements without equals: as many as there are on both sides took each other's place.
+    fn elements(
+        &mut self,
+        (one, mut at, end): (&'v [Value<'_>], usize, usize),
+        (other, mut other_at, other_end): (&'v [Value<'_>], usize, usize),
+    ) {
+        while at < end || other_at < other_end {
+            let old = one.get(at).filter(|_| at < end);
+            let new = other.get(other_at).filter(|_| other_at < other_end);
+            self.at.push(Token::Index(if old.is_some() { at } else { other_at }));
+            match (old, new) {
+                (Some(old), Some(new)) => self.values(old, new),
+                (old, new) => self.change(old, new),
+            }
+            self.at.pop();
+            at += usize::from(old.is_some());
+            other_at += usize::from(new.is_some());
+        }
+    }
+
+    fn change(&mut self, old: Option<&Value<'_>>, new: Option<&Value<'_>>) {
+        // What is in an ephemeral value is ephemeral.
+        let is_ephemeral = (0..=self.at.len())
+            .any(|length| self.at.get(..length).is_some_and(|at| (self.sort.is_ephemeral)(at)));
+        if is_ephemeral && !self.all {
+            return;
+        }
+        let member = match self.at.first() {
+            Some(Token::Name(name)) => Some((*name).to_owned()),
+            Some(Token::Index(_)) | None => None,
+        };
+        self.changes.push(ValueChange {
+            pointer: pointer::of(&self.at),
+            old: old.map(Value::to_owned_value),
+            new: new.map(Value::to_owned_value),
+            is_ephemeral,
+            member,
+        });
+    }
+}

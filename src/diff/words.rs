@@ -1,0 +1,95 @@
+//! Where two texts differ, word by word.
+
+use super::align::align;
+
+/// A piece of two texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Span<'t> {
+    /// Both have it.
+    Same(&'t str),
+    /// Only the first has it.
+    Removed(&'t str),
+    /// Only the second has it.
+    Added(&'t str),
+}
+
+/// What is to be done to `one` to make it `other`: put together without what was added, the pieces are `one`, and without
+/// what was removed they are `other`.
+#[must_use]
+pub fn words<'t>(one: &'t str, other: &'t str) -> Vec<Span<'t>> {
+    let (one_words, other_words) = (split(one), split(other));
+    let (one_texts, other_texts) = (texts(one, &one_words), texts(other, &other_words));
+    let pairs = align(&one_texts, &other_texts);
+    let end_of = |words: &[usize], index: usize| words.get(index).copied().unwrap_or_default();
+    let (mut spans, mut at) = (Vec::new(), (0, 0));
+    let mut pairs = pairs.into_iter().peekable();
+    loop {
+        let next = pairs.peek().copied().unwrap_or((one_texts.len(), other_texts.len()));
+        let (one_end, other_end) = (end_of(&one_words, next.0), end_of(&other_words, next.1));
+        spans.push(Span::Removed(one.get(end_of(&one_words, at.0)..one_end).unwrap_or_default()));
+        spans.push(Span::Added(other.get(end_of(&other_words, at.1)..other_end).unwrap_or_default()));
+        let mut end = next;
+        while pairs.next_if_eq(&end).is_some() {
+            end = (end.0 + 1, end.1 + 1);
+        }
+        spans.push(Span::Same(one.get(one_end..end_of(&one_words, end.0)).unwrap_or_default()));
+        at = end;
+        if next == (one_texts.len(), other_texts.len()) {
+            break;
+        }
+    }
+    spans.retain(|span| !matches!(span, Span::Same("") | Span::Removed("") | Span::Added("")));
+    spans
+}
+
+/// Where words begin, and the end of the text. Letters and digits make words, and so does white space.
+fn split(text: &str) -> Vec<usize> {
+    let sort = |character: char| match character {
+        character if character.is_alphanumeric() || character == '_' => Some(true),
+        character if character.is_whitespace() => Some(false),
+        _ => None,
+    };
+    let mut begins = Vec::new();
+    let mut last = None;
+    for (at, character) in text.char_indices() {
+        let this = sort(character);
+        if at == 0 || this.is_none() || this != last {
+            begins.push(at);
+        }
+        last = this;
+    }
+    begins.push(text.len());
+    begins
+}
+
+fn texts<'t>(text: &'t str, begins: &[usize]) -> Vec<&'t str> {
+    begins.windows(2).filter_map(|ends| text.get(*ends.first()?..*ends.last()?)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_make_both_texts() {
+        for (one, other) in [
+            ("", ""),
+            ("", "a b"),
+            ("a fix is on its way", "a fix will come"),
+            ("é😀, x", "é😁; x y"),
+            ("same", "same"),
+        ] {
+            let spans = words(one, other);
+            let put = |skip: fn(&Span<'_>) -> bool| -> String {
+                let left = spans.iter().filter(|span| !skip(span));
+                left.map(|span| match span {
+                    Span::Same(text) | Span::Removed(text) | Span::Added(text) => *text,
+                })
+                .collect()
+            };
+            assert_eq!(put(|span| matches!(span, Span::Added(_))), one);
+            assert_eq!(put(|span| matches!(span, Span::Removed(_))), other);
+        }
+        assert_eq!(words("one two", "one 2"), [Span::Same("one "), Span::Removed("two"), Span::Added("2")]);
+    }
+}

@@ -1,0 +1,36 @@
+//! What contracts are compared by: refs and effects by their names, and what nothing depends on.
+
+use super::read;
+use crate::artifact::{Part, PartSort, differ, same_place};
+use crate::canonical::reader::{Limits, ReadError};
+use crate::canonical::{Value, rfc8785};
+
+static TERM: PartSort = PartSort { is_ephemeral: |_| false, canonical, tell };
+
+/// The members that are not hashed.
+static REMARKS: PartSort = PartSort { is_ephemeral: |at| !at.is_empty(), canonical, tell };
+
+fn tell(_: &Value<'_>, _: &Value<'_>, names: &[&str]) -> String {
+    differ(names)
+}
+
+fn canonical(value: &Value<'_>) -> Option<Vec<u8>> {
+    let mut text = Vec::new();
+    rfc8785::write(value, &mut text).ok().map(|()| text)
+}
+
+pub(super) fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
+    let mut root = read::read(document, limits)?;
+    let lists = [("effects", "effect", "name"), ("io_refs", "ref", "ref")];
+    let mut parts = Vec::new();
+    for (list, word, name) in lists {
+        let Some(Value::Array(terms)) = root.take(&[list]) else { continue };
+        for term in terms {
+            let name = term.get(name).and_then(Value::as_str).unwrap_or_default();
+            let (label, key) = (format!("{word} {name}"), same_place(&[word, name]));
+            parts.push(Part::new(label, [key; 2], term, &TERM));
+        }
+    }
+    parts.push(Part::new("remarks".to_owned(), [same_place(&["remarks"]); 2], root, &REMARKS));
+    Ok(parts)
+}

@@ -1,0 +1,52 @@
+//! What sessions are compared by: what surrounds the interactions, then each of them.
+
+use crate::artifact::{Part, PartSort, differ, same_place};
+use crate::canonical::Value;
+use crate::canonical::pointer::Token;
+use crate::canonical::reader::{self, Limits, ReadError};
+use crate::canonical::rfc8785;
+
+static SESSION: PartSort = PartSort {
+    is_ephemeral: |at| match at.first() {
+        Some(Token::Name(name)) => {
+            !["model_io_schema_version", "adapter_id", "model_id", "mode", "interactions"].contains(name)
+        }
+        _ => false,
+    },
+    canonical,
+    tell: |_, _, names| differ(names),
+};
+
+/// The position of an interaction is no difference of its own, so `i` does not count.
+static INTERACTION: PartSort = PartSort {
+    is_ephemeral: |at| match at.first() {
+        Some(Token::Name(name)) => !["prompt_hash", "response_hash", "response_content"].contains(name),
+        _ => false,
+    },
+    canonical,
+    tell: |_, _, names| {
+        let word = |differs: bool| if differs { "different" } else { "same" };
+        let prompt = word(names.contains(&"prompt_hash"));
+        let response = word(names.iter().any(|name| name.starts_with("response")));
+        format!("{prompt} prompt, {response} response")
+    },
+};
+
+fn canonical(value: &Value<'_>) -> Option<Vec<u8>> {
+    let mut text = Vec::new();
+    rfc8785::write(value, &mut text).ok().map(|()| text)
+}
+
+pub(super) fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
+    let mut root = reader::read_keeping_overflow(document, limits)?;
+    let interactions = root.take(&["interactions"]);
+    let of_session = [same_place(&["session"]); 2];
+    let mut parts = vec![Part::new("session".to_owned(), of_session, root, &SESSION)];
+    let Some(Value::Array(interactions)) = interactions else { return Ok(parts) };
+    for (index, interaction) in interactions.into_iter().enumerate() {
+        let prompt = interaction.get("prompt_hash").and_then(Value::as_str).unwrap_or_default();
+        let keys = [same_place(&["interaction", prompt]), same_place(&["interaction"])];
+        parts.push(Part::new(format!("interaction {index}"), keys, interaction, &INTERACTION));
+    }
+    Ok(parts)
+}

@@ -1,0 +1,44 @@
+//! What traces are compared by: their records. Values are read again when somebody wants to see them.
+
+use crate::artifact::{Content, Part, PartSort, differ, same_place};
+use crate::canonical::pointer::Token;
+use crate::canonical::reader::{self, Limits, ReadError};
+use crate::canonical::{Value, c14n_v1};
+
+/// Hashes of the chain, numbers that follow from the position, and what no two runs share.
+const EPHEMERAL: [&str; 6] = ["created_at", "trace_id", "index", "step_index", "prev_hash", "record_hash"];
+
+static RECORD: PartSort = PartSort {
+    is_ephemeral: |at| match at {
+        [Token::Name(name)] => EPHEMERAL.contains(name),
+        [Token::Name("result"), Token::Name(name)] => ["started_at", "finished_at", "metrics"].contains(name),
+        _ => false,
+    },
+    canonical: |value| c14n_v1::to_vec(value).ok(),
+    tell,
+};
+
+fn tell(one: &Value<'_>, other: &Value<'_>, names: &[&str]) -> String {
+    let previous = |record: &'_ Value<'_>| record.get("prev_hash").and_then(Value::as_str).map(str::to_owned);
+    match (previous(one), previous(other)) {
+        // Up to here the two are one history.
+        (Some(one), Some(other)) if one == other => format!("the chain forks: {}", differ(names)),
+        _ => differ(names),
+    }
+}
+
+pub(super) fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
+    let lines = document.strip_suffix(b"\n").unwrap_or(document).split(|byte| *byte == b'\n');
+    let part = |(index, line): (usize, &'d [u8])| {
+        let record = reader::read(line, limits).map_err(|error| ReadError { line: index + 1, ..error })?;
+        let text = |value: &Value<'_>, name: &str| {
+            value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        let (sort, result) = (text(&record, "type"), record.get("result").unwrap_or(&Value::Null));
+        let step = text(result, "step");
+        let keys = [same_place(&[&sort, &step, &text(result, "input_hash")]), same_place(&[&sort, &step])];
+        let part = Part::new(format!("record {index}"), keys, record, &RECORD);
+        Ok(Part { content: Content::Text(line), ..part })
+    };
+    lines.enumerate().map(part).collect()
+}
