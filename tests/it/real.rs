@@ -28,8 +28,13 @@ fn recorded_runs_are_archived_found_and_returned() {
             found.iter().any(|hit| hit["core_hash"] == core)
         };
         assert!(found_by("--run-id", &document["metadata"]["run_id"]));
-        for step in document["payload"]["run"]["steps"].as_array().unwrap() {
+        let steps = document["payload"]["run"]["steps"].as_array().unwrap();
+        for step in steps {
             assert!(found_by("--step-hash", &step["hash"]));
         }
+        let stubs = sandbox.run(["stub", "--json", core]).expect(0).json();
+        let responses = steps.iter().filter(|step| step["type"].as_str().unwrap().ends_with(".response"));
+        let outputs: Vec<_> = responses.map(|step| &step["output"]).collect();
+        assert_eq!(stubs.iter().map(|stub| &stub["output"]).collect::<Vec<_>>(), outputs);
     }
 }

@@ -1,5 +1,7 @@
 //! The clients of `examples/replay`, where their languages are installed.
 
+#![allow(clippy::print_stderr, reason = "who runs the tests learns what was not tried")]
+
 use std::path::Path;
 use std::process::{Command, Output};
 

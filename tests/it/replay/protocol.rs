@@ -11,7 +11,8 @@ use super::{LABEL, SUMMARY, examples, exchanges, occurrence, recording, shown};
 use crate::sandbox::{Sandbox, session};
 
 fn lines(requests: &[Value]) -> Vec<u8> {
-    requests.iter().map(|request| format!("{request}\n")).collect::<String>().into_bytes()
+    let lines: Vec<String> = requests.iter().map(Value::to_string).collect();
+    format!("{}\n", lines.join("\n")).into_bytes()
 }
 
 #[test]

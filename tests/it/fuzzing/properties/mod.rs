@@ -13,7 +13,7 @@ mod vaults;
 
 use std::path::Path;
 
-use runvault::artifact::{AdmitOptions, Admitted, Kind, MemberBytes, document};
+use runvault::artifact::{AdmitOptions, Admitted, Kind, MemberBytes, Playback, document};
 use runvault::canonical::reader::Limits;
 use runvault::digest::Digest;
 use runvault::kinds;
@@ -81,8 +81,23 @@ fn check_admitted(admitted: &Admitted) {
     let draft = admitted.draft();
     assert!(draft.mentions.is_sorted() && draft.attributes.is_sorted());
     let _ = admitted.kind().results(&members(admitted), &Limits::default());
+    check_playback(admitted);
     for embedded in admitted.embedded() {
         check_admitted(embedded);
+    }
+}
+
+/// What was recorded can be played, with the prompts that the artifact is found by.
+fn check_playback(admitted: &Admitted) {
+    let kind = admitted.kind();
+    let document = admitted.members()[0].bytes();
+    let exchanges = kind.exchanges(document, &Limits::default()).unwrap();
+    let mentioned =
+        |digest: &Digest| admitted.draft().mentions.iter().any(|mention| mention.digest == *digest);
+    assert!(exchanges.is_empty() || kind.playback().is_some());
+    for exchange in exchanges.iter().take(100) {
+        assert!(kind.playback() != Some(Playback::ByPrompt) || exchange.prompts.len() == 1);
+        assert!(exchange.prompts.iter().take(100).all(mentioned));
     }
 }
 
