@@ -12,7 +12,7 @@ use crate::store::{Prepared, Preparer, Put, PutOutcome, Result, Snapshot, Store}
 use crate::verify::Report;
 
 /// A batch is stored when it has so many documents or bytes. A commit costs about as much as some hundred artifacts.
-const BATCH_DOCUMENTS: usize = 2_500;
+const BATCH_DOCUMENTS: usize = 1_000;
 const BATCH_BYTES: u64 = 16 << 20;
 
 /// What became of a document.

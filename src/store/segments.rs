@@ -40,9 +40,23 @@ pub(super) fn key(digest: &Digest) -> u64 {
     digest.key().cast_unsigned() >> (64 - KEY_BITS)
 }
 
+/// The segments of a moment, for who looks up many keys while nothing changes.
+pub(super) struct Segments(Vec<Segment>);
+
+impl Segments {
+    pub(super) fn of(connection: &Connection) -> rusqlite::Result<Self> {
+        Segment::all(connection).map(Self)
+    }
+
+    /// As [`captures`].
+    pub(super) fn captures(&self, connection: &Connection, key: u64) -> rusqlite::Result<Vec<i64>> {
+        captures_between(connection, &self.0, key, key)
+    }
+}
+
 /// The captures whose lists may have a digest with this key, each once, in their order.
 pub(super) fn captures(connection: &Connection, key: u64) -> rusqlite::Result<Vec<i64>> {
-    captures_between(connection, key, key)
+    Segments::of(connection)?.captures(connection, key)
 }
 
 /// The captures whose lists may have a digest that begins with `prefix`, which has six digits or more.
@@ -51,14 +65,19 @@ pub(super) fn captures_beginning(
     prefix: &DigestPrefix,
 ) -> rusqlite::Result<Vec<i64>> {
     let (low, high) = prefix.range();
-    captures_between(connection, key(&low), key(&high))
+    captures_between(connection, &Segment::all(connection)?, key(&low), key(&high))
 }
 
-fn captures_between(connection: &Connection, low: u64, high: u64) -> rusqlite::Result<Vec<i64>> {
+fn captures_between(
+    connection: &Connection,
+    segments: &[Segment],
+    low: u64,
+    high: u64,
+) -> rusqlite::Result<Vec<i64>> {
     let mut captures = Vec::new();
     let mut buckets =
         connection.prepare_cached("SELECT bytes FROM mention_bucket WHERE id BETWEEN ?1 AND ?2")?;
-    for segment in Segment::all(connection)? {
+    for segment in segments {
         let mut rows = buckets.query((segment.row(low), segment.row(high)))?;
         while let Some(row) = rows.next()? {
             for entry in Bucket::of(row.get_ref(0)?.as_blob()?) {

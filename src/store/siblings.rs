@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::dictionaries::Readers;
 use super::payload::{Content, DIFFERENCE, Payloads};
-use super::segments;
+use super::segments::{self, Segments};
 use crate::digest::Digest;
 
 /// Larger documents are not compared: both would have to be in memory.
@@ -21,7 +21,7 @@ const MAX_SIZE: usize = 4 << 20;
 const MIN_SIZE: usize = 512;
 
 /// So many of the document's digests are looked up, evenly spread.
-const PROBES: usize = 3;
+const PROBES: usize = 2;
 
 /// So many candidates are looked at for each, the newest first.
 const CANDIDATES: usize = 8;
@@ -50,6 +50,8 @@ pub(super) struct Difference {
 pub(super) struct Siblings {
     /// Blobs that were stored whole in this transaction, by the keys of their digests.
     recent: HashMap<u64, i64>,
+    /// The index as it was when the transaction began.
+    index: Option<Segments>,
     at_hand: HashMap<i64, Rc<Base>>,
     bytes_at_hand: usize,
     pub(super) readers: Readers,
@@ -123,9 +125,13 @@ impl Siblings {
     }
 
     /// Blobs that are stored whole and may have a digest with this key, or are the bases of such.
-    fn candidates(&self, connection: &Connection, key: u64) -> rusqlite::Result<Vec<i64>> {
+    fn candidates(&mut self, connection: &Connection, key: u64) -> rusqlite::Result<Vec<i64>> {
         let mut candidates: Vec<i64> = self.recent.get(&key).copied().into_iter().collect();
-        let captures = segments::captures(connection, key)?;
+        let index = match &mut self.index {
+            Some(index) => index,
+            none => none.insert(Segments::of(connection)?),
+        };
+        let captures = index.captures(connection, key)?;
         for capture in captures.into_iter().rev().take(CANDIDATES) {
             let blob: Option<i64> = connection
                 .prepare_cached("SELECT blob FROM mention_list WHERE capture = ?1")?

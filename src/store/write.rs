@@ -13,7 +13,7 @@ use super::actor::Actor;
 use super::dictionaries::{self, Dictionaries};
 use super::journal::{Addition, Journal};
 use super::payload::{Payloads, Prepared};
-use super::read::{artifact_id, capture_id};
+use super::read::{artifact_id, blob_id, capture_id};
 use super::segments;
 use super::siblings::Siblings;
 use crate::artifact::{Admitted, Kind};
@@ -142,7 +142,13 @@ impl<'t> Writer<'t> {
         }
         let admitted = prepared.admitted();
         let (core, capture) = (admitted.core(), admitted.capture());
-        if capture_id(self.transaction, capture)?.is_some() {
+        let known = match (admitted.kind().document_member(), admitted.members()) {
+            // What is not stored cannot have been captured.
+            (Some(_), [only]) => blob_id(self.transaction, only.blob())?,
+            _ => None,
+        };
+        let may_be_present = known.is_some() || admitted.kind().document_member().is_none();
+        if may_be_present && capture_id(self.transaction, capture)?.is_some() {
             return Ok(Put { core, capture, outcome: PutOutcome::Present });
         }
         let kind = self.kind(admitted.kind())?;
