@@ -38,6 +38,11 @@ const AT_HAND: usize = 16 << 20;
 /// What was added in this transaction and is not in the index yet may have so many digests.
 const RECENT: usize = 1 << 18;
 
+/// After so many documents in a row without a sibling, the index is asked for one in so many only: a look-up in a large
+/// vault costs as much as a document.
+const PATIENCE: u32 = 64;
+const SAMPLE: u32 = 8;
+
 /// How a payload is stored as a difference to another.
 pub(super) struct Difference {
     pub(super) base: i64,
@@ -52,6 +57,8 @@ pub(super) struct Siblings {
     recent: HashMap<u64, i64>,
     /// The index as it was when the transaction began.
     index: Option<Segments>,
+    /// So many documents in a row had no sibling.
+    without: u32,
     at_hand: HashMap<i64, Rc<Base>>,
     bytes_at_hand: usize,
     pub(super) readers: Readers,
@@ -76,7 +83,11 @@ impl Siblings {
         if !(MIN_SIZE..MAX_SIZE).contains(&bytes.len()) {
             return Ok(None);
         }
-        let Some(base) = self.nearest(connection, digests, known)? else { return Ok(None) };
+        let Some(base) = self.nearest(connection, digests, known)? else {
+            self.without = self.without.saturating_add(1);
+            return Ok(None);
+        };
+        self.without = 0;
         let Some(theirs) = self.base(connection, base)? else { return Ok(None) };
         let difference = Content::of(bytes).and_then(|ours| ours.difference(&theirs.content));
         Ok(difference
@@ -127,6 +138,9 @@ impl Siblings {
     /// Blobs that are stored whole and may have a digest with this key, or are the bases of such.
     fn candidates(&mut self, connection: &Connection, key: u64) -> rusqlite::Result<Vec<i64>> {
         let mut candidates: Vec<i64> = self.recent.get(&key).copied().into_iter().collect();
+        if self.without >= PATIENCE && !self.without.is_multiple_of(SAMPLE) {
+            return Ok(candidates);
+        }
         let index = match &mut self.index {
             Some(index) => index,
             none => none.insert(Segments::of(connection)?),
