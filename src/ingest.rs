@@ -15,6 +15,11 @@ use crate::verify::Report;
 const BATCH_DOCUMENTS: usize = 1_000;
 const BATCH_BYTES: u64 = 16 << 20;
 
+/// In a vault of so many artifacts, batches are so many times as large: each commit writes most pages of the indexes of
+/// digests.
+const LARGE_VAULT: u64 = 50_000;
+const LARGE_VAULT_BATCHES: usize = 4;
+
 /// What became of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -108,7 +113,9 @@ pub fn add(
 ) -> Result<Summary> {
     let mut teller = Teller { monitor, summary: Summary::default() };
     let preparer = store.preparer()?;
-    let mut batch = Batch { store, preparer: &preparer, at: Utc::now(), waiting: Vec::new(), bytes: 0 };
+    let times = if store.last_artifact()? < LARGE_VAULT { 1 } else { LARGE_VAULT_BATCHES };
+    let mut batch =
+        Batch { store, preparer: &preparer, at: Utc::now(), waiting: Vec::new(), bytes: 0, times };
     let prepare = |admitted| preparer.prepare(admitted);
     let outcome = each(inputs, options, prepare, |event| match event {
         Event::Result(item) => batch.push(item, &mut teller),
@@ -294,6 +301,8 @@ struct Batch<'s> {
     waiting: Vec<Item<Prepared>>,
     /// The size of the artifacts and reports among them.
     bytes: u64,
+    /// How many times as large as usual it may be.
+    times: usize,
 }
 
 impl Batch<'_> {
@@ -304,7 +313,8 @@ impl Batch<'_> {
             _ => 0,
         };
         self.waiting.push(item);
-        if self.waiting.len() >= BATCH_DOCUMENTS || self.bytes >= BATCH_BYTES {
+        if self.waiting.len() >= BATCH_DOCUMENTS * self.times || self.bytes >= BATCH_BYTES * self.times as u64
+        {
             self.store(teller)?;
         }
         Ok(())

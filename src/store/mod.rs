@@ -131,6 +131,17 @@ impl Store {
         &self.path
     }
 
+    /// The number of the newest artifact: about how many there are.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn last_artifact(&self) -> Result<u64> {
+        let connection = self.connection()?;
+        let last = connection.prepare_cached("SELECT coalesce(max(id), 0) FROM artifact");
+        last.and_then(|mut last| last.query_row([], |row| row.get(0)))
+            .map_err(|error| StoreError::of(&self.path, error))
+    }
+
     /// What makes artifacts ready to be stored here.
     ///
     /// # Errors

@@ -41,7 +41,7 @@ const RECENT: usize = 1 << 18;
 /// After so many documents in a row without a sibling, the index is asked for one in so many only: a look-up in a large
 /// vault costs as much as a document.
 const PATIENCE: u32 = 64;
-const SAMPLE: u32 = 8;
+const SAMPLE: u32 = 32;
 
 /// How a payload is stored as a difference to another.
 pub(super) struct Difference {
