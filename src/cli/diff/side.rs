@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use runvault::LookupError;
 use runvault::artifact::{AdmitOptions, Admitted, Kind, MemberBytes};
 use runvault::canonical::reader::Limits;
-use runvault::digest::{CoreHash, DigestPrefix};
+use runvault::digest::CoreHash;
 use runvault::kinds;
 use runvault::query::HashTarget;
 use runvault::source::{self, ExamineOptions, Input, Inputs, Item, Rejection, Verdict};
 
 use crate::cli::exit::Failure;
+use crate::cli::hash::Named;
 use crate::cli::vault::VaultArgs;
 use crate::cli::{output, report};
 
@@ -25,10 +26,10 @@ pub(super) struct Side {
 }
 
 impl Side {
-    /// What `text` stands for: a hash if it can be one, else a path.
+    /// What `text` stands for: a hash or @ and a tag if it can be one, else a path.
     pub(super) fn load(text: &OsStr, vault: &VaultArgs, limits: Limits) -> Result<Self, Failure> {
-        match text.to_str().and_then(|text| text.parse::<DigestPrefix>().ok()) {
-            Some(prefix) => Self::stored(text, &prefix, vault),
+        match text.to_str().and_then(|text| text.parse::<Named>().ok()) {
+            Some(named) => Self::stored(text, &named, vault),
             None => Self::file(Path::new(text), limits),
         }
     }
@@ -37,7 +38,7 @@ impl Side {
         self.members.iter().map(|(name, bytes)| MemberBytes { name, bytes }).collect()
     }
 
-    fn stored(text: &OsStr, prefix: &DigestPrefix, vault: &VaultArgs) -> Result<Self, Failure> {
+    fn stored(text: &OsStr, named: &Named, vault: &VaultArgs) -> Result<Self, Failure> {
         let name = text.to_string_lossy().into_owned();
         let is_file_as_well = Path::new(text).exists();
         let hint = if is_file_as_well {
@@ -47,7 +48,7 @@ impl Side {
         };
         let could_not = |error: String| Failure::CouldNotRun(format!("{error}{hint}"));
         let vault = vault.open().map_err(|error| could_not(error.to_string()))?;
-        let located = vault.locate(prefix).map_err(|error| could_not(with_candidates(&error)))?;
+        let located = named.locate(&vault).map_err(|error| could_not(with_candidates(&error)))?;
         let kind = kinds::named(&located.artifact.kind)
             .ok_or_else(|| could_not(format!("this runvault does not know what {name} is")))?;
         let members = vault.members(&located)?.into_iter();
