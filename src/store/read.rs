@@ -7,6 +7,7 @@ mod mentions;
 
 pub use journal::{Head, JournalCheck, JournalDefect, JournalQuery};
 
+use std::cell::OnceCell;
 use std::path::Path;
 
 use chrono::{DateTime, Utc};
@@ -17,6 +18,7 @@ use super::lists::Lists;
 use super::payload::Payloads;
 use super::pool::Lease;
 use super::rows::{ArtifactId, ArtifactRow, CaptureRow, Milliseconds};
+use super::segments::Segments;
 use super::{Result, StoreError};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 
@@ -58,6 +60,8 @@ pub struct Snapshot<'s> {
     connection: Lease<'s>,
     readers: &'s Readers,
     path: &'s Path,
+    /// The segments of the index of mentions, once they were asked for; nothing if the vault is to be changed.
+    segments: Option<OnceCell<Segments>>,
 }
 
 impl<'s> Snapshot<'s> {
@@ -68,7 +72,8 @@ impl<'s> Snapshot<'s> {
         path: &'s Path,
         to_change: bool,
     ) -> Result<Self> {
-        let snapshot = Self { connection, readers, path };
+        let segments = (!to_change).then(OnceCell::new);
+        let snapshot = Self { connection, readers, path, segments };
         // Taking the lock at the beginning means waiting for others there, never failing half way.
         let sql = if to_change { "BEGIN IMMEDIATE" } else { "BEGIN DEFERRED" };
         let begin = || {

@@ -10,6 +10,7 @@ use crate::artifact::Place;
 use crate::digest::{Digest, DigestPrefix};
 use crate::store::lists::Stated;
 use crate::store::rows::{ArtifactId, MentionRow, RoleCount};
+use crate::store::segments::Segments;
 use crate::store::{Result, segments};
 
 /// A role as the vault knows it.
@@ -156,10 +157,22 @@ impl Snapshot<'_> {
         Ok(shared.map(|(digest, _)| digest).collect())
     }
 
+    /// The captures whose lists may have a digest with this key.
+    fn captures_stating(&self, key: u64) -> rusqlite::Result<Vec<i64>> {
+        let Some(known) = &self.segments else { return segments::captures(&self.connection, key) };
+        let index = if let Some(index) = known.get() {
+            index
+        } else {
+            let now = Segments::of(&self.connection)?;
+            known.get_or_init(|| now)
+        };
+        index.captures(&self.connection, key)
+    }
+
     /// Who has `digest` in a list, and where. The index tells where to look; the list is the proof.
     pub(super) fn stating(&self, digest: Digest) -> rusqlite::Result<Vec<(ArtifactId, Stated)>> {
         let mut found = Vec::new();
-        for capture in segments::captures(&self.connection, segments::key(&digest))? {
+        for capture in self.captures_stating(segments::key(&digest))? {
             let list = self.lists().with(capture, |stated| *stated == digest)?;
             if list.is_empty() {
                 continue;
