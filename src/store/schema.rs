@@ -1,10 +1,11 @@
 //! Schema versions: creating vaults, refusing newer ones, bringing older ones up to date.
 
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use rusqlite::{Connection, ErrorCode, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use rusqlite_migration::{M, Migrations};
 
 use super::edit::secure_delete;
@@ -104,6 +105,29 @@ impl State {
             0 if version == 0 && number("SELECT count(*) FROM sqlite_schema")? == 0 => Self::Empty,
             _ => Self::Foreign,
         })
+    }
+}
+
+/// Every table, index and view of a vault by its name, with its sort, its table and its definition.
+pub(super) type Objects = BTreeMap<String, (String, String, Option<String>)>;
+
+/// Those of a vault.
+pub(super) fn objects(connection: &Connection) -> rusqlite::Result<Objects> {
+    let mut statement = connection.prepare("SELECT name, type, tbl_name, sql FROM sqlite_schema")?;
+    let objects =
+        statement.query_map([], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?, row.get(3)?))))?;
+    objects.collect()
+}
+
+/// Those that a vault should have: of a database that is made for it and forgotten. `path` is the vault that is asked for.
+pub(super) fn expected(path: &Path) -> Result<Objects> {
+    let failed = |source| StoreError::of(path, source);
+    // No name: SQLite keeps it to itself and removes it.
+    let mut connection = Connection::open_with_flags("", OpenFlags::default()).map_err(failed)?;
+    connection.pragma_update(None, "foreign_keys", false).map_err(failed)?;
+    match Migrations::new(steps()).to_latest(&mut connection) {
+        Ok(()) => objects(&connection).map_err(failed),
+        Err(error) => Err(StoreError::Schema { path: path.to_owned(), message: error.to_string() }),
     }
 }
 

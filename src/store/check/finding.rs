@@ -128,6 +128,10 @@ findings! {
         "A disk, a copy or another program changed the file. What the other checks do not name may be intact.",
         "`fsck --repair` makes damaged SQL indexes anew. If the finding stays, copy the vault, try `fsck --repair` with \
          the copy, and otherwise restore it from a backup.";
+    SCHEMA_DIFFERS, "schema-differs",
+        "A table, index or view is not as this program makes it.",
+        "Another program changed it, or the file is damaged. What is read through it may be wrong.",
+        "Restore the vault from a backup, or `export --all` what is intact and `import` it into a new vault.";
     UNREADABLE, "unreadable",
         "A part of the vault cannot be read, so that a check could not be finished.",
         "What stands there may be lost, and this check says nothing of it. The other checks went on.",

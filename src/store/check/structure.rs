@@ -1,14 +1,16 @@
 //! What can be told without looking into what is stored.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use rusqlite::Row;
 
 use super::finding::{
     ARTIFACT_EMPTY, ARTIFACT_TWICE, BASE_WRONG, BLOB_MISSING, BLOB_TWICE, BLOB_UNREFERENCED, CAPTURE_TWICE,
-    DICTIONARY_DAMAGED, FILE_DAMAGED, Finding, FindingInfo, REFERENCE_BROKEN, Subject,
+    DICTIONARY_DAMAGED, FILE_DAMAGED, Finding, FindingInfo, REFERENCE_BROKEN, SCHEMA_DIFFERS, Subject,
 };
 use super::{Inspection, Integrity};
 use crate::digest::{BlobHash, CoreHash, Digest};
-use crate::store::{PayloadDefect, Result};
+use crate::store::{PayloadDefect, Result, schema};
 
 /// So many lines of SQLite's own check are findings; a damaged file can give any number.
 const LINES: usize = 100;
@@ -54,8 +56,30 @@ impl Inspection<'_> {
         })?;
         lines.retain(|line| line != "ok");
         findings.extend(lines.into_iter().map(|line| Finding::new(FILE_DAMAGED, file(), line)));
+        self.schema(&mut findings)?;
         self.references(&mut findings)?;
         Ok(findings)
+    }
+
+    /// Tables, indexes and views that are not as the migrations make them. SQLite takes any that it can read.
+    fn schema(&self, findings: &mut Vec<Finding>) -> Result<()> {
+        let expected = schema::expected(self.path)?;
+        let mut found = BTreeMap::new();
+        self.look(Subject::Table("sqlite_schema".to_owned()), findings, || {
+            found = schema::objects(&self.connection)?;
+            Ok(())
+        })?;
+        let names: BTreeSet<&String> = expected.keys().chain(found.keys()).collect();
+        for name in names {
+            let detail = match (expected.get(name), found.get(name)) {
+                (Some(expected), Some(found)) if expected == found => continue,
+                (Some(_), Some(_)) => "it is defined otherwise",
+                (Some(_), None) => "it is missing",
+                (None, _) => "it is not one of the vault's",
+            };
+            findings.push(Finding::new(SCHEMA_DIFFERS, Subject::Table(name.clone()), detail));
+        }
+        Ok(())
     }
 
     /// Rows that refer to rows which are not there, one finding for each pair of tables.
