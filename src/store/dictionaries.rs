@@ -105,6 +105,13 @@ impl Dictionaries {
     }
 }
 
+/// The texts of `blobs` that dictionaries are of use for. What cannot be read is no sample; whoever asks for it will hear
+/// of it.
+pub(super) fn texts(payloads: Payloads<'_>, blobs: impl Iterator<Item = i64>) -> Vec<Vec<u8>> {
+    let contents = blobs.filter_map(|blob| payloads.verified_content(blob).ok());
+    contents.map(|content| content.text).filter(|text| text.len() <= MAX_TEXT).collect()
+}
+
 /// Whether so many texts of so many bytes are enough for a dictionary.
 pub(super) fn is_enough(texts: usize, bytes: usize) -> bool {
     texts >= SAMPLES || bytes >= SAMPLE_BYTES
@@ -142,9 +149,7 @@ pub(super) fn make(payloads: Payloads<'_>, kind: i64) -> rusqlite::Result<()> {
     )?;
     let blobs = newest.query_map((kind, MAX_TEXT, SAMPLES), |row| row.get::<_, i64>(0))?;
     let blobs = blobs.collect::<rusqlite::Result<Vec<_>>>()?;
-    // What cannot be read is no sample; whoever asks for it will hear of it.
-    let texts = blobs.into_iter().filter_map(|blob| payloads.verified_content(blob).ok());
-    let samples: Vec<Vec<u8>> = texts.map(|content| content.text).collect();
+    let samples = texts(payloads, blobs.into_iter());
     if samples.len() == SAMPLES
         && let Some(dictionary) = train(&samples, last_entry(connection)?)
     {

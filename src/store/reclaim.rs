@@ -207,18 +207,11 @@ impl Store {
             return Ok(With::Dictionary(own));
         }
         let begun = i64::try_from(snapshot.journal_head()?.seq).unwrap_or(i64::MAX);
-        let mut texts = Vec::new();
-        let mut bytes = 0;
         // Evenly spread, for documents change over time.
         let step = samples.len().div_ceil(dictionaries::SAMPLES * 2).max(1);
-        for (blob, _) in samples.into_iter().step_by(step) {
-            // Who is damaged is named when it is its turn.
-            let Ok(content) = snapshot.payloads().verified_content(blob) else { continue };
-            if content.text.len() <= dictionaries::MAX_TEXT {
-                bytes += content.text.len();
-                texts.push(content.text);
-            }
-        }
+        let samples = samples.into_iter().step_by(step).map(|(blob, _)| blob);
+        let texts = dictionaries::texts(snapshot.payloads(), samples);
+        let bytes = texts.iter().map(Vec::len).sum();
         let is_enough = dictionaries::is_enough(texts.len(), bytes);
         let new = if is_enough { dictionaries::train(&texts, begun) } else { None };
         Ok(new.map_or(With::Nothing, With::Dictionary))

@@ -35,7 +35,7 @@ impl Payloads<'_> {
                 None => false,
             };
             if !is_difference {
-                self.store_whole(blob, &content, None)?;
+                self.store_frame(blob, &content, compress::compress(&content.text, None), None)?;
             }
             self.verified_content(blob)?;
             if heir.is_none() {
@@ -58,24 +58,23 @@ impl Payloads<'_> {
             .prepare_cached("SELECT length(bytes) FROM payload WHERE blob = ?1")?
             .query_row([blob], |row| row.get(0))?;
         let content = self.verified_content(blob)?;
-        if !must {
-            let frame = compress::compress(&content.text, dictionary.map(|(_, dictionary)| dictionary));
-            if frame.is_none_or(|frame| frame.len() * 10 > before * 9) {
-                return Ok(false);
-            }
+        let frame = compress::compress(&content.text, dictionary.map(|(_, dictionary)| dictionary));
+        if !must && frame.as_ref().is_none_or(|frame| frame.len() * 10 > before * 9) {
+            return Ok(false);
         }
-        self.store_whole(blob, &content, dictionary)?;
+        self.store_frame(blob, &content, frame, dictionary.map(|(number, _)| number))?;
         self.verified_content(blob)?;
         Ok(true)
     }
 
-    fn store_whole(
+    /// Stores `content` as `frame`, which was compressed with the dictionary of that number; nothing if it could not be.
+    fn store_frame(
         &self,
         blob: i64,
         content: &Content,
-        dictionary: Option<Numbered<'_>>,
+        frame: Option<Vec<u8>>,
+        dictionary: Option<i64>,
     ) -> Result<(), ReadFailure> {
-        let frame = compress::compress(&content.text, dictionary.map(|(_, dictionary)| dictionary));
         let Some(frame) = frame else {
             let message = "there is no memory to compress it anew".to_owned();
             return Err(PayloadDefect::Compression { blob: self.hash_of(blob)?, message }.into());
@@ -93,7 +92,7 @@ impl Payloads<'_> {
             Stored {
                 encoding: if is_cut { payload::CUT } else { payload::FRAME },
                 base: None,
-                dictionary: dictionary.map(|(number, _)| number),
+                dictionary,
                 digests: is_cut.then_some(&content.digests),
                 bytes: &frame,
             }

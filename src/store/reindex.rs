@@ -140,11 +140,7 @@ impl Writer<'_> {
              UNION ALL SELECT blob FROM member WHERE capture = ?1",
             capture,
         )?;
-        let readers = Readers::default();
-        let payloads = Payloads { connection: self.transaction, readers: &readers };
-        // They were read and admitted just now.
-        let blob = |id| StoredBlob { id, digests: payloads.digests(id).unwrap_or_default().into() };
-        Ok(blobs.into_iter().map(blob).collect())
+        Ok(blobs.into_iter().map(|id| self.known_blob(id)).collect())
     }
 
     /// Puts right what stands beside a capture.

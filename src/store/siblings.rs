@@ -108,14 +108,14 @@ impl Siblings {
         digests: &[Digest],
         known: Option<i64>,
     ) -> rusqlite::Result<Option<i64>> {
+        if let Some(known) = known {
+            return base_of(connection, known).map(Some);
+        }
         let mut tried = HashSet::new();
         let mut best = None;
         let last = digests.len().saturating_sub(1);
         let mut probes: Vec<usize> = (0..PROBES).map(|probe| last * probe / (PROBES - 1)).collect();
         probes.dedup();
-        if let Some(known) = known {
-            return base_of(connection, known).map(Some);
-        }
         for digest in probes.into_iter().filter_map(|probe| digests.get(probe)) {
             for candidate in self.candidates(connection, segments::key(digest))? {
                 if !tried.insert(candidate) {

@@ -93,7 +93,7 @@ pub(super) struct Writer<'t> {
     next_capture: i64,
     kinds: HashMap<&'static str, i64>,
     roles: HashMap<(i64, &'static str), i64>,
-    attributes: HashMap<(&'static str, String), i64>,
+    attributes: HashMap<&'static str, HashMap<String, i64>>,
     siblings: Siblings,
     /// The numbers of dictionaries; nothing for those that must not be used.
     dictionary_ids: HashMap<Digest, Option<i64>>,
@@ -142,12 +142,11 @@ impl<'t> Writer<'t> {
         }
         let admitted = prepared.admitted();
         let (core, capture) = (admitted.core(), admitted.capture());
-        let known = match (admitted.kind().document_member(), admitted.members()) {
-            // What is not stored cannot have been captured.
-            (Some(_), [only]) => blob_id(self.transaction, only.blob())?,
-            _ => None,
+        // What is not stored cannot have been captured.
+        let (known, may_be_present) = match admitted.members() {
+            [only] => blob_id(self.transaction, only.blob()).map(|known| (known, known.is_some()))?,
+            _ => (None, true),
         };
-        let may_be_present = known.is_some() || admitted.kind().document_member().is_none();
         if may_be_present && capture_id(self.transaction, capture)?.is_some() {
             return Ok(Put { core, capture, outcome: PutOutcome::Present });
         }
@@ -155,7 +154,7 @@ impl<'t> Writer<'t> {
         let (artifact, outcome) = self.artifact(core, kind)?;
         let is_first = outcome == PutOutcome::Added;
         let sibling = if is_first { None } else { self.first_capture(artifact)? };
-        let blobs = self.blobs(prepared, kind, sibling)?;
+        let blobs = self.blobs(prepared, known, kind, sibling)?;
         let new = NewCapture { id: self.capture(artifact, admitted, &blobs)?, artifact, is_first, blobs };
         self.index(&new, kind, admitted)?;
         if is_first && artifact % TRY_DICTIONARY == 0 {

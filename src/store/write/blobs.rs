@@ -9,31 +9,41 @@ use crate::store::siblings::Difference;
 use crate::store::{cut, dictionaries};
 
 impl Writer<'_> {
-    /// Stores the members' bytes. `sibling` is the blob of an earlier capture of a document.
+    /// Stores the members' bytes; `known` is the blob of an only one, if that is there already. `sibling` is the blob of an earlier capture of a document.
     pub(super) fn blobs<'p>(
         &mut self,
         prepared: &'p Prepared,
+        known: Option<i64>,
         kind: i64,
         sibling: Option<i64>,
     ) -> rusqlite::Result<Vec<StoredBlob<'p>>> {
         let admitted = prepared.admitted();
-        let parts = admitted.members().iter().zip(&prepared.payloads);
-        parts.map(|(member, payload)| self.blob(member, payload, (admitted.kind(), kind), sibling)).collect()
+        let is_only = admitted.members().len() == 1;
+        let store = |(member, payload): (&Member, &'p Payload)| {
+            // Of several, two may be the same.
+            let known = if is_only { known } else { blob_id(self.transaction, member.blob())? };
+            match known {
+                Some(id) => Ok(self.known_blob(id)),
+                None => self.new_blob(member, payload, (admitted.kind(), kind), sibling),
+            }
+        };
+        admitted.members().iter().zip(&prepared.payloads).map(store).collect()
     }
 
-    fn blob<'p>(
+    /// A blob that is in the vault.
+    pub(in crate::store) fn known_blob<'p>(&self, id: i64) -> StoredBlob<'p> {
+        let payloads = Payloads { connection: self.transaction, readers: &self.siblings.readers };
+        // If what is there is damaged, whoever reads it will hear of it.
+        StoredBlob { id, digests: payloads.digests(id).unwrap_or_default().into() }
+    }
+
+    fn new_blob<'p>(
         &mut self,
         member: &Member,
         payload: &'p Payload,
         (kind, kind_id): (Kind, i64),
         sibling: Option<i64>,
     ) -> rusqlite::Result<StoredBlob<'p>> {
-        if let Some(id) = blob_id(self.transaction, member.blob())? {
-            let payloads = Payloads { connection: self.transaction, readers: &self.siblings.readers };
-            // If what is there is damaged, whoever reads it will hear of it.
-            let digests = payloads.digests(id).unwrap_or_default();
-            return Ok(StoredBlob { id, digests: digests.into() });
-        }
         self.transaction
             .prepare_cached("INSERT INTO blob (digest, size) VALUES (?1, ?2)")?
             .execute((member.blob().0.as_bytes(), member.bytes().len()))?;

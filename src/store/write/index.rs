@@ -124,8 +124,8 @@ impl Writer<'_> {
     }
 
     fn attribute_value(&mut self, attribute: &Attribute) -> rusqlite::Result<i64> {
-        let key = (attribute.name, attribute.value.clone());
-        if let Some(id) = self.attributes.get(&key) {
+        let known = self.attributes.get(attribute.name).and_then(|values| values.get(&attribute.value));
+        if let Some(id) = known {
             return Ok(*id);
         }
         let known = self
@@ -141,7 +141,7 @@ impl Writer<'_> {
                 .execute((attribute.name, &attribute.value))?;
             self.transaction.last_insert_rowid()
         };
-        self.attributes.insert(key, id);
+        self.attributes.entry(attribute.name).or_default().insert(attribute.value.clone(), id);
         Ok(id)
     }
 }
