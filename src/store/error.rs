@@ -172,7 +172,8 @@ impl StoreError {
         match source.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::Full { path },
             Some(ErrorCode::DatabaseCorrupt) => Self::Corrupt { path, source },
-            Some(ErrorCode::ReadOnly) => Self::ReadOnly { path },
+            // The file itself was found to be readable: it is the log beside it that cannot be made.
+            Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen) => Self::ReadOnly { path },
             Some(ErrorCode::DatabaseBusy) => Self::Busy { path },
             Some(ErrorCode::NotADatabase) => {
                 Self::NotAVault { path, reason: "it is not an SQLite database".to_owned() }

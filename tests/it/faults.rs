@@ -45,6 +45,31 @@ fn allocations_that_fail() {
 }
 
 #[test]
+fn a_file_that_can_only_be_read() {
+    alone("faults::only_read");
+}
+
+#[test]
+#[ignore = "runs in a process of its own, started by another test"]
+fn only_read() {
+    faulty::install();
+    let sandbox = Sandbox::new();
+    let vault = Vault::open_or_create(&sandbox.vault()).unwrap();
+    add(&vault, vec![Input::Path(repository("examples"))]).0.unwrap();
+    drop(vault);
+    let before = std::fs::read(sandbox.vault()).unwrap();
+    for directory in [false, true] {
+        faulty::only_read(directory);
+        let outcome = Vault::open(&sandbox.vault()).and_then(|vault| add(&vault, documents()).0);
+        let message = outcome.unwrap_err().to_string();
+        assert!(message.contains("cannot be written; check the permissions"), "{directory}: {message}");
+        faulty::mend();
+        assert_eq!(std::fs::read(sandbox.vault()).unwrap(), before);
+    }
+    check(&sandbox.vault(), &Acknowledged::default());
+}
+
+#[test]
 #[ignore = "runs in a process of its own, started by another test"]
 fn writes() {
     for failure in [Failure::Once, Failure::ForGood] {

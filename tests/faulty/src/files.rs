@@ -6,10 +6,11 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
 
 use rusqlite::ffi::{self, sqlite3_file, sqlite3_int64, sqlite3_io_methods, sqlite3_vfs};
 
-use crate::{SYNCS, WRITES};
+use crate::{ALL_READ_ONLY, READ_ONLY, SYNCS, WRITES};
 
 struct Real(*mut sqlite3_vfs);
 
@@ -194,6 +195,10 @@ unsafe extern "C" fn open(
     unsafe {
         let vfs = REAL.get().expect("installed").0;
         let real = file.cast::<u8>().add(HEAD).cast::<sqlite3_file>();
+        let is_database = flags & ffi::SQLITE_OPEN_MAIN_DB != 0;
+        let is_read_only = if is_database { &READ_ONLY } else { &ALL_READ_ONLY }.load(Ordering::Relaxed);
+        let writing = ffi::SQLITE_OPEN_READWRITE | ffi::SQLITE_OPEN_CREATE;
+        let flags = if is_read_only { flags & !writing | ffi::SQLITE_OPEN_READONLY } else { flags };
         let opened = (*vfs).xOpen.expect("a method")(vfs, name, real, flags, out);
         // Without methods, SQLite knows that there is nothing to close.
         (*file).pMethods = if (*real).pMethods.is_null() { null() } else { &raw const METHODS };

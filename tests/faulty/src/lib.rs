@@ -7,7 +7,7 @@ mod files;
 mod memory;
 
 use std::sync::Once;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 /// What may fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,8 +89,21 @@ pub fn fail_after(operation: Operation, times: u32, failure: Failure) {
     fuse.left.store(i64::from(times), Ordering::Relaxed);
 }
 
+/// Whether databases can only be read, and whether that is so of all files.
+static READ_ONLY: AtomicBool = AtomicBool::new(false);
+static ALL_READ_ONLY: AtomicBool = AtomicBool::new(false);
+
+/// Opens databases for reading only, as where their owner does not let anybody write, until all is mended; with
+/// `directory`, new files cannot be made beside them either.
+pub fn only_read(directory: bool) {
+    READ_ONLY.store(true, Ordering::Relaxed);
+    ALL_READ_ONLY.store(directory, Ordering::Relaxed);
+}
+
 /// Lets everything succeed again.
 pub fn mend() {
+    READ_ONLY.store(false, Ordering::Relaxed);
+    ALL_READ_ONLY.store(false, Ordering::Relaxed);
     for fuse in [&WRITES, &SYNCS, &ALLOCATIONS] {
         fuse.left.store(-1, Ordering::Relaxed);
     }
