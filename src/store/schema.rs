@@ -20,12 +20,13 @@ const APPLICATION_ID: i64 = 0x7275_6e76;
 const PAGE_SIZE: u32 = 16_384;
 
 /// The version that this program writes.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 fn steps() -> Vec<M<'static>> {
     vec![
         M::up(include_str!("../../migrations/0001_vault.sql")),
         M::up_with_hook(include_str!("../../migrations/0002_packed.sql"), packed::pack_mentions),
+        M::up(include_str!("../../migrations/0003_everyday.sql")),
     ]
 }
 
@@ -206,7 +207,7 @@ mod tests {
         let longer = with_a_next_one();
         apply(&mut connection, &path, &longer, Beginning::Allowed).unwrap();
         assert_eq!(connection.query_row("SELECT count(*) FROM next", [], |row| row.get::<_, i64>(0)), Ok(0));
-        let copy = pool::connect(&copy_path(&path, 2)).unwrap();
+        let copy = pool::connect(&copy_path(&path, 3)).unwrap();
         assert_eq!(copy.query_row("SELECT name FROM kind", [], |row| row.get(0)), Ok("old".to_owned()));
         assert!(copy.execute("SELECT count(*) FROM next", []).is_err());
     }
@@ -218,7 +219,7 @@ mod tests {
         let longer = with_a_next_one();
         apply(&mut connection, &path, &longer, Beginning::Allowed).unwrap();
         let message = apply(&mut connection, &path, &steps(), Beginning::Allowed).unwrap_err().to_string();
-        assert!(message.contains("schema version 3") && message.contains("up to 2"), "{message}");
+        assert!(message.contains("schema version 4") && message.contains("up to 3"), "{message}");
     }
 
     #[test]

@@ -9,7 +9,8 @@ use crate::sandbox::{Sandbox, repository};
 
 /// Vaults with the repository's examples and one stated link, each made by the last program of its schema. They are kept
 /// for good.
-const VAULTS: &[(u32, &str)] = &[(1, "tests/vaults/schema-1.vault.zst")];
+const VAULTS: &[(u32, &str)] =
+    &[(1, "tests/vaults/schema-1.vault.zst"), (2, "tests/vaults/schema-2.vault.zst")];
 
 /// The examples are as they were when the first of those vaults was made.
 fn added_today() -> Sandbox {
