@@ -12,6 +12,8 @@ mod bad_input;
 mod bundle;
 mod concurrency;
 mod conformance;
+#[cfg(unix)]
+mod console;
 mod crash;
 mod damage;
 mod diff;
@@ -25,6 +27,7 @@ mod limits;
 mod output;
 mod packs;
 mod properties;
+#[cfg(unix)]
 mod readme;
 mod real;
 mod removal;
