@@ -133,7 +133,7 @@ pub struct SigningKey(String);
 
 /// A signing key must have characters other than white space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the signing key is empty")]
+#[error("the signing key is empty; give one, or do not ask for signatures to be checked")]
 pub struct EmptyKey;
 
 impl SigningKey {

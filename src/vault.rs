@@ -75,7 +75,7 @@ pub struct Description {
 #[derive(Debug, thiserror::Error)]
 pub enum LookupError {
     /// Nothing in the vault begins with the prefix.
-    #[error("nothing in the vault has a hash that begins with {0}")]
+    #[error("nothing in the vault has a hash that begins with {0}; \"runvault find\" lists what there is")]
     NotFound(DigestPrefix),
     /// What the hash stood for was removed.
     #[error("{0}")]

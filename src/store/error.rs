@@ -58,7 +58,7 @@ pub enum StoreError {
     /// Stored bytes are not what they were.
     #[error(
         "the bytes stored for {core} (capture {capture}) are damaged: {defect}; \
-         add the original file again to another vault, or restore this one from a backup"
+         \"runvault fsck --repair --from PATH\" mends them if PATH is another vault or a directory that has them"
     )]
     Damaged {
         /// The artifact.
@@ -89,7 +89,11 @@ pub enum StoreError {
         defect: Box<PayloadDefect>,
     },
     /// The file is damaged.
-    #[error("{} is damaged ({source}); restore it from a backup", path.display())]
+    #[error(
+        "{} is damaged ({source}); \"runvault fsck\" says what and \"runvault fsck --repair\" mends what it can, \
+         otherwise restore it from a backup",
+        path.display()
+    )]
     Corrupt {
         /// The vault.
         path: PathBuf,
