@@ -29,7 +29,7 @@ pub use exchange::{Exchange, Playback, Responder};
 pub use kind::Kind;
 pub use mention::{Mention, Place, REFERENCE, Relation, Role};
 pub use part::{Content, Part, PartSort, differ, same_place};
-pub use table::{Cell, Column, ColumnSort, Table};
+pub use table::{Cell, Cells, Column, ColumnSort, Table};
 
 /// A kind of artifact, as its folder defines it.
 pub trait Artifact: 'static {

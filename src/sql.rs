@@ -4,7 +4,7 @@
 //! that kinds declare, what artifacts mention, and how they are linked. `docs/sql.md` is written for who asks.
 
 use crate::artifact::ColumnSort::{Any, Hash, Number, Text};
-use crate::artifact::{Cell, Column, Kind, MemberBytes, Place, Table};
+use crate::artifact::{Cell, Cells, Column, Kind, MemberBytes, Place, Table};
 use crate::canonical::reader::Limits;
 use crate::kinds;
 use crate::query::{self, Direction, Link, LinkTarget, Origin};
@@ -40,11 +40,7 @@ fn of_kind(kind: Kind, table: &'static Table) -> Computed {
 }
 
 /// What the first capture of an artifact contains. All captures agree on what is hashed.
-fn contents(
-    snapshot: &Snapshot<'_>,
-    artifact: &ArtifactRow,
-    table: &Table,
-) -> Result<Vec<Vec<Cell>>, SqlError> {
+fn contents(snapshot: &Snapshot<'_>, artifact: &ArtifactRow, table: &Table) -> Result<Vec<Cells>, SqlError> {
     let Some(capture) = snapshot.first_capture(artifact.id)? else { return Ok(Vec::new()) };
     let members = snapshot.members(artifact.core, capture.capture)?;
     let members: Vec<MemberBytes<'_>> =
@@ -72,7 +68,7 @@ fn mentions() -> Computed {
     }
 }
 
-fn mention_row(mention: MentionRow) -> Vec<Cell> {
+fn mention_row(mention: MentionRow) -> Cells {
     let place = match mention.place {
         Place::Index(index) => Cell::Integer(i64::from(index)),
         Place::Pointer(pointer) => Cell::Text(pointer),
@@ -103,7 +99,7 @@ fn links() -> Computed {
     }
 }
 
-fn link_row(link: Link) -> Vec<Cell> {
+fn link_row(link: Link) -> Cells {
     let [target, number, kind] = match link.target {
         LinkTarget::Artifact(other) => {
             [Cell::Text(other.core.to_string()), Cell::Integer(other.id.number()), Cell::Text(other.kind)]

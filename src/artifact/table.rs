@@ -16,7 +16,7 @@ pub struct Table {
     pub columns: &'static [Column],
     /// The rows of an admitted artifact of these members, in its order. Each has a cell for every column. It is an error
     /// if a member cannot be read.
-    pub rows: fn(&[MemberBytes<'_>], &Limits) -> Result<Vec<Vec<Cell>>, ReadError>,
+    pub rows: fn(&[MemberBytes<'_>], &Limits) -> Result<Vec<Cells>, ReadError>,
 }
 
 /// A column of a table.
@@ -66,6 +66,9 @@ impl ColumnSort {
         }
     }
 }
+
+/// A row: a cell for every column.
+pub type Cells = Vec<Cell>;
 
 /// A value in SQL.
 #[derive(Clone, Debug, PartialEq)]

@@ -21,6 +21,12 @@ const WIDEST: usize = 72;
 /// No column is narrower, however many there are.
 const NARROWEST: usize = 6;
 
+/// Where not everything fits, hashes are shown as elsewhere: so many digits, which are enough for every command.
+const DIGITS: usize = 12;
+
+/// How hashes begin. What is left of one does not need to.
+const PREFIX: &str = "sha256:";
+
 /// Between two columns.
 const GAP: usize = 2;
 
@@ -42,6 +48,7 @@ enum State {
 struct Column {
     width: usize,
     is_right: bool,
+    is_of_hashes: bool,
 }
 
 impl<'o> Grid<'o> {
@@ -94,6 +101,7 @@ fn columns(titles: Option<&[String]>, rows: &[Vec<Cell>], room: Option<usize>) -
         .map(|index| Column {
             width: titles.and_then(|titles| titles.get(index)).map_or(0, |title| fit::width(title)),
             is_right: rows.iter().all(|row| is_number(row.get(index))) && !rows.is_empty(),
+            is_of_hashes: rows.iter().any(|row| row.get(index).is_some_and(is_hash)),
         })
         .collect();
     for row in rows {
@@ -101,20 +109,38 @@ fn columns(titles: Option<&[String]>, rows: &[Vec<Cell>], room: Option<usize>) -
             column.width = column.width.max(fit::width(&text));
         }
     }
-    let widest = room.map_or(WIDEST, |room| widest(&columns, room));
-    for column in &mut columns {
+    fit_in(&mut columns, room);
+    columns
+}
+
+/// Makes columns narrower if there is not enough room: first the hashes, then what is longest.
+fn fit_in(columns: &mut [Column], room: Option<usize>) {
+    let is_enough = room.is_none_or(|room| taken(columns, usize::MAX) <= room + GAP);
+    if !is_enough {
+        for column in columns.iter_mut().filter(|column| column.is_of_hashes) {
+            column.width = column.width.min(DIGITS + 1);
+        }
+    }
+    let widest = room.map_or(WIDEST, |room| widest(columns, room));
+    for column in columns {
         column.width = column.width.min(widest);
     }
-    columns
+}
+
+/// How much room is taken, with a gap after the last column, if none is wider than `widest`.
+fn taken(columns: &[Column], widest: usize) -> usize {
+    columns.iter().map(|column| column.width.min(widest) + GAP).sum()
 }
 
 /// How wide a column may be for all to have room: the short ones are whole, the others of one width.
 fn widest(columns: &[Column], room: usize) -> usize {
-    let taken =
-        |widest: usize| -> usize { columns.iter().map(|column| column.width.min(widest) + GAP).sum() };
     let longest = columns.iter().map(|column| column.width).max().unwrap_or_default();
-    let fits = (NARROWEST..=longest.min(room)).rev().find(|widest| taken(*widest) <= room + GAP);
+    let fits = (NARROWEST..=longest.min(room)).rev().find(|widest| taken(columns, *widest) <= room + GAP);
     fits.unwrap_or(NARROWEST)
+}
+
+fn is_hash(cell: &Cell) -> bool {
+    matches!(cell, Cell::Text(text) if text.starts_with(PREFIX))
 }
 
 /// NULL stands under numbers as well.
@@ -134,8 +160,7 @@ fn shown(cells: &[Cell], room: Option<usize>) -> Vec<(String, Style)> {
     };
     let shown = |cell: &Cell| match cell {
         Cell::Null => ("NULL".to_owned(), FAINT),
-        Cell::Text(digest) if digest.starts_with("sha256:") => (text(digest), HASH),
-        Cell::Text(other) => (text(other), Style::new()),
+        Cell::Text(other) => (text(other), if is_hash(cell) { HASH } else { Style::new() }),
         other => (text(&plain(other)), Style::new()),
     };
     cells.iter().map(shown).collect()
@@ -174,6 +199,12 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     })
 }
 
+/// `text` if it fits, else its beginning: of a hash, that of its digits.
+fn cut(text: &str, width: usize) -> String {
+    let digits = text.strip_prefix(PREFIX).filter(|_| fit::width(text) > width);
+    fit::cut(digits.unwrap_or(text), width)
+}
+
 fn line(
     out: &mut dyn Write,
     columns: &[Column],
@@ -182,7 +213,7 @@ fn line(
 ) -> io::Result<()> {
     let mut gap = 0;
     for (index, ((text, style), column)) in cells.iter().zip(columns).enumerate() {
-        let text = if room.is_some() { fit::cut(text, column.width) } else { text.clone() };
+        let text = if room.is_some() { cut(text, column.width) } else { text.clone() };
         let pad = column.width.saturating_sub(fit::width(&text));
         let is_last = index + 1 == columns.len();
         let (before, after) = if column.is_right { (pad, 0) } else { (0, if is_last { 0 } else { pad }) };
@@ -222,7 +253,7 @@ mod tests {
         ];
         assert_eq!(
             printed(&["n", "text", "b"], &rows, None),
-            "    n  text              b\n   -7  a\\u{1b}[2Jb\\n  NULL\n1e+30  漢字              00ff\n"
+            "    n  text           b\n   -7  a\\u{1b}[2Jb\\n  NULL\n1e+30  漢字           00ff\n"
         );
     }
 
@@ -234,13 +265,19 @@ mod tests {
         for line in shown.lines() {
             assert!(fit::width(line) <= 40, "{line}");
         }
-        assert_eq!(
-            shown.lines().last().unwrap(),
-            "012345678901234…  short  012345678901234…".get(..).unwrap()
-        );
+        assert_eq!(shown.lines().last().unwrap(), "01234567890123…  short  01234567890123…");
         // Where nothing fits, everything is at its narrowest.
         let rows = [vec![text(&long); 20]];
         assert!(printed(&["t"; 20], &rows, Some(40)).contains("01234…  01234…"));
+    }
+
+    #[test]
+    fn hashes_are_cut_first() {
+        let hash = format!("sha256:{}", "0123456789abcdef".repeat(4));
+        let rows = [vec![text(&hash), text("everything that is left")]];
+        let shown = printed(&["a", "b"], &rows, Some(40));
+        assert_eq!(shown.lines().last().unwrap(), "0123456789ab…  everything that is left");
+        assert!(printed(&["a", "b"], &rows, Some(96)).contains(&hash));
     }
 
     #[test]

@@ -26,6 +26,7 @@ use super::{find, json};
 /// file, it can name what artifacts contain: interactions, steps, records, effects, mentions, links. --tables lists all of
 /// it. Other programs get everything with --save.
 #[derive(ClapArgs)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Args {
     /// The query; - reads it from standard input
     #[arg(required_unless_present_any = ["file", "tables", "save"])]
@@ -56,7 +57,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["query", "file", "parameters", "csv", "no_header"])]
     save: Option<PathBuf>,
     /// Replace the file that is there
-    #[arg(long, requires = "save")]
+    #[arg(long, requires = "save", conflicts_with_all = ["query", "file", "tables"])]
     force: bool,
 }
 
@@ -105,7 +106,9 @@ impl Args {
     fn as_grid(&self, statement: &mut Statement<'_>) -> Result<(), Failure> {
         let mut out = BufWriter::new(output::text());
         let titles = (!self.no_header).then(|| statement.columns().to_vec());
-        let mut grid = Grid::new(&mut out, titles.as_deref(), output::width());
+        // A terminal may not know how wide it is, but there is an end.
+        let room = output::width().or_else(|| output::is_terminal().then_some(100));
+        let mut grid = Grid::new(&mut out, titles.as_deref(), room);
         let mut count = 0;
         for row in statement.rows() {
             match row {

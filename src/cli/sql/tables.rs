@@ -52,14 +52,19 @@ fn line(view: &View) -> Line {
     }
 }
 
+/// Without the marks of names that the documentation needs.
+fn plain(about: &str) -> String {
+    about.replace('`', "")
+}
+
 /// What stands beside a column begins here.
 const BESIDE: usize = 20;
 
 fn block(out: &mut dyn Write, view: &View) -> io::Result<()> {
-    writeln!(out, "\n{HASH}{}{HASH:#}: {}", view.name, view.about)?;
+    writeln!(out, "\n{HASH}{}{HASH:#}: {}", view.name, plain(view.about))?;
     let room = output::width().unwrap_or(usize::MAX).saturating_sub(BESIDE + 2);
     for column in &view.columns {
-        for (index, line) in fit::fold(column.about, room).into_iter().enumerate() {
+        for (index, line) in fit::fold(&plain(column.about), room).into_iter().enumerate() {
             let name = if index == 0 { column.name } else { "" };
             writeln!(out, "  {name:BESIDE$}{FAINT}{line}{FAINT:#}")?;
         }

@@ -2,7 +2,7 @@
 
 use super::{View, read};
 use crate::artifact::ColumnSort::{Json, Number, Text};
-use crate::artifact::{Cell, Column, MemberBytes, Table};
+use crate::artifact::{Cell, Cells, Column, MemberBytes, Table};
 use crate::canonical::Value;
 use crate::canonical::reader::{Limits, ReadError};
 
@@ -39,14 +39,14 @@ pub(super) const IO_REFS: Table = Table {
     rows: io_refs,
 };
 
-fn effects(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Vec<Cell>>, ReadError> {
+fn effects(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Cells>, ReadError> {
     rows(members, limits, |view| {
         let effects = view.effects.iter().enumerate();
         effects.map(|(index, effect)| effect_row(index, effect, view)).collect()
     })
 }
 
-fn io_refs(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Vec<Cell>>, ReadError> {
+fn io_refs(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Cells>, ReadError> {
     rows(members, limits, |view| {
         view.io_refs.iter().enumerate().map(|(index, io_ref)| ref_row(index, io_ref)).collect()
     })
@@ -55,8 +55,8 @@ fn io_refs(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Vec<Cell>
 fn rows(
     members: &[MemberBytes<'_>],
     limits: &Limits,
-    of: impl Fn(&View<'_>) -> Vec<Vec<Cell>>,
-) -> Result<Vec<Vec<Cell>>, ReadError> {
+    of: impl Fn(&View<'_>) -> Vec<Cells>,
+) -> Result<Vec<Cells>, ReadError> {
     let mut rows = Vec::new();
     for member in members {
         let root = read::read(member.bytes, limits)?;
@@ -65,7 +65,7 @@ fn rows(
     Ok(rows)
 }
 
-fn effect_row(index: usize, effect: &Value<'_>, view: &View<'_>) -> Vec<Cell> {
+fn effect_row(index: usize, effect: &Value<'_>, view: &View<'_>) -> Cells {
     let member = |name: &str| effect.get(name).unwrap_or(&Value::Null);
     let target = member("target").as_str().and_then(|name| view.declared.get(name));
     vec![
@@ -83,7 +83,7 @@ fn effect_row(index: usize, effect: &Value<'_>, view: &View<'_>) -> Vec<Cell> {
     ]
 }
 
-fn ref_row(index: usize, io_ref: &Value<'_>) -> Vec<Cell> {
+fn ref_row(index: usize, io_ref: &Value<'_>) -> Cells {
     let required = match io_ref.get("required") {
         Some(Value::Bool(required)) => Cell::Integer(i64::from(*required)),
         _ => Cell::Null,

@@ -1,7 +1,7 @@
 //! The interactions of a session, for SQL.
 
 use crate::artifact::ColumnSort::{Hash, Json, Number, Text};
-use crate::artifact::{Cell, Column, MemberBytes, Table};
+use crate::artifact::{Cell, Cells, Column, MemberBytes, Table};
 use crate::canonical::reader::{self, Limits, ReadError};
 use crate::canonical::{Object, Value};
 
@@ -25,7 +25,7 @@ pub(super) const INTERACTIONS: Table = Table {
 /// The members of an interaction that have columns of their own.
 const HASHED: [&str; 4] = ["i", "prompt_hash", "response_hash", "response_content"];
 
-fn rows(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Vec<Cell>>, ReadError> {
+fn rows(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Cells>, ReadError> {
     let mut rows = Vec::new();
     for member in members {
         let root = reader::read_keeping_overflow(member.bytes, limits)?;
@@ -35,7 +35,7 @@ fn rows(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Vec<Cell>>, 
     Ok(rows)
 }
 
-fn row(index: usize, interaction: &Value<'_>) -> Vec<Cell> {
+fn row(index: usize, interaction: &Value<'_>) -> Cells {
     vec![
         Cell::index(index),
         Cell::hash_of(interaction, "prompt_hash"),

@@ -2,7 +2,7 @@
 
 use super::{PROMPT_PLACES, RESPONSE_PLACES, STEP_ATTRIBUTES, at, steps, texts};
 use crate::artifact::ColumnSort::{Hash, Json, Number, Text};
-use crate::artifact::{Cell, Column, MemberBytes, Table};
+use crate::artifact::{Cell, Cells, Column, MemberBytes, Table};
 use crate::canonical::Value;
 use crate::canonical::reader::{self, Limits, ReadError};
 
@@ -26,7 +26,7 @@ pub(super) const STEPS: Table = Table {
     rows,
 };
 
-fn rows(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Vec<Cell>>, ReadError> {
+fn rows(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Cells>, ReadError> {
     let mut rows = Vec::new();
     for member in members {
         let root = reader::read(member.bytes, limits)?;
@@ -35,7 +35,7 @@ fn rows(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Vec<Cell>>, 
     Ok(rows)
 }
 
-fn row(index: usize, step: &Value<'_>) -> Vec<Cell> {
+fn row(index: usize, step: &Value<'_>) -> Cells {
     vec![
         Cell::index(index),
         Cell::text_of(step, "id"),

@@ -1,7 +1,7 @@
 //! The records of a trace, for SQL.
 
 use crate::artifact::ColumnSort::{Hash, Json, Number, Text};
-use crate::artifact::{Cell, Column, MemberBytes, Table};
+use crate::artifact::{Cell, Cells, Column, MemberBytes, Table};
 use crate::canonical::Value;
 use crate::canonical::reader::{self, Limits, ReadError};
 
@@ -26,7 +26,7 @@ pub(super) const RECORDS: Table = Table {
     rows,
 };
 
-fn rows(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Vec<Cell>>, ReadError> {
+fn rows(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Cells>, ReadError> {
     let mut rows = Vec::new();
     for member in members {
         let text = reader::utf8(member.bytes, limits)?;
@@ -39,7 +39,7 @@ fn rows(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Vec<Cell>>, 
     Ok(rows)
 }
 
-fn row(index: usize, record: &Value<'_>, line: &str) -> Vec<Cell> {
+fn row(index: usize, record: &Value<'_>, line: &str) -> Cells {
     let result = record.get("result").unwrap_or(&Value::Null);
     let (before, after) = match record.get("type").and_then(Value::as_str) {
         Some("header") => ("initial_state_hash", "initial_state_hash"),

@@ -10,7 +10,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, Error};
 
 use super::SqlError;
-use crate::artifact::{Cell, Column};
+use crate::artifact::{Cell, Cells, Column};
 use crate::store::dictionaries::Readers;
 use crate::store::pool::Pool;
 use crate::store::rows::{ArtifactId, ArtifactRow};
@@ -37,9 +37,9 @@ pub struct Computed {
 
 /// Makes the rows of an artifact.
 pub type RowsOf =
-    Box<dyn Fn(&Snapshot<'_>, &ArtifactRow) -> std::result::Result<Vec<Vec<Cell>>, SqlError> + Send + Sync>;
+    Box<dyn Fn(&Snapshot<'_>, &ArtifactRow) -> std::result::Result<Vec<Cells>, SqlError> + Send + Sync>;
 
-type Kept = HashMap<(usize, i64), Arc<Vec<Vec<Cell>>>>;
+type Kept = HashMap<(usize, i64), Arc<Vec<Cells>>>;
 
 /// Where the rows of computed views come from.
 pub(super) struct Source {
@@ -106,7 +106,7 @@ impl Source {
     }
 
     /// The rows that the first two arguments ask for: the number of a view and that of an artifact.
-    fn rows(&self, context: &Context<'_>) -> rusqlite::Result<Option<Arc<Vec<Vec<Cell>>>>> {
+    fn rows(&self, context: &Context<'_>) -> rusqlite::Result<Option<Arc<Vec<Cells>>>> {
         let key: (usize, i64) = (context.get(0)?, context.get(1)?);
         if let Some(rows) = self.kept().0.get(&key) {
             return Ok(Some(rows.clone()));
@@ -121,7 +121,7 @@ impl Source {
         Ok(Some(rows))
     }
 
-    fn make(&self, view: &Computed, artifact: ArtifactId) -> Result<Vec<Vec<Cell>>, SqlError> {
+    fn make(&self, view: &Computed, artifact: ArtifactId) -> Result<Vec<Cells>, SqlError> {
         let connection = self.store.connection()?;
         let snapshot = Snapshot::resume(connection, &self.store.readers, &self.store.path);
         let artifact = snapshot.artifact_by_id(artifact)?;
@@ -130,7 +130,7 @@ impl Source {
 
     /// Keeps rows until there are too many. The next ones are mostly those of another artifact, so none is worth more than
     /// another.
-    fn keep(&self, key: (usize, i64), rows: &Arc<Vec<Vec<Cell>>>) {
+    fn keep(&self, key: (usize, i64), rows: &Arc<Vec<Cells>>) {
         let bytes: usize = rows.iter().flatten().map(|cell| size_of::<Cell>() + size(cell)).sum();
         let (kept, kept_bytes) = &mut *self.kept();
         if *kept_bytes + bytes > KEPT_BYTES {

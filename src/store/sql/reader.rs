@@ -100,7 +100,7 @@ impl Reader {
         }
         bind(&mut statement, parameters, |error| self.failed(error, query))?;
         let columns = statement.column_names().into_iter().map(str::to_owned).collect();
-        Ok(Statement { reader: self, statement, columns })
+        Ok(Statement { reader: self, query: query.to_owned(), prepared: statement, columns })
     }
 
     /// What `error`, which `query` met, means for who asked.
@@ -205,7 +205,8 @@ impl ToSql for Bound<'_> {
 /// A query that is ready to run.
 pub struct Statement<'r> {
     reader: &'r Reader,
-    statement: rusqlite::Statement<'r>,
+    query: String,
+    prepared: rusqlite::Statement<'r>,
     columns: Vec<String>,
 }
 
@@ -218,29 +219,29 @@ impl Statement<'_> {
 
     /// Runs the query. Rows are made one by one, as they are asked for.
     pub fn rows(&mut self) -> Rows<'_> {
-        let query = self.statement.expanded_sql().unwrap_or_default();
-        Rows { reader: self.reader, width: self.columns.len(), rows: self.statement.raw_query(), query }
+        let width = self.columns.len();
+        Rows { reader: self.reader, query: &self.query, width, found: self.prepared.raw_query() }
     }
 }
 
 /// The rows of an answer, each with a cell for every column. The first error is the last item.
 pub struct Rows<'q> {
     reader: &'q Reader,
+    query: &'q str,
     width: usize,
-    rows: rusqlite::Rows<'q>,
-    query: String,
+    found: rusqlite::Rows<'q>,
 }
 
 impl Iterator for Rows<'_> {
     type Item = Result<Vec<Cell>, SqlError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let row = match self.rows.next() {
+        let row = match self.found.next() {
             Ok(row) => row?,
-            Err(error) => return Some(Err(self.reader.failed(error, &self.query))),
+            Err(error) => return Some(Err(self.reader.failed(error, self.query))),
         };
         let cells: rusqlite::Result<_> = (0..self.width).map(|index| row.get_ref(index).map(cell)).collect();
-        Some(cells.map_err(|error| self.reader.failed(error, &self.query)))
+        Some(cells.map_err(|error| self.reader.failed(error, self.query)))
     }
 }
 
