@@ -20,6 +20,8 @@ use std::time::Instant;
 use criterion::{Criterion, criterion_group, criterion_main};
 use runvault::Vault;
 use runvault::artifact::Cell;
+use runvault::ingest::{Examined, Monitor};
+use runvault::source::{ExamineOptions, Input, Inputs, SourceError};
 use runvault::sql::Reader;
 
 const SESSIONS: usize = 10_000;
@@ -28,6 +30,30 @@ fn filled(directory: &Path) -> Vault {
     let vault = Vault::open_or_create(&directory.join("bench.vault")).expect("a vault");
     corpus::many::fill(&vault, (0..SESSIONS).map(corpus::unique_session));
     vault
+}
+
+/// Nights of *ci*: ten sessions and ten runs each, which share nearly all that was asked and answered.
+const NIGHTS: usize = 100;
+
+/// How long all links of artifacts take that have much in common.
+fn links_of_recordings() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let root = directory.path().join("ci");
+    corpus::write_ci(&root, NIGHTS);
+    let vault = Vault::open_or_create(&directory.path().join("bench.vault")).expect("a vault");
+    let inputs = Inputs::new(vec![Input::Path(root)]);
+    vault.add(inputs, &ExamineOptions::default(), &mut Silent).expect("stored");
+    let reader = vault.sql().expect("a reader");
+    let begun = Instant::now();
+    let links = count(&reader, "SELECT artifact, relation, target FROM links", &[]);
+    println!("{links} links of {NIGHTS} nights: {:.2} s", begun.elapsed().as_secs_f64());
+}
+
+struct Silent;
+
+impl Monitor for Silent {
+    fn examined(&mut self, _: &Examined) {}
+    fn unreadable(&mut self, _: &SourceError) {}
 }
 
 fn count(reader: &Reader, query: &str, parameters: &[(&str, Cell)]) -> usize {
@@ -54,6 +80,7 @@ fn once(vault: &Vault, directory: &Path) {
 }
 
 fn questions(criterion: &mut Criterion) {
+    links_of_recordings();
     let directory = tempfile::tempdir().expect("a directory");
     let vault = filled(directory.path());
     once(&vault, directory.path());

@@ -3,11 +3,13 @@
 //! The store answers queries and knows the views in the vault's file. Here are the views that it cannot know: the tables
 //! that kinds declare, what artifacts mention, and how they are linked. `docs/sql.md` is written for who asks.
 
+use std::sync::{Mutex, PoisonError};
+
 use crate::artifact::ColumnSort::{Any, Hash, Number, Text};
 use crate::artifact::{Cell, Cells, Column, Kind, MemberBytes, Place, Table};
 use crate::canonical::reader::Limits;
 use crate::kinds;
-use crate::query::{self, Direction, Link, LinkTarget, Origin};
+use crate::query::{Direction, Link, LinkTarget, Linker, Origin};
 use crate::store::{ArtifactRow, Computed, MentionRow, Snapshot, Store};
 
 pub use crate::store::{Reader, Rows, Saved, SqlError, Statement, View};
@@ -86,13 +88,16 @@ const LINKS: &[Column] = &[
 ];
 
 fn links() -> Computed {
+    // Who asks for all links comes to artifacts that have nearly everything in common.
+    let linker = Mutex::new(Linker::default());
     Computed {
         name: "links",
         about: "a link of an artifact to another one; `artifact` relates to `target`",
         kind: None,
         columns: LINKS,
-        rows: Box::new(|snapshot, artifact| {
-            let links = query::links(snapshot, artifact)?.into_iter();
+        rows: Box::new(move |snapshot, artifact| {
+            let mut linker = linker.lock().unwrap_or_else(PoisonError::into_inner);
+            let links = linker.links(snapshot, artifact)?.into_iter();
             // Every link goes out of one artifact, so each is a row once.
             Ok(links.filter(|link| link.direction == Direction::Out).map(link_row).collect())
         }),
