@@ -228,6 +228,8 @@ fn line(
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn printed(titles: &[&str], rows: &[Vec<Cell>], room: Option<usize>) -> String {
@@ -243,6 +245,33 @@ mod tests {
 
     fn text(text: &str) -> Cell {
         Cell::Text(text.to_owned())
+    }
+
+    fn cell() -> impl Strategy<Value = Cell> {
+        prop_oneof![
+            Just(Cell::Null),
+            any::<i64>().prop_map(Cell::Integer),
+            any::<f64>().prop_map(Cell::Real),
+            any::<String>().prop_map(Cell::Text),
+            "[0-9a-f]{64}".prop_map(|hex| Cell::Text(format!("sha256:{hex}"))),
+            proptest::collection::vec(any::<u8>(), 0..40).prop_map(Cell::Blob),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn lines_fit_and_control_nothing(
+            rows in proptest::collection::vec(proptest::collection::vec(cell(), 4), 0..5),
+            room in 40_usize..200,
+        ) {
+            let titles = ["a", "b\u{1b}[2J", "a title that is longer than most of what stands below it", ""];
+            let shown = printed(&titles, &rows, Some(room));
+            prop_assert_eq!(shown.lines().count(), rows.len() + 1);
+            for line in shown.lines() {
+                prop_assert!(fit::width(line) <= room, "{}", line);
+                prop_assert!(!line.contains(crate::cli::escape::is_hidden), "{}", line);
+            }
+        }
     }
 
     #[test]

@@ -15,10 +15,10 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use super::escape::{escaped, is_plain};
 use super::exit::{Failure, Status};
 use super::grid::{self, Grid};
+use super::json;
 use super::output::{self, counted};
 use super::progress::Progress;
 use super::vault::VaultArgs;
-use super::{find, json};
 
 /// Ask the vault in SQL.
 ///
@@ -36,7 +36,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", conflicts_with = "query")]
     file: Option<PathBuf>,
     /// The value of :NAME in the query, as text
-    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = find::attribute)]
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parameter)]
     parameters: Vec<(String, String)>,
 
     /// Print CSV, as RFC 4180 has it
@@ -61,6 +61,16 @@ pub(crate) struct Args {
     force: bool,
 }
 
+/// What may take hours is better asked otherwise.
+const REREADING: &str = "this query reads the same artifacts again and again, as joins of contents do; \
+    WITH … AS MATERIALIZED reads them once (docs/sql.md, \"What a query costs\")";
+
+fn parameter(text: &str) -> Result<(String, String), String> {
+    let (name, value) =
+        text.split_once('=').ok_or("a parameter is given as NAME=VALUE, where the query has :NAME")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         if self.tables {
@@ -73,6 +83,7 @@ impl Args {
         let parameters: Vec<(&str, Cell)> =
             self.parameters.iter().map(|(name, value)| (name.as_str(), Cell::Text(value.clone()))).collect();
         let query = self.text()?;
+        reader.tell_of_rereading(|| output::note(REREADING));
         let mut statement = reader.prepare(&query, &parameters)?;
         if self.json {
             as_json(&mut statement)?;

@@ -11,11 +11,12 @@ use proptest::prelude::*;
 use runvault::Vault;
 use runvault::artifact::{Cell, ColumnSort, MemberBytes};
 use runvault::canonical::reader::Limits;
-use runvault::kinds::{self, model_io::Session};
+use runvault::kinds::{self, contract::Effect, model_io::Session};
 use runvault::query::Direction;
 use runvault::sql::{self, Reader};
 use runvault::store::ArtifactRow;
 use rusqlite::{Connection, OpenFlags};
+use serde_json::Value;
 
 use crate::sandbox::{Sandbox, repository, session};
 
@@ -47,6 +48,7 @@ fn number(reader: &Reader, query: &str) -> i64 {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "so that it is called with whatever there is")]
 fn text(text: impl ToString) -> Cell {
     Cell::Text(text.to_string())
 }
@@ -88,8 +90,9 @@ fn every_view_has_the_columns_that_it_is_said_to_have() {
 
 fn check(cell: &Cell, sort: ColumnSort, place: &str) {
     let fits = match (cell, sort) {
-        (Cell::Null, _) | (Cell::Integer(_), ColumnSort::Number | ColumnSort::Any) => true,
-        (Cell::Text(_), ColumnSort::Text | ColumnSort::Hash | ColumnSort::Any) => true,
+        (Cell::Null, _)
+        | (Cell::Integer(_), ColumnSort::Number | ColumnSort::Any)
+        | (Cell::Text(_), ColumnSort::Text | ColumnSort::Hash | ColumnSort::Any) => true,
         (Cell::Text(json), ColumnSort::Json) => {
             runvault::canonical::reader::read_keeping_overflow(json.as_bytes(), &Limits::most()).is_ok()
         }
@@ -149,6 +152,110 @@ fn contents_agree(reader: &Reader, vault: &Vault, artifact: &ArtifactRow, attrib
         let made: Vec<_> = made.into_iter().map(|row| [beginning.clone(), row].concat()).collect();
         assert_eq!(rows, made);
     }
+}
+
+/// The rows of a view that are of one artifact, by column.
+fn objects(reader: &Reader, view: &str, artifact: &ArtifactRow) -> Vec<BTreeMap<String, Cell>> {
+    let query = format!("SELECT * FROM {view} WHERE artifact = {} ORDER BY i", artifact.id.number());
+    let mut statement = reader.prepare(&query, &[]).unwrap();
+    let columns = statement.columns().to_vec();
+    statement.rows().map(|row| columns.iter().cloned().zip(row.unwrap()).collect()).collect()
+}
+
+/// A member as a cell that is not JSON.
+fn member(value: &Value, name: &str) -> Cell {
+    value[name].as_str().map_or(Cell::Null, text)
+}
+
+fn json(cell: &Cell) -> Value {
+    let Cell::Text(text) = cell else { panic!("{cell:?}") };
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn contents_are_those_of_the_documents() {
+    let (_sandbox, vault) = everything();
+    let reader = vault.sql().unwrap();
+    let mut seen = BTreeMap::new();
+    for artifact in vault.snapshot().unwrap().artifacts(None).unwrap() {
+        if artifact.kind == "pack" {
+            continue;
+        }
+        let document = vault.read(&vault.locate(&artifact.core.0.into()).unwrap()).unwrap();
+        let checked = match artifact.kind.as_str() {
+            "model_io" => check_interactions(&document, &objects(&reader, "interactions", &artifact)),
+            "rpk" => check_steps(&document, &objects(&reader, "steps", &artifact)),
+            "trace" => check_records(&document, &objects(&reader, "records", &artifact)),
+            _ => check_effects(&document, &objects(&reader, "effects", &artifact)),
+        };
+        *seen.entry(artifact.kind).or_insert(0) += checked;
+    }
+    assert!(seen.values().all(|checked| *checked > 10) && seen.len() == 4, "{seen:?}");
+}
+
+fn check_interactions(document: &[u8], rows: &[BTreeMap<String, Cell>]) -> usize {
+    let session = Session::read(document, &Limits::default()).unwrap().unwrap();
+    assert_eq!(rows.len(), session.interactions.len());
+    for (row, interaction) in rows.iter().zip(&session.interactions) {
+        assert_eq!(row["prompt_hash"], text(interaction.prompt_hash));
+        assert_eq!(row["response_hash"], text(interaction.response_hash));
+        assert_eq!(row["response_content"], text(&interaction.response_content));
+    }
+    rows.len()
+}
+
+fn check_steps(document: &[u8], rows: &[BTreeMap<String, Cell>]) -> usize {
+    let run: Value = serde_json::from_slice(document).unwrap();
+    let steps = run["payload"]["run"]["steps"].as_array().unwrap();
+    assert_eq!(rows.len(), steps.len());
+    for (row, step) in rows.iter().zip(steps) {
+        for name in ["id", "type", "hash"] {
+            assert_eq!(row[name], member(step, name), "{name}");
+        }
+        for name in ["input", "output", "metadata"] {
+            assert_eq!(json(&row[name]), step[name], "{name}");
+        }
+    }
+    rows.len()
+}
+
+fn check_records(document: &[u8], rows: &[BTreeMap<String, Cell>]) -> usize {
+    let lines: Vec<&str> = std::str::from_utf8(document).unwrap().lines().collect();
+    assert_eq!(rows.len(), lines.len());
+    let mut before = Cell::Null;
+    for (row, line) in rows.iter().zip(lines) {
+        let record: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(row["record"], text(line));
+        assert_eq!(row["type"], member(&record, "type"));
+        let stated = record["record_hash"].as_str().unwrap();
+        assert_eq!(row["record_hash"], text(format!("sha256:{}", stated.trim_start_matches("sha256:"))));
+        assert_eq!(row["prev_hash"], before);
+        before = row["record_hash"].clone();
+        for name in ["step", "status", "started_at", "finished_at"] {
+            assert_eq!(row[name], member(&record["result"], name), "{name}");
+        }
+    }
+    rows.len()
+}
+
+fn check_effects(document: &[u8], rows: &[BTreeMap<String, Cell>]) -> usize {
+    let effects = Effect::read_all(document, &Limits::default()).unwrap();
+    assert_eq!(rows.len(), effects.len());
+    let optional = |value: &Option<String>| value.as_ref().map_or(Cell::Null, text);
+    for (row, effect) in rows.iter().zip(effects) {
+        assert_eq!(row["name"], text(&effect.name));
+        assert_eq!(row["target"], text(&effect.target));
+        assert_eq!(row["mode"], optional(&effect.mode));
+        assert_eq!(row["idempotency"], optional(&effect.idempotency));
+        let evidence = effect.evidence.as_ref();
+        assert_eq!(row["evidence"], evidence.map_or(Cell::Null, |evidence| text(&evidence.sort)));
+        assert_eq!(row["evidence_path"], evidence.map_or(Cell::Null, |evidence| optional(&evidence.path)));
+        assert_eq!(
+            row["evidence_metric"],
+            evidence.map_or(Cell::Null, |evidence| optional(&evidence.metric))
+        );
+    }
+    rows.len()
 }
 
 #[test]
@@ -313,4 +420,19 @@ fn a_reader_sees_one_state_whatever_others_write() {
     });
     assert_eq!(number(&before, "SELECT count(*) FROM interactions"), 1);
     assert_eq!(number(&vault.sql().unwrap(), "SELECT count(*) FROM interactions"), 150);
+}
+
+#[test]
+fn who_reads_the_same_again_and_again_is_told_how_not_to() {
+    let sandbox = Sandbox::new();
+    let exchanges: Vec<(String, String)> = (0..10).map(|n| (format!("p{n}"), "r".to_owned())).collect();
+    let exchanges: Vec<(&str, &str)> = exchanges.iter().map(|(p, r)| (p.as_str(), r.as_str())).collect();
+    sandbox.add((0..4).map(|n| sandbox.write(&format!("{n}.json"), session(&format!("a{n}"), &exchanges))));
+    let again = "SELECT count(*) AS n FROM interactions a, interactions b, interactions c, interactions d WHERE d.i < 0";
+    let ran = sandbox.run(["sql", "--json", again]).expect(0);
+    assert_eq!(ran.stdout, "{\"n\":0}\n");
+    assert_eq!(ran.stderr.matches("AS MATERIALIZED").count(), 1, "{}", ran.stderr);
+    let once = "WITH x AS MATERIALIZED (SELECT i FROM interactions)
+        SELECT count(*) AS n FROM x a, x b, x c, x d WHERE d.i < 0";
+    assert!(sandbox.run(["sql", "--json", once]).expect(0).stderr.is_empty());
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::functions::{Context, FunctionFlags};
@@ -14,10 +15,14 @@ use crate::artifact::{Cell, Cells, Column};
 use crate::store::dictionaries::Readers;
 use crate::store::pool::Pool;
 use crate::store::rows::{ArtifactId, ArtifactRow};
-use crate::store::{Snapshot, Store};
+use crate::store::{Snapshot, Store, StoreError};
 
 /// So many bytes of rows are kept for who comes back to them, which joins do.
 const KEPT_BYTES: usize = 64 << 20;
+
+/// Who asks so often for the rows of an artifact, and so often for those of each, joins contents with each other.
+const OFTEN: u64 = 100_000;
+const OFTEN_FOR_EACH: u64 = 20;
 
 /// A view whose rows somebody else makes, for one artifact at a time.
 ///
@@ -50,6 +55,10 @@ pub(super) struct Source {
     kept: Mutex<(Kept, usize)>,
     /// What kept a function from giving an answer: SQLite passes on nothing but a text.
     failure: Mutex<Option<SqlError>>,
+    /// How often rows were asked for.
+    asked: AtomicU64,
+    /// Who is told once if that is too often.
+    told: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
 impl Source {
@@ -61,7 +70,14 @@ impl Source {
             readers: Readers::default(),
             actor: None,
         };
-        Self { store, views, kept: Mutex::default(), failure: Mutex::default() }
+        Self {
+            store,
+            views,
+            kept: Mutex::default(),
+            failure: Mutex::default(),
+            asked: AtomicU64::default(),
+            told: Mutex::default(),
+        }
     }
 
     /// Makes the views of this source on `connection`, which sees the same state of the vault.
@@ -84,8 +100,25 @@ impl Source {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
+    /// Tells `told` once if somebody comes back to the same artifacts again and again.
+    pub(super) fn tell_of_rereading(&self, told: Box<dyn FnOnce() + Send>) {
+        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
+    }
+
+    fn note_rereading(&self) -> Result<(), StoreError> {
+        let asked = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
+        if asked.is_multiple_of(OFTEN) && asked / OFTEN_FOR_EACH >= self.store.last_artifact()? {
+            let told = self.told.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(told) = told {
+                told();
+            }
+        }
+        Ok(())
+    }
+
     /// A JSON list with as many elements as an artifact has rows in a view.
     fn count(&self, context: &Context<'_>) -> rusqlite::Result<Option<String>> {
+        self.note_rereading().map_err(|error| Error::UserFunctionError(error.into()))?;
         let Some(rows) = self.rows(context)? else { return Ok(None) };
         let zeros = vec!["0"; rows.len()];
         Ok(Some(format!("[{}]", zeros.join(","))))

@@ -74,6 +74,12 @@ impl Reader {
         &self.views
     }
 
+    /// Has `told` called once, while a query runs, if queries come back to the same artifacts again and again: those that join
+    /// contents do, and read them once with `WITH … AS MATERIALIZED`.
+    pub fn tell_of_rereading(&self, told: impl FnOnce() + Send + 'static) {
+        self.source.tell_of_rereading(Box::new(told));
+    }
+
     /// The vault.
     pub(super) fn path(&self) -> &Path {
         &self.path
