@@ -56,7 +56,7 @@ impl Monitor for Silent {
     fn unreadable(&mut self, _: &SourceError) {}
 }
 
-fn count(reader: &Reader, query: &str, parameters: &[(&str, Cell)]) -> usize {
+fn count(reader: &Reader<'_>, query: &str, parameters: &[(&str, Cell)]) -> usize {
     let mut statement = reader.prepare(query, parameters).expect("a query");
     statement.rows().inspect(|row| assert!(row.is_ok(), "{row:?}")).count()
 }

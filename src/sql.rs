@@ -15,7 +15,7 @@ use crate::store::{ArtifactRow, Computed, MentionRow, Snapshot, Store};
 pub use crate::store::{Reader, Rows, Saved, SqlError, Statement, View};
 
 /// Begins to answer questions about what is in `store` now.
-pub(crate) fn reader(store: &Store) -> Result<Reader, SqlError> {
+pub(crate) fn reader(store: &Store) -> Result<Reader<'_>, SqlError> {
     store.reader(computed())
 }
 

@@ -329,7 +329,7 @@ impl Vault {
     ///
     /// # Errors
     /// What the store says.
-    pub fn sql(&self) -> Result<Reader, SqlError> {
+    pub fn sql(&self) -> Result<Reader<'_>, SqlError> {
         sql::reader(&self.store)
     }
 

@@ -76,7 +76,8 @@ impl Args {
         if self.tables {
             return tables::print(self.json);
         }
-        let reader = vault.open()?.sql()?;
+        let vault = vault.open()?;
+        let reader = vault.sql()?;
         if let Some(path) = &self.save {
             return save(&reader, path, self.force, self.json);
         }
@@ -205,7 +206,7 @@ fn distinct(names: &[String]) -> Vec<String> {
     distinct
 }
 
-fn save(reader: &Reader, path: &std::path::Path, force: bool, as_json: bool) -> Result<Status, Failure> {
+fn save(reader: &Reader<'_>, path: &std::path::Path, force: bool, as_json: bool) -> Result<Status, Failure> {
     let mut progress = Progress::new("saving");
     let total: usize = reader.views().len();
     let mut done: Vec<&str> = Vec::new();

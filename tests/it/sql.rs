@@ -36,12 +36,12 @@ fn everything() -> (Sandbox, Vault) {
 }
 
 /// All rows of an answer.
-fn ask(reader: &Reader, query: &str) -> Vec<Vec<Cell>> {
+fn ask(reader: &Reader<'_>, query: &str) -> Vec<Vec<Cell>> {
     let mut statement = reader.prepare(query, &[]).unwrap_or_else(|error| panic!("{query}: {error}"));
     statement.rows().map(|row| row.unwrap_or_else(|error| panic!("{query}: {error}"))).collect()
 }
 
-fn number(reader: &Reader, query: &str) -> i64 {
+fn number(reader: &Reader<'_>, query: &str) -> i64 {
     match ask(reader, query).remove(0).remove(0) {
         Cell::Integer(number) => number,
         other => panic!("{other:?}"),
@@ -133,7 +133,12 @@ fn views_have_what_show_tells() {
 }
 
 /// The rows of an artifact are as many as it says itself, and those that its kind makes of its first capture.
-fn contents_agree(reader: &Reader, vault: &Vault, artifact: &ArtifactRow, attributes: &[(String, String)]) {
+fn contents_agree(
+    reader: &Reader<'_>,
+    vault: &Vault,
+    artifact: &ArtifactRow,
+    attributes: &[(String, String)],
+) {
     let members = vault.members(&vault.locate(&artifact.core.0.into()).unwrap()).unwrap();
     let members: Vec<MemberBytes<'_>> =
         members.iter().map(|member| MemberBytes { name: &member.name, bytes: &member.bytes }).collect();
@@ -155,7 +160,7 @@ fn contents_agree(reader: &Reader, vault: &Vault, artifact: &ArtifactRow, attrib
 }
 
 /// The rows of a view that are of one artifact, by column.
-fn objects(reader: &Reader, view: &str, artifact: &ArtifactRow) -> Vec<BTreeMap<String, Cell>> {
+fn objects(reader: &Reader<'_>, view: &str, artifact: &ArtifactRow) -> Vec<BTreeMap<String, Cell>> {
     let query = format!("SELECT * FROM {view} WHERE artifact = {} ORDER BY i", artifact.id.number());
     let mut statement = reader.prepare(&query, &[]).unwrap();
     let columns = statement.columns().to_vec();
@@ -396,6 +401,17 @@ fn nothing_is_read_but_what_a_query_needs() {
     assert!(ran.stderr.contains(&cores[2]) && ran.stderr.contains("damaged"), "{}", ran.stderr);
     let ran = sandbox.run(["sql", "SELECT core_hash FROM interactions"]).expect(2);
     assert!(ran.stdout.contains(&cores[1]) && !ran.stdout.contains(&cores[2]), "{}", ran.stdout);
+}
+
+#[test]
+fn nothing_is_left_beside_the_vault() {
+    let sandbox = examples();
+    sandbox.run(["sql", "SELECT count(*) FROM interactions"]).expect(0);
+    sandbox.run(["sql", "--save", "saved.db"]).expect(0);
+    let mut names: Vec<_> =
+        std::fs::read_dir(sandbox.path("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["saved.db", "v.vault"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
@@ -14,12 +14,13 @@ use crate::store::{Store, StoreError, pool};
 /// Answers questions in SQL about the vault as it was when this was made.
 ///
 /// It cannot write. Until it is dropped, what others write stays in the vault's log, which grows.
-pub struct Reader {
+pub struct Reader<'s> {
     connection: Connection,
     source: Arc<Source>,
     guard: Guard,
     views: Vec<View>,
-    path: PathBuf,
+    /// Of the store, which is there for longer: who can only read leaves the log behind when it is the last to go.
+    path: &'s Path,
 }
 
 impl Store {
@@ -27,7 +28,7 @@ impl Store {
     ///
     /// # Errors
     /// What the system says; [`StoreError::Busy`] if others write so often that no state of the vault could be held.
-    pub fn reader(&self, computed: Vec<Computed>) -> Result<Reader, SqlError> {
+    pub fn reader(&self, computed: Vec<Computed>) -> Result<Reader<'_>, SqlError> {
         let failed = |error| StoreError::of(self.path(), error);
         let views = View::plain().into_iter().chain(computed.iter().map(View::from)).collect();
         let [connection, other] = connect_twice(self.path())?;
@@ -36,7 +37,7 @@ impl Store {
         connection.execute_batch("PRAGMA query_only = ON").map_err(failed)?;
         let guard = Guard::default();
         guard.watch(&connection).map_err(failed)?;
-        Ok(Reader { connection, source, guard, views, path: self.path().to_owned() })
+        Ok(Reader { connection, source, guard, views, path: self.path() })
     }
 }
 
@@ -67,7 +68,7 @@ fn head(connection: &Connection) -> rusqlite::Result<(i64, Option<Digest>)> {
     })
 }
 
-impl Reader {
+impl Reader<'_> {
     /// The views that queries can name.
     #[must_use]
     pub fn views(&self) -> &[View] {
@@ -82,7 +83,7 @@ impl Reader {
 
     /// The vault.
     pub(super) fn path(&self) -> &Path {
-        &self.path
+        self.path
     }
 
     /// Makes a query ready, with a value for each of its parameters: `:name` has that of `name`.
@@ -123,7 +124,7 @@ impl Reader {
                 let message = message.unwrap_or_else(|| code.to_string());
                 SqlError::Query(format!("{message}{}", self.hint(&message, query)))
             }
-            error => StoreError::of(&self.path, error).into(),
+            error => StoreError::of(self.path, error).into(),
         }
     }
 
@@ -210,7 +211,7 @@ impl ToSql for Bound<'_> {
 
 /// A query that is ready to run.
 pub struct Statement<'r> {
-    reader: &'r Reader,
+    reader: &'r Reader<'r>,
     query: String,
     prepared: rusqlite::Statement<'r>,
     columns: Vec<String>,
@@ -232,7 +233,7 @@ impl Statement<'_> {
 
 /// The rows of an answer, each with a cell for every column. The first error is the last item.
 pub struct Rows<'q> {
-    reader: &'q Reader,
+    reader: &'q Reader<'q>,
     query: &'q str,
     width: usize,
     found: rusqlite::Rows<'q>,

@@ -29,7 +29,7 @@ impl From<PlaceError> for SqlError {
     }
 }
 
-impl Reader {
+impl Reader<'_> {
     /// Writes all views as tables into a new SQLite file at `path`, readable by its owner only, with indexes on the numbers
     /// of artifacts and on hashes. It gets its name when it is complete and on the disk. `watch` is told what is being
     /// written: the name of the table, and how many rows it has so far.
