@@ -12,6 +12,7 @@ mod exchange;
 mod kind;
 mod mention;
 mod part;
+mod table;
 
 use std::fmt;
 use std::io::{self, Write};
@@ -28,6 +29,7 @@ pub use exchange::{Exchange, Playback, Responder};
 pub use kind::Kind;
 pub use mention::{Mention, Place, REFERENCE, Relation, Role};
 pub use part::{Content, Part, PartSort, differ, same_place};
+pub use table::{Cell, Cells, Column, ColumnSort, Table};
 
 /// A kind of artifact, as its folder defines it.
 pub trait Artifact: 'static {
@@ -45,6 +47,8 @@ pub trait Artifact: 'static {
     const IS_RUN: bool = false;
     /// How the responses that artifacts of this kind record are played back, if they record any.
     const PLAYBACK: Option<Playback> = None;
+    /// What its artifacts contain, as tables.
+    const TABLES: &'static [Table] = &[];
 
     /// The rules, in the order of the documentation.
     fn rules() -> Vec<RuleInfo>;

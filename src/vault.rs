@@ -19,6 +19,7 @@ use crate::ingest::{self, Monitor, Summary};
 use crate::kinds::{self, contract, model_io};
 use crate::query::{self, Direction, Graph, HashTarget, Hit, Link, LinkTarget, Query, Walk};
 use crate::source::{self, ExamineOptions, Inputs};
+use crate::sql::{self, Reader, SqlError};
 use crate::store::{
     Actor, ArtifactRow, Backup, BackupError, BackupOptions, BackupProgress, CaptureRow, JournalCheck, Mended,
     Put, RoleCount, Snapshot, Store, StoreError, StoredMember, Tombstone,
@@ -302,6 +303,34 @@ impl Vault {
     /// What the store says.
     pub fn snapshot(&self) -> Result<Snapshot<'_>, StoreError> {
         self.store.snapshot()
+    }
+
+    /// The vault as it is now, for questions in SQL. [`sql::views`] tells what there is to ask for.
+    ///
+    /// ```
+    /// # use runvault::{Vault, artifact::Cell, source::ExamineOptions};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
+    /// # vault.add_document(std::fs::read("examples/session.json")?, &ExamineOptions::default())?;
+    /// let reader = vault.sql()?;
+    /// let model = ("model", Cell::Text("triage-large-2".to_owned()));
+    /// let mut responses = reader.prepare(
+    ///     "SELECT i.response_content FROM sessions s JOIN interactions i USING (artifact)
+    ///       WHERE s.model_id = :model AND i.i = 1",
+    ///     &[model],
+    /// )?;
+    /// for row in responses.rows() {
+    ///     assert_eq!(row?, [Cell::Text("bug".to_owned())]);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn sql(&self) -> Result<Reader<'_>, SqlError> {
+        sql::reader(&self.store)
     }
 
     /// Checks the vault: the file, every stored byte, every artifact against the rules and the index, and the journal.

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use super::{AdmitOptions, Draft, Part, RunResult};
+use super::{AdmitOptions, Draft, Part, RunResult, Table};
 use crate::canonical::reader::{Limits, ReadError};
 use crate::canonical::rfc8785;
 use crate::digest::{BlobHash, CaptureHash, Digest};
@@ -21,6 +21,8 @@ pub trait ArtifactDirectory: 'static {
     const STATED_BY: Option<&'static str> = None;
     /// Whether artifacts of this kind record runs, so that contracts can be held against them.
     const IS_RUN: bool = false;
+    /// What its artifacts contain, as tables.
+    const TABLES: &'static [Table] = &[];
 
     /// The rules, in the order of the documentation.
     fn rules() -> Vec<RuleInfo>;

@@ -3,7 +3,7 @@ use std::io::{self, Write};
 
 use super::directory::{ArtifactDirectory, Directory, EntryContent, MemberBytes, Peek, capture_hash};
 use super::{
-    AdmitOptions, Admitted, Artifact, Draft, Exchange, Member, Part, Playback, Recognition, RunResult,
+    AdmitOptions, Admitted, Artifact, Draft, Exchange, Member, Part, Playback, Recognition, RunResult, Table,
 };
 use crate::canonical::reader::{Limits, MemberNames, ReadError};
 use crate::digest::CaptureHash;
@@ -19,6 +19,7 @@ struct KindTable {
     stated_by: Option<&'static str>,
     is_run: bool,
     playback: Option<Playback>,
+    tables: &'static [Table],
     rules: fn() -> Vec<RuleInfo>,
     form: Form,
 }
@@ -59,6 +60,7 @@ impl Kind {
                     stated_by: K::STATED_BY,
                     is_run: K::IS_RUN,
                     playback: K::PLAYBACK,
+                    tables: K::TABLES,
                     rules: K::rules,
                     form: Form::Document {
                         member: K::MEMBER,
@@ -87,6 +89,7 @@ impl Kind {
                     stated_by: K::STATED_BY,
                     is_run: K::IS_RUN,
                     playback: None,
+                    tables: K::TABLES,
                     rules: K::rules,
                     form: Form::Directory {
                         members: K::MEMBERS,
@@ -291,6 +294,12 @@ impl Kind {
     #[must_use]
     pub fn playback(self) -> Option<Playback> {
         self.0.playback
+    }
+
+    /// What its artifacts contain, as tables.
+    #[must_use]
+    pub fn tables(self) -> &'static [Table] {
+        self.0.tables
     }
 
     /// The responses that an admitted `document` recorded, in order.

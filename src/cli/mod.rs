@@ -12,12 +12,14 @@ mod escape;
 mod exit;
 mod export;
 mod find;
+mod fit;
 mod forget;
 mod forks;
 mod fsck;
 mod gc;
 mod get;
 mod graph;
+mod grid;
 mod hash;
 mod import;
 mod inputs;
@@ -39,6 +41,7 @@ mod resume;
 mod rm;
 mod rules;
 mod show;
+mod sql;
 mod stub;
 mod tag;
 mod tags;
@@ -86,6 +89,7 @@ enum Command {
     Dangling(dangling::Args),
     Forks(forks::Args),
     Audit(audit::Args),
+    Sql(sql::Args),
     Diff(diff::Args),
     Tag(tag::Args),
     Untag(untag::Args),
@@ -134,6 +138,7 @@ impl Cli {
             Command::Dangling(args) => args.run(vault),
             Command::Forks(args) => args.run(vault),
             Command::Audit(args) => args.run(vault),
+            Command::Sql(args) => args.run(vault),
             Command::Diff(args) => args.run(vault),
             Command::Tag(args) => args.run(vault),
             Command::Untag(args) => args.run(vault),

@@ -20,6 +20,7 @@ mod mend;
 mod mentions;
 mod packed;
 mod payload;
+mod place;
 mod pool;
 mod read;
 mod reclaim;
@@ -30,6 +31,7 @@ mod rows;
 mod schema;
 mod segments;
 mod siblings;
+mod sql;
 mod stated;
 mod varint;
 mod write;
@@ -55,6 +57,7 @@ pub use rows::{
     Reference, RoleCount, StatedEdge, StoredMember, TagRow, Tombstone,
 };
 pub use schema::VERSION as SCHEMA_VERSION;
+pub use sql::{Computed, Reader, Rows, RowsOf, Saved, SqlError, Statement, View};
 pub use stated::{MAX_RELATION_BYTES, StatedLink, is_relation};
 pub use write::{Put, PutOutcome};
 

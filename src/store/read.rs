@@ -62,6 +62,8 @@ pub struct Snapshot<'s> {
     path: &'s Path,
     /// The segments of the index of mentions, once they were asked for; nothing if the vault is to be changed.
     segments: Option<OnceCell<Segments>>,
+    /// Whether the connection's transaction goes on when this is dropped.
+    goes_on: bool,
 }
 
 impl<'s> Snapshot<'s> {
@@ -73,7 +75,7 @@ impl<'s> Snapshot<'s> {
         to_change: bool,
     ) -> Result<Self> {
         let segments = (!to_change).then(OnceCell::new);
-        let snapshot = Self { connection, readers, path, segments };
+        let snapshot = Self { connection, readers, path, segments, goes_on: false };
         // Taking the lock at the beginning means waiting for others there, never failing half way.
         let sql = if to_change { "BEGIN IMMEDIATE" } else { "BEGIN DEFERRED" };
         let begin = || {
@@ -83,6 +85,11 @@ impl<'s> Snapshot<'s> {
         };
         begin().map_err(|error| snapshot.failed(error))?;
         Ok(snapshot)
+    }
+
+    /// The vault as the transaction that `connection` is in sees it. That goes on afterwards.
+    pub(super) fn resume(connection: Lease<'s>, readers: &'s Readers, path: &'s Path) -> Self {
+        Self { connection, readers, path, segments: Some(OnceCell::new()), goes_on: true }
     }
 
     /// The artifact with this core hash.
@@ -232,6 +239,9 @@ impl<'s> Snapshot<'s> {
 
 impl Drop for Snapshot<'_> {
     fn drop(&mut self) {
+        if self.goes_on {
+            return;
+        }
         // There is nothing to roll back, and nobody to tell if the connection is gone.
         let _ = self.connection.prepare_cached("ROLLBACK").and_then(|mut rollback| rollback.execute([]));
     }

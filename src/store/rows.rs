@@ -13,6 +13,14 @@ use crate::verify::Violation;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ArtifactId(pub(super) i64);
 
+impl ArtifactId {
+    /// The number, as the SQL views have it.
+    #[must_use]
+    pub fn number(self) -> i64 {
+        self.0
+    }
+}
+
 /// An artifact in the vault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArtifactRow {

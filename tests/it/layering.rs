@@ -22,6 +22,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("audit", &["artifact", "canonical", "digest", "kinds", "verify"]),
     ("replay", &["artifact", "canonical", "digest", "source", "verify"]),
     ("diff", &["artifact", "canonical", "digest"]),
+    ("sql", &["artifact", "canonical", "kinds", "query", "store"]),
     ("pipeline", &[]),
     ("ingest", &["artifact", "digest", "pipeline", "source", "store", "verify"]),
     (
@@ -60,6 +61,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "replay",
             "retention",
             "source",
+            "sql",
             "store",
             "verify",
         ],
@@ -79,6 +81,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "rustix",
             "tempfile",
             "terminal_size",
+            "unicode_width",
         ],
     ),
 ];
@@ -104,6 +107,7 @@ const HOMED: &[&str] = &[
     "rustix",
     "tempfile",
     "terminal_size",
+    "unicode_width",
     "zip",
     "tar",
     "flate2",

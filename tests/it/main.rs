@@ -34,6 +34,7 @@ mod removal;
 mod replay;
 mod round_trip;
 mod sandbox;
+mod sql;
 mod storage;
 mod story;
 mod untrusted;

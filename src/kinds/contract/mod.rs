@@ -8,12 +8,13 @@ mod read;
 mod recognise;
 mod rules;
 mod shape;
+mod tables;
 mod yaml;
 
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use crate::artifact::{AdmitOptions, Artifact, Draft, Part, Recognition, document, unreadable};
+use crate::artifact::{AdmitOptions, Artifact, Draft, Part, Recognition, Table, document, unreadable};
 use crate::canonical::Value;
 use crate::canonical::reader::{Defect, Limits, MemberNames, ReadError};
 use crate::canonical::rfc8785::{self, Form};
@@ -31,6 +32,7 @@ impl Artifact for Contract {
     const MEMBER: &'static str = "contract";
     const FILE_NAMES: &'static [&'static str] = &[];
     const STATED_BY: Option<&'static str> = Some("governs");
+    const TABLES: &'static [Table] = &[tables::EFFECTS, tables::IO_REFS];
 
     fn rules() -> Vec<RuleInfo> {
         rules::all()

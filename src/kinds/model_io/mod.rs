@@ -3,12 +3,13 @@
 mod parts;
 mod rules;
 mod session;
+mod table;
 
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, Draft, Exchange, Mention, Part, Playback, Recognition, Responder, Role, document,
-    unreadable,
+    AdmitOptions, Artifact, Draft, Exchange, Mention, Part, Playback, Recognition, Responder, Role, Table,
+    document, unreadable,
 };
 use crate::canonical::Value;
 use crate::canonical::reader::{self, Limits, MemberNames, ReadError};
@@ -33,6 +34,7 @@ impl Artifact for ModelIo {
     const MEMBER: &'static str = "model_io.json";
     const FILE_NAMES: &'static [&'static str] = &["model_io.json"];
     const PLAYBACK: Option<Playback> = Some(Playback::ByPrompt);
+    const TABLES: &'static [Table] = &[table::INTERACTIONS];
 
     fn rules() -> Vec<RuleInfo> {
         rules::all()

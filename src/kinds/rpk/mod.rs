@@ -5,13 +5,14 @@ mod exchanges;
 mod parts;
 mod rules;
 mod shape;
+mod table;
 mod texts;
 
 use std::io::{self, Write};
 
 use crate::artifact::{
     AdmitOptions, Artifact, Attribute, Draft, Exchange, Mention, NameHandle, Part, Playback, Recognition,
-    Relation, Role, RunResult, document, unreadable,
+    Relation, Role, RunResult, Table, document, unreadable,
 };
 use crate::canonical::Value;
 use crate::canonical::reader::{self, Limits, MemberNames, ReadError};
@@ -39,6 +40,7 @@ impl Artifact for Rpk {
     const FILE_NAMES: &'static [&'static str] = &["*.rpk", "*.bundle"];
     const IS_RUN: bool = true;
     const PLAYBACK: Option<Playback> = Some(Playback::InOrder);
+    const TABLES: &'static [Table] = &[table::STEPS];
 
     fn rules() -> Vec<RuleInfo> {
         rules::RULES.iter().map(|rule| rule.info).collect()

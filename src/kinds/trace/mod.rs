@@ -8,11 +8,12 @@ mod parts;
 mod record;
 mod rules;
 mod step_result;
+mod table;
 
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, Draft, Mention, NameHandle, Part, Recognition, Relation, Role, RunResult,
+    AdmitOptions, Artifact, Draft, Mention, NameHandle, Part, Recognition, Relation, Role, RunResult, Table,
     unreadable,
 };
 use crate::canonical::reader::{self, Limits, MemberNames, ReadError};
@@ -70,6 +71,7 @@ impl Artifact for Trace {
     const MEMBER: &'static str = "trace.ndjson";
     const FILE_NAMES: &'static [&'static str] = &[];
     const IS_RUN: bool = true;
+    const TABLES: &'static [Table] = &[table::RECORDS];
 
     fn rules() -> Vec<RuleInfo> {
         [lines::LINE_FORMAT].into_iter().chain(rules::RULES.iter().map(|rule| rule.info)).collect()
