@@ -28,6 +28,7 @@ mod reindex;
 mod remove;
 mod rows;
 mod schema;
+mod search;
 mod segments;
 mod siblings;
 mod stated;
@@ -55,6 +56,9 @@ pub use rows::{
     Reference, RoleCount, StatedEdge, StoredMember, TagRow, Tombstone,
 };
 pub use schema::VERSION as SCHEMA_VERSION;
+pub use search::{
+    CapturePassages, FoundPassage, Grouping, Matcher, SearchIndex, Term, Terms, UnindexedCapture,
+};
 pub use stated::{MAX_RELATION_BYTES, StatedLink, is_relation};
 pub use write::{Put, PutOutcome};
 
@@ -216,6 +220,14 @@ impl Store {
     /// What the system says.
     pub fn snapshot(&self) -> Result<Snapshot<'_>> {
         Snapshot::begin(self.connection()?, &self.readers, &self.path, false)
+    }
+
+    /// What tells which parts of a text match what is searched for.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn matcher(&self) -> Result<Matcher> {
+        Matcher::of(&self.path)
     }
 
     fn putting<'s>(&'s self, preparer: &'s Preparer, at: DateTime<Utc>) -> Putting<'s> {

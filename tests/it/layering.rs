@@ -22,6 +22,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("audit", &["artifact", "canonical", "digest", "kinds", "verify"]),
     ("replay", &["artifact", "canonical", "digest", "source", "verify"]),
     ("diff", &["artifact", "canonical", "digest"]),
+    ("search", &["artifact", "canonical", "digest", "kinds", "pipeline", "query", "store"]),
     ("pipeline", &[]),
     ("ingest", &["artifact", "digest", "pipeline", "source", "store", "verify"]),
     (
@@ -59,6 +60,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "query",
             "replay",
             "retention",
+            "search",
             "source",
             "store",
             "verify",

@@ -5,6 +5,7 @@
 mod control;
 mod lines;
 mod parts;
+mod passages;
 mod record;
 mod rules;
 mod step_result;
@@ -12,7 +13,7 @@ mod step_result;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, Draft, Mention, NameHandle, Part, Recognition, Relation, Role, RunResult,
+    AdmitOptions, Artifact, Draft, Mention, NameHandle, Part, Passage, Recognition, Relation, Role, RunResult,
     unreadable,
 };
 use crate::canonical::reader::{self, Limits, MemberNames, ReadError};
@@ -136,6 +137,10 @@ impl Artifact for Trace {
 
     fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
         parts::parts(document, limits)
+    }
+
+    fn passages(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
+        passages::of(document, limits)
     }
 }
 

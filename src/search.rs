@@ -1,0 +1,132 @@
+//! Full-text search: words in, passages out.
+//!
+//! Kinds say which texts their artifacts have, and the store keeps which words are where. Here, the index is brought in step
+//! with the vault, questions are understood, and the texts of the answers are read from the documents again.
+
+mod keep;
+mod passages;
+mod snippet;
+mod words;
+
+use std::collections::BTreeSet;
+
+use crate::artifact::{Field, Place};
+use crate::digest::{CaptureHash, CoreHash};
+use crate::query::{self, Query};
+use crate::store::{ArtifactId, ArtifactRow, FoundPassage, Snapshot, Store, StoreError, Terms};
+
+pub use crate::store::{Grouping, SearchIndex};
+pub use keep::{Indexed, Progress, bring_in_step, build};
+use passages::of_capture;
+pub use snippet::{Snippet, WIDTH};
+pub use words::{MAX_TERMS, Words, WordsError};
+
+/// What to look for.
+#[derive(Clone, Debug)]
+pub struct SearchQuery {
+    /// The words.
+    pub words: Words,
+    /// In which fields; in any if there are none.
+    pub fields: Vec<Field>,
+    /// Among which artifacts; among all if not given. Its order and limit do not count.
+    pub among: Option<Query>,
+    /// Whether every passage counts or only the best of each artifact.
+    pub grouping: Grouping,
+    /// How many hits at most.
+    pub limit: usize,
+    /// About so many characters of a passage are given.
+    pub width: usize,
+}
+
+impl SearchQuery {
+    /// Looks for `words` everywhere; the best 20 artifacts.
+    #[must_use]
+    pub fn new(words: Words) -> Self {
+        let grouping = Grouping::Artifact;
+        Self { words, fields: Vec::new(), among: None, grouping, limit: 20, width: WIDTH }
+    }
+}
+
+/// A passage that matches.
+#[derive(Clone, Debug)]
+pub struct SearchHit {
+    /// The artifact.
+    pub artifact: ArtifactRow,
+    /// The capture that the passage was read from.
+    pub capture: CaptureHash,
+    /// What sort of text it is.
+    pub field: Field,
+    /// What the place counts, such as `step`; empty where it is a pointer.
+    pub unit: &'static str,
+    /// Where it stands.
+    pub place: Place,
+    /// How well it matches: more is better. Scores of different questions cannot be compared.
+    pub score: f64,
+    /// How many more passages of the artifact match; 0 if all are listed.
+    pub more: u64,
+    /// What it says where it matches.
+    pub snippet: Snippet,
+}
+
+/// Why nothing could be looked for.
+#[derive(Debug, thiserror::Error)]
+pub enum SearchError {
+    /// The vault has no index.
+    #[error("the vault has no search index; \"runvault search --build\" makes one")]
+    NoIndex,
+    /// The index and a document say different things.
+    #[error(
+        "the search index does not fit {core}: its document does not say there what the index has; \
+         \"runvault search --build\" makes the index anew, \"runvault fsck\" looks for more"
+    )]
+    Differs {
+        /// The artifact.
+        core: CoreHash,
+    },
+    /// What the store says.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The passages that match, the best first.
+///
+/// # Errors
+/// [`SearchError::NoIndex`], [`SearchError::Differs`], or what the store says.
+pub fn search(store: &Store, query: &SearchQuery) -> Result<Vec<SearchHit>, SearchError> {
+    let snapshot = store.snapshot()?;
+    if !snapshot.search_index()?.is_some_and(|index| index.is_current) {
+        return Err(SearchError::NoIndex);
+    }
+    let among = query.among.as_ref().map(|among| ids(&snapshot, among)).transpose()?;
+    let terms = Terms { alternatives: query.words.alternatives().to_vec(), fields: query.fields.clone() };
+    let found = snapshot.search(&terms, among.as_ref(), query.grouping, query.limit)?;
+    let answer = Answer { snapshot, matcher: store.matcher()?, terms, width: query.width };
+    found.into_iter().map(|found| answer.hit(found)).collect()
+}
+
+fn ids(snapshot: &Snapshot<'_>, among: &Query) -> Result<BTreeSet<ArtifactId>, StoreError> {
+    let all = Query { limit: None, ..among.clone() };
+    Ok(query::find(snapshot, &all)?.into_iter().map(|hit| hit.artifact.id).collect())
+}
+
+/// What hits are made with.
+struct Answer<'s> {
+    snapshot: Snapshot<'s>,
+    matcher: crate::store::Matcher,
+    terms: Terms,
+    width: usize,
+}
+
+impl Answer<'_> {
+    fn hit(&self, found: FoundPassage) -> Result<SearchHit, SearchError> {
+        let FoundPassage { capture, score, more, number, .. } = found;
+        let artifact = self.snapshot.artifact_by_id(found.artifact)?;
+        let differs = || SearchError::Differs { core: artifact.core };
+        let passages = of_capture(&self.snapshot, &artifact, capture)?;
+        let passage = passages.into_iter().nth(number).ok_or_else(differs)?;
+        let matches = self.matcher.matches(&self.terms, passage.field, &passage.text)?;
+        let snippet = Snippet::of(&passage.text, &matches.ok_or_else(differs)?, self.width);
+        let (field, unit, place) = (passage.field, passage.unit, passage.place);
+        Ok(SearchHit { artifact, capture, field, unit, place, score, more, snippet })
+    }
+}
