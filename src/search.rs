@@ -3,6 +3,7 @@
 //! Kinds say which texts their artifacts have, and the store keeps which words are where. Here, the index is brought in step
 //! with the vault, questions are understood, and the texts of the answers are read from the documents again.
 
+mod compare;
 mod keep;
 mod passages;
 mod snippet;
@@ -16,6 +17,7 @@ use crate::query::{self, Query};
 use crate::store::{ArtifactId, ArtifactRow, FoundPassage, Snapshot, Store, StoreError, Terms};
 
 pub use crate::store::{Grouping, SearchIndex};
+pub use compare::compare;
 pub use keep::{Indexed, Progress, bring_in_step, build};
 use passages::of_capture;
 pub use snippet::{Snippet, WIDTH};

@@ -105,13 +105,15 @@ impl Args {
             self.text.join(" ").parse().map_err(|error| Failure::Usage(format!("{error}")))?;
         expect_index(&vault)?;
         bring_in_step(&vault)?;
-        let hits = vault.search(&self.query(&vault, words)?)?;
+        let mut hits = vault.search(&self.query(&vault, words)?)?;
+        let are_more = hits.len() > self.limit;
+        hits.truncate(self.limit);
         if self.json {
             let mut out = io::BufWriter::new(output::raw());
             hits.iter().try_for_each(|hit| json::line(&mut out, &Line::of(hit)))?;
             out.flush()?;
         } else {
-            self.print(&vault, &hits)?;
+            self.print(&vault, &hits, are_more)?;
         }
         Ok(if hits.is_empty() { Status::No } else { Status::Done })
     }
@@ -125,13 +127,14 @@ impl Args {
             fields: self.fields.clone(),
             among: (!is_any).then_some(among),
             grouping,
-            limit: self.limit,
+            // One more tells whether there are more.
+            limit: self.limit.saturating_add(1),
             width: if self.json { WIDTH } else { width() },
             ..SearchQuery::new(words)
         })
     }
 
-    fn print(&self, vault: &Vault, hits: &[SearchHit]) -> Result<(), Failure> {
+    fn print(&self, vault: &Vault, hits: &[SearchHit], are_more: bool) -> Result<(), Failure> {
         let mut out = io::BufWriter::new(output::text());
         let snapshot = vault.snapshot()?;
         let mut before = None;
@@ -158,7 +161,7 @@ impl Args {
         }
         out.flush()?;
         let things = if self.all { "passage" } else { "artifact" };
-        let cut = if hits.len() == self.limit { ", the best; --limit N lists others" } else { "" };
+        let cut = if are_more { ", the best; there are more, and --limit lists them" } else { "" };
         output::note(&format!("{}{cut}", counted(hits.len() as u64, things)));
         Ok(())
     }

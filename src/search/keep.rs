@@ -3,7 +3,7 @@
 use super::passages::{indexed, of_members};
 use crate::digest::CoreHash;
 use crate::pipeline::{self, Event};
-use crate::store::{CapturePassages, Snapshot, Store, StoreError, StoredMember, UnindexedCapture};
+use crate::store::{CapturePassages, Snapshot, Store, StoreError, StoredMember, SearchableCapture};
 
 /// So many captures are read from one snapshot. While it is held, the write-ahead log grows.
 const ROUND: u32 = 10_000;
@@ -125,8 +125,8 @@ impl<'k> Keeping<'k> {
 }
 
 /// A capture that was read.
-struct Read {
-    capture: UnindexedCapture,
+pub(super) struct Read {
+    pub(super) capture: SearchableCapture,
     /// Its files; none if they are damaged.
     members: Vec<StoredMember>,
     /// Those of the artifact's first capture, if this is another one.
@@ -135,7 +135,7 @@ struct Read {
 }
 
 impl Read {
-    fn of(snapshot: &Snapshot<'_>, capture: UnindexedCapture) -> Result<Self, StoreError> {
+    pub(super) fn of(snapshot: &Snapshot<'_>, capture: SearchableCapture) -> Result<Self, StoreError> {
         let core = capture.artifact.core;
         let (members, is_damaged) = match snapshot.members(core, capture.capture.capture) {
             Err(StoreError::Damaged { .. }) => (Vec::new(), true),
@@ -150,7 +150,7 @@ impl Read {
     }
 
     /// What goes into the index, and the artifact if its bytes are damaged.
-    fn passages(self) -> (CapturePassages, Option<CoreHash>) {
+    pub(super) fn passages(self) -> (CapturePassages, Option<CoreHash>) {
         let Self { capture, members, first, is_damaged } = self;
         let kind = &capture.artifact.kind;
         let passages = indexed(of_members(kind, &members), &of_members(kind, &first));
@@ -160,7 +160,7 @@ impl Read {
 }
 
 /// With the bytes that it has in memory.
-fn weighed(read: Result<Read, StoreError>) -> (Result<Read, StoreError>, u64) {
+pub(super) fn weighed(read: Result<Read, StoreError>) -> (Result<Read, StoreError>, u64) {
     let files = read.iter().flat_map(|read| read.members.iter().chain(&read.first));
     let bytes = files.map(|file| file.bytes.len() as u64).sum();
     (read, bytes)

@@ -57,7 +57,8 @@ pub use rows::{
 };
 pub use schema::VERSION as SCHEMA_VERSION;
 pub use search::{
-    CapturePassages, FoundPassage, Grouping, Matcher, SearchIndex, Term, Terms, UnindexedCapture,
+    CapturePassages, FoundPassage, Grouping, Matcher, SearchComparison, SearchDifferences, SearchIndex,
+    SearchableCapture, Term, Terms,
 };
 pub use stated::{MAX_RELATION_BYTES, StatedLink, is_relation};
 pub use write::{Put, PutOutcome};

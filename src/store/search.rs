@@ -4,6 +4,7 @@
 //! matches, and who asked reads the capture again.
 
 mod ask;
+mod compare;
 mod keep;
 mod matching;
 mod terms;
@@ -18,7 +19,8 @@ use super::rows::{ArtifactId, ArtifactRow, CaptureRow};
 use super::{Result, Store, StoreError};
 
 pub use ask::{FoundPassage, Grouping};
-pub use keep::{CapturePassages, UnindexedCapture};
+pub use compare::{SearchComparison, SearchDifferences};
+pub use keep::{CapturePassages, SearchableCapture};
 pub use matching::Matcher;
 pub use terms::{Term, Terms};
 
@@ -116,6 +118,14 @@ impl Store {
         })
     }
 
+    /// Whether anything of a search index is there, whole or not.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn has_search_tables(&self) -> Result<bool> {
+        has_tables(&*self.connection()?).map_err(|error| StoreError::of(&self.path, error))
+    }
+
     fn change_search(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<bool>) -> Result<bool> {
         let mut connection = self.connection()?;
         let change = || {
@@ -135,13 +145,29 @@ impl Store {
 
 /// Whether anything of an index is there, whole or not.
 fn has_tables(connection: &Connection) -> rusqlite::Result<bool> {
-    connection.prepare("SELECT 1 FROM sqlite_schema WHERE name GLOB 'search_*'")?.exists([])
+    let sql = "SELECT 1 FROM sqlite_schema
+                WHERE name IN ('search_state', 'search_capture', 'search_text') OR name GLOB 'search_text_*'";
+    connection.prepare(sql)?.exists([])
 }
 
 /// Drops what there is of the tables.
 fn drop_tables(connection: &Connection) -> rusqlite::Result<()> {
+    match connection.execute_batch("DROP TABLE IF EXISTS search_text") {
+        // FTS5 has to be able to open a table to drop it. If it cannot, the table is forgotten; what it consists of are
+        // tables then like any others.
+        Err(error) if is_damage(&error) => connection.execute_batch(
+            "PRAGMA writable_schema = ON;
+             DELETE FROM sqlite_schema WHERE name = 'search_text';
+             PRAGMA writable_schema = RESET;",
+        )?,
+        dropped => dropped?,
+    }
     connection.execute_batch(
-        "DROP TABLE IF EXISTS search_text;
+        "DROP TABLE IF EXISTS search_text_data;
+         DROP TABLE IF EXISTS search_text_idx;
+         DROP TABLE IF EXISTS search_text_content;
+         DROP TABLE IF EXISTS search_text_docsize;
+         DROP TABLE IF EXISTS search_text_config;
          DROP TABLE IF EXISTS search_capture;
          DROP TABLE IF EXISTS search_state;",
     )

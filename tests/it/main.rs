@@ -31,6 +31,7 @@ mod removal;
 mod replay;
 mod round_trip;
 mod sandbox;
+mod search;
 mod storage;
 mod story;
 mod untrusted;

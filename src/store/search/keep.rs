@@ -1,15 +1,15 @@
 //! What goes into the index, and what goes out of it.
 
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, TransactionBehavior};
 
-use super::{ArtifactRow, CaptureRow, Snapshot, State, VERSION, drop_tables, has_tables, is_damage, state};
+use super::{ArtifactRow, CaptureRow, Snapshot, State, VERSION, drop_tables, has_tables, index_damage, is_damage, state};
 use crate::artifact::Field;
 use crate::digest::CaptureHash;
 use crate::store::{Result, Store, StoreError};
 
-/// A capture that is not in the index yet.
+/// A capture whose passages are or should be in the index.
 #[derive(Clone, Debug)]
-pub struct UnindexedCapture {
+pub struct SearchableCapture {
     id: i64,
     /// The capture.
     pub capture: CaptureRow,
@@ -28,7 +28,7 @@ pub struct CapturePassages {
     passages: Vec<Option<(Field, String)>>,
 }
 
-impl UnindexedCapture {
+impl SearchableCapture {
     /// The capture with its passages, and nothing in place of those that are left out.
     #[must_use]
     pub fn with(&self, passages: Vec<Option<(Field, String)>>) -> CapturePassages {
@@ -43,11 +43,11 @@ impl CapturePassages {
         self.passages.iter().flatten().map(|(_, text)| text.len()).sum()
     }
 
-    pub(in crate::store) fn passages(&self) -> &[Option<(Field, String)>] {
+    pub(super) fn passages(&self) -> &[Option<(Field, String)>] {
         &self.passages
     }
 
-    pub(in crate::store) fn id(&self) -> i64 {
+    pub(super) fn id(&self) -> i64 {
         self.id
     }
 }
@@ -58,19 +58,24 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// What the database says.
-    pub fn unindexed(&self, limit: u32) -> Result<Vec<UnindexedCapture>> {
+    pub fn unindexed(&self, limit: u32) -> Result<Vec<SearchableCapture>> {
         let state = state(self.connection()).map_err(|error| self.failed(error))?;
         let Some(State { capture: after, .. }) = state else { return Ok(Vec::new()) };
         self.captures_between(after, i64::MAX, limit)
     }
 
-    /// The captures that are in the index or should be, after the one with the number `after`; `limit` at most.
-    pub(in crate::store) fn captures_between(
-        &self,
-        after: i64,
-        last: i64,
-        limit: u32,
-    ) -> Result<Vec<UnindexedCapture>> {
+    /// The captures that should be in the index, after `after` if that is given, in the order in which they were added;
+    /// `limit` at most.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn indexed(&self, after: Option<&SearchableCapture>, limit: u32) -> Result<Vec<SearchableCapture>> {
+        let state = state(self.connection()).map_err(|error| self.failed(error))?;
+        let Some(State { capture: last, .. }) = state else { return Ok(Vec::new()) };
+        self.captures_between(after.map_or(i64::MIN, |after| after.id), last, limit)
+    }
+
+    fn captures_between(&self, after: i64, last: i64, limit: u32) -> Result<Vec<SearchableCapture>> {
         let sql = "SELECT c.id, coalesce(c.digest, b.digest), c.artifact,
                      (SELECT min(f.id) FROM capture f WHERE f.artifact = c.artifact)
                      FROM capture c LEFT JOIN blob b ON b.id = c.blob
@@ -83,7 +88,7 @@ impl Snapshot<'_> {
             let Some(capture) = self.capture(hash)? else { continue };
             let first = if first == id { None } else { self.first_capture(artifact)? };
             let artifact = self.artifact_by_id(artifact)?;
-            captures.push(UnindexedCapture { id, capture, artifact, first: first.map(|row| row.capture) });
+            captures.push(SearchableCapture { id, capture, artifact, first: first.map(|row| row.capture) });
         }
         Ok(captures)
     }
@@ -114,7 +119,11 @@ impl Store {
             transaction.commit()?;
             Ok(true)
         };
-        index().map_err(|error| StoreError::of(&self.path, error))
+        let failed = |error: rusqlite::Error| match error.sqlite_error_code() {
+            Some(ErrorCode::ConstraintViolation) => index_damage(format!("the search index: {error}")),
+            _ => error,
+        };
+        index().map_err(|error| StoreError::of(&self.path, failed(error)))
     }
 }
 
@@ -129,7 +138,7 @@ fn follows(connection: &Connection, state: State, capture: i64) -> rusqlite::Res
 
 /// Inserts the passages of those captures that are still there, and gives how far that came.
 fn insert(connection: &Connection, batch: &[CapturePassages], mut state: State) -> rusqlite::Result<State> {
-    for CapturePassages { id, hash, passages } in batch {
+    for capture @ CapturePassages { id, hash, passages } in batch {
         let stored = connection
             .prepare_cached(
                 "SELECT coalesce(c.digest, b.digest) FROM capture c LEFT JOIN blob b ON b.id = c.blob WHERE c.id = ?1",
@@ -148,14 +157,25 @@ fn insert(connection: &Connection, batch: &[CapturePassages], mut state: State) 
         connection
             .prepare_cached("INSERT INTO search_capture (first, capture, passages) VALUES (?1, ?2, ?3)")?
             .execute((state.next, id, passages.len()))?;
-        for (row, (field, text)) in (state.next..).zip(passages).filter_map(|(row, text)| Some((row, text.as_ref()?))) {
-            let sql = format!("INSERT INTO search_text (rowid, {}) VALUES (?1, ?2)", field.name());
-            connection.prepare_cached(&sql)?.execute((row, text))?;
-        }
+        insert_passages(connection, state.next, capture)?;
         state.next += i64::try_from(passages.len().max(1)).unwrap_or(i64::MAX);
         state.capture = *id;
     }
     Ok(state)
+}
+
+/// Inserts the passages of a capture, the first one as the row `first`.
+pub(super) fn insert_passages(
+    connection: &Connection,
+    first: i64,
+    capture: &CapturePassages,
+) -> rusqlite::Result<()> {
+    let numbered = (first..).zip(&capture.passages);
+    for (row, (field, text)) in numbered.filter_map(|(row, text)| Some((row, text.as_ref()?))) {
+        let sql = format!("INSERT INTO search_text (rowid, {}) VALUES (?1, ?2)", field.name());
+        connection.prepare_cached(&sql)?.execute((row, text))?;
+    }
+    Ok(())
 }
 
 /// Takes a capture that is about to be removed out of the index, if there is one. An index that is damaged goes as a whole:

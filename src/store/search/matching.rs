@@ -22,10 +22,7 @@ pub struct Matcher {
 impl Matcher {
     /// One that matches as the vault at `path` does, which is named in errors.
     pub(in crate::store) fn of(path: &Path) -> Result<Self> {
-        let flags = OpenFlags::default() | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        // In memory: nothing of the texts may be left in files.
-        let connection = Connection::open_with_flags(":memory:", flags);
-        let connection = connection.and_then(|connection| connection.execute_batch(TABLE).map(|()| connection));
+        let connection = in_memory().and_then(|connection| connection.execute_batch(TABLE).map(|()| connection));
         let connection = connection.map_err(|error| StoreError::of(path, error))?;
         Ok(Self { connection, path: path.to_owned() })
     }
@@ -60,6 +57,11 @@ impl Matcher {
             .query_row((column, open, close, terms.expression()), |row| Ok((row.get(0)?, marks)))
             .optional()
     }
+}
+
+/// A database in memory: nothing of the texts may be left in files.
+pub(super) fn in_memory() -> rusqlite::Result<Connection> {
+    Connection::open_with_flags(":memory:", OpenFlags::default() | OpenFlags::SQLITE_OPEN_NO_MUTEX)
 }
 
 /// Two characters that are not in `text`.
