@@ -22,6 +22,7 @@ use std::time::{Duration, Instant};
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use runvault::Vault;
+use runvault::canonical::reader::Limits;
 use runvault::kinds::model_io::Session;
 use runvault::search::SearchQuery;
 
@@ -63,11 +64,13 @@ fn words() -> (String, String, u64) {
     let mut bytes = 0;
     for number in 0..SESSIONS {
         let document = corpus::unique_session(number);
-        let session = Session::read(&document, &Default::default()).expect("JSON").expect("a session");
+        let session = Session::read(&document, &Limits::default()).expect("JSON").expect("a session");
         for interaction in session.interactions {
             bytes += interaction.response_content.len() as u64;
             let words = interaction.response_content.to_lowercase();
-            for word in words.split(|character: char| !character.is_alphanumeric()).filter(|word| word.len() > 2) {
+            for word in
+                words.split(|character: char| !character.is_alphanumeric()).filter(|word| word.len() > 2)
+            {
                 *counts.entry(word.to_owned()).or_default() += 1;
             }
         }

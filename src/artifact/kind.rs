@@ -4,7 +4,8 @@ use std::io::{self, Write};
 use super::directory::{ArtifactDirectory, Directory, EntryContent, MemberBytes, Peek, capture_hash};
 use super::passage::{OfDirectory, OfDocument};
 use super::{
-    AdmitOptions, Admitted, Artifact, Draft, Exchange, Member, Part, Passage, Playback, Recognition, RunResult,
+    AdmitOptions, Admitted, Artifact, Draft, Exchange, Member, Part, Passage, Playback, Recognition,
+    RunResult,
 };
 use crate::canonical::reader::{Limits, MemberNames, ReadError};
 use crate::digest::CaptureHash;

@@ -139,10 +139,7 @@ mod tests {
             digest.hex()
         );
         let value = reader::read(text.as_bytes(), &Limits::default()).unwrap();
-        assert_eq!(
-            words_of(&value),
-            "tool: lookup\ncity: Paris\nFrance\ndays: 1\ndays: 2.50\ndry: true"
-        );
+        assert_eq!(words_of(&value), "tool: lookup\ncity: Paris\nFrance\ndays: 1\ndays: 2.50\ndry: true");
         assert_eq!(words_of(&Value::String("only a text ".into())), "only a text");
     }
 

@@ -101,8 +101,7 @@ impl Args {
         if self.drop {
             return drop_index(&vault);
         }
-        let words: Words =
-            self.text.join(" ").parse().map_err(|error| Failure::Usage(format!("{error}")))?;
+        let words: Words = self.text.join(" ").parse().map_err(|error| Failure::Usage(format!("{error}")))?;
         expect_index(&vault)?;
         bring_in_step(&vault)?;
         let mut hits = vault.search(&self.query(&vault, words)?)?;

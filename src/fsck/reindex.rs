@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Teller;
-use super::search;
 use super::reading::{Item, Reading, admit, size};
+use super::search;
 use crate::artifact::Admitted;
 use crate::pipeline::{self, Event};
 use crate::store::check::finding::Finding;

@@ -3,7 +3,7 @@
 use super::passages::{indexed, of_members};
 use crate::digest::CoreHash;
 use crate::pipeline::{self, Event};
-use crate::store::{CapturePassages, Snapshot, Store, StoreError, StoredMember, SearchableCapture};
+use crate::store::{CapturePassages, SearchableCapture, Snapshot, Store, StoreError, StoredMember};
 
 /// So many captures are read from one snapshot. While it is held, the write-ahead log grows.
 const ROUND: u32 = 10_000;
@@ -44,10 +44,7 @@ pub fn build(store: &Store, watch: &mut dyn FnMut(Progress)) -> Result<Indexed, 
 ///
 /// # Errors
 /// As [`build`].
-pub fn bring_in_step(
-    store: &Store,
-    watch: &mut dyn FnMut(Progress),
-) -> Result<Option<Indexed>, StoreError> {
+pub fn bring_in_step(store: &Store, watch: &mut dyn FnMut(Progress)) -> Result<Option<Indexed>, StoreError> {
     match store.snapshot()?.search_index()? {
         None => return Ok(None),
         Some(index) if !index.is_current => store.begin_search_index()?,

@@ -63,9 +63,6 @@ mod tests {
             passage(Field::Step, 0, "c"),
         ];
         let text = |field, text: &str| Some((field, text.to_owned()));
-        assert_eq!(
-            indexed(second, &first),
-            [None, text(Field::Tool, "a"), text(Field::Output, "c"), None]
-        );
+        assert_eq!(indexed(second, &first), [None, text(Field::Tool, "a"), text(Field::Output, "c"), None]);
     }
 }

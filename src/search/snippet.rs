@@ -56,7 +56,7 @@ fn window(characters: &[(usize, char)], matches: &[Range<usize>], width: usize) 
     let best = densest(matches, width - width / LEAD);
     let earliest = best.saturating_sub(width / LEAD).min(all - width);
     let (mut start, mut end) = (earliest, earliest + width);
-    // A match at an edge stays, whatever becomes of the word.
+    // The best match stays, whatever becomes of words at the edges.
     let is_word = |at: usize| characters.get(at).is_some_and(|(_, character)| !character.is_whitespace());
     if start > 0 && is_word(start - 1) {
         let limit = best.min(start + LONGEST_WORD);
@@ -64,8 +64,8 @@ fn window(characters: &[(usize, char)], matches: &[Range<usize>], width: usize) 
         start = next.unwrap_or(start);
     }
     if end < all && is_word(end) {
-        let last = matches.iter().rfind(|range| range.start < end).map_or(0, |range| range.end.min(end));
-        let limit = last.max(end.saturating_sub(LONGEST_WORD)).max(start + 1);
+        let last = matches.iter().rfind(|range| range.end <= end).map_or(0, |range| range.end);
+        let limit = last.max(end.saturating_sub(LONGEST_WORD)).max(start + 1).max(best + 1);
         end = (limit..end).rfind(|at| !is_word(*at)).unwrap_or(end);
     }
     start..end
@@ -91,8 +91,11 @@ mod tests {
     use super::*;
 
     fn told(text: &str, wanted: &[&str], width: usize) -> String {
-        let mut matches: Vec<Range<usize>> =
-            wanted.iter().flat_map(|word| text.match_indices(word)).map(|(at, word)| at..at + word.len()).collect();
+        let mut matches: Vec<Range<usize>> = wanted
+            .iter()
+            .flat_map(|word| text.match_indices(word))
+            .map(|(at, word)| at..at + word.len())
+            .collect();
         matches.sort_by_key(|range| range.start);
         let snippet = Snippet::of(text, &matches, width);
         let mut told = String::new();
@@ -110,9 +113,13 @@ mod tests {
         assert_eq!(told("a refund is due", &["refund"], 40), "a [refund] is due");
         let text = "First the refund was denied. Then, much later and after many calls, the refund was \
                     approved, and the refund was paid to the card that was charged.";
-        assert_eq!(told(text, &["refund"], 60), "…calls, the [refund] was approved, and the [refund] was…");
+        assert_eq!(
+            told(text, &["refund"], 60),
+            "…calls, the [refund] was approved, and the [refund] was paid…"
+        );
         assert_eq!(told(text, &["First"], 24), "[First] the refund was…");
         assert_eq!(told(text, &["charged"], 24), "…card that was [charged].");
+        assert_eq!(told("a refund, and one refund more", &["refund"], 20), "a [refund], and one…");
         assert_eq!(told(&"x".repeat(100), &["xx"], 10).chars().filter(|c| *c == 'x').count(), 10);
         assert_eq!(told("", &[], 10), "");
     }
@@ -125,7 +132,7 @@ mod tests {
             let bytes: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
             let last = bytes.len() - 1;
             let (start, end) = (first.min(last), (first + length).min(last));
-            let matches = if start < end { vec![bytes[start]..bytes[end]] } else { Vec::new() };
+            let matches: Vec<Range<usize>> = (start < end).then(|| bytes[start]..bytes[end]).into_iter().collect();
             let snippet = Snippet::of(&text, &matches, width);
             prop_assert!(text.contains(&snippet.text));
             prop_assert!(snippet.text.chars().count() <= width);

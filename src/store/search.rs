@@ -35,8 +35,6 @@ pub(super) const SCHEMA: &str = include_str!("../../migrations/search.sql");
 /// A search index as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SearchIndex {
-    /// How many captures are in it.
-    pub captures: u64,
     /// How many captures are not in it yet.
     pub waiting: u64,
     /// Whether this program made it: one of another version is made anew.
@@ -78,16 +76,11 @@ impl Snapshot<'_> {
     pub fn search_index(&self) -> Result<Option<SearchIndex>> {
         let look = || {
             let Some(state) = state(self.connection())? else { return Ok(None) };
-            let count = |sql: &str| self.connection().query_row(sql, [], |row| row.get(0));
-            Ok(Some(SearchIndex {
-                captures: count("SELECT count(*) FROM search_capture")?,
-                waiting: self.connection().query_row(
-                    "SELECT count(*) FROM capture WHERE id > ?1",
-                    [state.capture],
-                    |row| row.get(0),
-                )?,
-                is_current: state.version == VERSION,
-            }))
+            let waiting = self
+                .connection()
+                .prepare_cached("SELECT count(*) FROM capture WHERE id > ?1")?
+                .query_row([state.capture], |row| row.get(0))?;
+            Ok(Some(SearchIndex { waiting, is_current: state.version == VERSION }))
         };
         look().map_err(|error| self.failed(error))
     }

@@ -119,7 +119,10 @@ fn every_kind_is_searched() {
         }
     }
     // The session in the pack is found as itself, and digests are found as mentions.
-    assert_eq!(found(&sandbox, &["4df877dec7f41a5df08a2e176ed2fd872cfdbda8ab3a83d6d5059a60c4df49f7"]), [""; 0]);
+    assert_eq!(
+        found(&sandbox, &["4df877dec7f41a5df08a2e176ed2fd872cfdbda8ab3a83d6d5059a60c4df49f7"]),
+        [""; 0]
+    );
 }
 
 #[test]
@@ -182,7 +185,10 @@ fn conditions_of_find_choose_where_to_search() {
     let ticket = |arguments: &[&str]| sorted(found(&sandbox, &[&["export"], arguments].concat()));
     assert_eq!(ticket(&["--kind", "model_io"]), ["103ef1c54b58", SESSION]);
     assert_eq!(ticket(&["--kind", "sessions", "--model", "triage-large-2"]), [SESSION]);
-    assert_eq!(ticket(&["--prompt", "Summarise ticket 4711 in one sentence."]), ["103ef1c54b58", RUN, SESSION]);
+    assert_eq!(
+        ticket(&["--prompt", "Summarise ticket 4711 in one sentence."]),
+        ["103ef1c54b58", RUN, SESSION]
+    );
     assert_eq!(ticket(&["--since", "2100-01-01"]), [""; 0]);
     assert_eq!(ticket(&["--until", "2100-01-01"]).len(), 5);
     assert_eq!(ticket(&["--run-id", "run-triage-4711"]), [RUN]);
@@ -224,7 +230,8 @@ fn json_says_where_and_what_matches() {
 
 #[test]
 fn the_best_comes_first_and_what_matches_alike_in_a_steady_order() {
-    let sandbox = of_responses(&["refund", "a refund is one of very many words in this answer", "refund", "no"]);
+    let sandbox =
+        of_responses(&["refund", "a refund is one of very many words in this answer", "refund", "no"]);
     let first = hits(&sandbox, &["refund"]);
     assert_eq!(first.len(), 3);
     let scores: Vec<f64> = first.iter().map(|hit| hit["score"].as_f64().unwrap()).collect();
@@ -246,6 +253,10 @@ fn nothing_that_is_found_controls_the_terminal() {
     let ran = sandbox.run(["search", "needle more"]).expect(0);
     let controls = |character: char| character.is_control() && character != '\n' || character == '\u{202e}';
     assert!(!ran.stdout.contains(controls), "{:?}", ran.stdout);
-    assert!(ran.stdout.contains("evil \\u{1b}[2J\\u{9b}31m needle\\u{202e} and\\u{0}more \\u{1}x\\u{2}"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("evil \\u{1b}[2J\\u{9b}31m needle\\u{202e} and\\u{0}more \\u{1}x\\u{2}"),
+        "{}",
+        ran.stdout
+    );
     assert!(ran.stdout.lines().count() == 3);
 }

@@ -28,12 +28,14 @@ pub(super) fn of(steps: &[Value<'_>]) -> Vec<Passage> {
     for (index, step) in steps.iter().enumerate() {
         let mut add = |field, text: String| passages.add_at(field, STEP.unit, index, text);
         add(Field::Step, name(step));
-        for (field, places) in [(Field::Prompt, &PROMPT_PLACES), (Field::Response, &RESPONSE_PLACES)] {
-            texts::carried(step, places).into_iter().for_each(|text| add(field, text.to_owned()));
+        let carried = [(Field::Prompt, &PROMPT_PLACES), (Field::Response, &RESPONSE_PLACES)]
+            .map(|(field, places)| (field, texts::carried(step, places)));
+        let has_carried = carried.iter().any(|(_, texts)| !texts.is_empty());
+        for (field, text) in
+            carried.into_iter().flat_map(|(field, texts)| texts.into_iter().map(move |text| (field, text)))
+        {
+            add(field, text.to_owned());
         }
-        let has_carried = [&PROMPT_PLACES, &RESPONSE_PLACES]
-            .into_iter()
-            .any(|places| !texts::carried(step, places).is_empty());
         let step_type = step.get("type").and_then(Value::as_str).unwrap_or_default();
         let carriers = CARRIERS.iter().filter(|_| !has_carried);
         for (_, member, field) in MEMBERS.iter().chain(carriers).filter(|(name, ..)| *name == step_type) {

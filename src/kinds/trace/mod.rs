@@ -13,8 +13,8 @@ mod step_result;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, Draft, Mention, NameHandle, Part, Passage, Recognition, Relation, Role, RunResult,
-    unreadable,
+    AdmitOptions, Artifact, Draft, Mention, NameHandle, Part, Passage, Recognition, Relation, Role,
+    RunResult, unreadable,
 };
 use crate::canonical::reader::{self, Limits, MemberNames, ReadError};
 use crate::canonical::{Value, c14n_v1};

@@ -157,7 +157,12 @@ fn range_of(connection: &Connection, row: i64) -> rusqlite::Result<Range> {
               WHERE s.first = (SELECT max(first) FROM search_capture WHERE first <= ?1)",
         )?
         .query_row([row], |row| {
-            Ok(Range { first: row.get(0)?, passages: row.get(1)?, capture: row.get(2)?, artifact: row.get(3)? })
+            Ok(Range {
+                first: row.get(0)?,
+                passages: row.get(1)?,
+                capture: row.get(2)?,
+                artifact: row.get(3)?,
+            })
         })
         .optional()?;
     let range = range.filter(|range| range.has(row));

@@ -141,8 +141,9 @@ fn mirror(path: &Path) -> Result<Connection> {
 fn ranges(connection: &Connection) -> rusqlite::Result<Vec<Range>> {
     let mut statement =
         connection.prepare("SELECT first, passages, capture FROM search_capture ORDER BY first")?;
-    let range =
-        |row: &rusqlite::Row<'_>| Ok(Range { first: row.get(0)?, passages: row.get(1)?, capture: row.get(2)? });
+    let range = |row: &rusqlite::Row<'_>| {
+        Ok(Range { first: row.get(0)?, passages: row.get(1)?, capture: row.get(2)? })
+    };
     statement.query_map([], range)?.collect()
 }
 
@@ -195,7 +196,9 @@ impl Adding<'_> {
         };
         self.bytes.clear();
         self.bytes.extend((row - range.first).to_le_bytes());
-        parts.iter().for_each(|part| self.bytes.extend_from_slice(part));
+        for part in parts {
+            self.bytes.extend_from_slice(part);
+        }
         *sum = sum.wrapping_add(Digest::of(&self.bytes).key().cast_unsigned());
     }
 }

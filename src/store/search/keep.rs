@@ -2,7 +2,10 @@
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, TransactionBehavior};
 
-use super::{ArtifactRow, CaptureRow, Snapshot, State, VERSION, drop_tables, has_tables, index_damage, is_damage, state};
+use super::{
+    ArtifactRow, CaptureRow, Snapshot, State, VERSION, drop_tables, has_tables, index_damage, is_damage,
+    state,
+};
 use crate::artifact::Field;
 use crate::digest::CaptureHash;
 use crate::store::{Result, Store, StoreError};

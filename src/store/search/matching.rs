@@ -22,7 +22,8 @@ pub struct Matcher {
 impl Matcher {
     /// One that matches as the vault at `path` does, which is named in errors.
     pub(in crate::store) fn of(path: &Path) -> Result<Self> {
-        let connection = in_memory().and_then(|connection| connection.execute_batch(TABLE).map(|()| connection));
+        let connection =
+            in_memory().and_then(|connection| connection.execute_batch(TABLE).map(|()| connection));
         let connection = connection.map_err(|error| StoreError::of(path, error))?;
         Ok(Self { connection, path: path.to_owned() })
     }
@@ -53,7 +54,9 @@ impl Matcher {
         let column = Field::ALL.iter().position(|other| *other == field).unwrap_or_default();
         let [open, close] = marks.map(String::from);
         self.connection
-            .prepare_cached("SELECT highlight(search_text, ?1, ?2, ?3) FROM search_text WHERE search_text MATCH ?4")?
+            .prepare_cached(
+                "SELECT highlight(search_text, ?1, ?2, ?3) FROM search_text WHERE search_text MATCH ?4",
+            )?
             .query_row((column, open, close, terms.expression()), |row| Ok((row.get(0)?, marks)))
             .optional()
     }
@@ -105,7 +108,7 @@ mod tests {
 
     #[test]
     fn what_matches_is_told_by_its_place() {
-        let text = "\u{e000}Refunds\0of refund (é) and ref; CAFÉ au lait\u{10ffff}";
+        let text = "\u{e000} Refunds\0of refund (é) and ref; CAFÉ au lait\u{10ffff}";
         assert_eq!(matches(&["refund*"], text).unwrap(), ["Refunds", "refund"]);
         assert_eq!(matches(&["refund"], text).unwrap(), ["refund"]);
         assert_eq!(matches(&["cafe au", "E"], text).unwrap(), ["é", "CAFÉ au"]);

@@ -28,9 +28,11 @@ fn what_is_added_is_found_whoever_adds_it() {
         let status = command.args(["add".as_ref(), path.as_os_str()]).env("RUNVAULT_SEARCH", value);
         assert!(status.output().unwrap().status.success());
         let waiting: i64 = sql(&sandbox)
-            .query_row("SELECT count(*) FROM capture WHERE id > (SELECT capture FROM search_state)", [], |row| {
-                row.get(0)
-            })
+            .query_row(
+                "SELECT count(*) FROM capture WHERE id > (SELECT capture FROM search_state)",
+                [],
+                |row| row.get(0),
+            )
             .unwrap();
         assert_eq!(waiting == 0, has_row, "{value}");
         assert_eq!(found(&sandbox, &[&format!("third{value}")]).len(), 1);
@@ -70,10 +72,7 @@ fn captures_of_an_artifact_are_one_hit_with_what_they_say_otherwise() {
     assert_eq!(hits(&sandbox, &["wording", "--all"]).len(), 2);
     assert_eq!(hits(&sandbox, &["somebody", "--all"]).len(), 1, "it is said in the same place");
     assert_eq!(hits(&sandbox, &["wording"]).len(), 1);
-    assert_ne!(
-        hits(&sandbox, &["first"])[0]["capture_hash"],
-        hits(&sandbox, &["second"])[0]["capture_hash"]
-    );
+    assert_ne!(hits(&sandbox, &["first"])[0]["capture_hash"], hits(&sandbox, &["second"])[0]["capture_hash"]);
     clean(&sandbox);
     // Built at once, it is the same index.
     let before = hits(&sandbox, &["wording", "--all"]);
@@ -92,7 +91,10 @@ fn numbers_of_captures_that_are_used_again_hide_nothing() {
         }
         assert_eq!(hits(&sandbox, &["one OR two"]).len(), 0);
         // They get the numbers of those that were removed.
-        sandbox.add([written(&sandbox, &format!("x{round}"), "two"), written(&sandbox, &format!("y{round}"), "one")]);
+        sandbox.add([
+            written(&sandbox, &format!("x{round}"), "two"),
+            written(&sandbox, &format!("y{round}"), "one"),
+        ]);
         assert_eq!((found(&sandbox, &["one"]).len(), found(&sandbox, &["two"]).len()), (1, 1));
         clean(&sandbox);
     }

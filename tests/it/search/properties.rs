@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use runvault::Vault;
 use runvault::search::{Grouping, SearchQuery, Words, WordsError};
 use runvault::source::ExamineOptions;
+use runvault::{RemoveOptions, Vault};
 
 use crate::sandbox::session;
 
@@ -21,11 +21,12 @@ fn place() -> Place {
 }
 
 fn add(vault: &Vault, adapter: &str, responses: &[String]) -> runvault::digest::CoreHash {
-    let exchanges: Vec<(&str, &str)> = responses.iter().map(|response| ("p", response.as_str())).collect();
-    let exchanges: Vec<(String, &str)> =
-        exchanges.iter().enumerate().map(|(at, (prompt, response))| (format!("{prompt}{at}"), *response)).collect();
-    let exchanges: Vec<(&str, &str)> =
-        exchanges.iter().map(|(prompt, response)| (prompt.as_str(), *response)).collect();
+    let prompts: Vec<String> = (0..responses.len()).map(|index| format!("p{index}")).collect();
+    let exchanges: Vec<(&str, &str)> = prompts
+        .iter()
+        .zip(responses)
+        .map(|(prompt, response)| (prompt.as_str(), response.as_str()))
+        .collect();
     let text = session(adapter, &exchanges);
     vault.add_document(text.into_bytes(), &ExamineOptions::default()).unwrap().core
 }
@@ -69,7 +70,7 @@ proptest! {
         vault.build_search(&mut |_| {}).unwrap();
         let gone = removed % cores.len();
         let artifact = vault.locate(&cores[gone].0.into()).unwrap().artifact;
-        vault.remove(&[artifact], &Default::default()).unwrap();
+        vault.remove(&[artifact], &RemoveOptions::default()).unwrap();
         for (number, responses) in responses.iter().enumerate() {
             for (index, response) in responses.iter().enumerate() {
                 // Whole words only: what stands beside a letter that is not ASCII is a part of another word.

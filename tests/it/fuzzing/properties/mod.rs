@@ -82,6 +82,7 @@ fn check_admitted(admitted: &Admitted) {
     assert!(draft.mentions.is_sorted() && draft.attributes.is_sorted());
     let _ = admitted.kind().results(&members(admitted), &Limits::default());
     check_playback(admitted);
+    check_passages(admitted);
     for embedded in admitted.embedded() {
         check_admitted(embedded);
     }
@@ -99,6 +100,13 @@ fn check_playback(admitted: &Admitted) {
         assert!(kind.playback() != Some(Playback::ByPrompt) || exchange.prompts.len() == 1);
         assert!(exchange.prompts.iter().take(100).all(mentioned));
     }
+}
+
+/// The texts that are searched are always the same, and none is blank.
+fn check_passages(admitted: &Admitted) {
+    let passages = || admitted.kind().passages(&members(admitted), &Limits::default()).unwrap();
+    assert_eq!(passages(), passages());
+    assert!(passages().iter().all(|passage| !passage.text.trim().is_empty()));
 }
 
 fn check_rejected(kind: Kind, report: &Report) {
