@@ -60,15 +60,22 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Make the index, or make it anew
-    #[arg(long, conflicts_with_all = ["text", "drop"], help_heading = "Index")]
-    build: bool,
-    /// Remove the index
-    #[arg(long, conflicts_with = "text", help_heading = "Index")]
-    drop: bool,
+    #[command(flatten, next_help_heading = "Index")]
+    index: IndexArgs,
 
     #[command(flatten, next_help_heading = "Only artifacts that match")]
     conditions: Conditions,
+}
+
+/// What to do with the index.
+#[derive(ClapArgs)]
+struct IndexArgs {
+    /// Make the index, or make it anew
+    #[arg(long, conflicts_with_all = ["text", "drop"])]
+    build: bool,
+    /// Remove the index
+    #[arg(long, conflicts_with = "text")]
+    drop: bool,
 }
 
 fn field(name: &str) -> Result<Field, String> {
@@ -95,10 +102,10 @@ impl From<SearchError> for Failure {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
-        if self.build {
+        if self.index.build {
             return build(&vault);
         }
-        if self.drop {
+        if self.index.drop {
             return drop_index(&vault);
         }
         let words: Words = self.text.join(" ").parse().map_err(|error| Failure::Usage(format!("{error}")))?;
