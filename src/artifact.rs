@@ -12,6 +12,7 @@ mod exchange;
 mod kind;
 mod mention;
 mod part;
+mod passage;
 mod table;
 
 use std::fmt;
@@ -29,6 +30,7 @@ pub use exchange::{Exchange, Playback, Responder};
 pub use kind::Kind;
 pub use mention::{Mention, Place, REFERENCE, Relation, Role};
 pub use part::{Content, Part, PartSort, differ, same_place};
+pub use passage::{Field, Passage, Passages, words_of};
 pub use table::{Cell, Cells, Column, ColumnSort, Table};
 
 /// A kind of artifact, as its folder defines it.
@@ -96,6 +98,12 @@ pub trait Artifact: 'static {
     /// # Errors
     /// What keeps the document from being read.
     fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError>;
+
+    /// The texts of an admitted `document` that people search, in its order.
+    ///
+    /// # Errors
+    /// What keeps the document from being read.
+    fn passages(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError>;
 }
 
 /// How sure it is that a document is meant to be of a kind.

@@ -2,6 +2,7 @@
 
 mod recordings;
 mod removal;
+mod search;
 
 pub use removal::{Forgetting, Removal, RemoveError, RemoveOptions};
 

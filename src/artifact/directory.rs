@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use super::{AdmitOptions, Draft, Part, RunResult, Table};
+use super::{AdmitOptions, Draft, Part, Passage, RunResult, Table};
 use crate::canonical::reader::{Limits, ReadError};
 use crate::canonical::rfc8785;
 use crate::digest::{BlobHash, CaptureHash, Digest};
@@ -52,6 +52,12 @@ pub trait ArtifactDirectory: 'static {
     /// # Errors
     /// What keeps a member from being read.
     fn parts<'d>(members: &[MemberBytes<'d>], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError>;
+
+    /// The texts of an admitted directory of `members` that people search, but for those of artifacts that are part of it.
+    ///
+    /// # Errors
+    /// What keeps a member from being read.
+    fn passages(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Passage>, ReadError>;
 }
 
 /// Gives the beginning of the file with a name in a directory, or nothing if it cannot be read.

@@ -2,8 +2,10 @@ use std::fmt;
 use std::io::{self, Write};
 
 use super::directory::{ArtifactDirectory, Directory, EntryContent, MemberBytes, Peek, capture_hash};
+use super::passage::{OfDirectory, OfDocument};
 use super::{
-    AdmitOptions, Admitted, Artifact, Draft, Exchange, Member, Part, Playback, Recognition, RunResult, Table,
+    AdmitOptions, Admitted, Artifact, Draft, Exchange, Member, Part, Passage, Playback, Recognition,
+    RunResult, Table,
 };
 use crate::canonical::reader::{Limits, MemberNames, ReadError};
 use crate::digest::CaptureHash;
@@ -36,6 +38,7 @@ enum Form {
         exchanges: fn(&[u8], &Limits) -> Result<Vec<Exchange>, ReadError>,
         quote: fn(&[u8], usize) -> Option<String>,
         parts: for<'d> fn(&'d [u8], &Limits) -> Result<Vec<Part<'d>>, ReadError>,
+        passages: OfDocument,
     },
     Directory {
         members: &'static [&'static str],
@@ -45,6 +48,7 @@ enum Form {
         write_core: fn(&[MemberBytes<'_>], &Limits, &mut dyn Write) -> io::Result<()>,
         results: for<'d> fn(&[MemberBytes<'d>], &Limits) -> Vec<RunResult<'d>>,
         parts: for<'d> fn(&[MemberBytes<'d>], &Limits) -> Result<Vec<Part<'d>>, ReadError>,
+        passages: OfDirectory,
     },
 }
 
@@ -72,6 +76,7 @@ impl Kind {
                         exchanges: K::exchanges,
                         quote: K::quote,
                         parts: K::parts,
+                        passages: K::passages,
                     },
                 }
             },
@@ -99,6 +104,7 @@ impl Kind {
                         write_core: K::write_core,
                         results: K::results,
                         parts: K::parts,
+                        passages: K::passages,
                     },
                 }
             },
@@ -332,6 +338,19 @@ impl Kind {
             (Form::Document { parts, .. }, [only]) => parts(only.bytes, limits),
             (Form::Document { .. }, _) => Ok(Vec::new()),
             (Form::Directory { parts, .. }, members) => parts(members, limits),
+        }
+    }
+
+    /// The texts of an admitted artifact of these `members` that people search, but for those of artifacts that are part
+    /// of it. The same members always give the same texts in the same order.
+    ///
+    /// # Errors
+    /// What keeps a member from being read.
+    pub fn passages(self, members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
+        match (&self.0.form, members) {
+            (Form::Document { passages, .. }, [only]) => passages(only.bytes, limits),
+            (Form::Document { .. }, _) => Ok(Vec::new()),
+            (Form::Directory { passages, .. }, members) => passages(members, limits),
         }
     }
 }

@@ -18,9 +18,9 @@ use super::add::{Printer, Shown};
 use super::escape::escaped;
 use super::exit::{Failure, Status};
 use super::inputs::CheckArgs;
-use super::json;
 use super::output::{self, CAUTION, GOOD, HASH, counted};
 use super::vault::VaultArgs;
+use super::{json, search};
 
 /// Store what is in a bundle.
 ///
@@ -52,21 +52,27 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let started = Instant::now();
         let options = self.checks.options(None)?;
+        let search = search::Settings::from_environment()?;
         let bundle = self.read(&options)?;
         let listed = self.checks.listed()?;
         let shown = Shown { dry_run: self.dry_run, verbose: self.verbose, json: self.json, listed };
         let mut printer = Printer::new("importing", shown);
         let path = vault.path()?;
+        let mut added_to = None;
         let imported = if self.dry_run {
             let vault = if path.exists() { Some(Vault::open(&path)?) } else { None };
             let snapshot = vault.as_ref().map(Vault::snapshot).transpose()?;
             bundle::rehearse(snapshot.as_ref(), &bundle, &options, &mut printer)?
         } else {
-            Vault::open_or_create(&path)?.import(&bundle, &options, &mut printer)?
+            let vault = Vault::open_or_create(&path)?;
+            let imported = vault.import(&bundle, &options, &mut printer)?;
+            added_to = Some(vault);
+            imported
         };
         printer.finish(&imported.summary, started)?;
         self.print_links(&imported)?;
         self.print_tags(&imported)?;
+        added_to.map_or(Ok(()), |vault| search::after_adding(&vault, search))?;
         Ok(Status::of(&imported.summary))
     }
 

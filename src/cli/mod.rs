@@ -40,6 +40,7 @@ mod report;
 mod resume;
 mod rm;
 mod rules;
+mod search;
 mod show;
 mod sql;
 mod stub;
@@ -80,6 +81,7 @@ enum Command {
     Get(get::Args),
     Show(show::Args),
     Find(find::Args),
+    Search(search::Args),
     Replay(replay::Args),
     Stub(stub::Args),
     Links(links::Args),
@@ -129,6 +131,7 @@ impl Cli {
             Command::Get(args) => args.run(vault),
             Command::Show(args) => args.run(vault),
             Command::Find(args) => args.run(vault),
+            Command::Search(args) => args.run(vault),
             Command::Replay(args) => args.run(vault),
             Command::Stub(args) => args.run(vault),
             Command::Links(args) => args.run(vault),

@@ -175,6 +175,9 @@ impl StoreError {
         }
         match source.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::Full { path },
+            Some(ErrorCode::DatabaseCorrupt) if is_of_search_index(&source) => {
+                Self::Index { path, message: "the search index is malformed".to_owned() }
+            }
             Some(ErrorCode::DatabaseCorrupt) => Self::Corrupt { path, source },
             // The file itself was found to be readable: it is the log beside it that cannot be made.
             Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen) => Self::ReadOnly { path },
@@ -185,6 +188,11 @@ impl StoreError {
             _ => Self::Database { path, source },
         }
     }
+}
+
+/// Whether the table that is damaged is one that SQLite keeps in others: only the search index is.
+fn is_of_search_index(error: &rusqlite::Error) -> bool {
+    error.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_CORRUPT_VTAB)
 }
 
 /// Carries what is wrong with the index through the database's own errors.

@@ -29,6 +29,7 @@ mod reindex;
 mod remove;
 mod rows;
 mod schema;
+mod search;
 mod segments;
 mod siblings;
 mod sql;
@@ -57,6 +58,10 @@ pub use rows::{
     Reference, RoleCount, StatedEdge, StoredMember, TagRow, Tombstone,
 };
 pub use schema::VERSION as SCHEMA_VERSION;
+pub use search::{
+    CapturePassages, FoundPassage, Grouping, Matcher, SearchComparison, SearchDifferences, SearchIndex,
+    SearchableCapture, Term, Terms,
+};
 pub use sql::{Computed, Reader, Rows, RowsOf, Saved, SqlError, Statement, View};
 pub use stated::{MAX_RELATION_BYTES, StatedLink, is_relation};
 pub use write::{Put, PutOutcome};
@@ -219,6 +224,14 @@ impl Store {
     /// What the system says.
     pub fn snapshot(&self) -> Result<Snapshot<'_>> {
         Snapshot::begin(self.connection()?, &self.readers, &self.path, false)
+    }
+
+    /// What tells which parts of a text match what is searched for.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn matcher(&self) -> Result<Matcher> {
+        Matcher::of(&self.path)
     }
 
     fn putting<'s>(&'s self, preparer: &'s Preparer, at: DateTime<Utc>) -> Putting<'s> {

@@ -7,6 +7,7 @@ use super::edit::Edit;
 use super::error::{ReadFailure, StoreError};
 use super::journal::Event;
 use super::rows::{ArtifactRow, CaptureRow, StatedEdge};
+use super::search;
 use super::segments;
 use super::stated::StatedLink;
 use crate::digest::{CaptureHash, Digest};
@@ -84,6 +85,7 @@ impl Edit<'_> {
             let blobs = "SELECT blob FROM capture WHERE id = ?1 AND blob IS NOT NULL
                          UNION SELECT blob FROM member WHERE capture = ?1";
             self.orphans.extend(numbers(connection, blobs, capture)?);
+            search::forget(connection, capture)?;
             delete("DELETE FROM mention_list WHERE capture = ?1", capture)?;
             delete("DELETE FROM member WHERE capture = ?1", capture)?;
             delete("DELETE FROM capture WHERE id = ?1", capture)?;

@@ -23,6 +23,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("replay", &["artifact", "canonical", "digest", "source", "verify"]),
     ("diff", &["artifact", "canonical", "digest"]),
     ("sql", &["artifact", "canonical", "kinds", "query", "store"]),
+    ("search", &["artifact", "canonical", "digest", "kinds", "pipeline", "query", "store"]),
     ("pipeline", &[]),
     ("ingest", &["artifact", "digest", "pipeline", "source", "store", "verify"]),
     (
@@ -44,7 +45,18 @@ const TABLE: &[(&str, &[&str])] = &[
     ),
     (
         "fsck",
-        &["archive", "artifact", "canonical", "digest", "kinds", "pipeline", "source", "store", "verify"],
+        &[
+            "archive",
+            "artifact",
+            "canonical",
+            "digest",
+            "kinds",
+            "pipeline",
+            "search",
+            "source",
+            "store",
+            "verify",
+        ],
     ),
     (
         "vault",
@@ -60,6 +72,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "query",
             "replay",
             "retention",
+            "search",
             "source",
             "sql",
             "store",

@@ -34,6 +34,7 @@ mod removal;
 mod replay;
 mod round_trip;
 mod sandbox;
+mod search;
 mod sql;
 mod storage;
 mod story;

@@ -4,6 +4,7 @@
 mod effect;
 mod key_field;
 mod parts;
+mod passages;
 mod read;
 mod recognise;
 mod rules;
@@ -14,7 +15,9 @@ mod yaml;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use crate::artifact::{AdmitOptions, Artifact, Draft, Part, Recognition, Table, document, unreadable};
+use crate::artifact::{
+    AdmitOptions, Artifact, Draft, Part, Passage, Recognition, Table, document, unreadable,
+};
 use crate::canonical::Value;
 use crate::canonical::reader::{Defect, Limits, MemberNames, ReadError};
 use crate::canonical::rfc8785::{self, Form};
@@ -72,6 +75,10 @@ impl Artifact for Contract {
 
     fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
         parts::parts(document, limits)
+    }
+
+    fn passages(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
+        passages::of(document, limits)
     }
 }
 

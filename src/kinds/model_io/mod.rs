@@ -8,8 +8,8 @@ mod table;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, Draft, Exchange, Mention, Part, Playback, Recognition, Responder, Role, Table,
-    document, unreadable,
+    AdmitOptions, Artifact, Draft, Exchange, Field, Mention, Part, Passage, Passages, Playback, Recognition,
+    Responder, Role, Table, document, unreadable,
 };
 use crate::canonical::Value;
 use crate::canonical::reader::{self, Limits, MemberNames, ReadError};
@@ -90,6 +90,18 @@ impl Artifact for ModelIo {
 
     fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
         parts::parts(document, limits)
+    }
+
+    /// Its responses.
+    fn passages(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
+        let root = reader::read_keeping_overflow(document, limits)?;
+        let interactions = root.get("interactions").and_then(Value::as_array).unwrap_or_default();
+        let mut passages = Passages::default();
+        for (index, interaction) in interactions.iter().enumerate() {
+            let response = interaction.get("response_content").and_then(Value::as_str).unwrap_or_default();
+            passages.add_at(Field::Response, RESPONSE.unit, index, response);
+        }
+        Ok(passages.into_vec())
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod exchanges;
 mod parts;
+mod passages;
 mod rules;
 mod shape;
 mod table;
@@ -11,8 +12,8 @@ mod texts;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, Attribute, Draft, Exchange, Mention, NameHandle, Part, Playback, Recognition,
-    Relation, Role, RunResult, Table, document, unreadable,
+    AdmitOptions, Artifact, Attribute, Draft, Exchange, Mention, NameHandle, Part, Passage, Playback,
+    Recognition, Relation, Role, RunResult, Table, document, unreadable,
 };
 use crate::canonical::Value;
 use crate::canonical::reader::{self, Limits, MemberNames, ReadError};
@@ -92,6 +93,10 @@ impl Artifact for Rpk {
 
     fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
         parts::parts(document, limits)
+    }
+
+    fn passages(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
+        Ok(passages::of(steps(&reader::read(document, limits)?)))
     }
 }
 

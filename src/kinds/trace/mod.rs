@@ -5,6 +5,7 @@
 mod control;
 mod lines;
 mod parts;
+mod passages;
 mod record;
 mod rules;
 mod step_result;
@@ -13,8 +14,8 @@ mod table;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, Draft, Mention, NameHandle, Part, Recognition, Relation, Role, RunResult, Table,
-    unreadable,
+    AdmitOptions, Artifact, Draft, Mention, NameHandle, Part, Passage, Recognition, Relation, Role,
+    RunResult, Table, unreadable,
 };
 use crate::canonical::reader::{self, Limits, MemberNames, ReadError};
 use crate::canonical::{Value, c14n_v1};
@@ -138,6 +139,10 @@ impl Artifact for Trace {
 
     fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
         parts::parts(document, limits)
+    }
+
+    fn passages(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
+        passages::of(document, limits)
     }
 }
 

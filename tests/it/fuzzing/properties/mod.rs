@@ -83,6 +83,7 @@ fn check_admitted(admitted: &Admitted) {
     let _ = admitted.kind().results(&members(admitted), &Limits::default());
     check_playback(admitted);
     check_tables(admitted);
+    check_passages(admitted);
     for embedded in admitted.embedded() {
         check_admitted(embedded);
     }
@@ -118,6 +119,13 @@ fn check_tables(admitted: &Admitted) {
             }
         }
     }
+}
+
+/// The texts that are searched are always the same, and none is blank.
+fn check_passages(admitted: &Admitted) {
+    let passages = || admitted.kind().passages(&members(admitted), &Limits::default()).unwrap();
+    assert_eq!(passages(), passages());
+    assert!(passages().iter().all(|passage| !passage.text.trim().is_empty()));
 }
 
 fn check_rejected(kind: Kind, report: &Report) {
