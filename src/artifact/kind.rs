@@ -17,6 +17,7 @@ struct KindTable {
     name: &'static str,
     plural: &'static str,
     stated_by: Option<&'static str>,
+    attributes: &'static [&'static str],
     is_run: bool,
     playback: Option<Playback>,
     rules: fn() -> Vec<RuleInfo>,
@@ -57,6 +58,7 @@ impl Kind {
                     name: K::NAME,
                     plural: K::PLURAL,
                     stated_by: K::STATED_BY,
+                    attributes: K::ATTRIBUTES,
                     is_run: K::IS_RUN,
                     playback: K::PLAYBACK,
                     rules: K::rules,
@@ -85,6 +87,7 @@ impl Kind {
                     name: K::NAME,
                     plural: K::PLURAL,
                     stated_by: K::STATED_BY,
+                    attributes: K::ATTRIBUTES,
                     is_run: K::IS_RUN,
                     playback: None,
                     rules: K::rules,
@@ -127,6 +130,12 @@ impl Kind {
     #[must_use]
     pub fn stated_by(self) -> Option<&'static str> {
         self.0.stated_by
+    }
+
+    /// The names of the attributes that its artifacts may have, sorted.
+    #[must_use]
+    pub fn attributes(self) -> &'static [&'static str] {
+        self.0.attributes
     }
 
     /// The rules, without those of all documents.

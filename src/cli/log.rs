@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use super::escape::escaped;
 use super::exit::{Failure, Status};
+use super::fit::{self, Trail};
 use super::output::{self, FAINT, HASH, counted};
 use super::vault::VaultArgs;
 use super::{json, time};
@@ -135,14 +136,19 @@ fn print(out: &mut dyn Write, row: &JournalRow) -> Result<(), Failure> {
     let members = members(row)?;
     let text = |name: &str| members.get(name).and_then(Value::as_str);
     let action = escaped(text("action").unwrap_or("?")).to_string();
-    let actor =
-        text("actor").map(|actor| format!(" {FAINT}by {}{FAINT:#}", escaped(actor))).unwrap_or_default();
-    let said = text("note").or(text("reason"));
-    let said = said.map(|said| format!(" {FAINT}\"{}\"{FAINT:#}", escaped(said))).unwrap_or_default();
+    let mut said = Vec::new();
+    said.extend(text("actor").map(|actor| format!("by {}", escaped(actor))));
+    said.extend(text("note").or(text("reason")).map(|said| format!("\"{}\"", escaped(said))));
     let (at, what) = (time::display(row.at), what(&members));
-    writeln!(out, "{:>6} {FAINT}{at}{FAINT:#} {action:<7} {what}{actor}{said}", row.seq)?;
-    Ok(())
+    let lead = format!("{:>6} {FAINT}{at}{FAINT:#} {action:<7} {what}", row.seq);
+    write!(out, "{lead}")?;
+    let taken = fit::width(&anstream::adapter::strip_str(&lead).to_string());
+    let trail = Trail { taken, below: BELOW, least: usize::MAX };
+    Ok(trail.write(out, &said.join(" "), FAINT)?)
 }
+
+/// What has no room beside an entry stands below it, under its time.
+const BELOW: usize = 7;
 
 /// What an entry is about, in words.
 fn what(members: &Map<String, Value>) -> String {
@@ -158,6 +164,8 @@ fn what(members: &Map<String, Value>) -> String {
         Some("link" | "unlink") => format!("{} {} {}", hash("source"), text("relation"), hash("target")),
         Some("tag" | "untag") => format!("{} @{}", hash("core"), text("name")),
         Some("pin" | "unpin") => hash("core"),
+        Some("note") if members.contains_key("note") => hash("core"),
+        Some("note") => format!("{} removed", hash("core")),
         Some("remove") => {
             let captures = members.get("captures").and_then(Value::as_array).map_or(0, Vec::len);
             let captures = counted(captures as u64, "capture");

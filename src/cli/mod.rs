@@ -4,6 +4,7 @@ mod actor;
 mod add;
 mod audit;
 mod backup;
+mod columns;
 mod completions;
 mod dangling;
 mod diff;
@@ -11,7 +12,9 @@ mod disk;
 mod escape;
 mod exit;
 mod export;
+mod fields;
 mod find;
+mod fit;
 mod forget;
 mod forks;
 mod fsck;
@@ -19,6 +22,7 @@ mod gc;
 mod get;
 mod graph;
 mod hash;
+mod hits;
 mod import;
 mod inputs;
 mod json;
@@ -27,6 +31,7 @@ mod link;
 mod links;
 mod log;
 mod man;
+mod note;
 mod output;
 mod pin;
 mod pins;
@@ -39,9 +44,12 @@ mod resume;
 mod rm;
 mod rules;
 mod show;
+mod stats;
 mod stub;
+mod table;
 mod tag;
 mod tags;
+mod template;
 mod time;
 mod unlink;
 mod unpin;
@@ -90,10 +98,12 @@ enum Command {
     Tag(tag::Args),
     Untag(untag::Args),
     Tags(tags::Args),
+    Note(note::Args),
     Pin(pin::Args),
     Unpin(unpin::Args),
     Pins(pins::Args),
     Log(log::Args),
+    Stats(stats::Args),
     Rm(rm::Args),
     Forget(forget::Args),
     Gc(gc::Args),
@@ -138,10 +148,12 @@ impl Cli {
             Command::Tag(args) => args.run(vault),
             Command::Untag(args) => args.run(vault),
             Command::Tags(args) => args.run(vault),
+            Command::Note(args) => args.run(vault),
             Command::Pin(args) => args.run(vault),
             Command::Unpin(args) => args.run(vault),
             Command::Pins(args) => args.run(vault),
             Command::Log(args) => args.run(vault),
+            Command::Stats(args) => args.run(vault),
             Command::Rm(args) => args.run(vault),
             Command::Forget(args) => args.run(vault),
             Command::Gc(args) => args.run(vault),

@@ -11,6 +11,8 @@ use super::exit::Failure;
 
 /// For hashes.
 pub(crate) const HASH: Style = AnsiColor::Yellow.on_default();
+/// For names that people gave.
+pub(crate) const NAME: Style = AnsiColor::Cyan.on_default();
 /// For what is well.
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 /// For what is not.
@@ -36,6 +38,15 @@ pub(crate) fn raw() -> impl Write {
 pub(crate) fn is_terminal() -> bool {
     static IS_TERMINAL: LazyLock<bool> = LazyLock::new(|| io::stdout().is_terminal());
     *IS_TERMINAL
+}
+
+/// How many columns there are for text on standard output: what COLUMNS says, else what the terminal says. Nothing where
+/// there is no end, as in a pipe or a file.
+pub(crate) fn width() -> Option<usize> {
+    let stated = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let measured = || terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
+    // A terminal that does not know its width says 0.
+    stated.or_else(measured).filter(|width| *width > 0)
 }
 
 /// Writes bytes that somebody else wrote to standard output, as they are. A terminal gets only what does not control it,

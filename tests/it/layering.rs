@@ -79,6 +79,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "rustix",
             "tempfile",
             "terminal_size",
+            "unicode_width",
         ],
     ),
 ];
@@ -104,6 +105,7 @@ const HOMED: &[&str] = &[
     "rustix",
     "tempfile",
     "terminal_size",
+    "unicode_width",
     "zip",
     "tar",
     "flate2",

@@ -33,5 +33,6 @@ mod round_trip;
 mod sandbox;
 mod storage;
 mod story;
+mod terminal;
 mod untrusted;
 mod upgrade;

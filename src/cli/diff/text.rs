@@ -9,7 +9,7 @@ use runvault::diff::{Change, Sort, Span, ValueChange, words};
 use super::value;
 use super::{Extent, Outcome, word};
 use crate::cli::escape::{brief, escaped};
-use crate::cli::output::{BAD, CAUTION, FAINT, GOOD, HASH};
+use crate::cli::output::{self, BAD, CAUTION, FAINT, GOOD, HASH};
 
 /// So many differences are listed; `--json` lists all.
 const LISTED: usize = 200;
@@ -28,9 +28,7 @@ const MAX_WORDS_BYTES: usize = 1 << 20;
 
 /// How many characters fit on a line.
 pub(super) fn width() -> usize {
-    let stated = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let measured = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-    stated.or_else(measured).unwrap_or(100).clamp(40, 400)
+    output::width().unwrap_or(100).clamp(40, 400)
 }
 
 /// Prints what is the same and what is different.
