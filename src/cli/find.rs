@@ -42,11 +42,11 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = Order::Added)]
     sort: Order,
 
-    /// What to tell of each, such as core,kind,model_id,added; an unknown name lists all names
+    /// What to tell of each, such as core,kind,added,label; a name that is none lists all there are
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = columns::named)]
     columns: Vec<Column>,
 
-    /// Print each like this, such as '{{core}} {{model_id}}'; \n and \t are understood, names are as for --columns
+    /// Print each like this, such as '{{core}} {{kind}}'; names are those of --columns, \n and \t are understood
     #[arg(long, value_name = "TEXT", conflicts_with = "columns")]
     format: Option<Template>,
 

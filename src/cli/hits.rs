@@ -36,8 +36,10 @@ pub(crate) fn list(out: &mut dyn Write, snapshot: &Snapshot<'_>, hits: &[Hit]) -
         let cells = columns.iter().map(cell).collect::<Result<_, Failure>>()?;
         let below = hit.matches.iter().map(|place| Cell::plain(&place_text(place))).collect();
         table.push_with(cells, below);
+        // All but the last column are as wide in one row as in another, and who reads a pipe need not wait for all.
+        table.write_early(out)?;
     }
-    Ok(table.without_empty().write(out)?)
+    Ok(table.write(out)?)
 }
 
 /// Prints the columns that somebody asked for.

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use anstream::adapter::strip_str;
+use anstyle::Style;
 use chrono::{DateTime, Utc};
 use clap::Args as ClapArgs;
 use runvault::Vault;
@@ -140,11 +142,17 @@ fn print(out: &mut dyn Write, row: &JournalRow) -> Result<(), Failure> {
     said.extend(text("actor").map(|actor| format!("by {}", escaped(actor))));
     said.extend(text("note").or(text("reason")).map(|said| format!("\"{}\"", escaped(said))));
     let (at, what) = (time::display(row.at), what(&members));
-    let lead = format!("{:>6} {FAINT}{at}{FAINT:#} {action:<7} {what}", row.seq);
-    write!(out, "{lead}")?;
-    let taken = fit::width(&anstream::adapter::strip_str(&lead).to_string());
-    let trail = Trail { taken, below: BELOW, least: usize::MAX };
-    Ok(trail.write(out, &said.join(" "), FAINT)?)
+    let begin = format!("{:>6} {FAINT}{at}{FAINT:#} {action}", row.seq);
+    let whole = format!("{:>6} {FAINT}{at}{FAINT:#} {action:<7} {what}", row.seq);
+    let said = said.join(" ");
+    let taken = |text: &str| fit::width(&strip_str(text).to_string());
+    let trail = |taken| Trail { taken, below: BELOW, least: usize::MAX };
+    if output::width().is_none_or(|width| taken(&whole) <= width) {
+        write!(out, "{whole}")?;
+        return Ok(trail(taken(&whole)).write(out, &said, FAINT)?);
+    }
+    write!(out, "{begin}")?;
+    Ok(trail(taken(&begin)).write(out, &format!("{} {said}", strip_str(&what)), Style::new())?)
 }
 
 /// What has no room beside an entry stands below it, under its time.

@@ -99,19 +99,19 @@ fn storage(stats: &Stats, fields: &mut Fields) {
     let shared = if shared > 0 { format!(", {shared} of them in several captures") } else { String::new() };
     let blobs = counted(storage.blobs, "blob");
     fields.push("distinct", format!("{} in {blobs}{shared}", output::size(storage.blob_bytes)), plain);
-    let mut stored = output::size(packed_bytes(storage));
-    if let Some(tenths) = ratio(stats) {
-        stored += &format!(", {}.{} times smaller than received", tenths / 10, tenths % 10);
-    }
+    let mut stored = vec![output::size(packed_bytes(storage))];
+    stored.extend(
+        ratio(stats).map(|tenths| format!("{}.{} times smaller than received", tenths / 10, tenths % 10)),
+    );
     if storage.differences > 0 {
-        stored += &format!(", {}", counted(storage.differences, "difference"));
+        stored.push(counted(storage.differences, "difference"));
     }
     match storage.dictionaries {
         0 => {}
-        1 => stored += ", 1 dictionary",
-        count => stored += &format!(", {count} dictionaries"),
+        1 => stored.push("1 dictionary".to_owned()),
+        count => stored.push(format!("{count} dictionaries")),
     }
-    fields.push("stored", stored, plain);
+    fields.push("stored", stored.join(", "), plain);
     let free = output::size(storage.free_bytes);
     fields.push("file", format!("{}, {free} of it free", output::size(storage.file_bytes)), plain);
     if let Some(bytes) = storage.search_bytes {

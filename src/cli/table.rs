@@ -56,10 +56,8 @@ impl Cell {
         let mut left = width;
         for (text, style) in self.0.iter().filter(|(text, _)| !text.is_empty()) {
             // Where one piece ends the cell, the next ones have no room to say so.
-            let shown = match is_whole || fit::width(text) < left {
-                true => text.clone(),
-                false => fit::cut(&format!("{text}{}", fit::CUT), left),
-            };
+            let has_room = is_whole || fit::width(text) < left;
+            let shown = if has_room { text.clone() } else { fit::cut(&format!("{text}{}", fit::CUT), left) };
             write!(out, "{style}{shown}{style:#}")?;
             left -= fit::width(&shown);
             if !is_whole && shown.ends_with(fit::CUT) {
@@ -178,19 +176,13 @@ impl Table {
         self.rows.push(Row { cells, below });
     }
 
-    /// The same table without columns in which there is nothing.
-    pub(crate) fn without_empty(mut self) -> Self {
-        let has_text = |index: usize| {
-            self.rows.iter().any(|row| row.cells.get(index).is_some_and(|cell| !cell.is_empty()))
-        };
-        let kept: Vec<bool> = (0..self.columns.len()).map(has_text).collect();
-        let mut keep = kept.iter();
-        self.columns.retain(|_| keep.next().copied().unwrap_or(true));
-        for row in &mut self.rows {
-            let mut keep = kept.iter();
-            row.cells.retain(|_| keep.next().copied().unwrap_or(true));
+    /// In a pipe, writes the rows that there are and forgets them. For columns that are as wide in one row as in another.
+    pub(crate) fn write_early(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        if self.width.is_none() {
+            self.write(out)?;
+            self.rows.clear();
         }
-        self
+        Ok(())
     }
 
     /// Writes the table.

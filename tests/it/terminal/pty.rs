@@ -78,7 +78,8 @@ pub(crate) fn without_colours(text: &str) -> String {
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("\u{1b}[") {
         seen.push_str(before);
-        let end = after.find('m').expect("only colours control the terminal");
+        // Only colours control the terminal.
+        let end = after.find('m').unwrap();
         assert!(after[..end].bytes().all(|byte| byte.is_ascii_digit() || byte == b';'), "{after:?}");
         rest = &after[end + 1..];
     }
