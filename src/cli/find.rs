@@ -192,7 +192,7 @@ impl Args {
         if !self.json && self.format.is_none() {
             output::note(&self.ending(hits.len(), found));
         }
-        Ok(if hits.is_empty() { Status::No } else { Status::Done })
+        Ok(if found == 0 { Status::No } else { Status::Done })
     }
 
     /// How many are printed. What scrolls away helps nobody; programs get everything.

@@ -31,7 +31,9 @@ impl FromStr for Named {
         }
         match text.strip_prefix("latest") {
             Some(back) => latest(back).map(Self::Latest),
-            None => prefix(text).map(Self::Hash),
+            None => prefix(text).map(Self::Hash).map_err(|error| {
+                format!("{error}; @NAME stands for a tag, and latest for what arrived last")
+            }),
         }
     }
 }

@@ -145,14 +145,13 @@ fn print(out: &mut dyn Write, row: &JournalRow) -> Result<(), Failure> {
     let begin = format!("{:>6} {FAINT}{at}{FAINT:#} {action}", row.seq);
     let whole = format!("{:>6} {FAINT}{at}{FAINT:#} {action:<7} {what}", row.seq);
     let said = said.join(" ");
-    let taken = |text: &str| fit::width(&strip_str(text).to_string());
     let trail = |taken| Trail { taken, below: BELOW, least: usize::MAX };
-    if output::width().is_none_or(|width| taken(&whole) <= width) {
+    if output::width().is_none_or(|width| fit::width(&whole) <= width) {
         write!(out, "{whole}")?;
-        return Ok(trail(taken(&whole)).write(out, &said, FAINT)?);
+        return Ok(trail(fit::width(&whole)).write(out, &said, FAINT)?);
     }
     write!(out, "{begin}")?;
-    Ok(trail(taken(&begin)).write(out, &format!("{} {said}", strip_str(&what)), Style::new())?)
+    Ok(trail(fit::width(&begin)).write(out, &format!("{} {said}", strip_str(&what)), Style::new())?)
 }
 
 /// What has no room beside an entry stands below it, under its time.

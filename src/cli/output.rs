@@ -8,6 +8,7 @@ use anstyle::{AnsiColor, Style};
 
 use super::escape::{escaped, is_plain};
 use super::exit::Failure;
+use super::fit;
 
 /// For hashes.
 pub(crate) const HASH: Style = AnsiColor::Yellow.on_default();
@@ -43,10 +44,19 @@ pub(crate) fn is_terminal() -> bool {
 /// How many columns there are for text on standard output: what COLUMNS says, else what the terminal says. Nothing where
 /// there is no end, as in a pipe or a file.
 pub(crate) fn width() -> Option<usize> {
-    let stated = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let measured = || terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
     // A terminal that does not know its width says 0.
-    stated.or_else(measured).filter(|width| *width > 0)
+    stated_width().or_else(measured).filter(|width| *width > 0)
+}
+
+fn stated_width() -> Option<usize> {
+    std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok())
+}
+
+/// The same for standard error, where nothing is folded that goes to a file.
+fn width_of_notes() -> Option<usize> {
+    let (measured, _) = terminal_size::terminal_size_of(io::stderr())?;
+    Some(stated_width().unwrap_or(usize::from(measured.0))).filter(|width| *width > 0)
 }
 
 /// Writes bytes that somebody else wrote to standard output, as they are. A terminal gets only what does not control it,
@@ -61,10 +71,17 @@ pub(crate) fn write_exactly(bytes: &[u8], what: &str, instead: &str, force: bool
     Ok(out.flush()?)
 }
 
-/// Writes a line to standard error. Nobody can be told if that fails.
-pub(crate) fn note(line: &str) {
+/// Writes a line to standard error, or several. Nobody can be told if that fails.
+pub(crate) fn note(lines: &str) {
+    let mut text = String::new();
+    for line in lines.split('\n') {
+        // A document for programs stays on its line.
+        let width = width_of_notes().filter(|_| !line.starts_with('{'));
+        text += &width.map_or_else(|| line.to_owned(), |width| fit::hang(line, width));
+        text.push('\n');
+    }
     // In one piece, so that lines of several processes do not mix.
-    let _ = anstream::stderr().lock().write_all(format!("{line}\n").as_bytes());
+    let _ = anstream::stderr().lock().write_all(text.as_bytes());
 }
 
 /// Writes an error to standard error.

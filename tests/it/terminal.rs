@@ -125,6 +125,8 @@ const FITTING: &[&str] = &[
     "pins",
     "log",
     "stats",
+    "stub latest~1",
+    "forget --keep-last 1 --dry-run",
 ];
 
 #[test]
