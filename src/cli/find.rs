@@ -181,7 +181,8 @@ impl Args {
         let found = hits.len();
         hits.truncate(self.most());
         let snapshot = vault.snapshot()?;
-        let mut out = io::BufWriter::new(output::text());
+        let out: Box<dyn Write> = if self.json { Box::new(output::raw()) } else { Box::new(output::text()) };
+        let mut out = io::BufWriter::new(out);
         match &self.format {
             _ if self.json => hits.iter().try_for_each(|hit| json::line(&mut out, &JsonHit::of(hit)))?,
             Some(template) => hits::fill(&mut out, &snapshot, &hits, template)?,

@@ -45,8 +45,7 @@ pub(crate) fn is_terminal() -> bool {
 /// there is no end, as in a pipe or a file.
 pub(crate) fn width() -> Option<usize> {
     let measured = || terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
-    // A terminal that does not know its width says 0.
-    stated_width().or_else(measured).filter(|width| *width > 0)
+    stated_width().or_else(measured).and_then(sensible)
 }
 
 fn stated_width() -> Option<usize> {
@@ -56,7 +55,13 @@ fn stated_width() -> Option<usize> {
 /// The same for standard error, where nothing is folded that goes to a file.
 fn width_of_notes() -> Option<usize> {
     let (measured, _) = terminal_size::terminal_size_of(io::stderr())?;
-    Some(stated_width().unwrap_or(usize::from(measured.0))).filter(|width| *width > 0)
+    sensible(stated_width().unwrap_or(usize::from(measured.0)))
+}
+
+/// A width without those that are none: a terminal that does not know its own says 0.
+fn sensible(width: usize) -> Option<usize> {
+    const WIDEST: usize = 10_000;
+    (width > 0).then_some(width.min(WIDEST))
 }
 
 /// Writes bytes that somebody else wrote to standard output, as they are. A terminal gets only what does not control it,

@@ -14,6 +14,9 @@ use super::output::{self, FAINT};
 /// Nothing can be shown on less.
 const NARROWEST: usize = 20;
 
+/// Where nothing is cut, cells that are longer do not move those below each other: one of a megabyte would make all so.
+const ALIGNED: usize = 200;
+
 /// What is cut keeps so many columns, or is left out.
 const LEAST: usize = 8;
 
@@ -228,11 +231,12 @@ impl Table {
         let mut gap = self.indent;
         for (at, (index, cell, width)) in shown.into_iter().take(count).enumerate() {
             let is_right = self.columns.get(index).is_some_and(|column| column.is_right);
-            let before = gap + if is_right { width.saturating_sub(cell.width()) } else { 0 };
+            let aligned = layout.aligned(width);
+            let before = gap + if is_right { aligned.saturating_sub(cell.width()) } else { 0 };
             write!(out, "{:before$}", "")?;
             let taken = cell.write(out, width)?;
             if !is_right && (at + 1 < count || layout.is_cut) {
-                write!(out, "{:pad$}", "", pad = width - taken)?;
+                write!(out, "{:pad$}", "", pad = aligned.saturating_sub(taken))?;
             }
             gap = layout.gap;
         }
@@ -259,6 +263,11 @@ struct Layout {
 }
 
 impl Layout {
+    /// How far a column of this width moves what stands behind it.
+    fn aligned(&self, width: usize) -> usize {
+        if self.gap == GAP { width } else { width.min(ALIGNED) }
+    }
+
     fn of(natural: &[usize], columns: &[Column], room: Option<usize>) -> Self {
         let all: Vec<usize> = (0..columns.len()).collect();
         let Some(room) = room else {
@@ -350,6 +359,16 @@ mod tests {
             table(columns(), rows, Some(27)),
             "4df877dec7f4  short       …\n103ef1c54b58  漢字漢字漢… …\n"
         );
+    }
+
+    #[test]
+    fn one_very_long_cell_does_not_move_the_others() {
+        let long = "x".repeat(100_000);
+        let rows: &[&[&str]] = &[&[&long, "behind"], &["short", "behind"]];
+        let columns = || vec![Column::new("a"), Column::new("b")];
+        let expected = format!("{long} behind\nshort{:196}behind\n", "");
+        assert_eq!(table(columns(), rows, None), expected);
+        assert_eq!(table(columns(), rows, Some(10_000)).lines().map(str::len).max(), Some(10_002));
     }
 
     #[test]
