@@ -236,7 +236,8 @@ impl BundledArtifact {
             return refuse(CONTENT, format!("{tag:?} cannot be a tag"));
         }
         if let Some(note) = self.note.as_ref().filter(|note| !is_note(note)) {
-            let message = format!("{} has a note of {} bytes, which none can be", self.core_hash, note.len());
+            let (core, bytes) = (self.core_hash, note.len());
+            let message = format!("the note of {core} has {bytes} bytes and is empty or too long");
             return refuse(CONTENT, message);
         }
         if !is_sorted(&self.tags, String::as_str) {

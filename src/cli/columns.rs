@@ -57,7 +57,7 @@ pub(crate) const KIND_WIDTH: usize = 8;
 const DIGITS: usize = 12;
 
 /// The names of the attributes of all kinds.
-fn attributes() -> Vec<&'static str> {
+pub(crate) fn attributes() -> Vec<&'static str> {
     let mut names: Vec<&str> = kinds::ALL.into_iter().flat_map(Kind::attributes).copied().collect();
     names.sort_unstable();
     names.dedup();

@@ -150,6 +150,10 @@ fn what(text: &str) -> Result<What, String> {
 
 pub(super) fn attribute(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("an attribute is given as NAME=VALUE")?;
+    let known = columns::attributes();
+    if !known.contains(&name) {
+        return Err(format!("no kind has an attribute {}; there are {}", brief(name), known.join(", ")));
+    }
     Ok((name.to_owned(), value.to_owned()))
 }
 

@@ -6,6 +6,7 @@ use anstyle::Style;
 use clap::{Args as ClapArgs, ValueEnum};
 use runvault::digest::{CoreHash, Digest};
 use runvault::query::{Direction, Link, LinkTarget, Origin, Walk};
+use runvault::store::ArtifactRow;
 use serde::Serialize;
 
 use super::columns::KIND_WIDTH;
@@ -137,6 +138,13 @@ pub(crate) fn print_parts(
     let taken = before + fit::width(&name);
     let trail = Trail { taken, below: fit::width(indent) + BELOW, least: REASON_WIDTH };
     trail.write(out, &because, FAINT)
+}
+
+/// Writes what an artifact is, on a line of its own.
+pub(crate) fn heading(out: &mut dyn Write, artifact: &ArtifactRow) -> io::Result<()> {
+    let kind = escaped(&artifact.kind).to_string();
+    let core = fitting(artifact.core, fit::width(&kind) + 1);
+    writeln!(out, "{kind} {HASH}{core}{HASH:#}")
 }
 
 /// A core hash for a line of which so many columns are taken: whole, or on a terminal that is too narrow for that as much

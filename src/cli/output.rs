@@ -64,6 +64,14 @@ fn sensible(width: usize) -> Option<usize> {
     (width > 0).then_some(width.min(WIDEST))
 }
 
+/// Writes a line, or several where it is too long for the terminal.
+pub(crate) fn line(out: &mut dyn Write, line: &str) -> io::Result<()> {
+    match width() {
+        Some(width) => writeln!(out, "{}", fit::hang(line, width)),
+        None => writeln!(out, "{line}"),
+    }
+}
+
 /// Writes bytes that somebody else wrote to standard output, as they are. A terminal gets only what does not control it,
 /// unless `force` says otherwise; `what` they are and what to use `instead` is said then.
 pub(crate) fn write_exactly(bytes: &[u8], what: &str, instead: &str, force: bool) -> Result<(), Failure> {

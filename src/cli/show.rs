@@ -15,7 +15,7 @@ use super::columns::Subject;
 use super::escape::{brief, escaped};
 use super::exit::{Failure, Status};
 use super::fields::Fields;
-use super::fit::{self, Trail};
+use super::fit::Trail;
 use super::hash::Named;
 use super::links::{self, JsonLink};
 use super::output::{self, FAINT, HASH, NAME};
@@ -63,9 +63,7 @@ const LISTED: usize = 8;
 
 fn print(out: &mut dyn Write, description: &Description) -> io::Result<()> {
     let Description { artifact, mentions, captures, links, .. } = description;
-    let kind = escaped(&artifact.kind).to_string();
-    let core = links::fitting(artifact.core, fit::width(&kind) + 1);
-    writeln!(out, "{kind} {HASH}{core}{HASH:#}")?;
+    links::heading(out, artifact)?;
     let mut fields = Fields::new("mentions".len());
     marks(description, &mut fields);
     attributes(&description.attributes, &mut fields);

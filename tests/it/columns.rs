@@ -45,6 +45,10 @@ fn a_name_that_is_none_lists_those_that_there_are() {
             assert!(told.contains(attribute), "{attribute}: {told}");
         }
     }
+    for command in [&["find"][..], &["replay", "any", "--prompt", "p"], &["export", "-o", "some.rvz"]] {
+        let told = sandbox.run([command, &["--attr", "modle_id=m"]].concat()).expect(3).stderr;
+        assert!(told.contains("no kind has an attribute modle_id; there are adapter_id, agent,"), "{told}");
+    }
     for arguments in [
         &["find", "--columns", "core", "--format", "{{core}}"][..],
         &["find", "--columns", "core", "--json"],
