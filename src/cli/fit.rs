@@ -50,6 +50,9 @@ fn beginning(text: &str, most: usize) -> &str {
 pub(crate) fn fold(text: &str, most: usize) -> Vec<String> {
     // The widest characters must fit.
     let most = most.max(2);
+    if width(text) <= most {
+        return vec![text.to_owned()];
+    }
     let mut lines = vec![String::new()];
     for (index, word) in text.split(' ').enumerate() {
         let line = lines.last().map_or(0, |line| width(line));
