@@ -73,6 +73,8 @@ impl Template {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn text(text: &str) -> Piece {
@@ -90,5 +92,17 @@ mod tests {
         assert!(read("{{}}").unwrap_err().contains("there are core, hash"));
         assert!(read(r"\e[1m").is_err());
         assert!(read("\\").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn what_names_nothing_stands_for_itself(before in "[^\\\\{]{0,20}", after in any::<String>()) {
+            prop_assert_eq!(before.parse(), Ok(Template(if before.is_empty() { vec![] } else { vec![text(&before)] })));
+            // Whatever it is, it is read or refused.
+            let named: Result<Template, String> = format!("{before}{{{{core}}}}{after}").parse();
+            if let Ok(Template(pieces)) = named {
+                prop_assert!(pieces.contains(&Piece::Column(Column::Core)));
+            }
+        }
     }
 }
