@@ -45,6 +45,8 @@ pub trait Artifact: 'static {
     const FILE_NAMES: &'static [&'static str];
     /// The relation in which an artifact of this kind stands to everything that states its core hash.
     const STATED_BY: Option<&'static str> = None;
+    /// The names of the attributes that its artifacts may have, sorted.
+    const ATTRIBUTES: &'static [&'static str];
     /// Whether artifacts of this kind record runs, so that contracts can be held against them.
     const IS_RUN: bool = false;
     /// How the responses that artifacts of this kind record are played back, if they record any.

@@ -19,6 +19,8 @@ pub trait ArtifactDirectory: 'static {
     const UNREADABLE: RuleInfo;
     /// The relation in which an artifact of this kind stands to everything that states its core hash.
     const STATED_BY: Option<&'static str> = None;
+    /// The names of the attributes that its artifacts may have, sorted.
+    const ATTRIBUTES: &'static [&'static str];
     /// Whether artifacts of this kind record runs, so that contracts can be held against them.
     const IS_RUN: bool = false;
     /// What its artifacts contain, as tables.

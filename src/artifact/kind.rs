@@ -19,6 +19,7 @@ struct KindTable {
     name: &'static str,
     plural: &'static str,
     stated_by: Option<&'static str>,
+    attributes: &'static [&'static str],
     is_run: bool,
     playback: Option<Playback>,
     tables: &'static [Table],
@@ -62,6 +63,7 @@ impl Kind {
                     name: K::NAME,
                     plural: K::PLURAL,
                     stated_by: K::STATED_BY,
+                    attributes: K::ATTRIBUTES,
                     is_run: K::IS_RUN,
                     playback: K::PLAYBACK,
                     tables: K::TABLES,
@@ -92,6 +94,7 @@ impl Kind {
                     name: K::NAME,
                     plural: K::PLURAL,
                     stated_by: K::STATED_BY,
+                    attributes: K::ATTRIBUTES,
                     is_run: K::IS_RUN,
                     playback: None,
                     tables: K::TABLES,
@@ -136,6 +139,12 @@ impl Kind {
     #[must_use]
     pub fn stated_by(self) -> Option<&'static str> {
         self.0.stated_by
+    }
+
+    /// The names of the attributes that its artifacts may have, sorted.
+    #[must_use]
+    pub fn attributes(self) -> &'static [&'static str] {
+        self.0.attributes
     }
 
     /// The rules, without those of all documents.

@@ -1,18 +1,29 @@
 //! Text in the columns of a terminal. Wide characters, such as Chinese ones and emoji, take two; what is measured here was
-//! escaped, so nothing in it moves the cursor.
+//! escaped, so nothing in it moves the cursor, and what begins with an escape is a colour of ours.
 
+use std::io::{self, Write};
+
+use anstyle::Style;
 use unicode_width::UnicodeWidthChar;
+
+use super::output;
 
 /// What stands for the end of a text that was cut off.
 pub(crate) const CUT: char = '…';
 
-fn width_of(character: char) -> usize {
-    character.width().unwrap_or(0)
+/// The characters of `text`, where they begin, and how many columns they take. Colours of ours take none.
+fn measured(text: &str) -> impl Iterator<Item = (usize, usize)> {
+    let mut is_colour = false;
+    text.char_indices().map(move |(at, character)| {
+        let was_colour = is_colour || character == '\u{1b}';
+        is_colour = was_colour && character != 'm';
+        (at, if was_colour { 0 } else { character.width().unwrap_or(0) })
+    })
 }
 
 /// How many columns `text` takes.
 pub(crate) fn width(text: &str) -> usize {
-    text.chars().map(width_of).sum()
+    measured(text).map(|(_, width)| width).sum()
 }
 
 /// `text` if it takes no more than `most` columns, else its beginning and a mark. Nothing fits into no column.
@@ -27,8 +38,8 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
 /// As much of the beginning of `text` as takes no more than `most` columns.
 fn beginning(text: &str, most: usize) -> &str {
     let mut taken = 0;
-    let past = text.char_indices().find(|(_, character)| {
-        taken += width_of(*character);
+    let past = measured(text).find(|(_, width)| {
+        taken += width;
         taken > most
     });
     text.get(..past.map_or(text.len(), |(at, _)| at)).unwrap_or_default()
@@ -39,14 +50,17 @@ fn beginning(text: &str, most: usize) -> &str {
 pub(crate) fn fold(text: &str, most: usize) -> Vec<String> {
     // The widest characters must fit.
     let most = most.max(2);
+    if width(text) <= most {
+        return vec![text.to_owned()];
+    }
     let mut lines = vec![String::new()];
-    for word in text.split(' ') {
+    for (index, word) in text.split(' ').enumerate() {
         let line = lines.last().map_or(0, |line| width(line));
-        let is_first = lines.len() == 1 && line == 0;
-        if !is_first && line + 1 + width(word) > most {
-            lines.push(String::new());
-        } else if !is_first {
+        let has_room = line == 0 || line.saturating_add(width(word)) < most;
+        if index > 0 && has_room {
             lines.last_mut().into_iter().for_each(|line| line.push(' '));
+        } else if index > 0 {
+            lines.push(String::new());
         }
         hard(word, most, &mut lines);
     }
@@ -68,8 +82,57 @@ fn hard(word: &str, most: usize, lines: &mut Vec<String>) {
     }
 }
 
+/// `line` as several when it would take more than `most` columns; those below are moved to the right.
+pub(crate) fn hang(line: &str, most: usize) -> String {
+    if width(line) <= most {
+        return line.to_owned();
+    }
+    let text = line.trim_start_matches(' ');
+    let indent = line.len() - text.len();
+    let below = (indent + HANGING).min(most / 2);
+    let lines = fold(text, most.saturating_sub(below));
+    let first = format!("{:indent$}", "");
+    let gap = format!("\n{:below$}", "");
+    first + &lines.join(&gap)
+}
+
+/// Lines below one that was too long are moved so far to the right.
+const HANGING: usize = 2;
+
+/// How a line ends on which something stands already.
+#[derive(Clone, Copy)]
+pub(crate) struct Trail {
+    /// So many columns are taken.
+    pub(crate) taken: usize,
+    /// What does not fit stands below the line, moved so far to the right,
+    pub(crate) below: usize,
+    /// unless there are so many columns beside it: then it goes on below itself.
+    pub(crate) least: usize,
+}
+
+impl Trail {
+    /// Ends the line with `text`, and breaks that into several on a terminal that is too narrow.
+    pub(crate) fn write(self, out: &mut dyn Write, text: &str, style: Style) -> io::Result<()> {
+        let all = output::width().unwrap_or(usize::MAX);
+        let room = all.saturating_sub(self.taken + 1);
+        let is_beside = width(text) <= room || room >= self.least;
+        let at = if is_beside { self.taken + 1 } else { self.below };
+        let lines = fold(text, all.saturating_sub(at));
+        for (index, line) in lines.iter().filter(|line| !line.is_empty()).enumerate() {
+            if index == 0 && is_beside {
+                write!(out, " {style}{line}{style:#}")?;
+            } else {
+                write!(out, "\n{:at$}{style}{line}{style:#}", "")?;
+            }
+        }
+        writeln!(out)
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -92,5 +155,28 @@ mod tests {
         assert_eq!(fold("abcdefghij k", 4), ["abcd", "efgh", "ij k"]);
         assert_eq!(fold("漢字漢字", 5), ["漢字", "漢字"]);
         assert_eq!(fold("漢字", 0), ["漢", "字"]);
+        assert_eq!(fold("  a  b", 10), ["  a  b"]);
+    }
+
+    #[test]
+    fn colours_take_no_room() {
+        let text = "\u{1b}[1m\u{1b}[31merror:\u{1b}[0m one two";
+        assert_eq!(width(text), 14);
+        assert_eq!(fold(text, 10), ["\u{1b}[1m\u{1b}[31merror:\u{1b}[0m one", "two"]);
+        assert_eq!(hang("  one two three", 9), "  one\n    two\n    three");
+        assert_eq!(hang("  one", 9), "  one");
+    }
+
+    proptest! {
+        #[test]
+        fn folding_loses_nothing_but_spaces(text in "[a-z漢é \u{301}]{0,60}", most in 0..30_usize) {
+            let lines = fold(&text, most);
+            for line in &lines {
+                prop_assert!(width(line) <= most.max(2), "{line:?}");
+            }
+            prop_assert_eq!(lines.concat().replace(' ', ""), text.replace(' ', ""));
+            prop_assert_eq!(fold(&text, usize::MAX), [text.as_str()]);
+            prop_assert!(width(&cut(&text, most)) <= most);
+        }
     }
 }

@@ -4,6 +4,7 @@ mod actor;
 mod add;
 mod audit;
 mod backup;
+mod columns;
 mod completions;
 mod dangling;
 mod diff;
@@ -11,6 +12,7 @@ mod disk;
 mod escape;
 mod exit;
 mod export;
+mod fields;
 mod find;
 mod fit;
 mod forget;
@@ -21,6 +23,7 @@ mod get;
 mod graph;
 mod grid;
 mod hash;
+mod hits;
 mod import;
 mod inputs;
 mod json;
@@ -29,6 +32,7 @@ mod link;
 mod links;
 mod log;
 mod man;
+mod note;
 mod output;
 mod pin;
 mod pins;
@@ -43,9 +47,12 @@ mod rules;
 mod search;
 mod show;
 mod sql;
+mod stats;
 mod stub;
+mod table;
 mod tag;
 mod tags;
+mod template;
 mod time;
 mod unlink;
 mod unpin;
@@ -96,10 +103,12 @@ enum Command {
     Tag(tag::Args),
     Untag(untag::Args),
     Tags(tags::Args),
+    Note(note::Args),
     Pin(pin::Args),
     Unpin(unpin::Args),
     Pins(pins::Args),
     Log(log::Args),
+    Stats(stats::Args),
     Rm(rm::Args),
     Forget(forget::Args),
     Gc(gc::Args),
@@ -146,10 +155,12 @@ impl Cli {
             Command::Tag(args) => args.run(vault),
             Command::Untag(args) => args.run(vault),
             Command::Tags(args) => args.run(vault),
+            Command::Note(args) => args.run(vault),
             Command::Pin(args) => args.run(vault),
             Command::Unpin(args) => args.run(vault),
             Command::Pins(args) => args.run(vault),
             Command::Log(args) => args.run(vault),
+            Command::Stats(args) => args.run(vault),
             Command::Rm(args) => args.run(vault),
             Command::Forget(args) => args.run(vault),
             Command::Gc(args) => args.run(vault),

@@ -18,6 +18,7 @@ mod lists;
 mod marks;
 mod mend;
 mod mentions;
+mod notes;
 mod packed;
 mod payload;
 mod place;
@@ -34,6 +35,7 @@ mod segments;
 mod siblings;
 mod sql;
 mod stated;
+mod stats;
 mod varint;
 mod write;
 
@@ -48,14 +50,15 @@ pub use edit::Edit;
 pub use error::{PayloadDefect, StoreError};
 pub use marks::{MAX_TAG_BYTES, is_tag};
 pub use mend::Mended;
+pub use notes::{MAX_NOTE_BYTES, is_note};
 pub use payload::Prepared;
 pub use read::{Head, JournalCheck, JournalDefect, JournalQuery, Snapshot};
 pub use reclaim::{Erasure, Reclaimable, Reclaimed};
 pub use reindex::{Readmitted, Reindexed};
 pub use remove::Removed;
 pub use rows::{
-    ArtifactId, ArtifactRow, CaptureRow, DigestEdge, JournalRow, MemberRow, MentionRow, NameEdge, PinRow,
-    Reference, RoleCount, StatedEdge, StoredMember, TagRow, Tombstone,
+    ArtifactId, ArtifactRow, CaptureRow, DigestEdge, JournalRow, MemberRow, MentionRow, NameEdge, NoteRow,
+    PinRow, Reference, RoleCount, StatedEdge, StoredMember, TagRow, Tombstone,
 };
 pub use schema::VERSION as SCHEMA_VERSION;
 pub use search::{
@@ -64,6 +67,7 @@ pub use search::{
 };
 pub use sql::{Computed, Reader, Rows, RowsOf, Saved, SqlError, Statement, View};
 pub use stated::{MAX_RELATION_BYTES, StatedLink, is_relation};
+pub use stats::{Day, Extremes, KindStats, Sized, Stats, Storage};
 pub use write::{Put, PutOutcome};
 
 use dictionaries::{Dictionaries, Readers};

@@ -115,6 +115,18 @@ impl<'s> Snapshot<'s> {
             .map_err(|error| self.failed(error))
     }
 
+    /// The artifact that arrived last, or so many before that one; nothing if there are not that many.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn latest(&self, back: u64) -> Result<Option<ArtifactRow>> {
+        // No more can be counted in the database, nor be there.
+        let Ok(back) = i64::try_from(back) else { return Ok(None) };
+        let sql = "SELECT a.id, a.core, k.name, a.added_at FROM artifact a JOIN kind k ON k.id = a.kind
+                    WHERE a.id = (SELECT id FROM artifact ORDER BY id DESC LIMIT 1 OFFSET ?1)";
+        Ok(self.rows(sql, [back], artifact_row)?.pop())
+    }
+
     /// The artifacts whose core hash begins with `prefix`, in the order of their hashes; no more than `limit`.
     ///
     /// # Errors

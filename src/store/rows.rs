@@ -173,6 +173,17 @@ pub struct PinRow {
     pub at: DateTime<Utc>,
 }
 
+/// What people want to remember of an artifact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoteRow {
+    /// The artifact.
+    pub artifact: ArtifactId,
+    /// The text.
+    pub text: String,
+    /// When it was written.
+    pub at: DateTime<Utc>,
+}
+
 /// An entry of the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalRow {

@@ -10,6 +10,7 @@
 mod backup;
 mod bad_input;
 mod bundle;
+mod columns;
 mod concurrency;
 mod conformance;
 #[cfg(unix)]
@@ -22,8 +23,10 @@ mod fsck;
 mod fuzzing;
 mod journal;
 mod large;
+mod latest;
 mod layering;
 mod limits;
+mod notes;
 mod output;
 mod packs;
 mod properties;
@@ -36,7 +39,9 @@ mod round_trip;
 mod sandbox;
 mod search;
 mod sql;
+mod stats;
 mod storage;
 mod story;
+mod terminal;
 mod untrusted;
 mod upgrade;

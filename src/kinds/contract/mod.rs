@@ -34,6 +34,8 @@ impl Artifact for Contract {
     const PLURAL: &'static str = "contracts";
     const MEMBER: &'static str = "contract";
     const FILE_NAMES: &'static [&'static str] = &[];
+    const ATTRIBUTES: &'static [&'static str] =
+        &["effect", "effects", "io_ref", "io_ref_kind", "io_ref_mode", "io_refs", "target"];
     const STATED_BY: Option<&'static str> = Some("governs");
     const TABLES: &'static [Table] = &[tables::EFFECTS, tables::IO_REFS];
 

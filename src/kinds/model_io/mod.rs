@@ -33,6 +33,7 @@ impl Artifact for ModelIo {
     const PLURAL: &'static str = "sessions";
     const MEMBER: &'static str = "model_io.json";
     const FILE_NAMES: &'static [&'static str] = &["model_io.json"];
+    const ATTRIBUTES: &'static [&'static str] = &["adapter_id", "interactions", "mode", "model_id"];
     const PLAYBACK: Option<Playback> = Some(Playback::ByPrompt);
     const TABLES: &'static [Table] = &[table::INTERACTIONS];
 

@@ -36,6 +36,8 @@ impl ArtifactDirectory for Pack {
     const NAME: &'static str = "pack";
     const PLURAL: &'static str = "packs";
     const MEMBERS: &'static [&'static str] = &members::NAMES;
+    const ATTRIBUTES: &'static [&'static str] =
+        &["bundle", "intent", "kernel_version", "member", "model_mode", "policy", "result", "run_id"];
     const UNREADABLE: RuleInfo = rules::IO;
     const IS_RUN: bool = true;
 

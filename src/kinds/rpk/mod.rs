@@ -39,6 +39,18 @@ impl Artifact for Rpk {
     const PLURAL: &'static str = "runs";
     const MEMBER: &'static str = "run.rpk";
     const FILE_NAMES: &'static [&'static str] = &["*.rpk", "*.bundle"];
+    const ATTRIBUTES: &'static [&'static str] = &[
+        "agent",
+        "capture_mode",
+        "model_id",
+        "provider",
+        "run_id",
+        "source",
+        "source_run_id",
+        "step_type",
+        "steps",
+        "tool",
+    ];
     const IS_RUN: bool = true;
     const PLAYBACK: Option<Playback> = Some(Playback::InOrder);
     const TABLES: &'static [Table] = &[table::STEPS];

@@ -71,6 +71,7 @@ impl Artifact for Trace {
     const PLURAL: &'static str = "traces";
     const MEMBER: &'static str = "trace.ndjson";
     const FILE_NAMES: &'static [&'static str] = &[];
+    const ATTRIBUTES: &'static [&'static str] = &["engine_version", "records", "step", "trace_id"];
     const IS_RUN: bool = true;
     const TABLES: &'static [Table] = &[table::RECORDS];
 
