@@ -71,10 +71,10 @@ pub(crate) struct Args {
 #[derive(ClapArgs)]
 struct IndexArgs {
     /// Make the index, or make it anew
-    #[arg(long, conflicts_with_all = ["text", "drop"])]
+    #[arg(long, conflicts_with_all = ["text", "drop", "json"])]
     build: bool,
     /// Remove the index
-    #[arg(long, conflicts_with = "text")]
+    #[arg(long, conflicts_with_all = ["text", "json"])]
     drop: bool,
 }
 
@@ -353,7 +353,8 @@ impl<'h> Line<'h> {
                 Place::Index(index) => JsonPlace::Place { unit: hit.unit, index: *index },
                 Place::Pointer(pointer) => JsonPlace::Pointer { pointer },
             },
-            score: hit.score,
+            // Further digits depend on who computes them.
+            score: (hit.score * 1e9).round() / 1e9,
             more: hit.more,
             text,
             highlights: highlights.iter().map(|range| [range.start, range.end]).collect(),

@@ -134,7 +134,7 @@ pub(super) struct Read {
 impl Read {
     pub(super) fn of(snapshot: &Snapshot<'_>, capture: SearchableCapture) -> Result<Self, StoreError> {
         let core = capture.artifact.core;
-        let (members, is_damaged) = match snapshot.members(core, capture.capture.capture) {
+        let (members, is_damaged) = match snapshot.members(core, capture.capture) {
             Err(StoreError::Damaged { .. }) => (Vec::new(), true),
             members => (members?, false),
         };

@@ -15,7 +15,7 @@ use super::check::is_damage;
 use super::edit::secure_delete;
 use super::error::index_damage;
 use super::read::Snapshot;
-use super::rows::{ArtifactId, ArtifactRow, CaptureRow};
+use super::rows::{ArtifactId, ArtifactRow};
 use super::{Result, Store, StoreError};
 
 pub use ask::{FoundPassage, Grouping};
@@ -140,7 +140,7 @@ impl Store {
 fn has_tables(connection: &Connection) -> rusqlite::Result<bool> {
     let sql = "SELECT 1 FROM sqlite_schema
                 WHERE name IN ('search_state', 'search_capture', 'search_text') OR name GLOB 'search_text_*'";
-    connection.prepare(sql)?.exists([])
+    connection.prepare_cached(sql)?.exists([])
 }
 
 /// Drops what there is of the tables.

@@ -44,7 +44,18 @@ const TABLE: &[(&str, &[&str])] = &[
     ),
     (
         "fsck",
-        &["archive", "artifact", "canonical", "digest", "kinds", "pipeline", "source", "store", "verify"],
+        &[
+            "archive",
+            "artifact",
+            "canonical",
+            "digest",
+            "kinds",
+            "pipeline",
+            "search",
+            "source",
+            "store",
+            "verify",
+        ],
     ),
     (
         "vault",

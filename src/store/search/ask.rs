@@ -71,6 +71,9 @@ impl Snapshot<'_> {
         grouping: Grouping,
         limit: usize,
     ) -> Result<Vec<FoundPassage>> {
+        if terms.is_empty() {
+            return Ok(Vec::new());
+        }
         let rows = matches(self.connection(), &terms.expression(), among, grouping);
         let mut rows = rows.map_err(|error| self.failed(error))?;
         rows.sort_by(by_score);

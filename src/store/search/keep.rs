@@ -2,10 +2,7 @@
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, TransactionBehavior};
 
-use super::{
-    ArtifactRow, CaptureRow, Snapshot, State, VERSION, drop_tables, has_tables, index_damage, is_damage,
-    state,
-};
+use super::{ArtifactRow, Snapshot, State, VERSION, drop_tables, has_tables, index_damage, is_damage, state};
 use crate::artifact::Field;
 use crate::digest::CaptureHash;
 use crate::store::{Result, Store, StoreError};
@@ -14,8 +11,8 @@ use crate::store::{Result, Store, StoreError};
 #[derive(Clone, Debug)]
 pub struct SearchableCapture {
     id: i64,
-    /// The capture.
-    pub capture: CaptureRow,
+    /// Its hash.
+    pub capture: CaptureHash,
     /// Its artifact.
     pub artifact: ArtifactRow,
     /// The artifact's first capture, if this is another one.
@@ -35,7 +32,7 @@ impl SearchableCapture {
     /// The capture with its passages, and nothing in place of those that are left out.
     #[must_use]
     pub fn with(&self, passages: Vec<Option<(Field, String)>>) -> CapturePassages {
-        CapturePassages { id: self.id, hash: self.capture.capture, passages }
+        CapturePassages { id: self.id, hash: self.capture, passages }
     }
 }
 
@@ -56,15 +53,17 @@ impl CapturePassages {
 }
 
 impl Snapshot<'_> {
-    /// The next captures that are not in the index, in the order in which they were added; `limit` at most. Nothing if
-    /// there is no index.
+    /// The next captures that are not in the index, in the order in which they were added; `limit` at most. None if there is
+    /// no index, or one of another version.
     ///
     /// # Errors
     /// What the database says.
     pub fn unindexed(&self, limit: u32) -> Result<Vec<SearchableCapture>> {
         let state = state(self.connection()).map_err(|error| self.failed(error))?;
-        let Some(State { capture: after, .. }) = state else { return Ok(Vec::new()) };
-        self.captures_between(after, i64::MAX, limit)
+        match state.filter(|state| state.version == VERSION) {
+            None => Ok(Vec::new()),
+            Some(State { capture: after, .. }) => self.captures_between(after, i64::MAX, limit),
+        }
     }
 
     /// The captures that should be in the index, after `after` if that is given, in the order in which they were added;
@@ -79,16 +78,17 @@ impl Snapshot<'_> {
     }
 
     fn captures_between(&self, after: i64, last: i64, limit: u32) -> Result<Vec<SearchableCapture>> {
+        // What has no hash any more is a matter for fsck.
         let sql = "SELECT c.id, coalesce(c.digest, b.digest), c.artifact,
                      (SELECT min(f.id) FROM capture f WHERE f.artifact = c.artifact)
                      FROM capture c LEFT JOIN blob b ON b.id = c.blob
-                    WHERE c.id > ?1 AND c.id <= ?2 ORDER BY c.id LIMIT ?3";
+                    WHERE c.id > ?1 AND c.id <= ?2 AND coalesce(c.digest, b.digest) IS NOT NULL
+                    ORDER BY c.id LIMIT ?3";
         let rows = self.rows(sql, (after, last, limit), |row| {
             Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?, row.get::<_, i64>(3)?))
         })?;
         let mut captures = Vec::new();
-        for (id, hash, artifact, first) in rows {
-            let Some(capture) = self.capture(hash)? else { continue };
+        for (id, capture, artifact, first) in rows {
             let first = if first == id { None } else { self.first_capture(artifact)? };
             let artifact = self.artifact_by_id(artifact)?;
             captures.push(SearchableCapture { id, capture, artifact, first: first.map(|row| row.capture) });
@@ -133,7 +133,10 @@ impl Store {
 /// Whether the capture with this number is the next one that the index should have.
 fn follows(connection: &Connection, state: State, capture: i64) -> rusqlite::Result<bool> {
     let next: Option<i64> = connection
-        .prepare_cached("SELECT min(id) FROM capture WHERE id > ?1")?
+        .prepare_cached(
+            "SELECT min(c.id) FROM capture c LEFT JOIN blob b ON b.id = c.blob
+              WHERE c.id > ?1 AND coalesce(c.digest, b.digest) IS NOT NULL",
+        )?
         .query_row([state.capture], |row| row.get(0))?;
     // It may have been removed meanwhile, with others before it.
     Ok(state.capture < capture && next.is_none_or(|next| next >= capture))

@@ -21,6 +21,11 @@ pub struct Terms {
 }
 
 impl Terms {
+    /// Whether there is nothing that a passage could have.
+    pub(super) fn is_empty(&self) -> bool {
+        self.alternatives.iter().all(Vec::is_empty)
+    }
+
     /// The query. It is one for every text: nothing in a text has a meaning but its words.
     pub(super) fn expression(&self) -> String {
         let alternatives = self.alternatives.iter().filter(|terms| !terms.is_empty());
