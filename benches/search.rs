@@ -42,11 +42,11 @@ fn runvault(vault: &Path, search: &str, arguments: &[&str]) -> Duration {
     took
 }
 
-/// The median of what `run` takes, and how much it varies.
-fn median(mut run: impl FnMut() -> Duration) -> String {
-    let mut times: Vec<f64> = (0..RUNS).map(|_| run().as_secs_f64()).collect();
+/// The median of several times, and how much they vary.
+fn median(times: impl IntoIterator<Item = Duration>) -> String {
+    let mut times: Vec<f64> = times.into_iter().map(|time| time.as_secs_f64()).collect();
     times.sort_by(f64::total_cmp);
-    format!("{:.2} s ({:.2} s to {:.2} s)", times[RUNS / 2], times[0], times[RUNS - 1])
+    format!("{:.2} s ({:.2} s to {:.2} s)", times[times.len() / 2], times[0], times[times.len() - 1])
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a size in megabytes is good enough")]
@@ -87,21 +87,23 @@ fn costs(directory: &Path) -> Vault {
     corpus::write_unique(&root, SESSIONS);
     let root = root.to_str().expect("a name");
     let (off, on) = (directory.join("off.vault"), directory.join("on.vault"));
-    for (name, vault, search) in [("off", &off, "off"), ("on", &on, "on")] {
-        let add = || {
-            let _ = std::fs::remove_file(vault);
-            runvault(vault, search, &["add", root])
-        };
-        println!("add, search {name}: {}", median(add));
-    }
+    let add = |vault: &Path, search: &str| {
+        let _ = std::fs::remove_file(vault);
+        runvault(vault, search, &["add", root])
+    };
+    // In turn, so that both have the same share of whatever else the machine does.
+    let times: Vec<[Duration; 2]> = (0..RUNS).map(|_| [add(&off, "off"), add(&on, "on")]).collect();
+    println!("add, search off: {}", median(times.iter().map(|[off, _]| *off)));
+    println!("add, search on: {}", median(times.iter().map(|[_, on]| *on)));
     let without = size_of(&off);
-    println!("fsck: {}", median(|| runvault(&off, "off", &["fsck"])));
-    println!("search --build: {}", median(|| runvault(&off, "off", &["search", "--build"])));
+    let repeated = |arguments: &[&str]| median((0..RUNS).map(|_| runvault(&off, "off", arguments)));
+    println!("fsck: {}", repeated(&["fsck"]));
+    println!("search --build: {}", repeated(&["search", "--build"]));
     runvault(&off, "off", &["search", "--drop"]);
     runvault(&off, "off", &["gc"]);
     runvault(&off, "off", &["search", "--build"]);
     println!("vault: {}, with the index {}", size(without), size(size_of(&off)));
-    println!("fsck, with an index: {}", median(|| runvault(&off, "off", &["fsck"])));
+    println!("fsck, with an index: {}", repeated(&["fsck"]));
     Vault::open(&off).expect("a vault")
 }
 

@@ -11,10 +11,10 @@ mod words;
 
 use std::collections::BTreeSet;
 
-use crate::artifact::{Field, Place};
+use crate::artifact::{Field, Passage, Place};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::query::{self, Query};
-use crate::store::{ArtifactId, ArtifactRow, FoundPassage, Snapshot, Store, StoreError, Terms};
+use crate::store::{ArtifactId, ArtifactRow, FoundPassage, Matcher, Snapshot, Store, StoreError, Terms};
 
 pub use crate::store::{Grouping, SearchIndex};
 pub use compare::compare;
@@ -102,8 +102,7 @@ pub fn search(store: &Store, query: &SearchQuery) -> Result<Vec<SearchHit>, Sear
     let among = query.among.as_ref().map(|among| ids(&snapshot, among)).transpose()?;
     let terms = Terms { alternatives: query.words.alternatives().to_vec(), fields: query.fields.clone() };
     let found = snapshot.search(&terms, among.as_ref(), query.grouping, query.limit)?;
-    let answer = Answer { snapshot, matcher: store.matcher()?, terms, width: query.width };
-    found.into_iter().map(|found| answer.hit(found)).collect()
+    Answer { snapshot, matcher: store.matcher()?, terms, width: query.width }.hits(found)
 }
 
 fn ids(snapshot: &Snapshot<'_>, among: &Query) -> Result<BTreeSet<ArtifactId>, StoreError> {
@@ -114,21 +113,49 @@ fn ids(snapshot: &Snapshot<'_>, among: &Query) -> Result<BTreeSet<ArtifactId>, S
 /// What hits are made with.
 struct Answer<'s> {
     snapshot: Snapshot<'s>,
-    matcher: crate::store::Matcher,
+    matcher: Matcher,
     terms: Terms,
     width: usize,
 }
 
 impl Answer<'_> {
-    fn hit(&self, found: FoundPassage) -> Result<SearchHit, SearchError> {
-        let FoundPassage { capture, score, more, number, .. } = found;
-        let artifact = self.snapshot.artifact_by_id(found.artifact)?;
-        let differs = || SearchError::Differs { core: artifact.core };
-        let passages = of_capture(&self.snapshot, &artifact, capture)?;
-        let passage = passages.into_iter().nth(number).ok_or_else(differs)?;
+    /// The hits, in the order of what was found. Each capture is read once, however many hits it has.
+    fn hits(&self, found: Vec<FoundPassage>) -> Result<Vec<SearchHit>, SearchError> {
+        let mut by_capture: Vec<(usize, FoundPassage)> = found.into_iter().enumerate().collect();
+        by_capture.sort_by_key(|(_, found)| found.capture);
+        let mut hits = Vec::new();
+        for group in by_capture.chunk_by(|(_, one), (_, other)| one.capture == other.capture) {
+            let Some((_, first)) = group.first() else { continue };
+            let artifact = self.snapshot.artifact_by_id(first.artifact)?;
+            let passages = of_capture(&self.snapshot, &artifact, first.capture)?;
+            for (place, found) in group {
+                let differs = || SearchError::Differs { core: artifact.core };
+                let passage = passages.get(found.number).ok_or_else(differs)?;
+                let hit = self.hit(found, &artifact, passage)?;
+                hits.push((*place, hit.ok_or_else(differs)?));
+            }
+        }
+        hits.sort_by_key(|(place, _)| *place);
+        Ok(hits.into_iter().map(|(_, hit)| hit).collect())
+    }
+
+    /// A hit, if the passage says what the index has of it.
+    fn hit(
+        &self,
+        found: &FoundPassage,
+        artifact: &ArtifactRow,
+        passage: &Passage,
+    ) -> Result<Option<SearchHit>, StoreError> {
         let matches = self.matcher.matches(&self.terms, passage.field, &passage.text)?;
-        let snippet = Snippet::of(&passage.text, &matches.ok_or_else(differs)?, self.width);
-        let (field, unit, place) = (passage.field, passage.unit, passage.place);
-        Ok(SearchHit { artifact, capture, field, unit, place, score, more, snippet })
+        Ok(matches.map(|matches| SearchHit {
+            artifact: artifact.clone(),
+            capture: found.capture,
+            field: passage.field,
+            unit: passage.unit,
+            place: passage.place.clone(),
+            score: found.score,
+            more: found.more,
+            snippet: Snippet::of(&passage.text, &matches, self.width),
+        }))
     }
 }

@@ -115,10 +115,8 @@ impl Store {
                 return Ok(false);
             }
             let state = insert(&transaction, batch, state)?;
-            // The number of a last capture that was removed is used again.
-            let sql = "UPDATE search_state SET next = ?1,
-                         capture = (SELECT min(?2, coalesce(max(id), 0)) FROM capture)";
-            transaction.execute(sql, (state.next, state.capture))?;
+            transaction
+                .execute("UPDATE search_state SET next = ?1, capture = ?2", (state.next, state.capture))?;
             transaction.commit()?;
             Ok(true)
         };
@@ -153,12 +151,10 @@ fn insert(connection: &Connection, batch: &[CapturePassages], mut state: State) 
             .optional()?;
         match stored {
             Some(stored) if stored == *hash => {}
-            // The last capture was removed, and another one got its number.
+            // It was removed, and another one got its number.
             Some(_) => return Ok(state),
-            None => {
-                state.capture = *id;
-                continue;
-            }
+            // It was removed, and another one may get a number before it.
+            None => continue,
         }
         connection
             .prepare_cached("INSERT INTO search_capture (first, capture, passages) VALUES (?1, ?2, ?3)")?

@@ -107,6 +107,13 @@ mod tests {
     }
 
     #[test]
+    fn there_is_a_column_for_each_field_in_their_order() {
+        let fields = Field::ALL.map(Field::name).join(", ");
+        assert!(TABLE.contains(&format!("    {fields}, tokenize")));
+        assert!(super::super::SCHEMA.contains(&format!("  {fields},\n  content = ''")));
+    }
+
+    #[test]
     fn what_matches_is_told_by_its_place() {
         let text = "\u{e000} Refunds\0of refund (é) and ref; CAFÉ au lait\u{10ffff}";
         assert_eq!(matches(&["refund*"], text).unwrap(), ["Refunds", "refund"]);

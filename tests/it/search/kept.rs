@@ -188,3 +188,27 @@ fn copies_of_a_vault_have_its_index_and_dropping_it_gives_the_space_back() {
     sandbox.run(["search", "--build", "--vault", "old.vault"]).expect(0);
     assert!(!hits(&sandbox, &["export", "--vault", "old.vault"]).is_empty());
 }
+
+#[test]
+fn what_was_read_before_it_was_removed_does_not_come_back() {
+    for is_replaced in [true, false] {
+        let sandbox = of_responses(&["first"]);
+        let cores = sandbox.add(["second", "third"].map(|word| written(&sandbox, word, word)));
+        let store = runvault::store::Store::open(&sandbox.vault()).unwrap();
+        let text = |word: &str| vec![Some((runvault::artifact::Field::Response, word.to_owned()))];
+        let read = store.snapshot().unwrap().unindexed(10).unwrap();
+        let batch = [read[0].with(text("second")), read[1].with(text("third"))];
+        sandbox.run(["rm", &cores[1]]).expect(0);
+        if is_replaced {
+            sandbox.add([written(&sandbox, "other", "other")]);
+        }
+        assert!(store.index_passages(&batch).unwrap());
+        assert!(!store.index_passages(&batch).unwrap(), "they are there already");
+        drop(store);
+        assert_eq!(found(&sandbox, &["second"]).len(), 1);
+        assert_eq!(found(&sandbox, &["third"]), [""; 0]);
+        sandbox.add([written(&sandbox, "other", "other")]);
+        assert_eq!(found(&sandbox, &["other"]).len(), 1);
+        clean(&sandbox);
+    }
+}
