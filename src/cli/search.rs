@@ -353,3 +353,21 @@ impl<'h> Line<'h> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_passage_is_one_harmless_line_with_its_matches_set_off() {
+        let snippet = Snippet {
+            text: " a\u{1b}[2J\n\n  match\tand \u{202e}another ".to_owned(),
+            highlights: vec![10..15, 20..28],
+            is_cut_before: true,
+            is_cut_after: false,
+        };
+        let (on, off) = (MATCH.render(), MATCH.render_reset());
+        let expected = format!("…a\\u{{1b}}[2J {on}match{off} and {on}\\u{{202e}}another{off}");
+        assert_eq!(passage_text(&snippet), expected);
+    }
+}
