@@ -231,14 +231,13 @@ fn expect_index(vault: &Vault) -> Result<(), Failure> {
 
 fn build(vault: &Vault) -> Result<Status, Failure> {
     let started = Instant::now();
-    let before = size_of(vault);
     let mut progress = Progress::of("captures", "building the search index:");
     let indexed = vault.build_search(&mut |step| show(&mut progress, step))?;
     drop(progress);
     tell_of_damage(&indexed);
     let (captures, seconds) = (counted(indexed.captures, "capture"), started.elapsed().as_secs_f64());
-    let grown = output::size(size_of(vault).saturating_sub(before));
-    output::note(&format!("{captures} can be searched; the vault has {grown} more; {seconds:.2} s"));
+    let size = output::size(vault.search_index_size()?);
+    output::note(&format!("{captures} can be searched, with an index of {size}; {seconds:.2} s"));
     Ok(if indexed.damaged.is_empty() { Status::Done } else { Status::Incomplete })
 }
 
@@ -275,15 +274,6 @@ fn tell_of_damage(indexed: &Indexed) {
             "the bytes of {core} are damaged and cannot be searched; \"runvault fsck\" says more"
         ));
     }
-}
-
-fn size_of(vault: &Vault) -> u64 {
-    let size = |ending: &str| {
-        let mut path = vault.path().as_os_str().to_owned();
-        path.push(ending);
-        std::fs::metadata(path).map_or(0, |metadata| metadata.len())
-    };
-    size("") + size("-wal")
 }
 
 /// Whether what is added is put into the search index at once.
@@ -361,5 +351,23 @@ impl<'h> Line<'h> {
             cut_before: *is_cut_before,
             cut_after: *is_cut_after,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_passage_is_one_harmless_line_with_its_matches_set_off() {
+        let snippet = Snippet {
+            text: " a\u{1b}[2J\n\n  match\tand \u{202e}another ".to_owned(),
+            highlights: vec![10..15, 20..28],
+            is_cut_before: true,
+            is_cut_after: false,
+        };
+        let (on, off) = (MATCH.render(), MATCH.render_reset());
+        let expected = format!("…a\\u{{1b}}[2J {on}match{off} and {on}\\u{{202e}}another{off}");
+        assert_eq!(passage_text(&snippet), expected);
     }
 }

@@ -19,19 +19,32 @@ pub fn compare(store: &Store) -> Result<Option<SearchDifferences>, StoreError> {
     let snapshot = store.snapshot()?;
     let Some(mut comparison) = snapshot.compare_search_index()? else { return Ok(None) };
     let reading = Reading { snapshot, chunk: VecDeque::new(), last: None };
-    pipeline::in_order(reading, weighed, passages, |event| match event {
-        Event::Result(read) => {
-            let (core, passages) = read?;
-            comparison.take(core, &passages)
-        }
+    pipeline::in_order(reading, weighed, compared, |event| match event {
+        Event::Result(compared) => match compared? {
+            Compared { core, passages, is_whole: true } => comparison.take(core, &passages),
+            // That is a finding of its own, and what the index has of it may be right.
+            Compared { passages, is_whole: false, .. } => {
+                comparison.pass_over(&passages);
+                Ok(())
+            }
+        },
         Event::Idle => Ok(()),
     })?;
     comparison.finish().map(Some)
 }
 
-fn passages(read: Result<Read, StoreError>) -> Result<(CoreHash, CapturePassages), StoreError> {
+/// What the index should have of a capture.
+struct Compared {
+    core: CoreHash,
+    passages: CapturePassages,
+    /// Whether its bytes are intact.
+    is_whole: bool,
+}
+
+fn compared(read: Result<Read, StoreError>) -> Result<Compared, StoreError> {
     let read = read?;
-    Ok((read.capture.artifact.core, read.passages().0))
+    let (core, is_whole) = (read.capture.artifact.core, read.is_whole());
+    Ok(Compared { core, passages: read.passages().0, is_whole })
 }
 
 /// Reads the captures that should be in the index.

@@ -129,6 +129,7 @@ pub(super) struct Read {
     /// Those of the artifact's first capture, if this is another one.
     first: Vec<StoredMember>,
     is_damaged: bool,
+    is_first_damaged: bool,
 }
 
 impl Read {
@@ -138,17 +139,23 @@ impl Read {
             Err(StoreError::Damaged { .. }) => (Vec::new(), true),
             members => (members?, false),
         };
-        let first = match capture.first.map(|first| snapshot.members(core, first)) {
+        let (first, is_first_damaged) = match capture.first.map(|first| snapshot.members(core, first)) {
+            None => (Vec::new(), false),
             // Then nothing of it is in the index.
-            None | Some(Err(StoreError::Damaged { .. })) => Vec::new(),
-            Some(members) => members?,
+            Some(Err(StoreError::Damaged { .. })) => (Vec::new(), true),
+            Some(members) => (members?, false),
         };
-        Ok(Self { capture, members, first, is_damaged })
+        Ok(Self { capture, members, first, is_damaged, is_first_damaged })
+    }
+
+    /// Whether all was read that decides what of the capture is in the index.
+    pub(super) fn is_whole(&self) -> bool {
+        !self.is_damaged && !self.is_first_damaged
     }
 
     /// What goes into the index, and the artifact if its bytes are damaged.
     pub(super) fn passages(self) -> (CapturePassages, Option<CoreHash>) {
-        let Self { capture, members, first, is_damaged } = self;
+        let Self { capture, members, first, is_damaged, .. } = self;
         let kind = &capture.artifact.kind;
         let passages = indexed(of_members(kind, &members), &of_members(kind, &first));
         let damaged = is_damaged.then_some(capture.artifact.core);

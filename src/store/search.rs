@@ -84,6 +84,19 @@ impl Snapshot<'_> {
         };
         look().map_err(|error| self.failed(error))
     }
+
+    /// How many bytes of the vault's file the search index has; 0 if there is none.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn search_index_size(&self) -> Result<u64> {
+        // By name, table for table: everything else is passed over then.
+        let sql = "SELECT coalesce(sum((SELECT sum(d.pgsize) FROM dbstat d WHERE d.name = s.name AND d.aggregate = TRUE)), 0)
+                     FROM sqlite_schema s
+                    WHERE s.tbl_name IN ('search_state', 'search_capture') OR s.tbl_name GLOB 'search_text_*'";
+        let size = || self.connection().query_row(sql, [], |row| row.get(0));
+        size().map_err(|error| self.failed(error))
+    }
 }
 
 impl Store {

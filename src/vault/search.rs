@@ -37,6 +37,14 @@ impl Vault {
         self.snapshot()?.search_index()
     }
 
+    /// How many bytes of the vault's file the search index has; 0 if there is none.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn search_index_size(&self) -> Result<u64, StoreError> {
+        self.snapshot()?.search_index_size()
+    }
+
     /// Makes the search index, anew if there is one. Others can use the vault meanwhile. Whoever interrupts it leaves an
     /// index that the next question completes.
     ///

@@ -17,7 +17,7 @@ const ARTIFACTS: usize = 50;
 const ALL: &str = "RUNVAULT_TEST_ALL_FAULTS";
 
 /// Runs the ignored test with this name in a process of its own: what fails there must not fail for others.
-fn alone(test: &str) {
+pub(crate) fn alone(test: &str) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args([test, "--exact", "--ignored", "--test-threads=1"]);
     let output = command.output().unwrap();

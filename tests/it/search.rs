@@ -1,6 +1,7 @@
 //! Full-text search: what is found and told, and that the index is what the artifacts say.
 
 mod checked;
+mod failing;
 mod kept;
 mod properties;
 mod removed;

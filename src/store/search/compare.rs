@@ -100,6 +100,11 @@ impl SearchComparison {
         if self.bytes >= BATCH_BYTES { self.compare() } else { Ok(()) }
     }
 
+    /// Leaves out a capture that cannot be read.
+    pub fn pass_over(&mut self, capture: &CapturePassages) {
+        self.indexed.remove(&capture.id());
+    }
+
     /// What is different.
     ///
     /// # Errors

@@ -145,6 +145,13 @@ fn an_index_that_does_not_fit_is_told_by_who_asks() {
 
 #[test]
 fn damaged_documents_are_told_and_the_rest_is_found() {
+    // Of bytes that were damaged after they were indexed, the index is right.
+    let sandbox = examples();
+    let damage = "UPDATE payload SET bytes = x'00' WHERE encoding IN (1, 2)";
+    assert!(sql(&sandbox).execute(damage, []).unwrap() > 3);
+    let report = findings(&sandbox, &[]);
+    assert!(report.contains("blob-damaged") && !report.contains("search"), "{report}");
+    sandbox.run(["search", "export"]).expect(2);
     let sandbox = examples();
     sandbox.run(["search", "--drop"]).expect(0);
     let blob = "SELECT blob FROM capture c JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind WHERE k.name = 'rpk'";

@@ -1,0 +1,100 @@
+//! Whatever the system refuses while the index is made, asked, and emptied: an error is reported, the vault is whole, and a
+//! second try succeeds.
+
+use faulty::{Failure, Operation};
+use runvault::search::SearchQuery;
+use runvault::{RemoveOptions, Vault, fsck};
+
+use super::RUN;
+use crate::faults::alone;
+use crate::sandbox::{Sandbox, repository};
+
+#[test]
+fn every_write_and_sync_that_fails() {
+    alone("search::failing::writes_and_syncs");
+}
+
+#[test]
+fn allocations_that_fail() {
+    alone("search::failing::allocations");
+}
+
+#[test]
+#[ignore = "runs in a process of its own, started by another test"]
+fn writes_and_syncs() {
+    for failure in [Failure::Once, Failure::ForGood] {
+        fail_each(Operation::Write, failure, 3);
+        fail_each(Operation::Sync, failure, 1);
+    }
+}
+
+#[test]
+#[ignore = "runs in a process of its own, started by another test"]
+fn allocations() {
+    fail_each(Operation::Allocation, Failure::Once, 41);
+}
+
+/// Makes an index, asks it, and removes a run, on a copy of a vault each time, and lets `operation` fail a little later each
+/// time, until it no longer comes to that.
+fn fail_each(operation: Operation, failure: Failure, step: usize) {
+    faulty::install();
+    let sandbox = Sandbox::new();
+    sandbox.add([repository("examples")]);
+    let before = std::fs::read(sandbox.vault()).unwrap();
+    let mut failures = 0;
+    for times in (0..).step_by(step) {
+        let path = sandbox.path("copy.vault");
+        for ending in ["", "-wal", "-shm"] {
+            let _ = std::fs::remove_file(sandbox.path(&format!("copy.vault{ending}")));
+        }
+        std::fs::write(&path, &before).unwrap();
+        let asked = faulty::asked(operation);
+        faulty::fail_after(operation, times, failure);
+        let outcome = work(&path);
+        faulty::mend();
+        let failed = faulty::asked(operation) - asked > u64::from(times);
+        if let Err(error) = outcome {
+            assert!(failed && !error.is_empty(), "{error}");
+        }
+        check(&path);
+        if !failed {
+            break;
+        }
+        failures += 1;
+    }
+    assert!(failures >= 3, "{operation:?}: {failures}");
+}
+
+fn work(path: &std::path::Path) -> Result<(), String> {
+    let vault = Vault::open(path).map_err(|error| error.to_string())?;
+    vault.build_search(&mut |_| {}).map_err(|error| error.to_string())?;
+    vault.search(&SearchQuery::new("export".parse().unwrap())).map_err(|error| error.to_string())?;
+    let located = vault.locate(&RUN.parse().unwrap()).map_err(|error| error.to_string())?;
+    let options = RemoveOptions { ignores_links: true, ..RemoveOptions::default() };
+    vault.remove(&[located.artifact], &options).map(drop).map_err(|error| error.to_string())
+}
+
+struct Silent;
+
+impl fsck::Monitor for Silent {
+    fn found(&mut self, _: &fsck::Finding) {}
+
+    fn checked(&mut self, _: runvault::digest::CoreHash, _: u64) {}
+}
+
+/// The vault is whole, and so is what there is of the index; with it, everything is found that is still there.
+fn check(path: &std::path::Path) {
+    let vault = Vault::open(path).unwrap();
+    let report = vault.fsck(&fsck::Options::default(), &mut Silent).unwrap();
+    assert_eq!(
+        report.findings.iter().filter(|finding| finding.info.id != "others-can-write").count(),
+        0,
+        "{report:?}"
+    );
+    if vault.search_index().unwrap().is_none() {
+        vault.build_search(&mut |_| {}).unwrap();
+    }
+    let hits = vault.search(&SearchQuery::new("export".parse().unwrap())).unwrap();
+    let is_there = vault.locate(&RUN.parse().unwrap()).is_ok();
+    assert_eq!(hits.len(), if is_there { 5 } else { 4 });
+}
