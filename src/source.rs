@@ -4,6 +4,7 @@ mod directory;
 mod file;
 mod inputs;
 mod opened;
+mod original;
 mod packed;
 mod stated;
 
@@ -22,6 +23,8 @@ use file::{Contents, OpenFile};
 
 pub use inputs::Inputs;
 pub use opened::Opened;
+pub use original::{Kept, Original, Taken};
+pub(crate) use original::Place;
 pub use stated::{STATED, Stated};
 
 /// How documents are examined.

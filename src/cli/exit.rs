@@ -24,6 +24,15 @@ pub(crate) enum Status {
 }
 
 impl Status {
+    /// The worse of two.
+    pub(crate) fn or(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Incomplete, _) | (_, Self::Incomplete) => Self::Incomplete,
+            (Self::No, _) | (_, Self::No) => Self::No,
+            (Self::Done, Self::Done) => Self::Done,
+        }
+    }
+
     /// How a command ended that examined documents.
     pub(crate) fn of(summary: &Summary) -> Self {
         match summary {

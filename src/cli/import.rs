@@ -58,16 +58,16 @@ impl Args {
         let mut printer = Printer::new("importing", shown);
         let path = vault.path()?;
         let imported = if self.dry_run {
-            let vault = if path.exists() { Some(Vault::open(&path)?) } else { None };
+            let vault = if path.exists() { Some(vault.open()?) } else { None };
             let snapshot = vault.as_ref().map(Vault::snapshot).transpose()?;
             bundle::rehearse(snapshot.as_ref(), &bundle, &options, &mut printer)?
         } else {
-            Vault::open_or_create(&path)?.import(&bundle, &options, &mut printer)?
+            vault.open_or_create()?.import(&bundle, &options, &mut printer)?
         };
-        printer.finish(&imported.summary, started)?;
+        let status = printer.finish(&imported.summary, started)?;
         self.print_links(&imported)?;
         self.print_tags(&imported)?;
-        Ok(Status::of(&imported.summary))
+        Ok(status)
     }
 
     fn read(&self, options: &ExamineOptions) -> Result<Bundle, Failure> {

@@ -5,6 +5,7 @@ mod add;
 mod audit;
 mod backup;
 mod completions;
+mod config;
 mod dangling;
 mod diff;
 mod disk;
@@ -27,6 +28,7 @@ mod link;
 mod links;
 mod log;
 mod man;
+mod mover;
 mod output;
 mod pin;
 mod pins;
@@ -38,6 +40,7 @@ mod report;
 mod resume;
 mod rm;
 mod rules;
+mod settings;
 mod show;
 mod stub;
 mod tag;
@@ -103,6 +106,7 @@ enum Command {
     Fsck(fsck::Args),
     Reindex(reindex::Args),
     Rules(rules::Args),
+    Config(config::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -151,6 +155,7 @@ impl Cli {
             Command::Fsck(args) => args.run(vault),
             Command::Reindex(args) => args.run(vault),
             Command::Rules(args) => args.run(),
+            Command::Config(args) => args.run(),
             Command::Completions(args) => args.run(Cli::command()),
             Command::Man(args) => args.run(Cli::command()),
         }

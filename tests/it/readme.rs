@@ -46,6 +46,7 @@ fn the_tour_is_real() {
             .env_clear()
             .env("PATH", path.as_ref().unwrap())
             .env("RUNVAULT_VAULT", "demo.vault")
+            .env("RUNVAULT_CONFIG", sandbox.path("config.toml"))
             .output()
             .unwrap();
         actual += &format!("$ {command}\n{}", String::from_utf8(ran.stdout).unwrap());
