@@ -95,7 +95,8 @@ pub struct Summary {
 }
 
 impl Summary {
-    fn count(&mut self, examined: &Examined) {
+    /// Counts one more document.
+    pub fn count(&mut self, examined: &Examined) {
         self.bytes += examined.size;
         *match examined.outcome {
             Outcome::Added => &mut self.added,

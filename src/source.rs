@@ -6,6 +6,7 @@ mod inputs;
 mod opened;
 mod original;
 mod packed;
+mod settling;
 mod stated;
 
 use std::io::{self, Cursor};
@@ -25,6 +26,7 @@ pub use inputs::Inputs;
 pub use opened::Opened;
 pub use original::{Kept, Original, Taken};
 pub(crate) use original::Place;
+pub use settling::{Look, Settling};
 pub use stated::{STATED, Stated};
 
 /// How documents are examined.

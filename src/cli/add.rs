@@ -60,7 +60,7 @@ impl Args {
         let listed = self.input.checks.listed()?;
         let shown = Shown { dry_run: self.dry_run, verbose: self.verbose, json: self.json, listed };
         let mover = self.moves.then(|| Mover::new(options.clone()));
-        let mut printer = Printer { mover, fail_fast: self.fail_fast, ..Printer::new("adding", shown) };
+        let mut printer = Printer::new("adding", shown).moving(mover).failing_fast(self.fail_fast);
         if self.moves && self.input.has_standard_input() {
             return Err(Failure::Usage("--move moves files; standard input is none".to_owned()));
         }
@@ -103,7 +103,7 @@ pub(crate) struct Printer {
     /// How many documents got in with warnings.
     warned: u64,
     /// Takes files away, if that is asked for.
-    pub(crate) mover: Option<Mover>,
+    mover: Option<Mover>,
     /// Whether to stop at the first bad document.
     fail_fast: bool,
 }
@@ -149,6 +149,16 @@ impl Printer {
     /// The same without showing how far it is.
     pub(crate) fn silent(shown: Shown) -> Self {
         Self { progress: Progress::none(), ..Self::new("", shown) }
+    }
+
+    /// The same, and files are taken away once they are stored.
+    pub(crate) fn moving(self, mover: Option<Mover>) -> Self {
+        Self { mover, ..self }
+    }
+
+    /// The same, and it ends at the first bad document if `fail_fast`.
+    fn failing_fast(self, fail_fast: bool) -> Self {
+        Self { fail_fast, ..self }
     }
 
     /// Tells what it came to.

@@ -4,6 +4,7 @@ mod actor;
 mod add;
 mod audit;
 mod backup;
+mod completing;
 mod completions;
 mod config;
 mod dangling;
@@ -20,6 +21,7 @@ mod gc;
 mod get;
 mod graph;
 mod hash;
+mod help;
 mod import;
 mod inputs;
 mod json;
@@ -51,11 +53,12 @@ mod unpin;
 mod untag;
 mod vault;
 mod verify;
+mod watch;
 mod why;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{FromArgMatches, Parser, Subcommand};
 
 use exit::{Failure, Status};
 use vault::VaultArgs;
@@ -76,6 +79,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Add(add::Args),
+    Watch(watch::Args),
     Verify(verify::Args),
     Get(get::Args),
     Show(show::Args),
@@ -113,11 +117,14 @@ enum Command {
 
 /// Runs the command that the process was started with.
 pub(crate) fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
-        Err(error) => return exit::of_usage(error),
-    };
-    exit::of(cli.run())
+    if let Some(status) = completing::answer() {
+        return status;
+    }
+    let matches = help::command().try_get_matches();
+    match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => exit::of(cli.run()),
+        Err(error) => exit::of_usage(error),
+    }
 }
 
 impl Cli {
@@ -125,6 +132,7 @@ impl Cli {
         let vault = &self.vault;
         match self.command {
             Command::Add(args) => args.run(vault),
+            Command::Watch(args) => args.run(vault),
             Command::Verify(args) => args.run(),
             Command::Get(args) => args.run(vault),
             Command::Show(args) => args.run(vault),
@@ -156,8 +164,8 @@ impl Cli {
             Command::Reindex(args) => args.run(vault),
             Command::Rules(args) => args.run(),
             Command::Config(args) => args.run(),
-            Command::Completions(args) => args.run(Cli::command()),
-            Command::Man(args) => args.run(Cli::command()),
+            Command::Completions(args) => args.run(),
+            Command::Man(args) => args.run(help::command()),
         }
     }
 }

@@ -8,13 +8,13 @@ mod read;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use runvault::canonical::reader::Limits;
 use runvault::store::Actor;
 
 use super::exit::Failure;
 use super::{actor, limits, vault};
 
 pub(crate) use file::{Place, edit, path};
+pub(crate) use read::be_silent;
 
 /// A setting that is told of: its name is that in the file and of `config`.
 pub(crate) struct Entry {
@@ -134,7 +134,7 @@ pub(crate) static MAX_SIZE: Setting<u64> = Setting {
         argument: Some("--max-size"),
         about: "Refuse documents of more bytes; k, M and G stand for KiB, MiB and GiB.",
         default_text: "256M",
-        default: || Some(Limits::default().bytes.to_string()),
+        default: || Some("256M".to_owned()),
         is_path: false,
     },
     parse: limits::bytes,
@@ -148,7 +148,7 @@ pub(crate) static MAX_DEPTH: Setting<usize> = Setting {
         argument: Some("--max-depth"),
         about: "Refuse documents of more levels within each other.",
         default_text: "128",
-        default: || Some(Limits::default().depth.to_string()),
+        default: || Some("128".to_owned()),
         is_path: false,
     },
     parse: limits::depth,
@@ -162,7 +162,7 @@ pub(crate) static MAX_VALUES: Setting<usize> = Setting {
         argument: Some("--max-values"),
         about: "Refuse JSON texts of more values.",
         default_text: "10000000",
-        default: || Some(Limits::default().values.to_string()),
+        default: || Some("10000000".to_owned()),
         is_path: false,
     },
     parse: limits::values,
@@ -176,7 +176,7 @@ pub(crate) static MAX_ENTRIES: Setting<usize> = Setting {
         argument: Some("--max-entries"),
         about: "Refuse packs of more entries, read or not.",
         default_text: "10000",
-        default: || Some(Limits::default().entries.to_string()),
+        default: || Some("10000".to_owned()),
         is_path: false,
     },
     parse: limits::entries,
@@ -284,6 +284,8 @@ fn on_or_off(text: &str) -> Result<bool, String> {
 
 #[cfg(test)]
 mod tests {
+    use runvault::canonical::reader::Limits;
+
     use super::*;
 
     #[test]
@@ -306,10 +308,14 @@ mod tests {
 
     #[test]
     fn a_default_that_is_a_number_is_the_one_that_is_told() {
-        let told = |known: &dyn Known| limits::bytes(known.entry().default_text);
+        let limits = Limits::default();
+        let default = |known: &dyn Known| (known.entry().default)().unwrap();
         for known in [&MAX_DEPTH as &dyn Known, &MAX_VALUES, &MAX_ENTRIES, &MAX_SIZE] {
-            let default = (known.entry().default)().unwrap();
-            assert_eq!(told(known).map(|bytes| bytes.to_string()), Ok(default), "{}", known.entry().name);
+            assert_eq!(default(known), known.entry().default_text);
         }
+        assert_eq!(limits::bytes(&default(&MAX_SIZE)), Ok(limits.bytes));
+        assert_eq!(limits::depth(&default(&MAX_DEPTH)), Ok(limits.depth));
+        assert_eq!(limits::values(&default(&MAX_VALUES)), Ok(limits.values));
+        assert_eq!(limits::entries(&default(&MAX_ENTRIES)), Ok(limits.entries));
     }
 }

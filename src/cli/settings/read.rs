@@ -19,7 +19,12 @@ pub(super) fn configured() -> Result<&'static File, Failure> {
 }
 
 /// Completions are asked for while somebody types: nothing may be written between the letters.
-pub(super) static IS_SILENT: AtomicBool = AtomicBool::new(false);
+static IS_SILENT: AtomicBool = AtomicBool::new(false);
+
+/// Says nothing of what is strange in the file.
+pub(crate) fn be_silent() {
+    IS_SILENT.store(true, Ordering::Relaxed);
+}
 
 /// A newer runvault may know more settings. One that is spelled wrong would do nothing, and nobody would know why.
 fn warn_of_strangers(file: &File) {
