@@ -24,8 +24,8 @@ use file::{Contents, OpenFile};
 
 pub use inputs::Inputs;
 pub use opened::Opened;
-pub use original::{Kept, Original, Taken};
 pub(crate) use original::Place;
+pub use original::{Kept, Original, Taken};
 pub use settling::{Look, Settling};
 pub use stated::{STATED, Stated};
 

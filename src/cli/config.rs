@@ -9,9 +9,9 @@ use serde::Serialize;
 
 use super::escape::escaped;
 use super::exit::{Failure, Status};
+use super::json;
 use super::output::{self, FAINT};
 use super::settings::{self, Entry, Known, Origin};
-use super::json;
 
 /// Show and change the settings.
 ///

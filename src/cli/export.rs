@@ -6,15 +6,15 @@ use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::artifact::Kind;
 use runvault::bundle::{self, WriteError, Written};
-use runvault::digest::DigestPrefix;
 use runvault::store::{ArtifactRow, Snapshot};
 
+use super::disk;
 use super::exit::{Failure, Status};
 use super::find::Conditions;
+use super::hash::Named;
 use super::inputs::a_kind;
 use super::output::{self, counted};
 use super::vault::VaultArgs;
-use super::{disk, hash};
 
 /// Write artifacts to a bundle: one file, for another vault.
 ///
@@ -22,9 +22,9 @@ use super::{disk, hash};
 /// and so does tar: tar --zstd -xf FILE.rvz. The same vault and the same choice give the same bytes.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// Artifacts by their hashes; without any, those that meet the conditions
-    #[arg(value_name = "HASH", value_parser = hash::prefix)]
-    hashes: Vec<DigestPrefix>,
+    /// Artifacts by their hashes, @tags, or latest; without any, those that meet the conditions
+    #[arg(value_name = "HASH")]
+    hashes: Vec<Named>,
 
     /// Write to this file, such as runs.rvz; - is standard output
     #[arg(short, long, value_name = "FILE")]
@@ -87,7 +87,7 @@ impl Args {
                 return Err(Failure::Usage(message.to_owned()));
             }
             (false, false) => {
-                let locate = |prefix| Ok(vault.locate_in(snapshot, prefix)?.artifact);
+                let locate = |named: &Named| Ok(vault.locate_in(snapshot, &named.prefix(vault)?)?.artifact);
                 return self.hashes.iter().map(locate).collect();
             }
             _ => {}

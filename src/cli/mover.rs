@@ -35,8 +35,7 @@ impl Mover {
 
     /// Removes the files of a document if it is in the vault now, and tells whether it did; nothing if it is not.
     pub(crate) fn take(&mut self, examined: &Examined) -> Option<bool> {
-        let is_stored =
-            matches!(examined.outcome, Outcome::Added | Outcome::NewCapture | Outcome::Present);
+        let is_stored = matches!(examined.outcome, Outcome::Added | Outcome::NewCapture | Outcome::Present);
         let original = examined.original.as_ref().filter(|_| is_stored)?;
         let taken = original.remove(&self.options);
         self.failed += taken.failed.len() as u64;

@@ -123,7 +123,8 @@ impl Args {
     /// Whoever mistypes a name should not wait for what never comes.
     fn expect_directories(&self) -> Result<(), Failure> {
         for path in &self.directories {
-            let failed = |why: String| Failure::CouldNotRun(format!("cannot watch {}: {why}", path.display()));
+            let failed =
+                |why: String| Failure::CouldNotRun(format!("cannot watch {}: {why}", path.display()));
             let metadata = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?;
             if !metadata.is_dir() {
                 return Err(failed("it is no directory; \"runvault add\" adds a file".to_owned()));

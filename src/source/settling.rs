@@ -116,7 +116,8 @@ impl Settling {
         let looks = self.looks;
         self.seen.retain(|_, seen| seen.look == looks);
         self.directories.retain(|_, entered| entered.look == looks);
-        settled.sort_by_cached_key(|(stamp, path, _): &(Stamp, PathBuf, Item)| (stamp.modified, path.clone()));
+        settled
+            .sort_by_cached_key(|(stamp, path, _): &(Stamp, PathBuf, Item)| (stamp.modified, path.clone()));
         look.settled = settled.into_iter().map(|(_, path, item)| (path, item)).collect();
         look
     }
@@ -166,7 +167,8 @@ impl Settling {
 
     /// The kind of artifact that a directory is, if it is one, and how it is now.
     fn pack(&mut self, path: &Path, entries: &[DirEntry], files: &[File]) -> Option<(Kind, Stamp)> {
-        let is_candidate = |file: &File| file.path.file_name().and_then(|name| name.to_str()).is_some_and(is_member);
+        let is_candidate =
+            |file: &File| file.path.file_name().and_then(|name| name.to_str()).is_some_and(is_member);
         if !self.kind.is_none_or(Kind::is_of_directories) || !files.iter().any(is_candidate) {
             return None;
         }

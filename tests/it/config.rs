@@ -49,7 +49,7 @@ fn a_vault_and_an_actor_that_are_set_are_used() {
     let mut command = sandbox.command();
     command.env_remove("RUNVAULT_VAULT").current_dir(sandbox.path("elsewhere"));
     let log: Ran = command.args(["log", "--json"]).output().unwrap().into();
-    assert_eq!(log.expect(0).json()[0]["actor"], "dana");
+    assert_eq!(log.expect(0).json()[0]["entry"]["actor"], "dana");
     run_with(&sandbox, &[("RUNVAULT_ACTOR", "")], &["--actor", "kim", "tag", "@none", "x"]).expect(1);
 }
 
@@ -108,7 +108,10 @@ fn what_is_wrong_in_the_file_is_told_with_its_line() {
     let path = sandbox.path("config.toml");
     for (text, why) in [
         ("max-depth = 9\nmax-depth 3\n", "line 2: this is no TOML"),
-        ("\nmax-depth = 'deep'\n", "line 2: max-depth: a whole number from 1 to 500 is wanted; \"runvault config set"),
+        (
+            "\nmax-depth = 'deep'\n",
+            "line 2: max-depth: a whole number from 1 to 500 is wanted; \"runvault config set",
+        ),
         ("max-depth = 1979-05-27\n", "line 1: max-depth is neither a text, nor a whole number"),
     ] {
         sandbox.write("config.toml", text);
@@ -119,7 +122,11 @@ fn what_is_wrong_in_the_file_is_told_with_its_line() {
     sandbox.write("config.toml", "max-depth = 'deep'\n");
     sandbox.run(["--actor", "a", "find"]).expect(2);
     let listed = sandbox.run(["config", "list"]).expect(1);
-    assert!(listed.stdout.contains("deep") && listed.stderr.contains("line 1: max-depth"), "{}", listed.stderr);
+    assert!(
+        listed.stdout.contains("deep") && listed.stderr.contains("line 1: max-depth"),
+        "{}",
+        listed.stderr
+    );
     sandbox.run(["config", "set", "max-depth", "9"]).expect(0);
     sandbox.run(["verify", "s.json"]).expect(0);
 }
@@ -171,7 +178,8 @@ fn what_people_read() {
     let mut screen = |variables: &[(&str, &str)], arguments: &[&str]| {
         let variables = [&[("USER", "me"), ("XDG_DATA_HOME", "/data")], variables].concat();
         let ran = run_with(&sandbox, &variables, &[&["config"], arguments].concat());
-        all += &format!("$ runvault config {}\n{}status {}\n\n", arguments.join(" "), steady(&ran), ran.status);
+        all +=
+            &format!("$ runvault config {}\n{}status {}\n\n", arguments.join(" "), steady(&ran), ran.status);
     };
     screen(&[], &["path"]);
     screen(&[], &["set", "max-size", "1G"]);
@@ -185,7 +193,10 @@ fn what_people_read() {
     insta::assert_snapshot!(all);
     let lines = config(&sandbox, &["list", "--json"]).expect(0).json();
     let actor = lines.iter().find(|line| line["name"] == "actor").unwrap();
-    assert_eq!((&actor["value"], &actor["origin"], &actor["line"]), (&"dana".into(), &"file".into(), &1.into()));
+    assert_eq!(
+        (&actor["value"], &actor["origin"], &actor["line"]),
+        (&"dana".into(), &"file".into(), &1.into())
+    );
     let key = lines.iter().find(|line| line["name"] == "signing-key-file").unwrap();
     assert!(key["value"].is_null() && key["origin"] == "default" && key.get("file").is_none());
 }

@@ -10,6 +10,7 @@
 mod backup;
 mod bad_input;
 mod bundle;
+mod completing;
 mod concurrency;
 mod config;
 mod conformance;
@@ -23,6 +24,7 @@ mod journal;
 mod large;
 mod layering;
 mod limits;
+mod man;
 mod moving;
 mod output;
 mod packs;

@@ -19,7 +19,8 @@ fn copy_pack(sandbox: &Sandbox, name: &str) {
 
 fn names(directory: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(directory).unwrap();
-    let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
 }
@@ -41,10 +42,19 @@ fn what_is_stored_goes_and_nothing_else() {
         .collect();
     assert_eq!(
         moved,
-        ["d/again.json added true", "d/bad.rpk rejected null", "d/good.json present true", "d/pack added true"]
+        [
+            "d/again.json added true",
+            "d/bad.rpk rejected null",
+            "d/good.json present true",
+            "d/pack added true"
+        ]
     );
     assert_eq!(names(&sandbox.path("d")), ["bad.rpk", "notes.txt"]);
-    assert!(ran.stderr.contains("2 added, 1 already there") && ran.stderr.contains("3 moved;"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("2 added, 1 already there") && ran.stderr.contains("3 moved;"),
+        "{}",
+        ran.stderr
+    );
     // What is gone is in the vault.
     let core = ran.json()[0]["core_hash"].as_str().unwrap().to_owned();
     assert_eq!(sandbox.run(["get", &core]).expect(0).stdout, good);
@@ -200,8 +210,10 @@ fn the_first_bad_document_ends_it_if_that_is_wanted() {
     let kept_going = ["add", "--dry-run", "--json", "--keep-going", "d"];
     assert_eq!(sandbox.run(kept_going).expect(1).json().len(), 40);
     let ran = sandbox.run(["add", "--json", "--fail-fast", "d"]).expect(1);
-    let paths: Vec<String> = ran.json().iter().map(|line| line["path"].as_str().unwrap().to_owned()).collect();
-    let expected: Vec<String> = (0..20).map(|number| format!("d/{number:02}.json")).chain(["d/20.rpk".into()]).collect();
+    let paths: Vec<String> =
+        ran.json().iter().map(|line| line["path"].as_str().unwrap().to_owned()).collect();
+    let expected: Vec<String> =
+        (0..20).map(|number| format!("d/{number:02}.json")).chain(["d/20.rpk".into()]).collect();
     assert_eq!(paths, expected, "d/20.json is no artifact, and is skipped as always");
     let left = "stopped at the first bad one; 19 documents after it were not looked at";
     assert!(ran.stderr.contains(left), "{}", ran.stderr);

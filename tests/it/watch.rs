@@ -157,8 +157,10 @@ fn renamed_into_place_removed_and_moved() {
 fn a_pack_is_taken_when_nothing_in_it_changes() {
     let sandbox = Sandbox::new();
     let watch = Watch::start(&sandbox, &[]);
-    let mut files: Vec<_> =
-        fs::read_dir(crate::sandbox::repository("examples/pack")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<_> = fs::read_dir(crate::sandbox::repository("examples/pack"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     // The one that tells that it is a pack comes first, and each comes before the last has settled.
     files.sort_by_key(|path| !path.ends_with("run.json"));
     for path in files {
@@ -207,7 +209,10 @@ fn ten_thousand_files_and_an_interrupt_in_the_middle() {
     const FILES: usize = 10_000;
     let sandbox = Sandbox::new();
     for number in 0..FILES {
-        sandbox.write(&format!("d/{}/{number}.json", number % 10), session(&format!("a-{number}"), &[("p", "r")]));
+        sandbox.write(
+            &format!("d/{}/{number}.json", number % 10),
+            session(&format!("a-{number}"), &[("p", "r")]),
+        );
     }
     let watch = Watch::settling(&sandbox, "1ms", &[]);
     watch.next();
@@ -227,11 +232,19 @@ fn once_takes_what_has_settled_and_ends() {
     let sandbox = Sandbox::new();
     sandbox.write("d/s.json", session("s", &[]));
     let hasty = sandbox.run(["watch", "--once", "--settle", "1h", "d"]).expect(0);
-    assert!(hasty.stderr.contains("0 added") && hasty.stderr.contains("1 has not settled yet"), "{}", hasty.stderr);
+    assert!(
+        hasty.stderr.contains("0 added") && hasty.stderr.contains("1 has not settled yet"),
+        "{}",
+        hasty.stderr
+    );
     sandbox.write("d/bad.rpk", "{}");
     std::thread::sleep(Duration::from_millis(20));
     let ran = sandbox.run(["watch", "--once", "--settle", "10ms", "d"]).expect(1);
-    assert!(ran.stdout.starts_with("added ") && ran.stderr.contains("rejected rpk d/bad.rpk"), "{}", ran.stderr);
+    assert!(
+        ran.stdout.starts_with("added ") && ran.stderr.contains("rejected rpk d/bad.rpk"),
+        "{}",
+        ran.stderr
+    );
     let again = sandbox.run(["watch", "--once", "--settle", "10ms", "--json", "d"]).expect(1).json();
     assert_eq!(again[0]["outcome"], "present");
 }
@@ -266,7 +279,8 @@ fn a_full_disk_is_waited_for() {
     command.args(["-c", &script]).current_dir(sandbox.path("")).env("RUNVAULT_VAULT", sandbox.vault());
     command.env("RUNVAULT_CONFIG", sandbox.path("config.toml"));
     let watch = Watch::of(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
-    sandbox.write("d/big.json", session("big", &[("p", &noise[..900_000]), ("q", &noise[900_000..1_800_000])]));
+    sandbox
+        .write("d/big.json", session("big", &[("p", &noise[..900_000]), ("q", &noise[900_000..1_800_000])]));
     watch.is_silent();
     let id = watch.child.id().to_string();
     let lifted = std::process::Command::new("prlimit").args(["--pid", &id, "--fsize=unlimited"]).status();
@@ -275,7 +289,10 @@ fn a_full_disk_is_waited_for() {
         assert_eq!(watch.next(), "big.json added");
         assert!(began.elapsed() < PATIENCE);
         let said = watch.interrupt("-INT");
-        assert!(said.contains("error: ") && said.contains("tried again") && said.contains("going on"), "{said}");
+        assert!(
+            said.contains("error: ") && said.contains("tried again") && said.contains("going on"),
+            "{said}"
+        );
     } else {
         watch.interrupt("-KILL");
     }

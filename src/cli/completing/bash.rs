@@ -46,7 +46,8 @@ impl EnvCompleter for Bash {
         let candidates = engine::complete(command, words, index, directory)?;
         let values = candidates.iter().map(|candidate| candidate.get_value().to_string_lossy());
         // Bash replaces only the part after the last break.
-        let rest = values.map(|value| value.strip_prefix(kept.as_str()).map(str::to_owned).unwrap_or(value.into()));
+        let rest =
+            values.map(|value| value.strip_prefix(kept.as_str()).map(str::to_owned).unwrap_or(value.into()));
         out.write_all(rest.collect::<Vec<String>>().join(&separator).as_bytes())
     }
 }

@@ -147,7 +147,10 @@ fn about(command: &clap::Command) -> String {
 
 /// Those that begin with what was typed.
 fn beginning(typed: &str, known: impl Iterator<Item = (String, String)>) -> Vec<CompletionCandidate> {
-    known.filter(|(value, _)| value.starts_with(typed)).filter_map(|(value, about)| candidate(value, about)).collect()
+    known
+        .filter(|(value, _)| value.starts_with(typed))
+        .filter_map(|(value, about)| candidate(value, about))
+        .collect()
 }
 
 /// A candidate with what it is. What a shell could take for something else than a word is never offered: it may come from
@@ -232,7 +235,9 @@ mod tests {
 
     #[test]
     fn nothing_that_a_shell_would_run_is_offered() {
-        for hostile in ["$(reboot)", "`id`", "a b", "a;b", "-rf", "a'b", "a\"b", "a\nb", "~x", "a*", "\u{1b}[2J", ""] {
+        for hostile in
+            ["$(reboot)", "`id`", "a b", "a;b", "-rf", "a'b", "a\"b", "a\nb", "~x", "a*", "\u{1b}[2J", ""]
+        {
             assert_eq!(candidate(hostile.to_owned(), String::new()), None, "{hostile:?}");
         }
         assert!(candidate("triage/large-2.1:x@y=z".to_owned(), String::new()).is_some());

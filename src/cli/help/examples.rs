@@ -17,7 +17,10 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("from cron: what is complete by now goes into the vault", "runvault watch --once --move spool/"),
         ],
     ),
-    ("verify", &[("what is wrong with a run, and all of it", "runvault verify --max-violations 1000 run.rpk")]),
+    (
+        "verify",
+        &[("what is wrong with a run, and all of it", "runvault verify --max-violations 1000 run.rpk")],
+    ),
     (
         "get",
         &[
@@ -58,7 +61,10 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("as a picture", "runvault links @baseline --depth 3 --format dot | dot -Tsvg"),
         ],
     ),
-    ("link", &[("what no artifact says", "runvault link 5c496a37feba governs 66c2f87e8153 --note \"as agreed\"")]),
+    (
+        "link",
+        &[("what no artifact says", "runvault link 5c496a37feba governs 66c2f87e8153 --note \"as agreed\"")],
+    ),
     ("unlink", &[("it was a mistake", "runvault unlink 5c496a37feba governs 66c2f87e8153")]),
     ("why", &[("what a trace has to do with a session", "runvault why 66c2f87e8153 4df877dec7f4")]),
     ("dangling", &[("what is missing, for other programs", "runvault dangling --json")]),
@@ -92,20 +98,29 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "forget",
-        &[("all but the last hundred of each kind, and tagged ones", "runvault forget --keep-last 100 --keep-tag '*'")],
+        &[(
+            "all but the last hundred of each kind, and tagged ones",
+            "runvault forget --keep-last 100 --keep-tag '*'",
+        )],
     ),
     ("gc", &[("nothing of what was removed is left in the file", "runvault gc")]),
     (
         "backup",
         &[
-            ("a checked copy, with the head of its journal", "runvault backup /mnt/copies/runs.vault > receipt.txt"),
+            (
+                "a checked copy, with the head of its journal",
+                "runvault backup /mnt/copies/runs.vault > receipt.txt",
+            ),
             ("and back again", "runvault --vault copy.vault backup runs.vault --force"),
         ],
     ),
     (
         "export",
         &[
-            ("an artifact with all that belongs to it", "runvault export @baseline --with-links -o baseline.rvz"),
+            (
+                "an artifact with all that belongs to it",
+                "runvault export @baseline --with-links -o baseline.rvz",
+            ),
             ("the runs of one model", "runvault export --kind rpk --model m-1 -o runs.rvz"),
         ],
     ),

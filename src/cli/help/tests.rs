@@ -96,7 +96,8 @@ fn expect_document(name: &str, expected: &str) {
     }
     let actual = std::fs::read_to_string(&path).unwrap_or_default();
     let different = actual.lines().zip(expected.lines()).find(|(one, other)| one != other);
-    let at = different.map_or_else(String::new, |(one, other)| format!("it has {one:?}, and should have {other:?}; "));
+    let at = different
+        .map_or_else(String::new, |(one, other)| format!("it has {one:?}, and should have {other:?}; "));
     assert!(
         actual == expected,
         "docs/{name} is not what --help says: {at}UPDATE_DOCS=1 cargo test --bin runvault docs writes it"
@@ -126,9 +127,11 @@ fn docs_of_all_commands() {
 
 #[test]
 fn docs_of_all_settings() {
-    const BEGIN: &str = "<!-- The table is written by a test: UPDATE_DOCS=1 cargo test --bin runvault docs -->\n";
+    const BEGIN: &str =
+        "<!-- The table is written by a test: UPDATE_DOCS=1 cargo test --bin runvault docs -->\n";
     const END: &str = "<!-- The end of the table -->\n";
-    let mut table = String::from("| setting | variable | argument | default | what it says |\n|---|---|---|---|---|\n");
+    let mut table =
+        String::from("| setting | variable | argument | default | what it says |\n|---|---|---|---|---|\n");
     for known in settings::ALL {
         let entry = known.entry();
         let argument = entry.argument.map(|argument| format!("`{argument}`")).unwrap_or_default();

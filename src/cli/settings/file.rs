@@ -246,7 +246,9 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_told_with_its_line() {
-        assert!(message("max-depth = 1\nmax-size 3\n").starts_with("/c/config.toml line 2: this is no TOML: "));
+        assert!(
+            message("max-depth = 1\nmax-size 3\n").starts_with("/c/config.toml line 2: this is no TOML: ")
+        );
         assert!(message("max-depth = 1\nmax-depth = 2\n").starts_with("/c/config.toml line 2: "));
         assert!(message("\nmax-depth = [1]\n").starts_with("/c/config.toml line 2: max-depth is neither "));
         assert!(message("max-depth = 1.5").contains("neither"));
