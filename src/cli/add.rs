@@ -24,6 +24,7 @@ use super::{json, report};
 /// Kinds are recognised by content. Bad artifacts do not stop the others. In directories, files that are no artifacts
 /// are skipped. A line that was printed is a promise kept: what it names is on the disk.
 #[derive(ClapArgs)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Args {
     #[command(flatten)]
     input: InputArgs,
@@ -124,9 +125,8 @@ impl Monitor for Printer {
         if self.trouble.is_some() {
             return;
         }
-        let print = || match self.shown.json {
-            true => self.print_json(examined, moved),
-            false => self.print_text(examined, moved),
+        let print = || {
+            if self.shown.json { self.print_json(examined, moved) } else { self.print_text(examined, moved) }
         };
         self.trouble = self.progress.beside(print).err();
     }

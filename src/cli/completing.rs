@@ -27,10 +27,10 @@ const VARIABLE: &str = "RUNVAULT_COMPLETE";
 
 /// Those whose scripts can ask.
 pub(crate) fn shell(name: &str) -> Option<&'static dyn EnvCompleter> {
+    const KNOWN: Shells<'static> = Shells::builtins();
     if name == Bash.name() {
         return Some(&Bash);
     }
-    const KNOWN: Shells<'static> = Shells::builtins();
     KNOWN.0.iter().copied().find(|shell| shell.is(name))
 }
 

@@ -140,8 +140,7 @@ pub(crate) fn of(outcome: Result<Status, Failure>) -> ExitCode {
 /// Prints help, or what was wrong with the arguments.
 pub(crate) fn of_usage(error: clap::Error) -> ExitCode {
     if !error.use_stderr() {
-        // There is nobody left to tell if this fails.
-        let _ = error.print();
+        output::help(&error.render().ansi().to_string());
         return ExitCode::SUCCESS;
     }
     output::note(&usage_text(error));

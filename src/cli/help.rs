@@ -23,7 +23,7 @@ fn with_examples(command: Command, path: &mut String) -> Command {
         Some(text) => command.after_help(text),
         None => command,
     };
-    let command = command.mut_subcommands(|inner| {
+    command.mut_subcommands(|inner| {
         if !path.is_empty() {
             path.push(' ');
         }
@@ -31,6 +31,5 @@ fn with_examples(command: Command, path: &mut String) -> Command {
         let inner = with_examples(inner, path);
         path.truncate(length);
         inner
-    });
-    command
+    })
 }

@@ -79,6 +79,8 @@ fn page(command: &Command, path: &str) -> io::Result<Vec<u8>> {
     }
     examples(path).to_writer(&mut page)?;
     man.render_version_section(&mut page)?;
+    // What help is made of is documentation as well, which marks code so.
+    page.retain(|byte| *byte != b'`');
     Ok(page)
 }
 

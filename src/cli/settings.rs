@@ -235,7 +235,7 @@ pub(crate) struct Value {
 impl Entry {
     /// What the variable says, else the file.
     pub(crate) fn value(&self) -> Result<Option<Value>, Failure> {
-        if let Some(text) = self.from_variable() {
+        if let Some(text) = self.stated() {
             return Ok(Some(Value { text, origin: Origin::Variable(self.variable) }));
         }
         let Some((text, place)) = read::configured()?.value(self.name) else { return Ok(None) };
@@ -243,8 +243,8 @@ impl Entry {
         Ok(Some(Value { text, origin: Origin::File(place) }))
     }
 
-    /// A variable that is set to nothing counts as not set.
-    fn from_variable(&self) -> Option<OsString> {
+    /// What the variable says. One that is set to nothing counts as not set.
+    fn stated(&self) -> Option<OsString> {
         std::env::var_os(self.variable).filter(|text| !text.is_empty())
     }
 }

@@ -41,6 +41,7 @@ const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 /// has; what changes later is taken again. What is rejected is told once and tried again when it has changed. Ctrl-C or
 /// SIGTERM end it after what is at hand is stored; exit status 0.
 #[derive(ClapArgs)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Args {
     /// The directories, with all that is in them
     #[arg(required = true, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
@@ -174,26 +175,28 @@ impl Watch {
             let look = self.taking.look();
             let (looking, unsettled) = (began.elapsed(), look.unsettled);
             let pause = match self.taking.take(&self.vault, look, &self.options, &self.stop) {
-                Ok(()) => self.goes_on(),
+                Ok(()) => {
+                    self.goes_on();
+                    args.interval
+                }
                 Err(error) if !args.once && error.may_pass() => self.waits(&error),
                 Err(error) => return Err(error.into()),
             };
             if args.once || self.stop.is_asked() {
                 return Ok(unsettled);
             }
-            self.stop.wait(pause.unwrap_or(args.interval).max(looking * SHARE).max(SHORTEST_PAUSE));
+            self.stop.wait(pause.max(looking * SHARE).max(SHORTEST_PAUSE));
         }
     }
 
-    fn goes_on(&mut self) -> Option<Duration> {
+    fn goes_on(&mut self) {
         if self.trouble.take().is_some() {
             output::note("going on");
         }
-        None
     }
 
-    /// Says what is in the way, once.
-    fn waits(&mut self, error: &StoreError) -> Option<Duration> {
+    /// Says what is in the way, once, and gives how long to wait.
+    fn waits(&mut self, error: &StoreError) -> Duration {
         let message = error.to_string();
         let before = self.trouble.take().filter(|trouble| trouble.message == message);
         let pause = before.as_ref().map_or(FIRST_PAUSE, |trouble| (trouble.pause * 2).min(LONGEST_PAUSE));
@@ -202,7 +205,7 @@ impl Watch {
             output::note("what is not stored is tried again until it is; Ctrl-C ends it");
         }
         self.trouble = Some(Trouble { message, pause });
-        Some(pause)
+        pause
     }
 }
 

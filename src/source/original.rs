@@ -88,13 +88,13 @@ impl Original {
                 members.for_each(|(_, blob)| taken.take(&self.path, |path| Ok(blob.0 == digest_of(path)?)));
             }
             // An archive has no bytes of its own in the vault: it counts whether it still holds the same files.
-            Form::Archive => taken.take(&self.path, |path| Ok(self.is_still(path, options)?)),
+            Form::Archive => taken.take(&self.path, |path| self.is_still(path, options)),
             Form::Directory => self.remove_directory(&mut taken),
         }
         taken
     }
 
-    fn is_still(&self, path: &Path, options: &ExamineOptions) -> Result<bool, io::Error> {
+    fn is_still(&self, path: &Path, options: &ExamineOptions) -> io::Result<bool> {
         let verdict = examine(Item::Named(path.to_owned()), options).map_err(|error| error.source)?;
         Ok(matches!(verdict, Verdict::Admitted(admitted) if admitted.capture() == self.capture))
     }

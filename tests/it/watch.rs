@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::sandbox::{Ran, Sandbox, session};
 
 /// So long anything may take on a machine that does other things as well.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A watch that goes on, and the lines that it prints.
 struct Watch {
@@ -269,7 +269,9 @@ fn what_cannot_be_watched_is_told_at_once() {
 fn a_full_disk_is_waited_for() {
     let sandbox = Sandbox::new();
     sandbox.add([sandbox.write("s.json", session("s", &[]))]);
-    let noise: String = (0..400_000_u32).map(|n| format!("{:08x}", n.wrapping_mul(2_654_435_761))).collect();
+    let numbers = (0..400_000_u32).map(|number| number.wrapping_mul(2_654_435_761));
+    let noise: Vec<String> = numbers.map(|number| format!("{number:08x}")).collect();
+    let noise = noise.concat();
     let program = env!("CARGO_BIN_EXE_runvault");
     let script = format!(
         "trap '' XFSZ; ulimit -S -f 600; exec {program} watch --json --interval 20ms --settle 100ms d"

@@ -17,13 +17,13 @@ pub(super) struct Line {
 impl Line {
     pub(super) fn of(words: &[OsString]) -> Self {
         let after = |at: usize| words.get(at + 1).map(OsString::as_os_str);
-        let named = words.iter().enumerate().filter_map(|(at, word)| match word.to_str()? {
+        let mut named = words.iter().enumerate().rev().filter_map(|(at, word)| match word.to_str()? {
             // Bash takes "--vault=x" apart.
             "--vault" if after(at).is_some_and(|next| next == "=") => after(at + 1).map(PathBuf::from),
             "--vault" => after(at).map(PathBuf::from),
             word => word.strip_prefix("--vault=").map(PathBuf::from),
         });
-        Self { vault: named.last() }
+        Self { vault: named.next() }
     }
 
     /// The vault that is meant, if it is there and nothing has to be done to it.

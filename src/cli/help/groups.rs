@@ -23,14 +23,14 @@ const HELP: &str = "Print this message or the help of a command";
 pub(super) fn arranged(root: Command) -> Command {
     let styles = root.get_styles();
     let (header, literal) = (*styles.get_header(), *styles.get_literal());
-    let mut text = String::from("{before-help}{about-with-newline}\n{usage-heading} {usage}\n");
-    for (heading, names) in groups(&root) {
-        text += &format!("\n{header}{heading}:{header:#}\n");
-        for (name, about) in names {
-            text += &format!("  {literal}{name:<11}{literal:#}  {about}\n");
-        }
-    }
-    text += &format!("\n{header}Options:{header:#}\n{{options}}{{after-help}}");
+    let listing = groups(&root).into_iter().map(|(heading, commands)| {
+        let line = |(name, about): (String, String)| format!("  {literal}{name:<11}{literal:#}  {about}\n");
+        let lines: Vec<String> = commands.into_iter().map(line).collect();
+        format!("\n{header}{heading}:{header:#}\n{}", lines.concat())
+    });
+    let listing = listing.collect::<Vec<_>>().concat();
+    let head = "{before-help}{about-with-newline}\n{usage-heading} {usage}\n";
+    let text = format!("{head}{listing}\n{header}Options:{header:#}\n{{options}}{{after-help}}");
     root.help_template(text)
 }
 

@@ -112,7 +112,7 @@ fn docs_of_all_commands() {
          `UPDATE_DOCS=1 cargo test --bin runvault docs`.\n\n",
     );
     let section = |text: &mut String, level: &str, path: &str, command: &Command| {
-        let help = command.clone().term_width(80).render_long_help().to_string();
+        let help = command.clone().term_width(80).render_long_help().to_string().replace('`', "");
         let lines: Vec<&str> = help.trim_end().lines().map(str::trim_end).collect();
         *text += &format!("{level} runvault {path}").replace("  ", " ");
         *text = format!("{}\n\n```text\n{}\n```\n\n", text.trim_end(), lines.join("\n"));
