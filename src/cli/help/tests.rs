@@ -130,15 +130,15 @@ fn docs_of_all_settings() {
     const BEGIN: &str =
         "<!-- The table is written by a test: UPDATE_DOCS=1 cargo test --bin runvault docs -->\n";
     const END: &str = "<!-- The end of the table -->\n";
-    let mut table =
-        String::from("| setting | variable | argument | default | what it says |\n|---|---|---|---|---|\n");
-    for known in settings::ALL {
+    let row = |known: &&dyn settings::Known| {
         let entry = known.entry();
         let argument = entry.argument.map(|argument| format!("`{argument}`")).unwrap_or_default();
         let (name, variable) = (entry.name, entry.variable);
-        table +=
-            &format!("| `{name}` | `{variable}` | {argument} | {} | {} |\n", entry.default_text, entry.about);
-    }
+        format!("| `{name}` | `{variable}` | {argument} | {} | {} |\n", entry.default_text, entry.about)
+    };
+    let rows: Vec<String> = settings::ALL.iter().map(row).collect();
+    let head = "| setting | variable | argument | default | what it says |\n|---|---|---|---|---|\n";
+    let table = format!("{head}{}", rows.concat());
     let actual = std::fs::read_to_string(document("configuration.md")).unwrap_or_default();
     let (before, rest) = actual.split_once(BEGIN).expect("docs/configuration.md has the mark of the table");
     let (_, after) = rest.split_once(END).expect("docs/configuration.md has the end of the table");
