@@ -42,7 +42,7 @@ enum Action {
         #[arg(value_name = "NAME", value_parser = names())]
         name: String,
         /// Its value; "runvault config list" tells what it is
-        #[arg(value_name = "VALUE", allow_hyphen_values = true)]
+        #[arg(value_name = "VALUE", allow_hyphen_values = true, value_hint = clap::ValueHint::AnyPath)]
         value: String,
     },
     /// Take a setting out of the configuration file

@@ -42,22 +42,6 @@ fn age(text: &str) -> Option<Duration> {
     }
 }
 
-/// A short length of time for clap: a number of seconds, or one followed by `ms`, `s`, `m` or `h`.
-pub(crate) fn duration(text: &str) -> Result<std::time::Duration, String> {
-    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = match text.get(number.len()..).unwrap_or_default() {
-        "ms" => 0.001,
-        "" | "s" => 1.0,
-        "m" => 60.0,
-        "h" => 3600.0,
-        _ => f64::NAN,
-    };
-    let seconds = number.parse::<f64>().map_or(f64::NAN, |number| number * unit);
-    let length = std::time::Duration::try_from_secs_f64(seconds).ok();
-    let wanted = || "a length of time is like 500ms, 2s or 1m, and at most 24h".to_owned();
-    length.filter(|length| length.as_secs() <= 24 * 3600).ok_or_else(wanted)
-}
-
 /// A time for people, to the second.
 pub(crate) fn display(time: DateTime<Utc>) -> String {
     time.format("%Y-%m-%d %H:%M:%S UTC").to_string()

@@ -1,5 +1,6 @@
 //! `runvault watch`
 
+mod length;
 mod stop;
 mod taking;
 
@@ -19,7 +20,6 @@ use super::exit::{Failure, Status};
 use super::inputs::{CheckArgs, a_kind};
 use super::mover::Mover;
 use super::output;
-use super::time;
 use super::vault::VaultArgs;
 
 use stop::Stop;
@@ -48,11 +48,11 @@ pub(crate) struct Args {
     directories: Vec<PathBuf>,
 
     /// How often to look
-    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = time::duration)]
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = length::length)]
     interval: Duration,
 
     /// Take what has not changed for so long
-    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = time::duration)]
+    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = length::length)]
     settle: Duration,
 
     /// Leave alone what is there already, unless it changes

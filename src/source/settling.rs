@@ -200,6 +200,10 @@ impl Settling {
         if seen.stamp != stamp {
             *seen = Seen { stamp, due: now + self.settle, is_done: false, look: 0 };
         }
+        // Where one directory is in another, and both are watched.
+        if seen.look == self.looks {
+            return;
+        }
         seen.look = self.looks;
         match (seen.is_done, seen.due <= now) {
             (true, _) => {}
@@ -336,6 +340,16 @@ mod tests {
         drop(directory);
         let look = settling.look();
         assert_eq!(look.errors.len(), 1);
+    }
+
+    #[test]
+    fn what_is_watched_twice_is_found_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let inner = directory.path().join("d");
+        fs::create_dir(&inner).unwrap();
+        fs::write(inner.join("a.json"), "{}").unwrap();
+        let mut settling = Settling::new(vec![directory.path().to_owned(), inner], Duration::ZERO);
+        assert_eq!(names(&settling.look()), ["a.json"]);
     }
 
     #[test]

@@ -54,6 +54,20 @@ fn a_vault_and_an_actor_that_are_set_are_used() {
 }
 
 #[test]
+fn whoever_imports_is_in_the_journal() {
+    let sandbox = Sandbox::new();
+    sandbox.add([sandbox.write("s.json", session("a", &[]))]);
+    sandbox.run(["export", "--all", "-o", "a.rvz"]).expect(0);
+    config(&sandbox, &["set", "actor", "nightly"]).expect(0);
+    sandbox.run(["--vault", "b.vault", "import", "a.rvz"]).expect(0);
+    sandbox.run(["--vault", "c.vault", "--actor", "kim", "import", "a.rvz"]).expect(0);
+    for (vault, actor) in [("b.vault", "nightly"), ("c.vault", "kim")] {
+        let log = sandbox.run(["--vault", vault, "log", "--json"]).expect(0).json();
+        assert_eq!(log[0]["entry"]["actor"], actor);
+    }
+}
+
+#[test]
 fn relative_paths_and_home_in_the_file() {
     let sandbox = Sandbox::new();
     sandbox.write("config.toml", "vault = 'runs/a.vault'\nsigning-key-file = '~/key'\n");

@@ -103,6 +103,16 @@ mod tests {
         (words.into_iter().map(|word| word.into_string().unwrap()).collect(), index, kept)
     }
 
+    proptest::proptest! {
+        #[test]
+        fn any_words_can_be_put_together(words: Vec<String>, index in 0_usize..20) {
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let (joined, at, kept) = of(&words, index);
+            proptest::prop_assert!(joined.is_empty() || at + 1 == joined.len());
+            proptest::prop_assert!(joined.last().is_none_or(|last| last.starts_with(&kept)));
+        }
+    }
+
     #[test]
     fn words_are_put_together_again() {
         let whole = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();

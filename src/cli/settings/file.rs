@@ -129,17 +129,22 @@ pub(crate) fn edit(path: &Path, name: &str, value: Option<&str>) -> Result<bool,
         Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
         Err(error) => return Err(cannot_write(path, &error)),
     };
-    let parsed: Result<DocumentMut, TomlError> = text.parse();
-    let mut document = parsed.map_err(|error| broken(path, &text, &error))?;
+    let (changed, had) = changed(&text, name, value).map_err(|error| broken(path, &text, &error))?;
+    if value.is_some() || had {
+        replace(&target, changed.as_bytes()).map_err(|error| cannot_write(path, &error))?;
+    }
+    Ok(had)
+}
+
+/// The text of a file with the value of `name`, or without it, and whether it had one.
+fn changed(text: &str, name: &str, value: Option<&str>) -> Result<(String, bool), TomlError> {
+    let mut document: DocumentMut = text.parse()?;
     let had = document.contains_key(name);
     match value {
         Some(value) => set(&mut document, name, value),
         None => drop(document.remove(name)),
     }
-    if value.is_some() || had {
-        replace(&target, document.to_string().as_bytes()).map_err(|error| cannot_write(path, &error))?;
-    }
-    Ok(had)
+    Ok((document.to_string(), had))
 }
 
 /// A number is written as a number. What stands beside the value, such as a comment, stays.
@@ -224,7 +229,27 @@ pub(super) fn absolute(text: &str, file: &Path) -> OsString {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_what_is_read(value in any::<String>(), other in any::<i64>()) {
+            let before = format!("# mine\nmax-depth = {other} # levels\n");
+            let (text, had) = changed(&before, "actor", Some(&value)).unwrap();
+            prop_assert!(!had && text.starts_with(&before));
+            let read = parsed(&text).ok().and_then(|file| file.value("actor"));
+            prop_assert_eq!(read.map(|(value, _)| value), Some(value));
+            prop_assert_eq!(changed(&text, "actor", None).unwrap(), (before, true));
+        }
+
+        #[test]
+        fn no_file_can_hurt(text in any::<String>()) {
+            let _ = parsed(&text);
+            let _ = changed(&text, "actor", Some("a"));
+        }
+    }
 
     fn parsed(text: &str) -> Result<File, FileError> {
         File::parse(Path::new("/c/config.toml"), text)
