@@ -29,7 +29,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     input: InputArgs,
 
-    /// Remove files once they are stored, if they still have the bytes that are
+    /// Remove each file once it is stored, if it has not changed since
     #[arg(long = "move", conflicts_with = "dry_run")]
     moves: bool,
 

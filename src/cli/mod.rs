@@ -120,8 +120,10 @@ pub(crate) fn main() -> ExitCode {
     if let Some(status) = completing::answer() {
         return status;
     }
-    let matches = help::command().try_get_matches();
-    match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
+    // What help says beside the arguments takes time to put together, and is seldom asked for.
+    let cli = Cli::try_parse()
+        .or_else(|_| help::command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)));
+    match cli {
         Ok(cli) => exit::of(cli.run()),
         Err(error) => exit::of_usage(error),
     }

@@ -63,7 +63,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "new_only")]
     once: bool,
 
-    /// Remove files once they are stored, if they still have the bytes that are
+    /// Remove each file once it is stored, if it has not changed since
     #[arg(long = "move")]
     moves: bool,
 
