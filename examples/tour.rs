@@ -50,6 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             .map(|place| match place {
                 Match::Mention { unit, place, .. } => format!("{unit} {place}"),
                 Match::Attribute { name, value } => format!("{name} {value}"),
+                Match::Note { text } => format!("note {text}"),
             })
             .collect();
         println!("  {:<9} {:.12}  {}", hit.artifact.kind, hit.artifact.core, places.join(", "));

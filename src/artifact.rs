@@ -12,6 +12,8 @@ mod exchange;
 mod kind;
 mod mention;
 mod part;
+mod passage;
+mod table;
 
 use std::fmt;
 use std::io::{self, Write};
@@ -28,6 +30,8 @@ pub use exchange::{Exchange, Playback, Responder};
 pub use kind::Kind;
 pub use mention::{Mention, Place, REFERENCE, Relation, Role};
 pub use part::{Content, Part, PartSort, differ, same_place};
+pub use passage::{Field, Passage, Passages, words_of};
+pub use table::{Cell, Cells, Column, ColumnSort, Table};
 
 /// A kind of artifact, as its folder defines it.
 pub trait Artifact: 'static {
@@ -41,10 +45,14 @@ pub trait Artifact: 'static {
     const FILE_NAMES: &'static [&'static str];
     /// The relation in which an artifact of this kind stands to everything that states its core hash.
     const STATED_BY: Option<&'static str> = None;
+    /// The names of the attributes that its artifacts may have, sorted.
+    const ATTRIBUTES: &'static [&'static str];
     /// Whether artifacts of this kind record runs, so that contracts can be held against them.
     const IS_RUN: bool = false;
     /// How the responses that artifacts of this kind record are played back, if they record any.
     const PLAYBACK: Option<Playback> = None;
+    /// What its artifacts contain, as tables.
+    const TABLES: &'static [Table] = &[];
 
     /// The rules, in the order of the documentation.
     fn rules() -> Vec<RuleInfo>;
@@ -92,6 +100,12 @@ pub trait Artifact: 'static {
     /// # Errors
     /// What keeps the document from being read.
     fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError>;
+
+    /// The texts of an admitted `document` that people search, in its order.
+    ///
+    /// # Errors
+    /// What keeps the document from being read.
+    fn passages(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError>;
 }
 
 /// How sure it is that a document is meant to be of a kind.
@@ -133,7 +147,7 @@ pub struct SigningKey(String);
 
 /// A signing key must have characters other than white space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the signing key is empty")]
+#[error("the signing key is empty; give one, or do not ask for signatures to be checked")]
 pub struct EmptyKey;
 
 impl SigningKey {

@@ -11,6 +11,7 @@
 mod container;
 mod import;
 mod manifest;
+mod notes;
 mod read;
 mod rules;
 mod select;
@@ -18,6 +19,7 @@ mod write;
 
 pub use import::{Imported, ImportedLink, ImportedTag, LinkOutcome, TagOutcome, add, rehearse};
 pub use manifest::{BundledArtifact, BundledCapture, BundledLink, BundledMember, Manifest};
+pub use notes::{ImportedNote, NoteOutcome};
 pub use read::{Bundle, BundleError, read};
 pub use rules::RULES;
 pub use select::with_links;

@@ -7,6 +7,7 @@ mod artifacts;
 mod reading;
 mod reindex;
 mod repair;
+mod search;
 mod sources;
 
 use std::collections::HashSet;
@@ -111,6 +112,9 @@ pub fn check(store: &Store, options: &Options, monitor: &mut dyn Monitor) -> Res
     }
     if options.depth != Depth::Quick {
         artifacts::check(store, &inspection, options, &mut teller)?;
+    }
+    if options.depth == Depth::Full && options.kind.is_none() {
+        search::check(store, &mut teller)?;
     }
     Ok(teller.report())
 }

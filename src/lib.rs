@@ -21,6 +21,8 @@
 //! | [`fsck`] | what a vault says, held against its bytes | SQL, the terminal |
 //! | [`replay`] | playing recordings back | formats, SQL, the terminal |
 //! | [`diff`] | aligning two artifacts of a kind, the difference of values and texts | formats, SQL, the terminal |
+//! | [`sql`] | what queries in SQL can name: contents, mentions, links | SQL itself, formats, the terminal |
+//! | [`search`] | questions in words, which texts are searched, what of them matches | formats, SQL, the terminal |
 //! | [`ingest`] | the flow of adding and verifying many documents | formats, SQL |
 //! | [`bundle`] | portable bundles: a manifest and blobs in a tar file, out and in | SQL, formats of artifacts, the terminal |
 //! | [`Vault`] | all of the above, for users | the terminal |
@@ -51,7 +53,9 @@ mod pipeline;
 pub mod query;
 pub mod replay;
 pub mod retention;
+pub mod search;
 pub mod source;
+pub mod sql;
 pub mod store;
 mod vault;
 pub mod verify;

@@ -2,6 +2,7 @@
 
 mod recordings;
 mod removal;
+mod search;
 
 pub use removal::{Forgetting, Removal, RemoveError, RemoveOptions};
 
@@ -19,9 +20,10 @@ use crate::ingest::{self, Monitor, Summary};
 use crate::kinds::{self, contract, model_io};
 use crate::query::{self, Direction, Graph, HashTarget, Hit, Link, LinkTarget, Query, Walk};
 use crate::source::{self, ExamineOptions, Inputs};
+use crate::sql::{self, Reader, SqlError};
 use crate::store::{
     Actor, ArtifactRow, Backup, BackupError, BackupOptions, BackupProgress, CaptureRow, JournalCheck, Mended,
-    Put, RoleCount, Snapshot, Store, StoreError, StoredMember, Tombstone,
+    NoteRow, PinRow, Put, RoleCount, Snapshot, Stats, Store, StoreError, StoredMember, TagRow, Tombstone,
 };
 use crate::verify::{Report, Violation};
 
@@ -69,13 +71,19 @@ pub struct Description {
     pub captures: Vec<CaptureRow>,
     /// Its links.
     pub links: Vec<Link>,
+    /// Its tags, by name.
+    pub tags: Vec<TagRow>,
+    /// Its note, if it has one.
+    pub note: Option<NoteRow>,
+    /// Its pin, if it has one.
+    pub pin: Option<PinRow>,
 }
 
 /// Why something could not be looked up.
 #[derive(Debug, thiserror::Error)]
 pub enum LookupError {
     /// Nothing in the vault begins with the prefix.
-    #[error("nothing in the vault has a hash that begins with {0}")]
+    #[error("nothing in the vault has a hash that begins with {0}; \"runvault find\" lists what there is")]
     NotFound(DigestPrefix),
     /// What the hash stood for was removed.
     #[error("{0}")]
@@ -83,6 +91,14 @@ pub enum LookupError {
     /// Nothing has this tag.
     #[error("nothing in the vault is tagged {0}; \"runvault tags\" lists the tags")]
     NoSuchTag(String),
+    /// There are not so many artifacts.
+    #[error("there is no latest~{back}: the vault has {count} artifact{}", if *count == 1 { "" } else { "s" })]
+    NotSoMany {
+        /// How many before the latest.
+        back: u64,
+        /// How many there are.
+        count: usize,
+    },
     /// Several things do.
     #[error("{prefix} is ambiguous: {} hashes begin with it; give more digits", candidates.len())]
     Ambiguous {
@@ -326,6 +342,34 @@ impl Vault {
         self.store.snapshot()
     }
 
+    /// The vault as it is now, for questions in SQL. [`sql::views`] tells what there is to ask for.
+    ///
+    /// ```
+    /// # use runvault::{Vault, artifact::Cell, source::ExamineOptions};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
+    /// # vault.add_document(std::fs::read("examples/session.json")?, &ExamineOptions::default())?;
+    /// let reader = vault.sql()?;
+    /// let model = ("model", Cell::Text("triage-large-2".to_owned()));
+    /// let mut responses = reader.prepare(
+    ///     "SELECT i.response_content FROM sessions s JOIN interactions i USING (artifact)
+    ///       WHERE s.model_id = :model AND i.i = 1",
+    ///     &[model],
+    /// )?;
+    /// for row in responses.rows() {
+    ///     assert_eq!(row?, [Cell::Text("bug".to_owned())]);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn sql(&self) -> Result<Reader<'_>, SqlError> {
+        sql::reader(&self.store)
+    }
+
     /// Checks the vault: the file, every stored byte, every artifact against the rules and the index, and the journal.
     ///
     /// # Errors
@@ -377,6 +421,40 @@ impl Vault {
         let artifact = self.snapshot()?.tagged(name)?;
         let artifact = artifact.ok_or_else(|| LookupError::NoSuchTag(name.to_owned()))?;
         self.locate(&artifact.core.0.into())
+    }
+
+    /// The artifact that arrived last, and its first capture; or the one that arrived so many before that one.
+    ///
+    /// ```
+    /// # use runvault::{Vault, source::ExamineOptions};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
+    /// let options = ExamineOptions::default();
+    /// let session = vault.add_document(std::fs::read("examples/session.json")?, &options)?;
+    /// let run = vault.add_document(std::fs::read("examples/run.rpk")?, &options)?;
+    /// assert_eq!(vault.latest(0)?.artifact.core, run.core);
+    /// assert_eq!(vault.latest(1)?.artifact.core, session.core);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`LookupError::NotSoMany`], or what the store says.
+    pub fn latest(&self, back: u64) -> Result<Located, LookupError> {
+        let snapshot = self.snapshot()?;
+        let Some(artifact) = snapshot.latest(back)? else {
+            return Err(LookupError::NotSoMany { back, count: snapshot.artifacts(None)?.len() });
+        };
+        locate(&snapshot, &artifact.core.0.into())
+    }
+
+    /// How much the vault has, of what, and how it grew. Reads no document.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn stats(&self) -> Result<Stats, StoreError> {
+        self.snapshot()?.stats()
     }
 
     /// Whether the journal is what it was: computes its chain anew, and looks for the entry whose chain value is `since`,
@@ -597,6 +675,9 @@ impl Vault {
             mentions: snapshot.role_counts(artifact.id)?,
             captures: snapshot.captures(artifact.id)?,
             links: query::links(&snapshot, &artifact)?,
+            tags: snapshot.tags(Some(artifact.id))?,
+            note: snapshot.note_of(artifact.id)?,
+            pin: snapshot.pin_of(artifact.id)?,
             artifact,
         })
     }

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use super::{AdmitOptions, Draft, Part, RunResult};
+use super::{AdmitOptions, Draft, Part, Passage, RunResult, Table};
 use crate::canonical::reader::{Limits, ReadError};
 use crate::canonical::rfc8785;
 use crate::digest::{BlobHash, CaptureHash, Digest};
@@ -19,8 +19,12 @@ pub trait ArtifactDirectory: 'static {
     const UNREADABLE: RuleInfo;
     /// The relation in which an artifact of this kind stands to everything that states its core hash.
     const STATED_BY: Option<&'static str> = None;
+    /// The names of the attributes that its artifacts may have, sorted.
+    const ATTRIBUTES: &'static [&'static str];
     /// Whether artifacts of this kind record runs, so that contracts can be held against them.
     const IS_RUN: bool = false;
+    /// What its artifacts contain, as tables.
+    const TABLES: &'static [Table] = &[];
 
     /// The rules, in the order of the documentation.
     fn rules() -> Vec<RuleInfo>;
@@ -50,6 +54,12 @@ pub trait ArtifactDirectory: 'static {
     /// # Errors
     /// What keeps a member from being read.
     fn parts<'d>(members: &[MemberBytes<'d>], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError>;
+
+    /// The texts of an admitted directory of `members` that people search, but for those of artifacts that are part of it.
+    ///
+    /// # Errors
+    /// What keeps a member from being read.
+    fn passages(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Passage>, ReadError>;
 }
 
 /// Gives the beginning of the file with a name in a directory, or nothing if it cannot be read.

@@ -2,8 +2,10 @@ use std::fmt;
 use std::io::{self, Write};
 
 use super::directory::{ArtifactDirectory, Directory, EntryContent, MemberBytes, Peek, capture_hash};
+use super::passage::{OfDirectory, OfDocument};
 use super::{
-    AdmitOptions, Admitted, Artifact, Draft, Exchange, Member, Part, Playback, Recognition, RunResult,
+    AdmitOptions, Admitted, Artifact, Draft, Exchange, Member, Part, Passage, Playback, Recognition,
+    RunResult, Table,
 };
 use crate::canonical::reader::{Limits, MemberNames, ReadError};
 use crate::digest::CaptureHash;
@@ -17,8 +19,10 @@ struct KindTable {
     name: &'static str,
     plural: &'static str,
     stated_by: Option<&'static str>,
+    attributes: &'static [&'static str],
     is_run: bool,
     playback: Option<Playback>,
+    tables: &'static [Table],
     rules: fn() -> Vec<RuleInfo>,
     form: Form,
 }
@@ -35,6 +39,7 @@ enum Form {
         exchanges: fn(&[u8], &Limits) -> Result<Vec<Exchange>, ReadError>,
         quote: fn(&[u8], usize) -> Option<String>,
         parts: for<'d> fn(&'d [u8], &Limits) -> Result<Vec<Part<'d>>, ReadError>,
+        passages: OfDocument,
     },
     Directory {
         members: &'static [&'static str],
@@ -44,6 +49,7 @@ enum Form {
         write_core: fn(&[MemberBytes<'_>], &Limits, &mut dyn Write) -> io::Result<()>,
         results: for<'d> fn(&[MemberBytes<'d>], &Limits) -> Vec<RunResult<'d>>,
         parts: for<'d> fn(&[MemberBytes<'d>], &Limits) -> Result<Vec<Part<'d>>, ReadError>,
+        passages: OfDirectory,
     },
 }
 
@@ -57,8 +63,10 @@ impl Kind {
                     name: K::NAME,
                     plural: K::PLURAL,
                     stated_by: K::STATED_BY,
+                    attributes: K::ATTRIBUTES,
                     is_run: K::IS_RUN,
                     playback: K::PLAYBACK,
+                    tables: K::TABLES,
                     rules: K::rules,
                     form: Form::Document {
                         member: K::MEMBER,
@@ -70,6 +78,7 @@ impl Kind {
                         exchanges: K::exchanges,
                         quote: K::quote,
                         parts: K::parts,
+                        passages: K::passages,
                     },
                 }
             },
@@ -85,8 +94,10 @@ impl Kind {
                     name: K::NAME,
                     plural: K::PLURAL,
                     stated_by: K::STATED_BY,
+                    attributes: K::ATTRIBUTES,
                     is_run: K::IS_RUN,
                     playback: None,
+                    tables: K::TABLES,
                     rules: K::rules,
                     form: Form::Directory {
                         members: K::MEMBERS,
@@ -96,6 +107,7 @@ impl Kind {
                         write_core: K::write_core,
                         results: K::results,
                         parts: K::parts,
+                        passages: K::passages,
                     },
                 }
             },
@@ -127,6 +139,12 @@ impl Kind {
     #[must_use]
     pub fn stated_by(self) -> Option<&'static str> {
         self.0.stated_by
+    }
+
+    /// The names of the attributes that its artifacts may have, sorted.
+    #[must_use]
+    pub fn attributes(self) -> &'static [&'static str] {
+        self.0.attributes
     }
 
     /// The rules, without those of all documents.
@@ -293,6 +311,12 @@ impl Kind {
         self.0.playback
     }
 
+    /// What its artifacts contain, as tables.
+    #[must_use]
+    pub fn tables(self) -> &'static [Table] {
+        self.0.tables
+    }
+
     /// The responses that an admitted `document` recorded, in order.
     ///
     /// # Errors
@@ -323,6 +347,19 @@ impl Kind {
             (Form::Document { parts, .. }, [only]) => parts(only.bytes, limits),
             (Form::Document { .. }, _) => Ok(Vec::new()),
             (Form::Directory { parts, .. }, members) => parts(members, limits),
+        }
+    }
+
+    /// The texts of an admitted artifact of these `members` that people search, but for those of artifacts that are part
+    /// of it. The same members always give the same texts in the same order.
+    ///
+    /// # Errors
+    /// What keeps a member from being read.
+    pub fn passages(self, members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
+        match (&self.0.form, members) {
+            (Form::Document { passages, .. }, [only]) => passages(only.bytes, limits),
+            (Form::Document { .. }, _) => Ok(Vec::new()),
+            (Form::Directory { passages, .. }, members) => passages(members, limits),
         }
     }
 }

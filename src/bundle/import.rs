@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use chrono::Utc;
 
 use super::manifest::{BundledArtifact, BundledLink};
+use super::notes::{self, ImportedNote};
 use super::read::Bundle;
 use crate::digest::CoreHash;
 use crate::ingest::{self, Examined, Monitor, Outcome, Summary};
@@ -20,6 +21,8 @@ pub struct Imported {
     pub links: Vec<ImportedLink>,
     /// What became of the tags, in the order of the manifest.
     pub tags: Vec<ImportedTag>,
+    /// What became of the notes, in the order of the manifest.
+    pub notes: Vec<ImportedNote>,
 }
 
 /// A tag of a bundle and what became of it.
@@ -66,7 +69,7 @@ pub enum LinkOutcome {
     Missing(Vec<CoreHash>),
 }
 
-/// Adds everything in `bundle`, like anything that is added, and then states its links and gives its tags.
+/// Adds everything in `bundle`, like anything that is added, and then states its links and gives its tags and notes.
 ///
 /// # Errors
 /// What the store says. Everything that the monitor was told of before is in the vault.
@@ -80,7 +83,7 @@ pub fn add(
     let links = bundle.manifest().links.iter();
     let links = links.map(|link| state(store, link)).collect::<Result<_>>()?;
     let tags = give_tags(store, bundle)?;
-    Ok(Imported { summary, links, tags })
+    Ok(Imported { summary, links, tags, notes: notes::give(store, bundle)? })
 }
 
 /// Examines everything in `bundle`, stores nothing, and tells what [`add`] would do to the vault seen in `snapshot`, or to
@@ -123,7 +126,9 @@ pub fn rehearse(
         Ok(ImportedTag { name: name.to_owned(), core, outcome })
     };
     let tags = tags(bundle).map(would).collect::<Result<_>>()?;
-    Ok(Imported { summary, links, tags })
+    let is_there = |core| Ok(witness.cores.contains(&core) || has(snapshot, core)?);
+    let notes = notes::rehearse(snapshot, bundle, is_there)?;
+    Ok(Imported { summary, links, tags, notes })
 }
 
 fn has(snapshot: Option<&Snapshot<'_>>, core: CoreHash) -> Result<bool> {

@@ -10,7 +10,7 @@ use super::rules::{CONTENT, FORM, LIMITS};
 use crate::artifact::is_capture_of;
 use crate::canonical::rfc8785;
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
-use crate::store::{is_relation, is_tag};
+use crate::store::{is_note, is_relation, is_tag};
 use crate::verify::RuleInfo;
 
 /// The most bytes of a manifest: enough for more than half a million artifacts.
@@ -47,6 +47,9 @@ pub struct BundledArtifact {
     pub core_hash: CoreHash,
     /// The name of its kind.
     pub kind: String,
+    /// Its note, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
     /// The tags that stand for it, sorted.
     #[serde(deserialize_with = "few")]
     pub tags: Vec<String>,
@@ -231,6 +234,11 @@ impl BundledArtifact {
         }
         if let Some(tag) = self.tags.iter().find(|tag| !is_tag(tag)) {
             return refuse(CONTENT, format!("{tag:?} cannot be a tag"));
+        }
+        if let Some(note) = self.note.as_ref().filter(|note| !is_note(note)) {
+            let (core, bytes) = (self.core_hash, note.len());
+            let message = format!("the note of {core} has {bytes} bytes and is empty or too long");
+            return refuse(CONTENT, message);
         }
         if !is_sorted(&self.tags, String::as_str) {
             let message = format!("the tags of {} are not sorted, each listed once", self.core_hash);

@@ -116,6 +116,7 @@ fn describe(
         captures,
         core_hash: core,
         kind: artifact.kind.clone(),
+        note: snapshot.note_of(artifact.id)?.map(|note| note.text),
         tags: snapshot.tags(Some(artifact.id))?.into_iter().map(|tag| tag.name).collect(),
     })
 }

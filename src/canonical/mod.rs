@@ -9,9 +9,12 @@
 //! | [`c14n_v1`] | `trace` | code point order | exact integers, floats as Python prints them | raw UTF-8 |
 //! | [`replaykit`] | `rpk` | code point order | as `c14n_v1`, floats rounded to 12 digits | normalised, ASCII |
 //!
+//! [`compact`] is none of them: it shows values as they were written.
+//!
 //! Bytes in, bytes out: nothing here knows what the documents mean.
 
 pub mod c14n_v1;
+pub mod compact;
 mod number;
 pub mod pointer;
 pub mod reader;

@@ -17,7 +17,7 @@ use super::mover::Mover;
 use super::output::{self, BAD, FAINT, GOOD, HASH, counted};
 use super::progress::Progress;
 use super::vault::VaultArgs;
-use super::{json, report};
+use super::{json, report, search, settings};
 
 /// Verify artifacts and store them.
 ///
@@ -58,6 +58,7 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let started = Instant::now();
         let options = self.input.options()?;
+        let search = settings::search()?;
         let listed = self.input.checks.listed()?;
         let shown = Shown { dry_run: self.dry_run, verbose: self.verbose, json: self.json, listed };
         let mover = self.moves.then(|| Mover::new(options.clone()));
@@ -65,15 +66,21 @@ impl Args {
         if self.moves && self.input.has_standard_input() {
             return Err(Failure::Usage("--move moves files; standard input is none".to_owned()));
         }
+        let mut added_to = None;
         let summary = if self.dry_run {
             let existing = if vault.path()?.exists() { Some(vault.open()?) } else { None };
             let snapshot = existing.as_ref().map(Vault::snapshot).transpose()?;
             ingest::rehearse(snapshot.as_ref(), self.input.inputs()?, &options, &mut printer)?
         } else {
             let inputs = self.input.inputs()?;
-            vault.open_or_create()?.add(inputs, &options, &mut printer)?
+            let vault = vault.open_or_create()?;
+            let summary = vault.add(inputs, &options, &mut printer)?;
+            added_to = Some(vault);
+            summary
         };
-        printer.finish(&summary, started)
+        let status = printer.finish(&summary, started)?;
+        added_to.map_or(Ok(()), |vault| search::after_adding(&vault, search))?;
+        Ok(status)
     }
 }
 

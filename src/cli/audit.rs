@@ -11,9 +11,9 @@ use serde::Serialize;
 use super::escape::escaped;
 use super::exit::{Failure, Status};
 use super::hash::Named;
-use super::json;
-use super::output::{self, BAD, CAUTION, FAINT, GOOD, HASH};
+use super::output::{self, BAD, CAUTION, FAINT, GOOD};
 use super::vault::VaultArgs;
+use super::{json, links};
 
 /// Hold a contract against the runs that it governs.
 ///
@@ -59,8 +59,7 @@ impl Args {
         for run in &runs {
             let findings = vault.audit(&contract, run)?;
             if !self.json {
-                let kind = escaped(&run.kind).to_string();
-                writeln!(out, "{kind} {HASH}{}{HASH:#}", run.core)?;
+                links::heading(&mut out, run)?;
             }
             for finding in &findings {
                 tally.count(&finding.verdict);
@@ -100,13 +99,12 @@ fn print(out: &mut dyn Write, finding: &Finding) -> io::Result<()> {
     let mode = effect.mode.as_deref().unwrap_or("undeclared");
     let idempotency = effect.idempotency.as_deref().unwrap_or("no idempotency stated");
     let (name, target, why) = (escaped(&effect.name), escaped(&effect.target), escaped(why));
-    writeln!(out, "  {style}{word}{style:#} {name}: {why}")?;
-    writeln!(out, "    {FAINT}on {target} ({}), {}{FAINT:#}", escaped(mode), escaped(idempotency))?;
+    output::line(out, &format!("  {style}{word}{style:#} {name}: {why}"))?;
+    let (mode, idempotency) = (escaped(mode), escaped(idempotency));
+    output::line(out, &format!("    {FAINT}on {target} ({mode}), {idempotency}{FAINT:#}"))?;
     if finding.is_unsafe_to_retry {
-        writeln!(
-            out,
-            "    {CAUTION}warning{CAUTION:#} not idempotent, and neither nonce nor reason given (rule AU4)"
-        )?;
+        let warning = "not idempotent, and neither nonce nor reason given (rule AU4)";
+        output::line(out, &format!("    {CAUTION}warning{CAUTION:#} {warning}"))?;
     }
     Ok(())
 }

@@ -56,11 +56,12 @@ impl Args {
                 json::line(&mut out, &line)?;
                 continue;
             }
-            writeln!(out, "{}", target_text(&dangling.target))?;
+            output::line(&mut out, &target_text(&dangling.target))?;
             for referrer in &dangling.referrers {
                 let (kind, core) = (escaped(&referrer.artifact.kind).to_string(), referrer.artifact.core);
                 let (relation, place) = (escaped(&referrer.relation), escaped(&referrer.place));
-                writeln!(out, "    {kind:<8} {HASH}{core:.12}{HASH:#} {relation} {FAINT}{place}{FAINT:#}")?;
+                let who = format!("    {kind:<8} {HASH}{core:.12}{HASH:#} {relation}");
+                output::line(&mut out, &format!("{who} {FAINT}{place}{FAINT:#}"))?;
             }
         }
         out.flush()?;

@@ -107,6 +107,7 @@ impl From<LookupError> for Failure {
             LookupError::NotFound(_)
             | LookupError::Removed(_)
             | LookupError::NoSuchTag(_)
+            | LookupError::NotSoMany { .. }
             | LookupError::NotItsCapture { .. }
             | LookupError::OtherKind { .. }
             | LookupError::NotARun { .. }

@@ -13,11 +13,14 @@ use runvault::kinds;
 use runvault::query::{self, Filter, Hit, Match, Query, Sort};
 use serde::Serialize;
 
+use super::columns::{self, Column};
 use super::escape::{brief, escaped};
 use super::exit::{Failure, Status};
-use super::output::{self, FAINT, HASH, counted};
+use super::hash::Named;
+use super::output::{self, counted};
+use super::template::Template;
 use super::vault::VaultArgs;
-use super::{hash, json, time};
+use super::{hash, hits, json, time};
 
 /// Find artifacts by what they mention.
 ///
@@ -32,15 +35,23 @@ pub(crate) struct Args {
     #[command(flatten)]
     conditions: Conditions,
 
-    /// At most so many
+    /// At most so many; on a terminal 100 if this is not given
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// The order: newest first, by core hash, or by kind
     #[arg(long, value_enum, default_value_t = Order::Added)]
     sort: Order,
 
+    /// What to tell of each, such as core,kind,added,label; a name that is none lists all there are
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = columns::named)]
+    columns: Vec<Column>,
+
+    /// Print each like this, such as '{{core}} {{kind}}'; names are those of --columns, \n and \t are understood
+    #[arg(long, value_name = "TEXT", conflicts_with = "columns")]
+    format: Option<Template>,
+
     /// Print one line of JSON for each artifact
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["columns", "format"])]
     json: bool,
 }
 
@@ -74,9 +85,9 @@ pub(crate) struct Conditions {
     /// Is the pack of a run with this bundle
     #[arg(long, value_name = "HASH", value_parser = hash::prefix)]
     bundle_hash: Option<DigestPrefix>,
-    /// Mentions this hash in any role
-    #[arg(long, value_name = "HASH", value_parser = hash::prefix)]
-    mentions: Option<DigestPrefix>,
+    /// Mentions this hash, or that of this @tag or of latest, in any role
+    #[arg(long, value_name = "HASH")]
+    mentions: Option<Named>,
 
     /// Is the run with this id
     #[arg(long, value_name = "ID")]
@@ -108,6 +119,9 @@ pub(crate) struct Conditions {
     /// Has this attribute; "show" lists them
     #[arg(long, value_name = "NAME=VALUE", value_parser = attribute)]
     attr: Vec<(String, String)>,
+    /// Has a note that contains this, whether in small letters or large; "" is in every note
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
 
     /// Added at this time or later: 2026-11-20, an RFC 3339 time, or an age like 90m, 36h, 7d, 4w
     #[arg(long, value_name = "TIME", value_parser = time::point)]
@@ -136,8 +150,15 @@ fn what(text: &str) -> Result<What, String> {
 
 pub(super) fn attribute(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("an attribute is given as NAME=VALUE")?;
+    let known = columns::attributes();
+    if !known.contains(&name) {
+        return Err(format!("no kind has an attribute {}; there are {}", brief(name), known.join(", ")));
+    }
     Ok((name.to_owned(), value.to_owned()))
 }
+
+/// So many artifacts are listed on a terminal.
+const SCREENFUL: usize = 100;
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Order {
@@ -155,40 +176,45 @@ impl Args {
                 Order::Core => Sort::Core,
                 Order::Kind => Sort::Kind,
             },
-            limit: self.limit,
             ..self.conditions.query(&vault, self.what.kind)?
         };
-        let hits = vault.find(&query)?;
+        let mut hits = vault.find(&query)?;
         if hits.is_empty() {
             self.conditions.tell_of_removals(&vault)?;
         }
-        if self.json {
-            let mut out = io::BufWriter::new(output::raw());
-            hits.iter().try_for_each(|hit| json::line(&mut out, &JsonHit::of(hit)))?;
-            out.flush()?;
-        } else {
-            self.print(&vault, &hits)?;
-        }
-        Ok(if hits.is_empty() { Status::No } else { Status::Done })
-    }
-
-    fn print(&self, vault: &Vault, hits: &[Hit]) -> Result<(), Failure> {
-        let mut out = io::BufWriter::new(output::text());
+        let found = hits.len();
+        hits.truncate(self.most());
         let snapshot = vault.snapshot()?;
-        for hit in hits {
-            let artifact = &hit.artifact;
-            let attributes = snapshot.attributes(artifact.id)?;
-            let (label, added) = (label(&attributes), time::display(artifact.added_at));
-            let kind = escaped(&artifact.kind).to_string();
-            writeln!(out, "{HASH}{:.12}{HASH:#} {kind:<8} {FAINT}{added}{FAINT:#} {label}", artifact.core)?;
-            for place in &hit.matches {
-                writeln!(out, "    {}", place_text(place))?;
-            }
+        let out: Box<dyn Write> = if self.json { Box::new(output::raw()) } else { Box::new(output::text()) };
+        let mut out = io::BufWriter::new(out);
+        match &self.format {
+            _ if self.json => hits.iter().try_for_each(|hit| json::line(&mut out, &JsonHit::of(hit)))?,
+            Some(template) => hits::fill(&mut out, &snapshot, &hits, template)?,
+            None if self.columns.is_empty() => hits::list(&mut out, &snapshot, &hits)?,
+            None => hits::table(&mut out, &snapshot, &hits, &self.columns)?,
         }
         out.flush()?;
+        if !self.json && self.format.is_none() {
+            output::note(&self.ending(hits.len(), found));
+        }
+        Ok(if found == 0 { Status::No } else { Status::Done })
+    }
+
+    /// How many are printed. What scrolls away helps nobody; programs get everything.
+    fn most(&self) -> usize {
+        let people = output::is_terminal() && !self.json && self.format.is_none();
+        self.limit.unwrap_or(if people { SCREENFUL } else { usize::MAX })
+    }
+
+    /// The last line, which says how many there are, and how to see the rest.
+    fn ending(&self, shown: usize, found: usize) -> String {
         let plural = self.what.plural;
-        output::note(&counted(hits.len() as u64, plural.strip_suffix('s').unwrap_or(plural)));
-        Ok(())
+        let found_text = counted(found as u64, plural.strip_suffix('s').unwrap_or(plural));
+        match self.limit {
+            _ if shown == found => found_text,
+            Some(_) => format!("{shown} of {found_text}"),
+            None => format!("{shown} of {found_text}; --limit {found} shows all"),
+        }
     }
 }
 
@@ -220,6 +246,9 @@ impl Conditions {
                 mention(group, mentioned(vault, prefix, group)?);
             }
         }
+        if let Some(named) = &self.mentions {
+            mention(None, mentioned(vault, &named.prefix(vault)?, None)?);
+        }
         let attributes = [
             ("run_id", &self.run_id),
             ("trace_id", &self.trace_id),
@@ -231,16 +260,19 @@ impl Conditions {
             ("model_mode", &self.model_mode),
             ("io_ref", &self.io_ref),
         ];
+        let note = self.note.clone().map(|text| Filter::Note { text });
         let named =
             attributes.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
         let attributes = named.chain(self.attr.iter().cloned());
         filters.extend(attributes.map(|(name, value)| Filter::Attribute { name, value }));
+        filters.extend(note);
         Ok(filters)
     }
 
     /// Says of hashes that nothing mentions that what they stood for was removed.
     fn tell_of_removals(&self, vault: &Vault) -> Result<(), Failure> {
-        for prefix in self.hashes().into_iter().filter_map(|(_, prefix)| prefix) {
+        let mentions = self.mentions.as_ref().and_then(Named::hash);
+        for prefix in self.hashes().into_iter().filter_map(|(_, prefix)| prefix).chain(mentions) {
             if let Some(tombstone) = vault.snapshot()?.tombstones(prefix)?.first() {
                 output::note(&escaped(&tombstone.to_string()).to_string());
             }
@@ -249,7 +281,7 @@ impl Conditions {
     }
 
     /// The conditions that are hashes, each with the group of roles that it is about.
-    fn hashes(&self) -> [(Option<&'static str>, Option<&DigestPrefix>); 8] {
+    fn hashes(&self) -> [(Option<&'static str>, Option<&DigestPrefix>); 7] {
         [
             (Some("prompt"), self.prompt_hash.as_ref()),
             (Some("response"), self.response_hash.as_ref()),
@@ -258,7 +290,6 @@ impl Conditions {
             (Some("state"), self.state_hash.as_ref()),
             (Some("intent"), self.intent_hash.as_ref()),
             (Some("bundle"), self.bundle_hash.as_ref()),
-            (None, self.mentions.as_ref()),
         ]
     }
 }
@@ -311,7 +342,7 @@ pub(super) fn label(attributes: &[(String, String)]) -> String {
     values.take(VALUES).collect::<Vec<_>>().join(" ")
 }
 
-fn place_text(place: &Match) -> String {
+pub(super) fn place_text(place: &Match) -> String {
     match place {
         Match::Mention { role, unit, place: Place::Index(index), .. } => {
             format!("{} {index} ({})", escaped(unit), escaped(role))
@@ -320,6 +351,7 @@ fn place_text(place: &Match) -> String {
             format!("{} ({})", escaped(pointer), escaped(role))
         }
         Match::Attribute { name, value } => format!("{} {}", escaped(name), escaped(value)),
+        Match::Note { text } => format!("note {}", escaped(text)),
     }
 }
 
@@ -337,6 +369,7 @@ enum JsonMatch<'h> {
     Place { role: &'h str, unit: &'h str, index: u32, digest: Digest },
     Pointer { role: &'h str, pointer: &'h str, digest: Digest },
     Attribute { name: &'h str, value: &'h str },
+    Note { note: &'h str },
 }
 
 impl<'h> JsonHit<'h> {
@@ -360,6 +393,7 @@ impl<'h> JsonMatch<'h> {
                 Self::Pointer { role, pointer, digest: *digest }
             }
             Match::Attribute { name, value } => Self::Attribute { name, value },
+            Match::Note { text } => Self::Note { note: text },
         }
     }
 }

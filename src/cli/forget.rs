@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use anstyle::Style;
 use chrono::Duration;
 use clap::Args as ClapArgs;
 use runvault::RemoveOptions;
@@ -12,6 +13,7 @@ use serde::Serialize;
 
 use super::escape::escaped;
 use super::exit::{Failure, Status};
+use super::fit::{self, Trail};
 use super::output::{self, BAD, FAINT, GOOD, HASH, counted};
 use super::vault::VaultArgs;
 use super::{json, links, rm, time};
@@ -128,15 +130,21 @@ fn print(out: &mut dyn Write, decision: &Decision) -> io::Result<()> {
     let Decision { artifact, size, reasons } = decision;
     let (style, word) = if decision.is_kept() { (GOOD, "keep") } else { (BAD, "remove") };
     let kind = escaped(&artifact.kind).to_string();
-    let (core, at, size) = (artifact.core, time::display(artifact.added_at), output::size(*size));
+    let (core, at, size) = (artifact.core, time::shown(artifact.added_at), output::size(*size));
     let why: Vec<String> = reasons.iter().map(reason).collect();
     let why = escaped(&why.join(", ")).to_string();
-    let why = if why.is_empty() { why } else { format!(": {why}") };
-    writeln!(
-        out,
-        "{style}{word:<6}{style:#} {kind:<8} {HASH}{core:.12}{HASH:#} {FAINT}{at}{FAINT:#} {size}{why}"
-    )
+    let colon = if why.is_empty() { "" } else { ":" };
+    let begin = format!("{style}{word:<6}{style:#} {kind:<8} {HASH}{core:.12}{HASH:#}");
+    let whole = format!("{begin} {FAINT}{at}{FAINT:#} {size}{colon}");
+    let fits = output::width().is_none_or(|width| fit::width(&whole) <= width);
+    // How large it is matters more than how old.
+    let lead = if fits { whole } else { format!("{begin} {size}{colon}") };
+    write!(out, "{lead}")?;
+    Trail { taken: fit::width(&lead), below: BELOW, least: usize::MAX }.write(out, &why, Style::new())
 }
+
+/// Reasons that have no room beside a decision stand below it, under the kind.
+const BELOW: usize = 7;
 
 fn reason(reason: &Reason) -> String {
     match reason {

@@ -77,7 +77,8 @@ fn print(out: &mut dyn Write, line: &Line) -> io::Result<()> {
     writeln!(out, "header {HASH}{:.12}{HASH:#}, {BAD}record {} differs{BAD:#}", line.header, line.record)?;
     for trace in &line.traces {
         let says = escaped(trace.says.as_deref().unwrap_or_default()).up_to(SHOWN);
-        writeln!(out, "  trace {HASH}{:.12}{HASH:#} {FAINT}says{FAINT:#} {}", trace.core_hash, says)?;
+        let who = format!("  trace {HASH}{:.12}{HASH:#}", trace.core_hash);
+        output::line(out, &format!("{who} {FAINT}says{FAINT:#} {says}"))?;
     }
     Ok(())
 }

@@ -21,7 +21,7 @@ use super::{disk, hash, output};
 /// gives one of them.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// A core hash, a capture's own hash, the first digits of one, or @tag
+    /// A core hash, a capture's own hash, the first digits of one, @tag, or latest
     hash: Named,
 
     /// Write to this file instead, of a pack to this directory or archive; - is standard output

@@ -7,15 +7,14 @@ use runvault::digest::CoreHash;
 use runvault::query::{Graph, LinkTarget, Node};
 use serde::Serialize;
 
-use super::escape::{brief, escaped};
+use super::escape::brief;
 use super::json;
 use super::links::{self, JsonLink};
-use super::output::HASH;
 
 /// Writes the links of each node below it. What was written in full before is not written again.
 pub(crate) fn tree(out: &mut dyn Write, graph: &Graph) -> io::Result<()> {
     if let Some(LinkTarget::Artifact(artifact)) = graph.nodes.first().map(|node| &node.target) {
-        writeln!(out, "{} {HASH}{}{HASH:#}", escaped(&artifact.kind), artifact.core)?;
+        links::heading(out, artifact)?;
     }
     let mut written = HashSet::from([0]);
     below(out, graph, 0, "  ", &mut written)

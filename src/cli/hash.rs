@@ -1,4 +1,4 @@
-//! Hashes and tags as arguments.
+//! Hashes, tags and "latest" as arguments.
 
 use std::str::FromStr;
 
@@ -13,22 +13,41 @@ pub(crate) fn prefix(text: &str) -> Result<DigestPrefix, String> {
     text.parse().map_err(|error: runvault::digest::ParseDigestError| error.to_string())
 }
 
-/// An artifact as an argument: a core hash, a capture's own hash, the first digits of one, or @ and a tag.
+/// An artifact as an argument: a core hash, a capture's own hash, the first digits of one, @ and a tag, or the artifact that
+/// arrived last, or so many before that.
 #[derive(Clone)]
 pub(crate) enum Named {
     Hash(DigestPrefix),
     Tag(String),
+    Latest(u64),
 }
 
 impl FromStr for Named {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text.strip_prefix('@') {
-            Some(name) => tag(name).map(Self::Tag),
-            None => prefix(text).map(Self::Hash),
+        if let Some(name) = text.strip_prefix('@') {
+            return tag(name).map(Self::Tag);
+        }
+        match text.strip_prefix("latest") {
+            Some(back) => latest(back).map(Self::Latest),
+            None => prefix(text).map(Self::Hash).map_err(|error| {
+                format!("{error}; @NAME stands for a tag, and latest for what arrived last")
+            }),
         }
     }
+}
+
+/// How far the rest of `latest`, such as `~2`, goes back.
+fn latest(rest: &str) -> Result<u64, String> {
+    if rest.is_empty() {
+        return Ok(0);
+    }
+    let back = rest.strip_prefix('~').filter(|back| back.bytes().all(|byte| byte.is_ascii_digit()));
+    back.and_then(|back| back.parse().ok()).ok_or_else(|| {
+        "latest is the artifact that arrived last, latest~1 the one before, latest~2 the one before that"
+            .to_owned()
+    })
 }
 
 impl Named {
@@ -37,6 +56,15 @@ impl Named {
         match self {
             Self::Hash(prefix) => Ok(*prefix),
             Self::Tag(name) => Ok(vault.tagged(name)?.artifact.core.0.into()),
+            Self::Latest(back) => Ok(vault.latest(*back)?.artifact.core.0.into()),
+        }
+    }
+
+    /// The hash, if one was given.
+    pub(crate) fn hash(&self) -> Option<&DigestPrefix> {
+        match self {
+            Self::Hash(prefix) => Some(prefix),
+            Self::Tag(_) | Self::Latest(_) => None,
         }
     }
 
@@ -45,6 +73,7 @@ impl Named {
         match self {
             Self::Hash(prefix) => vault.locate(prefix),
             Self::Tag(name) => vault.tagged(name),
+            Self::Latest(back) => vault.latest(*back),
         }
     }
 

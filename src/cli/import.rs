@@ -8,7 +8,8 @@ use std::time::Instant;
 use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::bundle::{
-    self, Bundle, BundledLink, Imported, ImportedLink, ImportedTag, LinkOutcome, TagOutcome,
+    self, Bundle, BundledLink, Imported, ImportedLink, ImportedNote, ImportedTag, LinkOutcome, NoteOutcome,
+    TagOutcome,
 };
 use runvault::digest::CoreHash;
 use runvault::source::ExamineOptions;
@@ -18,15 +19,16 @@ use super::add::{Printer, Shown};
 use super::escape::escaped;
 use super::exit::{Failure, Status};
 use super::inputs::CheckArgs;
-use super::json;
 use super::output::{self, CAUTION, GOOD, HASH, counted};
 use super::vault::VaultArgs;
+use super::{json, search, settings};
 
 /// Store what is in a bundle.
 ///
 /// Everything is verified again, like anything that is added, and is told in the same lines. A bundle that is not what its
 /// manifest says is refused as a whole. Links that people stated are stated here as well, if both ends are in the vault
-/// then; "import" tells which are not. Tags are given to the artifacts unless they stand for others here.
+/// then; "import" tells which are not. Tags are given to the artifacts unless they stand for others here, and
+/// notes unless they have others.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// A bundle that "export" wrote; - is standard input
@@ -43,7 +45,7 @@ pub(crate) struct Args {
     #[arg(short, long)]
     verbose: bool,
 
-    /// Print one line of JSON for each capture, link and tag
+    /// Print one line of JSON for each capture, link, tag and note
     #[arg(long)]
     json: bool,
 }
@@ -52,21 +54,28 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let started = Instant::now();
         let options = self.checks.options(None)?;
+        let search = settings::search()?;
         let bundle = self.read(&options)?;
         let listed = self.checks.listed()?;
         let shown = Shown { dry_run: self.dry_run, verbose: self.verbose, json: self.json, listed };
         let mut printer = Printer::new("importing", shown);
         let path = vault.path()?;
+        let mut added_to = None;
         let imported = if self.dry_run {
             let vault = if path.exists() { Some(vault.open()?) } else { None };
             let snapshot = vault.as_ref().map(Vault::snapshot).transpose()?;
             bundle::rehearse(snapshot.as_ref(), &bundle, &options, &mut printer)?
         } else {
-            vault.open_or_create()?.import(&bundle, &options, &mut printer)?
+            let vault = vault.open_or_create()?;
+            let imported = vault.import(&bundle, &options, &mut printer)?;
+            added_to = Some(vault);
+            imported
         };
         let status = printer.finish(&imported.summary, started)?;
         self.print_links(&imported)?;
         self.print_tags(&imported)?;
+        self.print_notes(&imported)?;
+        added_to.map_or(Ok(()), |vault| search::after_adding(&vault, search))?;
         Ok(status)
     }
 
@@ -124,6 +133,23 @@ impl Args {
         }
         Ok(())
     }
+
+    fn print_notes(&self, imported: &Imported) -> Result<(), Failure> {
+        let mut out = output::raw();
+        let mut set = 0;
+        for note in &imported.notes {
+            set += u64::from(note.outcome == NoteOutcome::Set);
+            if self.json {
+                json::line(&mut out, &NoteLine::of(note))?;
+            } else {
+                tell_of_note(note);
+            }
+        }
+        if !imported.notes.is_empty() {
+            output::note(&format!("{} set", counted(set, "note")));
+        }
+        Ok(())
+    }
 }
 
 fn note_missing(link: &BundledLink, ends: &[CoreHash]) {
@@ -144,6 +170,34 @@ fn note_tag(tag: &ImportedTag) {
         TagOutcome::Missing => format!("not in the vault: {HASH}{}{HASH:#}", tag.core),
     };
     output::note(&format!("{CAUTION}not tagged{CAUTION:#} {:.12} @{}: {why}", tag.core, escaped(&tag.name)));
+}
+
+/// Says why a note was not set.
+fn tell_of_note(note: &ImportedNote) {
+    let why = match note.outcome {
+        NoteOutcome::Set | NoteOutcome::Present => return,
+        NoteOutcome::Other => "it has another note here",
+        NoteOutcome::Missing => "it is not in the vault",
+    };
+    output::note(&format!("{CAUTION}not noted{CAUTION:#} {HASH}{:.12}{HASH:#}: {why}", note.core));
+}
+
+#[derive(Serialize)]
+struct NoteLine<'n> {
+    outcome: &'static str,
+    note: &'n str,
+    core_hash: CoreHash,
+}
+
+impl<'n> NoteLine<'n> {
+    fn of(note: &'n ImportedNote) -> Self {
+        let outcome = match note.outcome {
+            NoteOutcome::Set => "noted",
+            NoteOutcome::Present => "present",
+            NoteOutcome::Other | NoteOutcome::Missing => "not_noted",
+        };
+        Self { outcome, note: &note.note, core_hash: note.core }
+    }
 }
 
 #[derive(Serialize)]

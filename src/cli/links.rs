@@ -2,13 +2,17 @@
 
 use std::io::{self, Write};
 
+use anstyle::Style;
 use clap::{Args as ClapArgs, ValueEnum};
 use runvault::digest::{CoreHash, Digest};
 use runvault::query::{Direction, Link, LinkTarget, Origin, Walk};
+use runvault::store::ArtifactRow;
 use serde::Serialize;
 
+use super::columns::KIND_WIDTH;
 use super::escape::escaped;
 use super::exit::{Failure, Status};
+use super::fit::{self, Trail};
 use super::graph;
 use super::hash::Named;
 use super::output::{self, CAUTION, FAINT, HASH};
@@ -20,7 +24,7 @@ use super::vault::VaultArgs;
 /// something that is not in the vault, and resolves by itself when that arrives.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// A core hash, a capture's own hash, the first digits of one, or @tag
+    /// A core hash, a capture's own hash, the first digits of one, @tag, or latest
     hash: Named,
 
     /// Follow links so far, at most 100
@@ -94,7 +98,19 @@ pub(crate) fn print(out: &mut dyn Write, indent: &str, link: &Link) -> io::Resul
     print_parts(out, indent, link.direction, &link.relation, &link.target, &link.origin)
 }
 
-/// Writes a link, given by its parts, as one line.
+/// Relations are padded to so many columns.
+const RELATION_WIDTH: usize = 12;
+
+/// A reason with less room than this beside a link stands below it,
+const REASON_WIDTH: usize = 20;
+
+/// so far to the right.
+const BELOW: usize = 3;
+
+/// All of a link but the reason takes no more than this.
+const LINK_WIDTH: usize = 38;
+
+/// Writes a link, given by its parts, as one line, or as several on a terminal that is not wide enough.
 pub(crate) fn print_parts(
     out: &mut dyn Write,
     indent: &str,
@@ -108,22 +124,54 @@ pub(crate) fn print_parts(
         Direction::In => "<-",
     };
     let relation = escaped(relation).to_string();
-    let (target, because) = (target_text(target), because(origin));
-    let because = escaped(&because);
-    writeln!(out, "{indent}{arrow} {relation:<12} {target} {FAINT}{because}{FAINT:#}")
+    let because = escaped(&because(origin)).to_string();
+    let width = output::width().unwrap_or(usize::MAX);
+    // What is far away cannot be moved to the right without end.
+    let indent = indent.get(..width.saturating_sub(LINK_WIDTH)).unwrap_or(indent);
+    let has_room = fit::width(indent) + LINK_WIDTH <= width;
+    let (relation_pad, kind_pad) = if has_room { (RELATION_WIDTH, KIND_WIDTH) } else { (0, 0) };
+    let [(kind, kind_style), (name, name_style)] = target_parts(target);
+    let lead = format!("{indent}{arrow} {relation:<relation_pad$} ");
+    let before = fit::width(&lead) + fit::width(&kind).max(kind_pad) + 1;
+    let name = fit::cut(&name, width.saturating_sub(before));
+    write!(out, "{lead}{kind_style}{kind:<kind_pad$}{kind_style:#} {name_style}{name}{name_style:#}")?;
+    let taken = before + fit::width(&name);
+    let trail = Trail { taken, below: fit::width(indent) + BELOW, least: REASON_WIDTH };
+    trail.write(out, &because, FAINT)
+}
+
+/// Writes what an artifact is, on a line of its own.
+pub(crate) fn heading(out: &mut dyn Write, artifact: &ArtifactRow) -> io::Result<()> {
+    let kind = escaped(&artifact.kind).to_string();
+    let core = fitting(artifact.core, fit::width(&kind) + 1);
+    writeln!(out, "{kind} {HASH}{core}{HASH:#}")
+}
+
+/// A core hash for a line of which so many columns are taken: whole, or on a terminal that is too narrow for that as much
+/// of it as is enough to type.
+pub(crate) fn fitting(core: CoreHash, taken: usize) -> String {
+    let whole = core.to_string();
+    match output::width() {
+        Some(width) if taken + whole.len() > width => format!("{core:.12}"),
+        _ => whole,
+    }
 }
 
 /// The other end of a link as people read it.
 pub(crate) fn target_text(target: &LinkTarget) -> String {
+    let [(kind, kind_style), (name, name_style)] = target_parts(target);
+    format!("{kind_style}{kind:<KIND_WIDTH$}{kind_style:#} {name_style}{name}{name_style:#}")
+}
+
+/// What the other end of a link is, and which, each with its colour.
+fn target_parts(target: &LinkTarget) -> [(String, Style); 2] {
+    let dangling = || ("dangling".to_owned(), CAUTION);
     match target {
         LinkTarget::Artifact(artifact) => {
-            let kind = escaped(&artifact.kind).to_string();
-            format!("{kind:<8} {HASH}{:.12}{HASH:#}", artifact.core)
+            [(escaped(&artifact.kind).to_string(), Style::new()), (format!("{:.12}", artifact.core), HASH)]
         }
-        LinkTarget::MissingDigest(digest) => {
-            format!("{CAUTION}dangling{CAUTION:#} {HASH}{digest:.12}{HASH:#}")
-        }
-        LinkTarget::MissingName(name) => format!("{CAUTION}dangling{CAUTION:#} {}", escaped(name)),
+        LinkTarget::MissingDigest(digest) => [dangling(), (format!("{digest:.12}"), HASH)],
+        LinkTarget::MissingName(name) => [dangling(), (escaped(name).to_string(), Style::new())],
     }
 }
 

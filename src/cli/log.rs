@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use anstream::adapter::strip_str;
+use anstyle::Style;
 use chrono::{DateTime, Utc};
 use clap::Args as ClapArgs;
 use runvault::Vault;
@@ -12,6 +14,7 @@ use serde_json::{Map, Value};
 
 use super::escape::escaped;
 use super::exit::{Failure, Status};
+use super::fit::{self, Trail};
 use super::output::{self, FAINT, HASH, counted};
 use super::vault::VaultArgs;
 use super::{json, time};
@@ -135,14 +138,24 @@ fn print(out: &mut dyn Write, row: &JournalRow) -> Result<(), Failure> {
     let members = members(row)?;
     let text = |name: &str| members.get(name).and_then(Value::as_str);
     let action = escaped(text("action").unwrap_or("?")).to_string();
-    let actor =
-        text("actor").map(|actor| format!(" {FAINT}by {}{FAINT:#}", escaped(actor))).unwrap_or_default();
-    let said = text("note").or(text("reason"));
-    let said = said.map(|said| format!(" {FAINT}\"{}\"{FAINT:#}", escaped(said))).unwrap_or_default();
+    let mut said = Vec::new();
+    said.extend(text("actor").map(|actor| format!("by {}", escaped(actor))));
+    said.extend(text("note").or(text("reason")).map(|said| format!("\"{}\"", escaped(said))));
     let (at, what) = (time::display(row.at), what(&members));
-    writeln!(out, "{:>6} {FAINT}{at}{FAINT:#} {action:<7} {what}{actor}{said}", row.seq)?;
-    Ok(())
+    let begin = format!("{:>6} {FAINT}{at}{FAINT:#} {action}", row.seq);
+    let whole = format!("{:>6} {FAINT}{at}{FAINT:#} {action:<7} {what}", row.seq);
+    let said = said.join(" ");
+    let trail = |taken| Trail { taken, below: BELOW, least: usize::MAX };
+    if output::width().is_none_or(|width| fit::width(&whole) <= width) {
+        write!(out, "{whole}")?;
+        return Ok(trail(fit::width(&whole)).write(out, &said, FAINT)?);
+    }
+    write!(out, "{begin}")?;
+    Ok(trail(fit::width(&begin)).write(out, &format!("{} {said}", strip_str(&what)), Style::new())?)
 }
+
+/// What has no room beside an entry stands below it, under its time.
+const BELOW: usize = 7;
 
 /// What an entry is about, in words.
 fn what(members: &Map<String, Value>) -> String {
@@ -158,6 +171,8 @@ fn what(members: &Map<String, Value>) -> String {
         Some("link" | "unlink") => format!("{} {} {}", hash("source"), text("relation"), hash("target")),
         Some("tag" | "untag") => format!("{} @{}", hash("core"), text("name")),
         Some("pin" | "unpin") => hash("core"),
+        Some("note") if members.contains_key("note") => hash("core"),
+        Some("note") => format!("{} removed", hash("core")),
         Some("remove") => {
             let captures = members.get("captures").and_then(Value::as_array).map_or(0, Vec::len);
             let captures = counted(captures as u64, "capture");

@@ -4,6 +4,7 @@ mod actor;
 mod add;
 mod audit;
 mod backup;
+mod columns;
 mod completing;
 mod completions;
 mod config;
@@ -13,15 +14,19 @@ mod disk;
 mod escape;
 mod exit;
 mod export;
+mod fields;
 mod find;
+mod fit;
 mod forget;
 mod forks;
 mod fsck;
 mod gc;
 mod get;
 mod graph;
+mod grid;
 mod hash;
 mod help;
+mod hits;
 mod import;
 mod inputs;
 mod json;
@@ -31,6 +36,7 @@ mod links;
 mod log;
 mod man;
 mod mover;
+mod note;
 mod output;
 mod pin;
 mod pins;
@@ -42,11 +48,16 @@ mod report;
 mod resume;
 mod rm;
 mod rules;
+mod search;
 mod settings;
 mod show;
+mod sql;
+mod stats;
 mod stub;
+mod table;
 mod tag;
 mod tags;
+mod template;
 mod time;
 mod unlink;
 mod unpin;
@@ -84,6 +95,7 @@ enum Command {
     Get(get::Args),
     Show(show::Args),
     Find(find::Args),
+    Search(search::Args),
     Replay(replay::Args),
     Stub(stub::Args),
     Links(links::Args),
@@ -93,14 +105,17 @@ enum Command {
     Dangling(dangling::Args),
     Forks(forks::Args),
     Audit(audit::Args),
+    Sql(sql::Args),
     Diff(diff::Args),
     Tag(tag::Args),
     Untag(untag::Args),
     Tags(tags::Args),
+    Note(note::Args),
     Pin(pin::Args),
     Unpin(unpin::Args),
     Pins(pins::Args),
     Log(log::Args),
+    Stats(stats::Args),
     Rm(rm::Args),
     Forget(forget::Args),
     Gc(gc::Args),
@@ -139,6 +154,7 @@ impl Cli {
             Command::Get(args) => args.run(vault),
             Command::Show(args) => args.run(vault),
             Command::Find(args) => args.run(vault),
+            Command::Search(args) => args.run(vault),
             Command::Replay(args) => args.run(vault),
             Command::Stub(args) => args.run(vault),
             Command::Links(args) => args.run(vault),
@@ -148,14 +164,17 @@ impl Cli {
             Command::Dangling(args) => args.run(vault),
             Command::Forks(args) => args.run(vault),
             Command::Audit(args) => args.run(vault),
+            Command::Sql(args) => args.run(vault),
             Command::Diff(args) => args.run(vault),
             Command::Tag(args) => args.run(vault),
             Command::Untag(args) => args.run(vault),
             Command::Tags(args) => args.run(vault),
+            Command::Note(args) => args.run(vault),
             Command::Pin(args) => args.run(vault),
             Command::Unpin(args) => args.run(vault),
             Command::Pins(args) => args.run(vault),
             Command::Log(args) => args.run(vault),
+            Command::Stats(args) => args.run(vault),
             Command::Rm(args) => args.run(vault),
             Command::Forget(args) => args.run(vault),
             Command::Gc(args) => args.run(vault),

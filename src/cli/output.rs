@@ -8,9 +8,12 @@ use anstyle::{AnsiColor, Style};
 
 use super::escape::{escaped, is_plain};
 use super::exit::Failure;
+use super::fit;
 
 /// For hashes.
 pub(crate) const HASH: Style = AnsiColor::Yellow.on_default();
+/// For names that people gave.
+pub(crate) const NAME: Style = AnsiColor::Cyan.on_default();
 /// For what is well.
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 /// For what is not.
@@ -44,6 +47,37 @@ pub(crate) fn is_terminal() -> bool {
     *IS_TERMINAL
 }
 
+/// How many columns there are for text on standard output: what COLUMNS says, else what the terminal says. Nothing where
+/// there is no end, as in a pipe or a file.
+pub(crate) fn width() -> Option<usize> {
+    let measured = || terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
+    stated_width().or_else(measured).and_then(sensible)
+}
+
+fn stated_width() -> Option<usize> {
+    std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok())
+}
+
+/// The same for standard error, where nothing is folded that goes to a file.
+fn width_of_notes() -> Option<usize> {
+    let (measured, _) = terminal_size::terminal_size_of(io::stderr())?;
+    sensible(stated_width().unwrap_or(usize::from(measured.0)))
+}
+
+/// A width without those that are none: a terminal that does not know its own says 0.
+fn sensible(width: usize) -> Option<usize> {
+    const WIDEST: usize = 10_000;
+    (width > 0).then_some(width.min(WIDEST))
+}
+
+/// Writes a line, or several where it is too long for the terminal.
+pub(crate) fn line(out: &mut dyn Write, line: &str) -> io::Result<()> {
+    match width() {
+        Some(width) => writeln!(out, "{}", fit::hang(line, width)),
+        None => writeln!(out, "{line}"),
+    }
+}
+
 /// Writes bytes that somebody else wrote to standard output, as they are. A terminal gets only what does not control it,
 /// unless `force` says otherwise; `what` they are and what to use `instead` is said then.
 pub(crate) fn write_exactly(bytes: &[u8], what: &str, instead: &str, force: bool) -> Result<(), Failure> {
@@ -56,10 +90,17 @@ pub(crate) fn write_exactly(bytes: &[u8], what: &str, instead: &str, force: bool
     Ok(out.flush()?)
 }
 
-/// Writes a line to standard error. Nobody can be told if that fails.
-pub(crate) fn note(line: &str) {
+/// Writes a line to standard error, or several. Nobody can be told if that fails.
+pub(crate) fn note(lines: &str) {
+    let mut text = String::new();
+    for line in lines.split('\n') {
+        // A document for programs stays on its line.
+        let width = width_of_notes().filter(|_| !line.starts_with('{'));
+        text += &width.map_or_else(|| line.to_owned(), |width| fit::hang(line, width));
+        text.push('\n');
+    }
     // In one piece, so that lines of several processes do not mix.
-    let _ = anstream::stderr().lock().write_all(format!("{line}\n").as_bytes());
+    let _ = anstream::stderr().lock().write_all(text.as_bytes());
 }
 
 /// Writes an error to standard error.

@@ -12,7 +12,7 @@ use super::vault::VaultArgs;
 /// Neither rm, with or without --force, nor forget removes it, until it is unpinned. "runvault pins" lists what is pinned.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// A core hash, the first digits of one, or @tag
+    /// A core hash, the first digits of one, @tag, or latest
     hash: Named,
 
     /// Why, in a sentence

@@ -1,14 +1,16 @@
 //! `runvault pins`
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use clap::Args as ClapArgs;
 use runvault::digest::CoreHash;
+use runvault::store::PinRow;
 use serde::Serialize;
 
-use super::escape::escaped;
+use super::columns::KIND_WIDTH;
 use super::exit::{Failure, Status};
 use super::output::{self, FAINT, HASH, counted};
+use super::table::{Cell, Column, Table};
 use super::vault::VaultArgs;
 use super::{json, time};
 
@@ -33,21 +35,32 @@ struct Line<'p> {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let pins = vault.open()?.snapshot()?.pins()?;
-        let mut out = output::text();
-        for pin in &pins {
-            let note = pin.note.as_deref();
-            if self.json {
-                let (kind, pinned_at) = (&pin.kind, time::exact(pin.at));
-                json::line(&mut out, &Line { core_hash: pin.core, kind, note, pinned_at })?;
-                continue;
+        let mut out = io::BufWriter::new(output::text());
+        if self.json {
+            for PinRow { core, kind, note, at, .. } in &pins {
+                let (note, pinned_at) = (note.as_deref(), time::exact(*at));
+                json::line(&mut out, &Line { core_hash: *core, kind, note, pinned_at })?;
             }
-            let (kind, at) = (escaped(&pin.kind).to_string(), time::display(pin.at));
-            let note = escaped(note.unwrap_or_default());
-            writeln!(out, "{HASH}{:.12}{HASH:#} {kind:<8} {FAINT}{at}{FAINT:#} {note}", pin.core)?;
+            return Ok(out.flush().map(|()| Status::Done)?);
         }
-        if !self.json {
-            output::note(&format!("{} pinned", counted(pins.len() as u64, "artifact")));
+        let whole = |title| Column::new(title).whole();
+        let mut table = Table::new(vec![
+            whole("hash"),
+            whole("kind").padded(KIND_WIDTH),
+            whole("since").minor(),
+            Column::new("note"),
+        ]);
+        for PinRow { core, kind, note, at, .. } in &pins {
+            table.push(vec![
+                Cell::new(&format!("{core:.12}"), HASH),
+                Cell::plain(kind),
+                Cell::new(&time::shown(*at), FAINT),
+                Cell::plain(note.as_deref().unwrap_or_default()),
+            ]);
         }
+        table.write(&mut out)?;
+        out.flush()?;
+        output::note(&format!("{} pinned", counted(pins.len() as u64, "artifact")));
         Ok(Status::Done)
     }
 }

@@ -2,9 +2,11 @@
 
 use std::io::{self, Write};
 
+use anstyle::Style;
 use runvault::verify::{Report, Severity, Violation};
 
 use super::escape::escaped;
+use super::fit::Trail;
 use super::output::{self, BAD, CAUTION};
 
 /// So many violations of one document are listed unless `--max-violations` says otherwise; the rest is counted. `--json`
@@ -34,7 +36,10 @@ pub(crate) fn write_some(
         };
         let place = if path.is_empty() { String::new() } else { format!("{}: ", escaped(path)) };
         let (message, rule_id) = (escaped(message), escaped(rule_id));
-        writeln!(out, "{indent}{style}{severity}{style:#} {place}{message} (rule {rule_id})")?;
+        let lead = format!("{indent}{severity}");
+        write!(out, "{indent}{style}{severity}{style:#}")?;
+        let trail = Trail { taken: lead.len(), below: lead.len(), least: 0 };
+        trail.write(out, &format!("{place}{message} (rule {rule_id})"), Style::new())?;
     }
     match violations.len().saturating_sub(most) {
         0 => Ok(()),

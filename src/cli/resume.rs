@@ -38,7 +38,9 @@ impl Resume {
             Failure::CouldNotRun(format!("cannot go on from {}: {error}", path.display()))
         };
         let position = match std::fs::read(path) {
-            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| failed(&error))?,
+            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| {
+                failed(&format!("it is not what a check wrote ({error}); remove it to begin anew"))
+            })?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Position { asked: asked.to_owned(), ..Position::default() }
             }

@@ -15,12 +15,12 @@ use super::{json, links};
 
 /// Remove artifacts for good.
 ///
-/// An artifact goes with all its captures, its tags and its stated links. What other artifacts share with it stays: the
+/// An artifact goes with all its captures, its tags, its note and its stated links. What other artifacts share with it stays: the
 /// session of a pack is an artifact of its own. The journal keeps a tombstone that says what was removed, when, by whom
 /// and why. All given artifacts are removed, or none.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// Core hashes, first digits of them, or @tags
+    /// Core hashes, first digits of them, @tags, or latest
     #[arg(required = true, value_name = "HASH")]
     hashes: Vec<Named>,
 

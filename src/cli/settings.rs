@@ -103,7 +103,7 @@ pub(crate) static SEARCH: Setting<bool> = Setting {
         name: "search",
         variable: "RUNVAULT_SEARCH",
         argument: None,
-        about: "Whether what is added can be found by its text at once: on or off.",
+        about: "Whether what is added gets into the index of `search` at once: on or off.",
         default_text: "off",
         default: || Some("off".to_owned()),
         is_path: false,
@@ -197,7 +197,6 @@ pub(crate) static MAX_VIOLATIONS: Setting<usize> = Setting {
 };
 
 /// Whether full-text search is kept in step with what is added.
-#[expect(dead_code, reason = "adding asks this as soon as there is a search to keep in step")]
 pub(crate) fn search() -> Result<bool, Failure> {
     Ok(SEARCH.get()?.unwrap_or(false))
 }

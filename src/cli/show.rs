@@ -2,17 +2,24 @@
 
 use std::io::{self, Write};
 
+use anstyle::Style;
+use chrono::Utc;
 use clap::Args as ClapArgs;
 use runvault::Description;
 use runvault::digest::{CaptureHash, CoreHash};
+use runvault::store::{CaptureRow, MAX_NOTE_BYTES};
 use runvault::verify::Violation;
 use serde::Serialize;
 
+use super::columns::Subject;
 use super::escape::{brief, escaped};
 use super::exit::{Failure, Status};
+use super::fields::Fields;
+use super::fit::Trail;
 use super::hash::Named;
 use super::links::{self, JsonLink};
-use super::output::{self, FAINT, HASH};
+use super::output::{self, FAINT, HASH, NAME};
+use super::template::Template;
 use super::vault::VaultArgs;
 use super::{json, report, time};
 
@@ -21,18 +28,29 @@ use super::{json, report, time};
 /// Its kind, what it can be found by, its captures, its tags and its links.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// A core hash, a capture's own hash, the first digits of one, or @tag
+    /// A core hash, a capture's own hash, the first digits of one, @tag, or latest
     hash: Named,
 
+    /// Print one line like this instead, such as '{{kind}} {{size}}'; names are as for the --columns of "find"
+    #[arg(long, value_name = "TEXT")]
+    format: Option<Template>,
+
     /// Print one JSON document with everything
-    #[arg(long)]
+    #[arg(long, conflicts_with = "format")]
     json: bool,
 }
 
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
-        let description = vault.describe(&self.hash.locate(&vault)?.artifact.core.0.into())?;
+        let artifact = self.hash.locate(&vault)?.artifact;
+        if let Some(template) = &self.format {
+            let snapshot = vault.snapshot()?;
+            let line = template.fill(&Subject::new(&snapshot, &artifact, &[], Utc::now()))?;
+            writeln!(output::text(), "{line}")?;
+            return Ok(Status::Done);
+        }
+        let description = vault.describe(&artifact.core.0.into())?;
         if self.json {
             json::line(&mut output::raw(), &JsonDescription::of(&description))?;
         } else {
@@ -46,33 +64,19 @@ impl Args {
 const LISTED: usize = 8;
 
 fn print(out: &mut dyn Write, description: &Description) -> io::Result<()> {
-    let Description { artifact, attributes, mentions, captures, links } = description;
-    writeln!(out, "{} {HASH}{}{HASH:#}", escaped(&artifact.kind), artifact.core)?;
-    let name_of = |(name, _): &(String, String)| brief(name).to_string();
-    let widths = attributes.iter().map(|attribute| name_of(attribute).chars().count());
-    let width = widths.max().unwrap_or(0).max("mentions".len());
-    for group in attributes.chunk_by(|(one, _), (other, _)| one == other) {
-        let name = group.first().map(name_of).unwrap_or_default();
-        let values: Vec<String> =
-            group.iter().take(LISTED).map(|(_, value)| brief(value).to_string()).collect();
-        let more = group.len().saturating_sub(LISTED);
-        let more = if more > 0 { format!(" {FAINT}and {more} more{FAINT:#}") } else { String::new() };
-        writeln!(out, "  {FAINT}{name:<width$}{FAINT:#} {}{more}", values.join(", "))?;
-    }
+    let Description { artifact, mentions, captures, links, .. } = description;
+    links::heading(out, artifact)?;
+    let mut fields = Fields::new("mentions".len());
+    marks(description, &mut fields);
+    attributes(&description.attributes, &mut fields);
     let counts: Vec<String> =
         mentions.iter().map(|mention| format!("{} {}", mention.count, brief(&mention.role))).collect();
     if !counts.is_empty() {
-        writeln!(out, "  {FAINT}{:<width$}{FAINT:#} {}", "mentions", counts.join(", "))?;
+        fields.push("mentions", counts.join(", "), Style::new());
     }
+    fields.write(out)?;
     for capture in captures {
-        let added = time::display(capture.added_at);
-        let size = output::size(capture.size);
-        writeln!(
-            out,
-            "  {FAINT}{:<width$}{FAINT:#} {HASH}{}{HASH:#} {size}, {added}",
-            "capture", capture.capture
-        )?;
-        report::write_some(out, "    ", &capture.warnings, report::LISTED)?;
+        print_capture(out, &fields, capture)?;
     }
     if !links.is_empty() {
         writeln!(out, "  {FAINT}links{FAINT:#}")?;
@@ -81,6 +85,50 @@ fn print(out: &mut dyn Write, description: &Description) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// What people said of the artifact.
+fn marks(description: &Description, fields: &mut Fields) {
+    if !description.tags.is_empty() {
+        let tags: Vec<String> =
+            description.tags.iter().map(|tag| format!("@{}", escaped(&tag.name))).collect();
+        fields.push("tags", tags.join(" "), NAME);
+    }
+    if let Some(note) = &description.note {
+        let text = escaped(&note.text).up_to(MAX_NOTE_BYTES).to_string();
+        fields.push("note", text, Style::new());
+    }
+    if let Some(pin) = &description.pin {
+        let why = pin.note.as_deref().map(|note| format!(": {}", escaped(note))).unwrap_or_default();
+        fields.push("pinned", format!("{}{why}", time::shown(pin.at)), Style::new());
+    }
+}
+
+fn attributes(attributes: &[(String, String)], fields: &mut Fields) {
+    for group in attributes.chunk_by(|(one, _), (other, _)| one == other) {
+        let name = group.first().map(|(name, _)| brief(name).to_string()).unwrap_or_default();
+        let values: Vec<String> =
+            group.iter().take(LISTED).map(|(_, value)| brief(value).to_string()).collect();
+        let more = match group.len().saturating_sub(LISTED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        fields.push(name, format!("{}{more}", values.join(", ")), Style::new());
+    }
+}
+
+fn print_capture(out: &mut dyn Write, fields: &Fields, capture: &CaptureRow) -> io::Result<()> {
+    let rest = format!("{}, {}", output::size(capture.size), time::shown(capture.added_at));
+    let whole = capture.capture.to_string();
+    let room = fields.room().unwrap_or(usize::MAX);
+    // Where it has no room, as much of it as is enough to type.
+    let fits = whole.len() + 1 + rest.len() <= room;
+    let hash = if fits { whole } else { format!("{:.12}", capture.capture) };
+    fields.lead(out, "capture")?;
+    write!(out, "{HASH}{hash}{HASH:#}")?;
+    let below = fields.indent();
+    Trail { taken: below + hash.len(), below, least: usize::MAX }.write(out, &rest, Style::new())?;
+    report::write_some(out, "    ", &capture.warnings, report::LISTED)
 }
 
 #[derive(Serialize)]
@@ -92,6 +140,9 @@ struct JsonDescription<'d> {
     mentions: Vec<JsonCount<'d>>,
     captures: Vec<JsonCapture<'d>>,
     links: Vec<JsonLink<'d>>,
+    tags: Vec<&'d str>,
+    note: Option<&'d str>,
+    pinned: bool,
 }
 
 #[derive(Serialize)]
@@ -116,7 +167,7 @@ struct JsonCapture<'d> {
 
 impl<'d> JsonDescription<'d> {
     fn of(description: &'d Description) -> Self {
-        let Description { artifact, attributes, mentions, captures, links } = description;
+        let Description { artifact, attributes, mentions, captures, links, tags, note, pin } = description;
         Self {
             core_hash: artifact.core,
             kind: &artifact.kind,
@@ -136,6 +187,9 @@ impl<'d> JsonDescription<'d> {
                 })
                 .collect(),
             links: links.iter().map(JsonLink::of).collect(),
+            tags: tags.iter().map(|tag| tag.name.as_str()).collect(),
+            note: note.as_ref().map(|note| note.text.as_str()),
+            pinned: pin.is_some(),
         }
     }
 }

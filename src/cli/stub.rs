@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use anstyle::Style;
 use clap::Args as ClapArgs;
 use runvault::artifact::Exchange;
 use runvault::digest::Digest;
@@ -10,6 +11,7 @@ use serde::Serialize;
 
 use super::escape::{brief, escaped};
 use super::exit::{Failure, Status};
+use super::fit::{self, Trail};
 use super::hash::Named;
 use super::json;
 use super::output::{self, FAINT, counted};
@@ -82,11 +84,23 @@ impl Args {
 /// So many characters of a response are shown.
 const SHOWN: usize = 200;
 
+/// One with less room than this beside its place stands below,
+const RESPONSE_WIDTH: usize = 30;
+
+/// so far to the right.
+const BELOW: usize = 4;
+
 fn print(out: &mut dyn Write, unit: &str, exchange: &Exchange) -> io::Result<()> {
     let responder = match &exchange.tool {
         Some(tool) => format!("{} {}", exchange.responder.name(), brief(tool)),
         None => exchange.responder.name().to_owned(),
     };
     let response = escaped(&exchange.response).up_to(SHOWN);
-    writeln!(out, "{unit} {} {FAINT}{responder}{FAINT:#} {response}", exchange.index)
+    let lead = format!("{unit} {} {FAINT}{responder}{FAINT:#}", exchange.index);
+    write!(out, "{lead}")?;
+    Trail { taken: fit::width(&lead), below: BELOW, least: RESPONSE_WIDTH }.write(
+        out,
+        &response.to_string(),
+        Style::new(),
+    )
 }

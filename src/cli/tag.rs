@@ -13,7 +13,7 @@ use super::vault::VaultArgs;
 /// the journal knows which.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// A core hash, the first digits of one, or another @tag of it
+    /// A core hash, the first digits of one, another @tag of it, or latest
     hash: Named,
 
     /// The name, such as baseline or release/1.4

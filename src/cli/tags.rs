@@ -1,14 +1,15 @@
 //! `runvault tags`
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use clap::Args as ClapArgs;
 use runvault::digest::CoreHash;
+use runvault::store::TagRow;
 use serde::Serialize;
 
-use super::escape::escaped;
 use super::exit::{Failure, Status};
-use super::output::{self, FAINT, HASH, counted};
+use super::output::{self, FAINT, HASH, NAME, counted};
+use super::table::{Cell, Column, Table};
 use super::vault::VaultArgs;
 use super::{json, time};
 
@@ -30,19 +31,26 @@ struct Line<'t> {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let tags = vault.open()?.snapshot()?.tags(None)?;
-        let mut out = output::text();
-        for tag in &tags {
-            if self.json {
-                let tagged_at = time::exact(tag.at);
-                json::line(&mut out, &Line { name: &tag.name, core_hash: tag.core, tagged_at })?;
-                continue;
+        let mut out = io::BufWriter::new(output::text());
+        if self.json {
+            for TagRow { name, core, at, .. } in &tags {
+                let line = Line { name, core_hash: *core, tagged_at: time::exact(*at) };
+                json::line(&mut out, &line)?;
             }
-            let (core, at, name) = (tag.core, time::display(tag.at), escaped(&tag.name));
-            writeln!(out, "{HASH}{core:.12}{HASH:#} {FAINT}{at}{FAINT:#} @{name}")?;
+            return Ok(out.flush().map(|()| Status::Done)?);
         }
-        if !self.json {
-            output::note(&counted(tags.len() as u64, "tag"));
+        let whole = |title| Column::new(title).whole();
+        let mut table = Table::new(vec![whole("hash"), whole("since").minor(), Column::new("name")]);
+        for TagRow { name, core, at, .. } in &tags {
+            table.push(vec![
+                Cell::new(&format!("{core:.12}"), HASH),
+                Cell::new(&time::shown(*at), FAINT),
+                Cell::new(&format!("@{name}"), NAME),
+            ]);
         }
+        table.write(&mut out)?;
+        out.flush()?;
+        output::note(&counted(tags.len() as u64, "tag"));
         Ok(Status::Done)
     }
 }

@@ -2,6 +2,8 @@
 
 use chrono::{DateTime, Duration, NaiveDate, SecondsFormat, Utc};
 
+use super::output::{self, counted};
+
 /// A point in time for clap: `2026-11-20`, an RFC 3339 timestamp, or an age such as `90m`, `36h`, `7d` or `4w`.
 pub(crate) fn point(text: &str) -> Result<DateTime<Utc>, String> {
     if let Ok(time) = DateTime::parse_from_rfc3339(text) {
@@ -47,7 +49,60 @@ pub(crate) fn display(time: DateTime<Utc>) -> String {
     time.format("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
+/// A time for people as they would say it at the time `now`, such as "3 minutes ago". What is not in the past by the clock
+/// of this machine is told exactly.
+pub(crate) fn ago(time: DateTime<Utc>, now: DateTime<Utc>) -> String {
+    let past = now.signed_duration_since(time);
+    let say = |count: i64, unit: &str| format!("{} ago", counted(count.unsigned_abs(), unit));
+    match (past.num_minutes(), past.num_hours(), past.num_days()) {
+        _ if past < Duration::minutes(-1) => display(time),
+        (..1, _, _) => "just now".to_owned(),
+        (minutes, ..1, _) => say(minutes, "minute"),
+        (_, hours, ..1) => say(hours, "hour"),
+        (_, _, days @ ..14) => say(days, "day"),
+        (_, _, days @ ..60) => say(days / 7, "week"),
+        (_, _, days @ ..730) => say(days / 30, "month"),
+        (_, _, days) => say(days / 365, "year"),
+    }
+}
+
+/// A time as people are told it: on a terminal how long ago that was, elsewhere exactly, for it must be right tomorrow as
+/// well.
+pub(crate) fn shown(time: DateTime<Utc>) -> String {
+    if output::is_terminal() { ago(time, Utc::now()) } else { display(time) }
+}
+
 /// A time for programs, as exact as the vault has it.
 pub(crate) fn exact(time: DateTime<Utc>) -> String {
     time.to_rfc3339_opts(SecondsFormat::Millis, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_told_as_people_say_them() {
+        let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+        for (past, said) in [
+            (Duration::seconds(-59), "just now"),
+            (Duration::seconds(0), "just now"),
+            (Duration::seconds(59), "just now"),
+            (Duration::seconds(60), "1 minute ago"),
+            (Duration::seconds(3599), "59 minutes ago"),
+            (Duration::minutes(60), "1 hour ago"),
+            (Duration::hours(23), "23 hours ago"),
+            (Duration::hours(24), "1 day ago"),
+            (Duration::days(13), "13 days ago"),
+            (Duration::days(14), "2 weeks ago"),
+            (Duration::days(59), "8 weeks ago"),
+            (Duration::days(60), "2 months ago"),
+            (Duration::days(729), "24 months ago"),
+            (Duration::days(730), "2 years ago"),
+            (Duration::days(-1), "2027-01-16 08:00:00 UTC"),
+        ] {
+            assert_eq!(ago(now - past, now), said);
+        }
+        assert_eq!(ago(DateTime::<Utc>::MIN_UTC, DateTime::<Utc>::MAX_UTC), "524634 years ago");
+    }
 }

@@ -10,7 +10,7 @@ use super::vault::VaultArgs;
 /// Allow a pinned artifact to be removed.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// A core hash, the first digits of one, or @tag
+    /// A core hash, the first digits of one, @tag, or latest
     hash: Named,
 }
 

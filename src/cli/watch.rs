@@ -21,6 +21,7 @@ use super::inputs::{CheckArgs, a_kind};
 use super::mover::Mover;
 use super::output;
 use super::vault::VaultArgs;
+use super::{search, settings};
 
 use stop::Stop;
 use taking::Taking;
@@ -87,6 +88,7 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let started = Instant::now();
         let options = self.checks.options(self.kind)?;
+        let search = settings::search()?;
         self.expect_directories()?;
         let stop = Stop::on_signals()?;
         let vault = vault.open_or_create()?;
@@ -98,7 +100,8 @@ impl Args {
         }
         let mover = self.moves.then(|| Mover::new(options.clone()));
         let printer = Printer::silent(self.shown()?).moving(mover);
-        let mut watch = Watch { vault, options, stop, taking: Taking::new(settling, printer), trouble: None };
+        let taking = Taking::new(settling, printer);
+        let mut watch = Watch { vault, options, stop, taking, trouble: None, search };
         if !self.once {
             output::note(&format!("watching {}; Ctrl-C ends it", self.shown_directories()));
         }
@@ -159,6 +162,8 @@ struct Watch {
     stop: Stop,
     taking: Taking,
     trouble: Option<Trouble>,
+    /// Whether the search index is to be kept in step.
+    search: bool,
 }
 
 /// Why nothing can be stored at the moment, and how long it waits before it tries again.
@@ -173,10 +178,13 @@ impl Watch {
         loop {
             let began = Instant::now();
             let look = self.taking.look();
-            let (looking, unsettled) = (began.elapsed(), look.unsettled);
+            let (looking, unsettled, is_empty) = (began.elapsed(), look.unsettled, look.settled.is_empty());
             let pause = match self.taking.take(&self.vault, look, &self.options, &self.stop) {
                 Ok(()) => {
                     self.goes_on();
+                    if !is_empty {
+                        self.keep_searchable();
+                    }
                     args.interval
                 }
                 Err(error) if !args.once && error.may_pass() => self.waits(&error),
@@ -192,6 +200,13 @@ impl Watch {
     fn goes_on(&mut self) {
         if self.trouble.take().is_some() {
             output::note("going on");
+        }
+    }
+
+    /// What cannot be indexed now is when somebody searches.
+    fn keep_searchable(&self) {
+        if let Err(error) = search::after_adding(&self.vault, self.search) {
+            output::error(&error.to_string());
         }
     }
 

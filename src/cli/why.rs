@@ -1,18 +1,15 @@
 //! `runvault why`
 
-use std::io::Write;
-
 use clap::Args as ClapArgs;
 use runvault::digest::CoreHash;
 use runvault::query::{self, LinkTarget, MAX_SEARCHED};
 use serde::Serialize;
 
-use super::escape::escaped;
 use super::exit::{Failure, Status};
 use super::hash::Named;
 use super::json;
 use super::links::{self, JsonLink};
-use super::output::{self, HASH};
+use super::output;
 use super::vault::VaultArgs;
 
 /// Show the shortest chain of links between two artifacts.
@@ -56,12 +53,12 @@ impl Args {
             return Ok(Status::Done);
         }
         let mut out = output::text();
-        writeln!(out, "{} {HASH}{}{HASH:#}", escaped(&one.kind), one.core)?;
+        links::heading(&mut out, &one)?;
         for step in &chain {
             links::print(&mut out, "  ", &step.link)?;
         }
         if let Some(LinkTarget::Artifact(end)) = chain.last().map(|step| &step.link.target) {
-            writeln!(out, "{} {HASH}{}{HASH:#}", escaped(&end.kind), end.core)?;
+            links::heading(&mut out, end)?;
         }
         Ok(Status::Done)
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::Teller;
 use super::reading::{Item, Reading, admit, size};
+use super::search;
 use crate::artifact::Admitted;
 use crate::pipeline::{self, Event};
 use crate::store::check::finding::Finding;
@@ -39,7 +40,8 @@ pub(super) fn reindex(store: &Store, teller: &mut Teller<'_>) -> Result<()> {
             break;
         }
     }
-    store.finish_reindex(teller.report.artifacts, not_admitted)
+    store.finish_reindex(teller.report.artifacts, not_admitted)?;
+    search::rebuild(store)
 }
 
 enum Judged {

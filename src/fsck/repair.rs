@@ -7,7 +7,7 @@ use chrono::Utc;
 
 use super::reading::{Item, Reading, admit_as};
 use super::sources::{Source, from_vault};
-use super::{Report, Teller, reindex};
+use super::{Report, Teller, reindex, search};
 use crate::artifact::Admitted;
 use crate::digest::BlobHash;
 use crate::kinds;
@@ -15,8 +15,8 @@ use crate::store::check::finding::{
     ARTIFACT_EMPTY, BASE_WRONG, BLOB_DAMAGED, BLOB_MISSING, BLOB_UNREFERENCED, CAPTURE_DAMAGED, CAPTURE_LOST,
     CORE_DIFFERS, DICTIONARY_DAMAGED, EMBEDDED_MISSING, FILE_DAMAGED, FindingInfo, INDEX_MISSING,
     INDEX_SURPLUS, JOURNAL_BROKEN, KIND_DIFFERS, KIND_UNKNOWN, KIND_WRONG, MENTIONS_DISORDERED,
-    MENTIONS_MISSING, MENTIONS_SURPLUS, OTHERS_CAN_WRITE, REFERENCE_BROKEN, SEAL_BROKEN, SIZE_WRONG, Subject,
-    TIME_DIFFERS, UNREADABLE, WARNINGS_DIFFER,
+    MENTIONS_MISSING, MENTIONS_SURPLUS, OTHERS_CAN_WRITE, REFERENCE_BROKEN, SEAL_BROKEN, SEARCH_DAMAGED,
+    SEARCH_DIFFERS, SIZE_WRONG, Subject, TIME_DIFFERS, UNREADABLE, WARNINGS_DIFFER,
 };
 use crate::store::check::{CheckedArtifact, Integrity};
 use crate::store::{Mended, Result, Store, StoreError, StoredMember};
@@ -61,6 +61,7 @@ pub(super) fn repair(
             repair.done.push(Mended { subject: Subject::Mentions, did });
         }))?;
     }
+    as_far_as_possible(repair.search())?;
     as_far_as_possible(repair.unreferenced())?;
     Ok(repair.done)
 }
@@ -276,6 +277,15 @@ impl Repair<'_> {
         }
         self.store.put_one(&preparer.prepare(admitted), &preparer, Utc::now())?;
         self.done.push(Mended { subject, did: "added again" });
+        Ok(())
+    }
+
+    /// The search index.
+    fn search(&mut self) -> Result<()> {
+        if self.has_any(&[SEARCH_DAMAGED, SEARCH_DIFFERS, FILE_DAMAGED]) && self.store.has_search_tables()? {
+            search::rebuild(self.store)?;
+            self.done.append(&mut self.store.record_mended(Subject::Search, "made anew")?);
+        }
         Ok(())
     }
 

@@ -50,7 +50,11 @@ impl Exchanges {
         for (pair, ours) in &self.pairs {
             let sharers = match known.sharers.entry(*pair) {
                 Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(unknown) => unknown.insert(Sharers::of(snapshot, *pair)?),
+                Entry::Vacant(unknown) => {
+                    let sharers = unknown.insert(Sharers::of(snapshot, *pair)?);
+                    known.size += 1 + sharers.together.len() + sharers.apart.len();
+                    sharers
+                }
             };
             if !self.is_recording {
                 for (other, theirs) in sharers.together.iter().filter(|(other, _)| *other != artifact) {
@@ -64,7 +68,11 @@ impl Exchanges {
                 }
                 let theirs = match known.exchanges.entry(*other) {
                     Entry::Occupied(known) => known.into_mut(),
-                    Entry::Vacant(unknown) => unknown.insert(Self::of(snapshot, *other)?),
+                    Entry::Vacant(unknown) => {
+                        let exchanges = unknown.insert(Self::of(snapshot, *other)?);
+                        known.size += 1 + exchanges.pairs.len();
+                        exchanges
+                    }
                 };
                 if let Some(theirs) = theirs.pairs.get(pair) {
                     shared.insert(*other, (ours.clone(), theirs.clone()));
@@ -80,6 +88,20 @@ impl Exchanges {
 pub(super) struct Known {
     exchanges: BTreeMap<ArtifactId, Exchanges>,
     sharers: BTreeMap<(Digest, Digest), Sharers>,
+    /// How many exchanges, and artifacts that have them, that is.
+    size: usize,
+}
+
+impl Known {
+    /// So many exchanges, and artifacts that have them, are kept at most.
+    const MOST: usize = 1 << 20;
+
+    /// Forgets everything if it is too much. Those who come together have much in common, and others little.
+    pub(super) fn forget_what_is_too_much(&mut self) {
+        if self.size > Self::MOST {
+            *self = Self::default();
+        }
+    }
 }
 
 /// Who has both digests of an exchange.

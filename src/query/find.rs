@@ -44,6 +44,11 @@ pub enum Filter {
         /// The value.
         value: String,
     },
+    /// It has a note in which this text stands, in small letters or large.
+    Note {
+        /// The text; every note has an empty one in it.
+        text: String,
+    },
 }
 
 /// The order of an answer. Ties are in the order of core hashes.
@@ -87,6 +92,11 @@ pub enum Match {
         name: String,
         /// The value.
         value: String,
+    },
+    /// It has the note.
+    Note {
+        /// The whole of it.
+        text: String,
     },
 }
 
@@ -174,6 +184,12 @@ fn matches_of(snapshot: &Snapshot<'_>, filter: &Filter) -> Result<Vec<(ArtifactI
             let place = || Match::Attribute { name: name.clone(), value: value.clone() };
             let artifacts = snapshot.with_attribute(name, value)?.into_iter();
             Ok(artifacts.map(|artifact| (artifact, place())).collect())
+        }
+        Filter::Note { text } => {
+            let sought = text.to_lowercase();
+            let notes = snapshot.notes()?.into_iter();
+            let found = notes.filter(|note| note.text.to_lowercase().contains(&sought));
+            Ok(found.map(|note| (note.artifact, Match::Note { text: note.text })).collect())
         }
     }
 }

@@ -78,6 +78,23 @@ pub fn links(snapshot: &Snapshot<'_>, artifact: &ArtifactRow) -> Result<Vec<Link
     links_knowing(snapshot, artifact, &mut Known::default())
 }
 
+/// Finds the links of many artifacts of one snapshot. What several of them have in common is looked up once.
+#[derive(Default)]
+pub struct Linker {
+    known: Known,
+}
+
+impl Linker {
+    /// All links of `artifact`, as [`links`] gives them.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn links(&mut self, snapshot: &Snapshot<'_>, artifact: &ArtifactRow) -> Result<Vec<Link>> {
+        self.known.forget_what_is_too_much();
+        links_knowing(snapshot, artifact, &mut self.known)
+    }
+}
+
 /// The same for who asks for the links of many.
 pub(super) fn links_knowing(
     snapshot: &Snapshot<'_>,

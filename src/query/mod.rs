@@ -17,5 +17,5 @@ pub use find::{Filter, Hit, Match, Query, Sort, find};
 pub use forks::{Fork, forks};
 pub use graph::{ChainStep, Edge, Graph, MAX_SEARCHED, Node, Walk, chain, walk};
 pub use holders::holders;
-pub use links::{Direction, Link, LinkTarget, Origin, links};
+pub use links::{Direction, Link, LinkTarget, Linker, Origin, links};
 pub use resolve::{HashTarget, resolve, resolve_mentioned};

@@ -5,18 +5,16 @@
 //! would give a smaller file, but it chooses its moment itself, so that there would be nothing to compare with, and its
 //! file would not be in WAL mode.
 
-mod place;
 mod verify;
 
 use std::path::{Path, PathBuf};
 
 use rusqlite::backup::{Backup as Copying, StepResult};
 
+use super::place::{Place, PlaceError};
 use super::pool;
 use super::{Head, Snapshot, Store, StoreError};
 use crate::digest::BlobHash;
-
-use place::Place;
 
 /// So many pages are copied at a time, so that somebody can be told how far it is.
 const PAGES: i32 = 1024;
@@ -120,6 +118,16 @@ pub enum BackupError {
     /// What the store says.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl From<PlaceError> for BackupError {
+    fn from(error: PlaceError) -> Self {
+        match error {
+            PlaceError::Exists(path) => Self::Exists { path },
+            PlaceError::Refused { path, reason } => Self::Refused { path, reason },
+            PlaceError::Store(error) => Self::Store(error),
+        }
+    }
 }
 
 impl Store {

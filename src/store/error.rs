@@ -58,7 +58,7 @@ pub enum StoreError {
     /// Stored bytes are not what they were.
     #[error(
         "the bytes stored for {core} (capture {capture}) are damaged: {defect}; \
-         add the original file again to another vault, or restore this one from a backup"
+         \"runvault fsck --repair --from PATH\" mends them if PATH is another vault or a directory that has them"
     )]
     Damaged {
         /// The artifact.
@@ -89,7 +89,11 @@ pub enum StoreError {
         defect: Box<PayloadDefect>,
     },
     /// The file is damaged.
-    #[error("{} is damaged ({source}); restore it from a backup", path.display())]
+    #[error(
+        "{} is damaged ({source}); \"runvault fsck\" says what and \"runvault fsck --repair\" mends what it can, \
+         otherwise restore it from a backup",
+        path.display()
+    )]
     Corrupt {
         /// The vault.
         path: PathBuf,
@@ -183,6 +187,9 @@ impl StoreError {
         }
         match source.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::Full { path },
+            Some(ErrorCode::DatabaseCorrupt) if is_of_search_index(&source) => {
+                Self::Index { path, message: "the search index is malformed".to_owned() }
+            }
             Some(ErrorCode::DatabaseCorrupt) => Self::Corrupt { path, source },
             // The file itself was found to be readable: it is the log beside it that cannot be made.
             Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen) => Self::ReadOnly { path },
@@ -193,6 +200,11 @@ impl StoreError {
             _ => Self::Database { path, source },
         }
     }
+}
+
+/// Whether the table that is damaged is one that SQLite keeps in others: only the search index is.
+fn is_of_search_index(error: &rusqlite::Error) -> bool {
+    error.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_CORRUPT_VTAB)
 }
 
 /// Carries what is wrong with the index through the database's own errors.

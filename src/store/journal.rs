@@ -39,6 +39,12 @@ pub(super) enum Event<'e> {
     },
     /// An artifact may be removed again.
     Unpin { core: CoreHash },
+    /// An artifact got a note in the place of one that it may have had, or lost it.
+    Note {
+        core: CoreHash,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        note: Option<&'e str>,
+    },
     /// Captures were removed; if `left` is 0, the artifact is gone.
     Remove {
         captures: &'e [CaptureHash],
@@ -63,6 +69,7 @@ impl Event<'_> {
             Self::Untag { .. } => "untag",
             Self::Pin { .. } => "pin",
             Self::Unpin { .. } => "unpin",
+            Self::Note { .. } => "note",
             Self::Remove { .. } => "remove",
             Self::Reindex { .. } => "reindex",
             Self::Repair { .. } => "repair",
@@ -217,6 +224,8 @@ mod tests {
             Event::Untag { core, name },
             Event::Pin { core, note },
             Event::Unpin { core },
+            Event::Note { core, note },
+            Event::Note { core, note: None },
             Event::Remove { captures: &[capture, capture], core, kind: "rpk", left: 0, reason, size },
             Event::Gc { blobs: 1, bytes_after: 2, bytes_before: 3, dictionaries: 4, recompressed: 5 },
             Event::Reindex { indexed: 7, not_admitted: 0 },

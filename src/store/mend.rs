@@ -13,6 +13,7 @@ use super::check::{CaptureId, CheckedArtifact, take_from_others};
 use super::edit::secure_delete;
 use super::journal::{Event, Journal};
 use super::read::{artifact_id, capture_id};
+use super::search;
 use super::write::seal;
 use super::{Result, Store, StoreError};
 use crate::artifact::Admitted;
@@ -49,6 +50,14 @@ impl Store {
         }
     }
 
+    /// Says in the journal that something was put right, and gives what.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn record_mended(&self, subject: Subject, did: &'static str) -> Result<Vec<Mended>> {
+        self.mend(|_| Ok(vec![Mended { subject, did }]))
+    }
+
     /// Takes a capture out of the vault, to be added again.
     ///
     /// # Errors
@@ -56,6 +65,7 @@ impl Store {
     pub fn drop_capture(&self, capture: CaptureHash) -> Result<Vec<Mended>> {
         self.mend(|transaction| {
             let Some(id) = capture_id(transaction, capture)? else { return Ok(Vec::new()) };
+            search::forget(transaction, id)?;
             for sql in [
                 "DELETE FROM mention_list WHERE capture = ?1",
                 "DELETE FROM member WHERE capture = ?1",

@@ -18,8 +18,10 @@ mod lists;
 mod marks;
 mod mend;
 mod mentions;
+mod notes;
 mod packed;
 mod payload;
+mod place;
 mod pool;
 mod read;
 mod reclaim;
@@ -28,9 +30,12 @@ mod reindex;
 mod remove;
 mod rows;
 mod schema;
+mod search;
 mod segments;
 mod siblings;
+mod sql;
 mod stated;
+mod stats;
 mod varint;
 mod write;
 
@@ -46,17 +51,24 @@ pub use edit::Edit;
 pub use error::{PayloadDefect, StoreError};
 pub use marks::{MAX_TAG_BYTES, is_tag};
 pub use mend::Mended;
+pub use notes::{MAX_NOTE_BYTES, is_note};
 pub use payload::Prepared;
 pub use read::{Head, JournalCheck, JournalDefect, JournalQuery, Snapshot};
 pub use reclaim::{Erasure, Reclaimable, Reclaimed};
 pub use reindex::{Readmitted, Reindexed};
 pub use remove::Removed;
 pub use rows::{
-    ArtifactId, ArtifactRow, CaptureRow, DigestEdge, JournalRow, MemberRow, MentionRow, NameEdge, PinRow,
-    Reference, RoleCount, StatedEdge, StoredMember, TagRow, Tombstone,
+    ArtifactId, ArtifactRow, CaptureRow, DigestEdge, JournalRow, MemberRow, MentionRow, NameEdge, NoteRow,
+    PinRow, Reference, RoleCount, StatedEdge, StoredMember, TagRow, Tombstone,
 };
 pub use schema::VERSION as SCHEMA_VERSION;
+pub use search::{
+    CapturePassages, FoundPassage, Grouping, Matcher, SearchComparison, SearchDifferences, SearchIndex,
+    SearchableCapture, Term, Terms,
+};
+pub use sql::{Computed, Reader, Rows, RowsOf, Saved, SqlError, Statement, View};
 pub use stated::{MAX_RELATION_BYTES, StatedLink, is_relation};
+pub use stats::{Day, Extremes, KindStats, Sized, Stats, Storage};
 pub use write::{Put, PutOutcome};
 
 use dictionaries::{Dictionaries, Readers};
@@ -217,6 +229,14 @@ impl Store {
     /// What the system says.
     pub fn snapshot(&self) -> Result<Snapshot<'_>> {
         Snapshot::begin(self.connection()?, &self.readers, &self.path, false)
+    }
+
+    /// What tells which parts of a text match what is searched for.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn matcher(&self) -> Result<Matcher> {
+        Matcher::of(&self.path)
     }
 
     fn putting<'s>(&'s self, preparer: &'s Preparer, at: DateTime<Utc>) -> Putting<'s> {

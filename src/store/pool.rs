@@ -60,11 +60,19 @@ pub(super) fn sync_directory(directory: &Path) -> std::io::Result<()> {
 
 /// Opens a connection to the vault at `path`, which must exist.
 pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+}
+
+/// Opens a connection that cannot write.
+pub(super) fn connect_to_read(path: &Path) -> rusqlite::Result<Connection> {
+    open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+}
+
+fn open(path: &Path, mode: OpenFlags) -> rusqlite::Result<Connection> {
     // SQLite reads names that begin with "file:" as URIs, and what follows in them as options.
     let is_uri = path.as_os_str().to_string_lossy().starts_with("file:");
     let path = if is_uri { Path::new(".").join(path) } else { path.to_owned() };
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags)?;
+    let connection = Connection::open_with_flags(path, mode | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(PATIENCE)?;
     connection.set_prepared_statement_cache_capacity(64);
     connection.execute_batch(

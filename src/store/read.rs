@@ -63,6 +63,8 @@ pub struct Snapshot<'s> {
     path: &'s Path,
     /// The segments of the index of mentions, once they were asked for; nothing if the vault is to be changed.
     segments: Option<OnceCell<Segments>>,
+    /// Whether the connection's transaction goes on when this is dropped.
+    goes_on: bool,
 }
 
 impl<'s> Snapshot<'s> {
@@ -74,7 +76,7 @@ impl<'s> Snapshot<'s> {
         to_change: bool,
     ) -> Result<Self> {
         let segments = (!to_change).then(OnceCell::new);
-        let snapshot = Self { connection, readers, path, segments };
+        let snapshot = Self { connection, readers, path, segments, goes_on: false };
         // Taking the lock at the beginning means waiting for others there, never failing half way.
         let sql = if to_change { "BEGIN IMMEDIATE" } else { "BEGIN DEFERRED" };
         let begin = || {
@@ -84,6 +86,11 @@ impl<'s> Snapshot<'s> {
         };
         begin().map_err(|error| snapshot.failed(error))?;
         Ok(snapshot)
+    }
+
+    /// The vault as the transaction that `connection` is in sees it. That goes on afterwards.
+    pub(super) fn resume(connection: Lease<'s>, readers: &'s Readers, path: &'s Path) -> Self {
+        Self { connection, readers, path, segments: Some(OnceCell::new()), goes_on: true }
     }
 
     /// The artifact with this core hash.
@@ -107,6 +114,18 @@ impl<'s> Snapshot<'s> {
             .prepare_cached(sql)
             .and_then(|mut statement| statement.query_row([id.0], artifact_row))
             .map_err(|error| self.failed(error))
+    }
+
+    /// The artifact that arrived last, or so many before that one; nothing if there are not that many.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn latest(&self, back: u64) -> Result<Option<ArtifactRow>> {
+        // No more can be counted in the database, nor be there.
+        let Ok(back) = i64::try_from(back) else { return Ok(None) };
+        let sql = "SELECT a.id, a.core, k.name, a.added_at FROM artifact a JOIN kind k ON k.id = a.kind
+                    WHERE a.id = (SELECT id FROM artifact ORDER BY id DESC LIMIT 1 OFFSET ?1)";
+        Ok(self.rows(sql, [back], artifact_row)?.pop())
     }
 
     /// The artifacts whose core hash begins with `prefix`, in the order of their hashes; no more than `limit`.
@@ -233,6 +252,9 @@ impl<'s> Snapshot<'s> {
 
 impl Drop for Snapshot<'_> {
     fn drop(&mut self) {
+        if self.goes_on {
+            return;
+        }
         // There is nothing to roll back, and nobody to tell if the connection is gone.
         let _ = self.connection.prepare_cached("ROLLBACK").and_then(|mut rollback| rollback.execute([]));
     }

@@ -12,6 +12,7 @@ use super::journal::Event;
 use super::read::Snapshot;
 use super::recode::Numbered;
 use super::remove::IS_ORPHAN;
+use super::search;
 use super::{Result, Store, StoreError};
 
 /// What can be reclaimed.
@@ -111,7 +112,10 @@ impl Store {
             return Ok(None);
         }
         let failed = |error| StoreError::of(&self.path, error);
-        self.connection()?.execute_batch("VACUUM").map_err(failed)?;
+        let connection = self.connection()?;
+        search::forget_words(&connection).map_err(failed)?;
+        connection.execute_batch("VACUUM").map_err(failed)?;
+        drop(connection);
         self.empty_log()?;
         done.bytes_after = self.size()?;
         self.record(&done, at)?;
@@ -125,8 +129,11 @@ impl Store {
     /// # Errors
     /// What the system says of the log. A file that cannot be written anew, for want of space, is not.
     pub fn erase(&self) -> Result<Erasure> {
-        let is_rewritten =
-            self.size()? <= REWRITTEN_AT_ONCE && self.connection()?.execute_batch("VACUUM").is_ok();
+        let rewrite = |connection: &Connection| {
+            search::forget_words(connection)?;
+            connection.execute_batch("VACUUM")
+        };
+        let is_rewritten = self.size()? <= REWRITTEN_AT_ONCE && rewrite(&*self.connection()?).is_ok();
         Ok(Erasure { is_rewritten, is_log_empty: self.empty_log()? })
     }
 

@@ -7,6 +7,7 @@ use super::edit::Edit;
 use super::error::{ReadFailure, StoreError};
 use super::journal::Event;
 use super::rows::{ArtifactRow, CaptureRow, StatedEdge};
+use super::search;
 use super::segments;
 use super::stated::StatedLink;
 use crate::digest::{CaptureHash, Digest};
@@ -33,7 +34,7 @@ pub(super) const IS_ORPHAN: &str = "NOT EXISTS (SELECT 1 FROM capture c WHERE c.
     AND NOT EXISTS (SELECT 1 FROM member m WHERE m.blob = b.id)";
 
 impl Edit<'_> {
-    /// Removes an artifact with all its captures, its tags and the links that people stated from and to it. What it
+    /// Removes an artifact with all its captures, its tags, its note and the links that people stated from and to it. What it
     /// consists of goes as well, unless other artifacts share it. A tombstone remains.
     ///
     /// # Errors
@@ -51,6 +52,7 @@ impl Edit<'_> {
         for tag in self.snapshot.tags(Some(artifact.id))? {
             self.untag(&tag.name)?;
         }
+        self.remove_note(&artifact)?;
         let removed = Removed { captures: self.snapshot.captures(artifact.id)?, artifact };
         self.take_out(id).map_err(|error| self.snapshot.failed(error))?;
         self.bury(&removed, reason).map_err(|error| self.snapshot.failed(error))?;
@@ -84,6 +86,7 @@ impl Edit<'_> {
             let blobs = "SELECT blob FROM capture WHERE id = ?1 AND blob IS NOT NULL
                          UNION SELECT blob FROM member WHERE capture = ?1";
             self.orphans.extend(numbers(connection, blobs, capture)?);
+            search::forget(connection, capture)?;
             delete("DELETE FROM mention_list WHERE capture = ?1", capture)?;
             delete("DELETE FROM member WHERE capture = ?1", capture)?;
             delete("DELETE FROM capture WHERE id = ?1", capture)?;

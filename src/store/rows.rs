@@ -13,6 +13,14 @@ use crate::verify::Violation;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ArtifactId(pub(super) i64);
 
+impl ArtifactId {
+    /// The number, as the SQL views have it.
+    #[must_use]
+    pub fn number(self) -> i64 {
+        self.0
+    }
+}
+
 /// An artifact in the vault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArtifactRow {
@@ -162,6 +170,17 @@ pub struct PinRow {
     /// Why, as a person said.
     pub note: Option<String>,
     /// Since when.
+    pub at: DateTime<Utc>,
+}
+
+/// What people want to remember of an artifact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoteRow {
+    /// The artifact.
+    pub artifact: ArtifactId,
+    /// The text.
+    pub text: String,
+    /// When it was written.
     pub at: DateTime<Utc>,
 }
 

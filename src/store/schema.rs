@@ -11,6 +11,7 @@ use rusqlite_migration::{M, Migrations};
 use super::edit::secure_delete;
 use super::packed;
 use super::pool::{self, PATIENCE};
+use super::search;
 use super::{Result, StoreError};
 
 /// Written into the header of every vault by the first migration: "runv".
@@ -135,6 +136,17 @@ pub(super) fn expected(path: &Path) -> Result<Objects> {
         Ok(()) => objects(&connection).map_err(failed),
         Err(error) => Err(StoreError::Schema { path: path.to_owned(), message: error.to_string() }),
     }
+}
+
+/// The tables of a search index, which a vault may have as well.
+pub(super) fn expected_for_search(path: &Path) -> Result<Objects> {
+    let made = || {
+        let connection = Connection::open_with_flags("", OpenFlags::default())?;
+        connection.pragma_update(None, "foreign_keys", false)?;
+        connection.execute_batch(search::SCHEMA)?;
+        objects(&connection)
+    };
+    made().map_err(|source| StoreError::of(path, source))
 }
 
 /// Settings of the file itself, which cannot be changed later.

@@ -144,6 +144,12 @@ pub(super) fn clear(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("DELETE FROM mention_bucket; DELETE FROM mention_segment")
 }
 
+/// How many entries there are.
+pub(super) fn count(connection: &Connection) -> rusqlite::Result<u64> {
+    let first = Segment::FIRST.entries(connection)?.len() as u64;
+    Ok(first + Segment::all(connection)?.iter().map(|segment| segment.entries).sum::<u64>())
+}
+
 /// Merges segments while there are several of about the same size.
 fn merge(connection: &Connection) -> rusqlite::Result<()> {
     loop {

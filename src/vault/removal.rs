@@ -181,6 +181,22 @@ impl Vault {
         self.change(|edit| edit.untag(name))
     }
 
+    /// Sets the note of an artifact, in the place of another that it had. Gives false if it had this one.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn note(&self, artifact: &ArtifactRow, text: &str) -> Result<bool, StoreError> {
+        self.change(|edit| edit.set_note(artifact, text))
+    }
+
+    /// Takes the note of an artifact away. Gives false if it had none.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn remove_note(&self, artifact: &ArtifactRow) -> Result<bool, StoreError> {
+        self.change(|edit| edit.remove_note(artifact))
+    }
+
     /// States that `source` relates to `target`. Gives false if that was stated with this note before.
     ///
     /// # Errors

@@ -31,8 +31,8 @@ fn hashes_tags_and_what_they_are() {
     sandbox.run(["tag", "3941d389b337", "baseline"]).expect(0);
     sandbox.run(["tag", "5c496a37feba", "terms"]).expect(0);
     let all = offered(&sandbox, &["get", ""]);
-    assert_eq!(all[..2], ["@baseline", "@terms"]);
-    assert_eq!(all.len() - 2, sandbox.run(["find", "--json"]).expect(0).json().len());
+    assert_eq!(all[..3], ["latest", "@baseline", "@terms"]);
+    assert_eq!(all.len() - 3, sandbox.run(["find", "--json"]).expect(0).json().len());
     assert_eq!(offered(&sandbox, &["get", "@b"]), ["@baseline"]);
     assert_eq!(offered(&sandbox, &["get", "3"]), ["3941d389b337"]);
     assert_eq!(offered(&sandbox, &["get", "3941d"]), ["3941d389b337"]);
@@ -68,7 +68,7 @@ fn the_newest_come_first_and_not_too_many() {
     }
     let newest = sandbox.add([sandbox.path("s.json")]).remove(0);
     let all = offered(&sandbox, &["get", ""]);
-    assert_eq!((all.len(), all[0].as_str()), (50, &newest[7..19]));
+    assert_eq!((all.len(), all[0].as_str(), all[1].as_str()), (51, "latest", &newest[7..19]));
 }
 
 #[test]

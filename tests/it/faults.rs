@@ -179,7 +179,9 @@ fn check(path: &Path, acknowledged: &Acknowledged) {
     let (outcome, _) = add(&vault, documents());
     let summary = outcome.unwrap();
     assert_eq!(summary.added + summary.present, ARTIFACTS as u64);
-    assert!(summary.present == 0 || summary.added == 0, "a part of a batch was stored: {summary:?}");
+    // On a busy machine an `add` may be several batches. Each of them is stored as a whole, and then acknowledged.
+    let whole = [acknowledged.0.len() as u64, ARTIFACTS as u64];
+    assert!(whole.contains(&summary.present), "a part of a batch was stored: {summary:?}, of {whole:?}");
     for artifact in vault.snapshot().unwrap().artifacts(None).unwrap() {
         let located = vault.locate(&artifact.core.0.into()).unwrap();
         vault.members(&located).unwrap();

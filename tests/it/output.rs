@@ -179,7 +179,10 @@ fn hashes_that_stand_for_nothing_or_too_much() {
         "{ambiguous}"
     );
     let nothing = sandbox.run(["get", "sha256:000000000000"]).expect(1);
-    assert_eq!(nothing.stderr, "error: nothing in the vault has a hash that begins with 000000000000\n");
+    assert_eq!(
+        nothing.stderr,
+        "error: nothing in the vault has a hash that begins with 000000000000; \"runvault find\" lists what there is\n"
+    );
 }
 
 #[test]

@@ -250,6 +250,15 @@ fn once_takes_what_has_settled_and_ends() {
 }
 
 #[test]
+fn what_is_added_can_be_searched_if_that_is_set() {
+    let sandbox = Sandbox::new();
+    sandbox.run(["config", "set", "search", "on"]).expect(0);
+    sandbox.write("d/s.json", session("s", &[("p", "a telling answer")]));
+    sandbox.run(["watch", "--once", "--settle", "0", "d"]).expect(0);
+    assert_eq!(sandbox.run(["search", "telling", "--json"]).expect(0).json().len(), 1);
+}
+
+#[test]
 fn what_cannot_be_watched_is_told_at_once() {
     let sandbox = Sandbox::new();
     sandbox.write("file", "");

@@ -7,11 +7,13 @@ use runvault::store::{ArtifactRow, Snapshot, StoreError};
 use runvault::{Vault, kinds};
 
 use super::line::Line;
-use crate::cli::hash::Named;
 use crate::cli::{find, help, rules, time};
 
 /// So many artifacts, tags or values are offered. Who wants another one types more of it.
 const OFFERED: usize = 50;
+
+/// What stands for the newest artifact.
+const LATEST: &str = "latest";
 
 /// As many digits as lists show. Who has typed more of them gets all.
 const DIGITS: usize = 12;
@@ -169,8 +171,8 @@ fn artifacts(
     which: Which,
 ) -> Result<Vec<CompletionCandidate>, StoreError> {
     let mut candidates = Vec::new();
-    if "latest".starts_with(typed) && "latest".parse::<Named>().is_ok() {
-        candidates.extend(candidate("latest".to_owned(), "the newest artifact".to_owned()));
+    if which == Which::Any && LATEST.starts_with(typed) {
+        candidates.extend(candidate(LATEST.to_owned(), "the artifact that arrived last".to_owned()));
     }
     if let Some(typed) = typed.strip_prefix('@').or_else(|| typed.is_empty().then_some("")) {
         candidates.extend(tags(snapshot, "@", typed, which)?);
@@ -232,6 +234,11 @@ fn attributes(snapshot: &Snapshot<'_>, typed: &str) -> Result<Vec<CompletionCand
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn latest_is_what_arguments_take() {
+        assert!(LATEST.parse::<crate::cli::hash::Named>().is_ok());
+    }
 
     #[test]
     fn nothing_that_a_shell_would_run_is_offered() {

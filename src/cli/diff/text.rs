@@ -9,7 +9,9 @@ use runvault::diff::{Change, Sort, Span, ValueChange, words};
 use super::value;
 use super::{Extent, Outcome, word};
 use crate::cli::escape::{brief, escaped};
-use crate::cli::output::{BAD, CAUTION, FAINT, GOOD, HASH};
+use crate::cli::fit;
+use crate::cli::links::fitting;
+use crate::cli::output::{self, BAD, CAUTION, FAINT, GOOD, HASH};
 
 /// So many differences are listed; `--json` lists all.
 const LISTED: usize = 200;
@@ -28,9 +30,7 @@ const MAX_WORDS_BYTES: usize = 1 << 20;
 
 /// How many characters fit on a line.
 pub(super) fn width() -> usize {
-    let stated = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let measured = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-    stated.or_else(measured).unwrap_or(100).clamp(40, 400)
+    output::width().unwrap_or(100).clamp(40, 400)
 }
 
 /// Prints what is the same and what is different.
@@ -39,7 +39,9 @@ pub(super) fn print(out: &mut dyn Write, outcome: &Outcome<'_>, width: usize) ->
     for (sign, style, side) in [("-", BAD, outcome.one), ("+", GOOD, outcome.other)] {
         let name = brief(&side.name);
         let kind = side.kind.name();
-        writeln!(out, "{style}{sign}{style:#} {kind} {HASH}{}{HASH:#} {name}", side.core)?;
+        let name = name.to_string();
+        let core = fitting(side.core, 2 + kind.len() + 1 + 1 + fit::width(&name));
+        writeln!(out, "{style}{sign}{style:#} {kind} {HASH}{core}{HASH:#} {name}")?;
     }
     let most = match outcome.extent {
         Extent::Whole => LISTED,
@@ -231,7 +233,7 @@ impl Line<'_> {
     fn put(&mut self, text: &str, style: Style) -> io::Result<()> {
         for piece in text.split_inclusive(' ') {
             let word = piece.strip_suffix(' ').unwrap_or(piece);
-            let length = word.chars().count();
+            let length = fit::width(word);
             if self.column > INDENT && self.column + usize::from(self.has_gap) + length > self.width {
                 self.column = 0;
                 writeln!(self.out)?;

@@ -39,6 +39,14 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "search",
+        &[
+            ("make the index, once", "runvault search --build"),
+            ("which session said this", "runvault search \"export stops\" --in response"),
+            ("lately, for other programs", "runvault search ticket --since 7d --json"),
+        ],
+    ),
+    (
         "replay",
         &[
             ("what the model said", "runvault replay 4df877dec7f4 --prompt-file prompt.txt"),
@@ -67,6 +75,15 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     ("unlink", &[("it was a mistake", "runvault unlink 5c496a37feba governs 66c2f87e8153")]),
     ("why", &[("what a trace has to do with a session", "runvault why 66c2f87e8153 4df877dec7f4")]),
+    (
+        "sql",
+        &[
+            ("what can be asked for", "runvault sql --tables"),
+            ("as CSV", "runvault sql --csv \"SELECT model_id, count(*) FROM sessions GROUP BY model_id\""),
+            ("everything, for a notebook", "runvault sql --save runs.sqlite"),
+        ],
+    ),
+    ("stats", &[("how much there is of what", "runvault stats")]),
     ("dangling", &[("what is missing, for other programs", "runvault dangling --json")]),
     ("forks", &[("does any run have two histories?", "runvault forks")]),
     (
@@ -77,6 +94,13 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     ("tag", &[("what others are compared with", "runvault tag 3941d389b337 baseline")]),
+    (
+        "note",
+        &[
+            ("write it down", "runvault note @baseline \"the run before the new prompt\""),
+            ("and read it", "runvault note @baseline"),
+        ],
+    ),
     ("untag", &[("the name is free again", "runvault untag baseline")]),
     ("tags", &[("all names", "runvault tags")]),
     ("pin", &[("this must stay", "runvault pin @baseline --note \"the release of May\"")]),

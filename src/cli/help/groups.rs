@@ -3,11 +3,12 @@
 use clap::Command;
 
 /// Commands that are listed together. `help` is made by clap itself.
-const GROUPS: [(&str, &[&str]); 8] = [
-    ("Everyday", &["add", "watch", "verify", "get", "show", "find"]),
+const GROUPS: [(&str, &[&str]); 9] = [
+    ("Everyday", &["add", "watch", "verify", "get", "show", "find", "search"]),
     ("Replay and compare", &["replay", "stub", "diff"]),
     ("Links", &["links", "link", "unlink", "why", "dangling", "forks", "audit"]),
-    ("Names and protection", &["tag", "untag", "tags", "pin", "unpin", "pins"]),
+    ("Tables and numbers", &["sql", "stats"]),
+    ("Names, notes and protection", &["tag", "untag", "tags", "note", "pin", "unpin", "pins"]),
     ("Copies", &["backup", "export", "import"]),
     ("Removal", &["rm", "forget", "gc"]),
     ("Trust", &["fsck", "reindex", "log", "rules"]),

@@ -63,7 +63,7 @@ fn text(vault: &Vault, hit: &Hit) -> Result<String, Failure> {
     let attributes = vault.snapshot()?.attributes(hit.artifact.id)?;
     let first = hit.matches.iter().find_map(|place| match place {
         Match::Mention { unit, place, .. } => Some(format!("{unit} {place}")),
-        Match::Attribute { .. } => None,
+        Match::Attribute { .. } | Match::Note { .. } => None,
     });
     let (core, place) = (hit.artifact.core, first.unwrap_or_default());
     Ok(format!("{HASH}{core:.12}{HASH:#} ({place}, {})", find::label(&attributes)))

@@ -4,16 +4,20 @@
 mod effect;
 mod key_field;
 mod parts;
+mod passages;
 mod read;
 mod recognise;
 mod rules;
 mod shape;
+mod tables;
 mod yaml;
 
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use crate::artifact::{AdmitOptions, Artifact, Draft, Part, Recognition, document, unreadable};
+use crate::artifact::{
+    AdmitOptions, Artifact, Draft, Part, Passage, Recognition, Table, document, unreadable,
+};
 use crate::canonical::Value;
 use crate::canonical::reader::{Defect, Limits, MemberNames, ReadError};
 use crate::canonical::rfc8785::{self, Form};
@@ -30,7 +34,10 @@ impl Artifact for Contract {
     const PLURAL: &'static str = "contracts";
     const MEMBER: &'static str = "contract";
     const FILE_NAMES: &'static [&'static str] = &[];
+    const ATTRIBUTES: &'static [&'static str] =
+        &["effect", "effects", "io_ref", "io_ref_kind", "io_ref_mode", "io_refs", "target"];
     const STATED_BY: Option<&'static str> = Some("governs");
+    const TABLES: &'static [Table] = &[tables::EFFECTS, tables::IO_REFS];
 
     fn rules() -> Vec<RuleInfo> {
         rules::all()
@@ -70,6 +77,10 @@ impl Artifact for Contract {
 
     fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
         parts::parts(document, limits)
+    }
+
+    fn passages(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
+        passages::of(document, limits)
     }
 }
 

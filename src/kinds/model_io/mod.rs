@@ -3,12 +3,13 @@
 mod parts;
 mod rules;
 mod session;
+mod table;
 
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, Draft, Exchange, Mention, Part, Playback, Recognition, Responder, Role, document,
-    unreadable,
+    AdmitOptions, Artifact, Draft, Exchange, Field, Mention, Part, Passage, Passages, Playback, Recognition,
+    Responder, Role, Table, document, unreadable,
 };
 use crate::canonical::Value;
 use crate::canonical::reader::{self, Limits, MemberNames, ReadError};
@@ -32,7 +33,9 @@ impl Artifact for ModelIo {
     const PLURAL: &'static str = "sessions";
     const MEMBER: &'static str = "model_io.json";
     const FILE_NAMES: &'static [&'static str] = &["model_io.json"];
+    const ATTRIBUTES: &'static [&'static str] = &["adapter_id", "interactions", "mode", "model_id"];
     const PLAYBACK: Option<Playback> = Some(Playback::ByPrompt);
+    const TABLES: &'static [Table] = &[table::INTERACTIONS];
 
     fn rules() -> Vec<RuleInfo> {
         rules::all()
@@ -88,6 +91,18 @@ impl Artifact for ModelIo {
 
     fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
         parts::parts(document, limits)
+    }
+
+    /// Its responses.
+    fn passages(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
+        let root = reader::read_keeping_overflow(document, limits)?;
+        let interactions = root.get("interactions").and_then(Value::as_array).unwrap_or_default();
+        let mut passages = Passages::default();
+        for (index, interaction) in interactions.iter().enumerate() {
+            let response = interaction.get("response_content").and_then(Value::as_str).unwrap_or_default();
+            passages.add_at(Field::Response, RESPONSE.unit, index, response);
+        }
+        Ok(passages.into_vec())
     }
 }
 

@@ -10,6 +10,7 @@ mod js;
 mod ledger;
 mod members;
 mod parts;
+mod passages;
 mod patch;
 mod path;
 mod recognise;
@@ -19,7 +20,7 @@ mod runner;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, ArtifactDirectory, Directory, Draft, Entry, EntryContent, MemberBytes, Part, Peek,
+    AdmitOptions, ArtifactDirectory, Directory, Draft, Entry, EntryContent, MemberBytes, Part, Passage, Peek,
     RunResult,
 };
 use crate::canonical::reader::{self, Limits, ReadError};
@@ -35,6 +36,8 @@ impl ArtifactDirectory for Pack {
     const NAME: &'static str = "pack";
     const PLURAL: &'static str = "packs";
     const MEMBERS: &'static [&'static str] = &members::NAMES;
+    const ATTRIBUTES: &'static [&'static str] =
+        &["bundle", "intent", "kernel_version", "member", "model_mode", "policy", "result", "run_id"];
     const UNREADABLE: RuleInfo = rules::IO;
     const IS_RUN: bool = true;
 
@@ -77,6 +80,10 @@ impl ArtifactDirectory for Pack {
 
     fn parts<'d>(members: &[MemberBytes<'d>], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
         parts::parts(members, limits)
+    }
+
+    fn passages(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
+        passages::of(members, limits)
     }
 }
 

@@ -3,15 +3,17 @@
 
 mod exchanges;
 mod parts;
+mod passages;
 mod rules;
 mod shape;
+mod table;
 mod texts;
 
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, Attribute, Draft, Exchange, Mention, NameHandle, Part, Playback, Recognition,
-    Relation, Role, RunResult, document, unreadable,
+    AdmitOptions, Artifact, Attribute, Draft, Exchange, Mention, NameHandle, Part, Passage, Playback,
+    Recognition, Relation, Role, RunResult, Table, document, unreadable,
 };
 use crate::canonical::Value;
 use crate::canonical::reader::{self, Limits, MemberNames, ReadError};
@@ -37,8 +39,21 @@ impl Artifact for Rpk {
     const PLURAL: &'static str = "runs";
     const MEMBER: &'static str = "run.rpk";
     const FILE_NAMES: &'static [&'static str] = &["*.rpk", "*.bundle"];
+    const ATTRIBUTES: &'static [&'static str] = &[
+        "agent",
+        "capture_mode",
+        "model_id",
+        "provider",
+        "run_id",
+        "source",
+        "source_run_id",
+        "step_type",
+        "steps",
+        "tool",
+    ];
     const IS_RUN: bool = true;
     const PLAYBACK: Option<Playback> = Some(Playback::InOrder);
+    const TABLES: &'static [Table] = &[table::STEPS];
 
     fn rules() -> Vec<RuleInfo> {
         rules::RULES.iter().map(|rule| rule.info).collect()
@@ -90,6 +105,10 @@ impl Artifact for Rpk {
 
     fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
         parts::parts(document, limits)
+    }
+
+    fn passages(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
+        Ok(passages::of(steps(&reader::read(document, limits)?)))
     }
 }
 

@@ -5,15 +5,17 @@
 mod control;
 mod lines;
 mod parts;
+mod passages;
 mod record;
 mod rules;
 mod step_result;
+mod table;
 
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, Draft, Mention, NameHandle, Part, Recognition, Relation, Role, RunResult,
-    unreadable,
+    AdmitOptions, Artifact, Draft, Mention, NameHandle, Part, Passage, Recognition, Relation, Role,
+    RunResult, Table, unreadable,
 };
 use crate::canonical::reader::{self, Limits, MemberNames, ReadError};
 use crate::canonical::{Value, c14n_v1};
@@ -69,7 +71,9 @@ impl Artifact for Trace {
     const PLURAL: &'static str = "traces";
     const MEMBER: &'static str = "trace.ndjson";
     const FILE_NAMES: &'static [&'static str] = &[];
+    const ATTRIBUTES: &'static [&'static str] = &["engine_version", "records", "step", "trace_id"];
     const IS_RUN: bool = true;
+    const TABLES: &'static [Table] = &[table::RECORDS];
 
     fn rules() -> Vec<RuleInfo> {
         [lines::LINE_FORMAT].into_iter().chain(rules::RULES.iter().map(|rule| rule.info)).collect()
@@ -136,6 +140,10 @@ impl Artifact for Trace {
 
     fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
         parts::parts(document, limits)
+    }
+
+    fn passages(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
+        passages::of(document, limits)
     }
 }
 

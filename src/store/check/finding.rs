@@ -36,6 +36,8 @@ pub enum Subject {
     Capture(CaptureHash),
     /// The index of mentions.
     Mentions,
+    /// The search index.
+    Search,
     /// An entry of the journal, by its number.
     Entry(i64),
 }
@@ -52,7 +54,7 @@ impl Subject {
             Self::Kind(_) => "kind",
             Self::Artifact(_) => "artifact",
             Self::Capture(_) => "capture",
-            Self::Mentions => "index",
+            Self::Mentions | Self::Search => "index",
             Self::Entry(_) => "entry",
         }
     }
@@ -67,6 +69,7 @@ impl Subject {
             Self::Capture(capture) => capture.to_string(),
             Self::Dictionary(number) | Self::Entry(number) => number.to_string(),
             Self::Mentions => "mentions".to_owned(),
+            Self::Search => "search".to_owned(),
         }
     }
 }
@@ -103,6 +106,7 @@ impl Finding {
 const BACKUP: &str = "Restore the vault from a backup, or add the artifacts to a new one.";
 const FROM: &str = "`fsck --repair --from` another vault or a directory that has the same bytes puts them back; \
     without one, restore the vault from a backup.";
+const REBUILD: &str = "`fsck --repair`, `reindex` or `search --build` makes it anew from the stored bytes.";
 const REINDEX: &str = "`fsck --repair` or `reindex` makes it anew from the stored bytes.";
 
 macro_rules! findings {
@@ -242,6 +246,14 @@ findings! {
         "The index of mentions leads to captures that do not mention the digest.",
         "Answers are right, for the captures are asked; they take longer.",
         REINDEX;
+    SEARCH_DAMAGED, "search-damaged",
+        "The search index cannot be read, or its tables are not as this program makes them.",
+        "`search` fails or overlooks something. Nothing else needs this index.",
+        REBUILD;
+    SEARCH_DIFFERS, "search-differs",
+        "The search index says something else than the artifacts do.",
+        "`search` overlooks something, or fails when it comes upon the artifact. Its bytes are intact.",
+        REBUILD;
     CAPTURE_UNRECORDED, "capture-unrecorded",
         "The journal has no entry for a capture.",
         "It was put into the vault behind the journal's back, or the end of the journal was cut off.",

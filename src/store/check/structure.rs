@@ -40,24 +40,29 @@ impl Inspection<'_> {
     /// If nobody could look.
     pub fn integrity(&self, integrity: Integrity) -> Result<Vec<Finding>> {
         let pragma = match integrity {
-            Integrity::Quick => format!("PRAGMA quick_check({LINES})"),
-            Integrity::Full => format!("PRAGMA integrity_check({LINES})"),
+            Integrity::Quick => "quick_check",
+            Integrity::Full => "integrity_check",
         };
         let file = || Subject::File("database".to_owned());
         let mut findings = Vec::new();
         let mut lines = Vec::new();
-        self.look(file(), &mut findings, || {
-            let mut statement = self.connection.prepare(&pragma)?;
-            let mut rows = statement.query([])?;
-            while let Some(row) = rows.next()? {
-                lines.push(row.get::<_, String>(0)?);
-            }
-            Ok(())
-        })?;
+        for part in self.checkable(LINES, &mut findings)? {
+            self.look(file(), &mut findings, || {
+                let mut statement = self.connection.prepare(&format!("PRAGMA {pragma}({part})"))?;
+                let mut rows = statement.query([])?;
+                while let Some(row) = rows.next()? {
+                    lines.push(row.get::<_, String>(0)?);
+                }
+                Ok(())
+            })?;
+        }
         lines.retain(|line| line != "ok");
-        findings.extend(lines.into_iter().map(|line| Finding::new(FILE_DAMAGED, file(), line)));
+        findings.extend(lines.into_iter().map(|line| {
+            Self::of_search_index(&line).unwrap_or_else(|| Finding::new(FILE_DAMAGED, file(), line))
+        }));
         self.schema(&mut findings)?;
         self.references(&mut findings)?;
+        self.search_index(&mut findings)?;
         Ok(findings)
     }
 
@@ -69,6 +74,7 @@ impl Inspection<'_> {
             found = schema::objects(&self.connection)?;
             Ok(())
         })?;
+        self.search_schema(&mut found, findings)?;
         let names: BTreeSet<&String> = expected.keys().chain(found.keys()).collect();
         for name in names {
             let detail = match (expected.get(name), found.get(name)) {

@@ -119,6 +119,26 @@ impl Snapshot<'_> {
         find().map_err(|error| self.failed(error))
     }
 
+    /// Everything that an artifact mentions, in the order of roles and places.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn mentions(&self, artifact: ArtifactId) -> Result<Vec<MentionRow>> {
+        let find = || {
+            let mut found = Vec::new();
+            let mut roles = Roles::default();
+            for stated in self.lists().of_artifact(artifact.0)? {
+                let role = roles.get(self, stated.role)?;
+                found.push(mention(artifact, stated, role));
+            }
+            found.sort_by(|one, other| {
+                (&one.role, &one.place, one.digest).cmp(&(&other.role, &other.place, other.digest))
+            });
+            Ok(found)
+        };
+        find().map_err(|error| self.failed(error))
+    }
+
     /// How often an artifact mentions digests, by role.
     ///
     /// # Errors

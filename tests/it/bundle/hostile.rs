@@ -163,6 +163,13 @@ fn manifests() {
     changed("tags out of order", "/artifacts/0/tags", json!(["b", "a"]));
     changed("very many tags", "/artifacts/0/tags", json!(vec!["t"; 1_001]));
     changed("a tag twice", "/artifacts/0/tags", json!(["a", "a"]));
+    for (what, note) in
+        [("a note of spaces", " \n".to_owned()), ("a note that is too long", "n".repeat(4097))]
+    {
+        let mut noted = artifact.clone();
+        noted["note"] = json!(note);
+        changed(what, "/artifacts/0", noted);
+    }
     let links = &good.manifest["links"];
     changed("a link twice", "/links", json!([links[0], links[0]]));
     changed("a relation that is none", "/links/0/relation", json!("Governs!"));

@@ -13,8 +13,8 @@ mod vaults;
 
 use std::path::Path;
 
-use runvault::artifact::{AdmitOptions, Admitted, Kind, MemberBytes, Playback, document};
-use runvault::canonical::reader::Limits;
+use runvault::artifact::{AdmitOptions, Admitted, Cell, ColumnSort, Kind, MemberBytes, Playback, document};
+use runvault::canonical::reader::{self, Limits};
 use runvault::digest::Digest;
 use runvault::kinds;
 use runvault::verify::{Report, Severity};
@@ -82,6 +82,8 @@ fn check_admitted(admitted: &Admitted) {
     assert!(draft.mentions.is_sorted() && draft.attributes.is_sorted());
     let _ = admitted.kind().results(&members(admitted), &Limits::default());
     check_playback(admitted);
+    check_tables(admitted);
+    check_passages(admitted);
     for embedded in admitted.embedded() {
         check_admitted(embedded);
     }
@@ -99,6 +101,31 @@ fn check_playback(admitted: &Admitted) {
         assert!(kind.playback() != Some(Playback::ByPrompt) || exchange.prompts.len() == 1);
         assert!(exchange.prompts.iter().take(100).all(mentioned));
     }
+}
+
+/// Tables have as many rows as the artifact says, each with a cell for every column, and JSON where they say so.
+fn check_tables(admitted: &Admitted) {
+    for table in admitted.kind().tables() {
+        let rows = (table.rows)(&members(admitted), &Limits::default()).unwrap();
+        let mut attributes = admitted.draft().attributes.iter();
+        let stated = attributes.find(|attribute| attribute.name == table.name).unwrap();
+        assert_eq!(rows.len().to_string(), stated.value, "{}", table.name);
+        for row in rows.iter().take(100) {
+            assert_eq!(row.len(), table.columns.len(), "{}", table.name);
+            for (cell, column) in row.iter().zip(table.columns) {
+                if let (Cell::Text(text), ColumnSort::Json) = (cell, column.sort) {
+                    reader::read_keeping_overflow(text.as_bytes(), &Limits::most()).unwrap();
+                }
+            }
+        }
+    }
+}
+
+/// The texts that are searched are always the same, and none is blank.
+fn check_passages(admitted: &Admitted) {
+    let passages = || admitted.kind().passages(&members(admitted), &Limits::default()).unwrap();
+    assert_eq!(passages(), passages());
+    assert!(passages().iter().all(|passage| !passage.text.trim().is_empty()));
 }
 
 fn check_rejected(kind: Kind, report: &Report) {

@@ -1,4 +1,4 @@
-//! Where a backup is made and where it goes: under its own name only when it is complete.
+//! Where a database beside the vault is made, and where it goes: under its own name only when it is complete.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, TryLockError};
@@ -7,14 +7,23 @@ use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, TempDir, TempPath};
 
-use super::BackupError;
-use crate::store::StoreError;
-use crate::store::pool::sync_directory;
+use super::StoreError;
+use super::pool::sync_directory;
 
 /// Its lock is held as long as somebody works in the directory. A process that is gone holds none.
 const LOCK: &str = "lock";
 
-/// The file that a backup is to become, and a directory beside it in which it is made: a database is never alone while
+/// Why a database cannot be put somewhere.
+pub(super) enum PlaceError {
+    /// There is a file already, and nobody said that it may be replaced.
+    Exists(PathBuf),
+    /// For another reason.
+    Refused { path: PathBuf, reason: String },
+    /// What the system says.
+    Store(StoreError),
+}
+
+/// The file that a database is to become, and a directory beside it in which it is made: a database is never alone while
 /// it is used.
 pub(super) struct Place {
     path: PathBuf,
@@ -25,10 +34,9 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// A place for the backup of `vault` to become `path`. Removes what interrupted backups to `path` left.
-    pub(super) fn at(path: &Path, vault: &Path, force: bool) -> Result<Self, BackupError> {
-        let refused =
-            |reason: &str| BackupError::Refused { path: path.to_owned(), reason: reason.to_owned() };
+    /// A place for what is made of `vault` to become `path`. Removes what was left there by who was interrupted.
+    pub(super) fn at(path: &Path, vault: &Path, force: bool) -> Result<Self, PlaceError> {
+        let refused = |reason: &str| PlaceError::Refused { path: path.to_owned(), reason: reason.to_owned() };
         let name = path.file_name().ok_or_else(|| refused("this is not the name of a file"))?;
         let directory = parent(path);
         if !directory.is_dir() {
@@ -48,7 +56,7 @@ impl Place {
     }
 
     /// Gives it its name; gives its size in bytes.
-    pub(super) fn finish(self) -> Result<u64, BackupError> {
+    pub(super) fn finish(self) -> Result<u64, PlaceError> {
         let Self { path, unfinished, force, workplace, .. } = &self;
         let bytes = sync(unfinished).map_err(failed(unfinished))?;
         // The log of a database that was here would be taken for that of the new one.
@@ -56,20 +64,20 @@ impl Place {
         let made = TempPath::try_from_path(unfinished).map_err(failed(unfinished))?;
         let placed = if *force { made.persist(path) } else { made.persist_noclobber(path) };
         placed.map_err(|error| match error.error.kind() {
-            ErrorKind::AlreadyExists => BackupError::Exists { path: path.clone() },
+            ErrorKind::AlreadyExists => PlaceError::Exists(path.clone()),
             _ => failed(path)(error.error),
         })?;
         let directory = parent(path);
         sync_directory(directory).map_err(failed(directory))?;
-        // What is left of the workplace if this fails, the next backup removes.
+        // What is left of the workplace if this fails, the next one removes.
         let _ = fs::remove_dir_all(workplace.path());
         Ok(bytes)
     }
 }
 
-fn failed(path: &Path) -> impl Fn(io::Error) -> BackupError {
+fn failed(path: &Path) -> impl Fn(io::Error) -> PlaceError {
     let path = path.to_owned();
-    move |source| StoreError::Io { path: path.clone(), source }.into()
+    move |source| PlaceError::Store(StoreError::Io { path: path.clone(), source })
 }
 
 /// The directory that `path` is in.
@@ -77,9 +85,9 @@ fn parent(path: &Path) -> &Path {
     path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Makes sure that the backup may be put at `path`, as far as can be told beforehand.
-fn check_free(path: &Path, vault: &Path, force: bool) -> Result<(), BackupError> {
-    let refused = |reason: &str| BackupError::Refused { path: path.to_owned(), reason: reason.to_owned() };
+/// Makes sure that a database may be put at `path`, as far as can be told beforehand.
+fn check_free(path: &Path, vault: &Path, force: bool) -> Result<(), PlaceError> {
+    let refused = |reason: &str| PlaceError::Refused { path: path.to_owned(), reason: reason.to_owned() };
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(failed(path)(error)),
@@ -87,14 +95,14 @@ fn check_free(path: &Path, vault: &Path, force: bool) -> Result<(), BackupError>
         Ok(there) if !there.is_file() && !there.is_symlink() => {
             return Err(refused("it is there and is not a file"));
         }
-        Ok(_) if !force => return Err(BackupError::Exists { path: path.to_owned() }),
+        Ok(_) if !force => return Err(PlaceError::Exists(path.to_owned())),
         Ok(_) => {}
     }
     check_alone(path)
 }
 
-/// Makes sure that there is no log of a database at `path`: it would be applied to the backup.
-fn check_alone(path: &Path) -> Result<(), BackupError> {
+/// Makes sure that there is no log of a database at `path`: it would be applied to the new one.
+fn check_alone(path: &Path) -> Result<(), PlaceError> {
     for ending in ["-wal", "-journal"] {
         let mut name = path.as_os_str().to_owned();
         name.push(ending);
@@ -104,7 +112,7 @@ fn check_alone(path: &Path) -> Result<(), BackupError> {
                 "{name} is there, so a vault of this name is in use or was not closed; name another file, or move \
                  both away"
             );
-            return Err(BackupError::Refused { path: path.to_owned(), reason });
+            return Err(PlaceError::Refused { path: path.to_owned(), reason });
         }
     }
     Ok(())
@@ -125,7 +133,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
     }
 }
 
-/// How the names of the directories begin in which backups to `name` are made.
+/// How the names of the directories begin in which `name` is made.
 fn prefix(name: &OsStr) -> OsString {
     let mut prefix = OsString::from(".");
     prefix.push(name);
@@ -139,7 +147,7 @@ fn workplace(directory: &Path, prefix: &OsStr) -> io::Result<(TempDir, File)> {
         let workplace = Builder::new().prefix(prefix).tempdir_in(directory)?;
         let path = workplace.path().join(LOCK);
         match File::create_new(&path).and_then(|file| file.lock().map(|()| file)) {
-            // Another backup may have taken it for a leftover before it was locked.
+            // Somebody else may have taken it for a leftover before it was locked.
             Ok(_) if !path.exists() => {}
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Ok(file) => return Ok((workplace, file)),

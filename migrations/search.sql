@@ -1,0 +1,27 @@
+-- The search index, which vaults have if somebody built it: `search --build` makes these tables, and `search --drop` takes
+-- them away. Nothing in them is lost with them. They change with `VERSION` in src/store/search.rs and with no migration; one
+-- that touches `capture` drops them.
+
+CREATE TABLE search_state (
+  id      INTEGER PRIMARY KEY CHECK (id = 1),
+  -- The program makes an index of another version anew.
+  version INTEGER NOT NULL,
+  -- The last capture that is in the index. None before it is missing.
+  capture INTEGER NOT NULL,
+  -- The number of the next passage.
+  next    INTEGER NOT NULL
+) STRICT;
+
+-- Which rows of `search_text` are of which capture: the passage n of a capture is the row first + n. Those that an
+-- artifact's first capture has in the same place are left out of its other captures.
+CREATE TABLE search_capture (
+  first    INTEGER PRIMARY KEY,
+  capture  INTEGER NOT NULL UNIQUE REFERENCES capture (id),
+  passages INTEGER NOT NULL
+) STRICT;
+
+-- Words only: texts are read from the documents again. One row for each passage, with its text in the column of its field.
+CREATE VIRTUAL TABLE search_text USING fts5 (
+  response, prompt, tool, output, step, contract, pack,
+  content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 2'
+);

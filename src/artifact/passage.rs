@@ -1,0 +1,153 @@
+use super::{MemberBytes, Place};
+use crate::canonical::Value;
+use crate::canonical::reader::{Limits, ReadError};
+use crate::digest::Digest;
+
+/// A text of an artifact that people search.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Passage {
+    /// What sort of text it is.
+    pub field: Field,
+    /// What the place counts, such as `step`; empty where it is a pointer.
+    pub unit: &'static str,
+    /// Where it stands.
+    pub place: Place,
+    /// The text.
+    pub text: String,
+}
+
+/// What passages can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Field {
+    /// What a model answered.
+    Response,
+    /// What a model was asked.
+    Prompt,
+    /// The name of a tool and what it was called with.
+    Tool,
+    /// What a tool or a step gave back, errors among it.
+    Output,
+    /// What a step is called, and what is said of it.
+    Step,
+    /// The refs and effects of a contract.
+    Contract,
+    /// The files of a pack, but for its session.
+    Pack,
+}
+
+impl Field {
+    /// Every field.
+    pub const ALL: [Self; 7] =
+        [Self::Response, Self::Prompt, Self::Tool, Self::Output, Self::Step, Self::Contract, Self::Pack];
+
+    /// The name, such as `response`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Response => "response",
+            Self::Prompt => "prompt",
+            Self::Tool => "tool",
+            Self::Output => "output",
+            Self::Step => "step",
+            Self::Contract => "contract",
+            Self::Pack => "pack",
+        }
+    }
+}
+
+/// Gathers the passages of an artifact in its order.
+#[derive(Default)]
+pub struct Passages {
+    gathered: Vec<Passage>,
+}
+
+impl Passages {
+    /// Adds a text at the interaction, step or record `index`, unless it is blank.
+    pub fn add_at(&mut self, field: Field, unit: &'static str, index: usize, text: impl Into<String>) {
+        let place = Place::Index(u32::try_from(index).unwrap_or(u32::MAX));
+        self.add(Passage { field, unit, place, text: text.into() });
+    }
+
+    /// Adds a text at a JSON Pointer, unless it is blank.
+    pub fn add_pointer(&mut self, field: Field, pointer: String, text: impl Into<String>) {
+        self.add(Passage { field, unit: "", place: Place::Pointer(pointer), text: text.into() });
+    }
+
+    fn add(&mut self, passage: Passage) {
+        if passage.text.contains(|character: char| !character.is_whitespace()) {
+            self.gathered.push(passage);
+        }
+    }
+
+    /// What was gathered.
+    #[must_use]
+    pub fn into_vec(self) -> Vec<Passage> {
+        self.gathered
+    }
+}
+
+/// The words in `value` as people read them: a line for each string and number, after the name of the member that it
+/// belongs to. Digests are left out: they are found as mentions.
+#[must_use]
+pub fn words_of(value: &Value<'_>) -> String {
+    let mut words = String::new();
+    write_words(value, "", &mut words);
+    words.truncate(words.trim_end().len());
+    words
+}
+
+fn write_words(value: &Value<'_>, name: &str, words: &mut String) {
+    match value {
+        Value::String(text) => write_line(text, name, words),
+        Value::Number(number) => write_line(number.literal(), name, words),
+        Value::Bool(truth) => write_line(if *truth { "true" } else { "false" }, name, words),
+        Value::Array(elements) => elements.iter().for_each(|element| write_words(element, name, words)),
+        Value::Object(object) => object.iter().for_each(|(name, member)| write_words(member, name, words)),
+        Value::Null => {}
+    }
+}
+
+fn write_line(text: &str, name: &str, words: &mut String) {
+    if Digest::stated(text).or_else(|| Digest::stated_bare(text)).is_some() {
+        return;
+    }
+    if !name.is_empty() {
+        words.push_str(name);
+        words.push_str(": ");
+    }
+    words.push_str(text);
+    words.push('\n');
+}
+
+/// What gives the passages of documents of a kind.
+pub(super) type OfDocument = fn(&[u8], &Limits) -> Result<Vec<Passage>, ReadError>;
+
+/// What gives the passages of directories of a kind.
+pub(super) type OfDirectory = fn(&[MemberBytes<'_>], &Limits) -> Result<Vec<Passage>, ReadError>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::canonical::reader;
+
+    #[test]
+    fn words_are_lines_with_their_names_and_without_digests() {
+        let digest = Digest::of(b"x");
+        let text = format!(
+            r#"{{"tool": "lookup", "args": {{"city": "Paris\nFrance", "days": [1, 2.50], "dry": true, "none": null}},
+                "seen": "{digest}", "bare": "{}", "empty": {{}}}}"#,
+            digest.hex()
+        );
+        let value = reader::read(text.as_bytes(), &Limits::default()).unwrap();
+        assert_eq!(words_of(&value), "tool: lookup\ncity: Paris\nFrance\ndays: 1\ndays: 2.50\ndry: true");
+        assert_eq!(words_of(&Value::String("only a text ".into())), "only a text");
+    }
+
+    #[test]
+    fn blank_texts_are_no_passages() {
+        let mut passages = Passages::default();
+        passages.add_at(Field::Response, "interaction", 0, " \n\t");
+        passages.add_pointer(Field::Pack, "run.json".to_owned(), "");
+        assert_eq!(passages.into_vec(), []);
+    }
+}

@@ -1,0 +1,87 @@
+//! The notes of artifacts, from a bundle into a vault.
+
+use chrono::Utc;
+
+use super::read::Bundle;
+use crate::digest::CoreHash;
+use crate::store::{Result, Snapshot, Store};
+
+/// The note of an artifact of a bundle and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportedNote {
+    /// The artifact.
+    pub core: CoreHash,
+    /// The text.
+    pub note: String,
+    /// What became of it.
+    pub outcome: NoteOutcome,
+}
+
+/// What became of a note.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoteOutcome {
+    /// The artifact got it.
+    Set,
+    /// The artifact had it before.
+    Present,
+    /// The artifact has another one in the vault, which was kept.
+    Other,
+    /// The artifact is not in the vault.
+    Missing,
+}
+
+fn notes(bundle: &Bundle) -> impl Iterator<Item = (CoreHash, &str)> {
+    let artifacts = bundle.manifest().artifacts.iter();
+    artifacts.filter_map(|artifact| Some((artifact.core_hash, artifact.note.as_deref()?)))
+}
+
+/// Gives the artifacts in the vault the notes of a bundle.
+pub(super) fn give(store: &Store, bundle: &Bundle) -> Result<Vec<ImportedNote>> {
+    if notes(bundle).next().is_none() {
+        return Ok(Vec::new());
+    }
+    let mut edit = store.edit(Utc::now())?;
+    let mut given = Vec::new();
+    for (core, note) in notes(bundle) {
+        let artifact = edit.snapshot().artifact(core)?;
+        let outcome = outcome(Some(edit.snapshot()), core, note, artifact.is_some())?;
+        if let (NoteOutcome::Set, Some(artifact)) = (outcome, artifact) {
+            edit.set_note(&artifact, note)?;
+        }
+        given.push(ImportedNote { core, note: note.to_owned(), outcome });
+    }
+    edit.commit()?;
+    Ok(given)
+}
+
+/// What [`give`] would do where `is_there` says which artifacts would be in the vault.
+pub(super) fn rehearse(
+    snapshot: Option<&Snapshot<'_>>,
+    bundle: &Bundle,
+    is_there: impl Fn(CoreHash) -> Result<bool>,
+) -> Result<Vec<ImportedNote>> {
+    let would = notes(bundle).map(|(core, note)| {
+        let outcome = outcome(snapshot, core, note, is_there(core)?)?;
+        Ok(ImportedNote { core, note: note.to_owned(), outcome })
+    });
+    would.collect()
+}
+
+fn outcome(
+    snapshot: Option<&Snapshot<'_>>,
+    core: CoreHash,
+    note: &str,
+    is_there: bool,
+) -> Result<NoteOutcome> {
+    let artifact = snapshot.map(|snapshot| snapshot.artifact(core)).transpose()?.flatten();
+    let known = match (snapshot, artifact) {
+        (Some(snapshot), Some(artifact)) => snapshot.note_of(artifact.id)?,
+        _ => None,
+    };
+    Ok(match known {
+        Some(known) if known.text == note => NoteOutcome::Present,
+        Some(_) => NoteOutcome::Other,
+        None if is_there => NoteOutcome::Set,
+        None => NoteOutcome::Missing,
+    })
+}

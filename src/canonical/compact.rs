@@ -1,0 +1,84 @@
+//! JSON as it was written, without white space: members in their order, numbers as their literals. Nothing is hashed over
+//! it; it is for showing a part of a document to other programs without changing it.
+
+use super::Value;
+use super::text::write_string;
+
+/// The text of `value`. Escapes are made anew.
+#[must_use]
+pub fn text(value: &Value<'_>) -> String {
+    let mut out = Vec::new();
+    write(value, &mut out);
+    // Values are made of text, and what is put between them is ASCII.
+    String::from_utf8(out).unwrap_or_default()
+}
+
+fn write(value: &Value<'_>, out: &mut Vec<u8>) {
+    match value {
+        Value::Null => out.extend_from_slice(b"null"),
+        Value::Bool(true) => out.extend_from_slice(b"true"),
+        Value::Bool(false) => out.extend_from_slice(b"false"),
+        Value::Number(number) => out.extend_from_slice(number.literal().as_bytes()),
+        Value::String(text) => string(text, out),
+        Value::Array(elements) => {
+            out.push(b'[');
+            for (index, element) in elements.iter().enumerate() {
+                if index > 0 {
+                    out.push(b',');
+                }
+                write(element, out);
+            }
+            out.push(b']');
+        }
+        Value::Object(object) => {
+            out.push(b'{');
+            for (index, (name, member)) in object.iter().enumerate() {
+                if index > 0 {
+                    out.push(b',');
+                }
+                string(name, out);
+                out.push(b':');
+                write(member, out);
+            }
+            out.push(b'}');
+        }
+    }
+}
+
+fn string(text: &str, out: &mut Vec<u8>) {
+    // Writing to a vector cannot fail.
+    let _ = write_string(text, out);
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::reader::{self, Limits};
+    use super::*;
+
+    fn compacted(text: &str) -> String {
+        super::text(&reader::read_keeping_overflow(text.as_bytes(), &Limits::default()).unwrap())
+    }
+
+    #[test]
+    fn nothing_changes_but_white_space_and_escapes() {
+        let text = r#" { "b" : [ 1E2, -0, 1.50, 36893488147419103232, 1e999 ],
+            "a": {"\u00e9\/": "\u0000\u2028\"", "": null}, "z": [true, false, {}, []] } "#;
+        let expected = concat!(
+            r#"{"b":[1E2,-0,1.50,36893488147419103232,1e999],"a":{"é/":"\u0000"#,
+            "\u{2028}",
+            r#"\"","":null},"z":[true,false,{},[]]}"#
+        );
+        assert_eq!(compacted(text), expected);
+        assert_eq!(compacted(expected), expected);
+    }
+
+    proptest! {
+        #[test]
+        fn strings_come_back(text: String) {
+            let written = super::text(&Value::String(text.as_str().into()));
+            prop_assert_eq!(serde_json::from_str::<String>(&written).unwrap(), text);
+        }
+    }
+}

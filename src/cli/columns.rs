@@ -1,0 +1,197 @@
+//! What can be told of an artifact by name: the columns of tables, and what formats fill in.
+
+use std::cell::OnceCell;
+
+use chrono::{DateTime, Utc};
+use runvault::artifact::Kind;
+use runvault::kinds;
+use runvault::query::Match;
+use runvault::store::{ArtifactRow, CaptureRow, Snapshot};
+
+use super::escape::brief;
+use super::exit::Failure;
+use super::find;
+use super::output::{self, FAINT, HASH, NAME};
+use super::table::{self, Cell};
+use super::time;
+
+/// Something that can be told of an artifact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Column {
+    Core,
+    Hash,
+    Kind,
+    Added,
+    Age,
+    Size,
+    Bytes,
+    Captures,
+    Label,
+    Tags,
+    Note,
+    Matches,
+    /// The values of the attribute of this name.
+    Attribute(&'static str),
+}
+
+/// The columns of all artifacts, by name. Attributes of kinds come after them.
+const OWN: [(&str, Column); 12] = [
+    ("core", Column::Core),
+    ("hash", Column::Hash),
+    ("kind", Column::Kind),
+    ("added", Column::Added),
+    ("age", Column::Age),
+    ("size", Column::Size),
+    ("bytes", Column::Bytes),
+    ("captures", Column::Captures),
+    ("label", Column::Label),
+    ("tags", Column::Tags),
+    ("note", Column::Note),
+    ("matches", Column::Matches),
+];
+
+/// The longest name of a kind: columns stand in the same place whatever is listed.
+pub(crate) const KIND_WIDTH: usize = 8;
+
+/// Hashes are told by so many digits, where they are not told whole.
+const DIGITS: usize = 12;
+
+/// The names of the attributes of all kinds.
+pub(crate) fn attributes() -> Vec<&'static str> {
+    let mut names: Vec<&str> = kinds::ALL.into_iter().flat_map(Kind::attributes).copied().collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// The column of this name, for clap.
+pub(crate) fn named(name: &str) -> Result<Column, String> {
+    let own = OWN.iter().find(|(own, _)| *own == name).map(|(_, column)| *column);
+    let attribute = || attributes().into_iter().find(|attribute| *attribute == name).map(Column::Attribute);
+    own.or_else(attribute)
+        .ok_or_else(|| format!("there is no {}; there are {}", brief(name), names().join(", ")))
+}
+
+/// The names of all columns.
+pub(crate) fn names() -> Vec<&'static str> {
+    OWN.iter().map(|(name, _)| *name).chain(attributes()).collect()
+}
+
+impl Column {
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Attribute(name) => name,
+            own => OWN.iter().find(|(_, column)| *column == own).map_or("", |(name, _)| name),
+        }
+    }
+
+    /// How it stands in a table.
+    pub(crate) fn of_table(self) -> table::Column {
+        let column = table::Column::new(self.name());
+        match self {
+            Self::Core => column.at_least(DIGITS + 1),
+            Self::Hash | Self::Kind => column.whole(),
+            Self::Added | Self::Age => column.whole().minor(),
+            Self::Size | Self::Bytes | Self::Captures => column.whole().right(),
+            Self::Label | Self::Tags | Self::Note | Self::Matches | Self::Attribute(_) => column,
+        }
+    }
+}
+
+/// An artifact of which something is to be told. What takes a look into the vault is looked up when it is asked for.
+pub(crate) struct Subject<'s> {
+    pub(crate) snapshot: &'s Snapshot<'s>,
+    pub(crate) artifact: &'s ArtifactRow,
+    pub(crate) matches: &'s [Match],
+    pub(crate) now: DateTime<Utc>,
+    attributes: OnceCell<Vec<(String, String)>>,
+    captures: OnceCell<Vec<CaptureRow>>,
+}
+
+impl<'s> Subject<'s> {
+    pub(crate) fn new(
+        snapshot: &'s Snapshot<'s>,
+        artifact: &'s ArtifactRow,
+        matches: &'s [Match],
+        now: DateTime<Utc>,
+    ) -> Self {
+        Self { snapshot, artifact, matches, now, attributes: OnceCell::new(), captures: OnceCell::new() }
+    }
+
+    /// The text of a column, as it is: not yet harmless for terminals.
+    pub(crate) fn text(&self, column: Column) -> Result<String, Failure> {
+        let Self { artifact, snapshot, now, .. } = self;
+        Ok(match column {
+            Column::Core => artifact.core.to_string(),
+            Column::Hash => format!("{:.*}", DIGITS, artifact.core),
+            Column::Kind => artifact.kind.clone(),
+            Column::Added => time::display(artifact.added_at),
+            Column::Age => time::ago(artifact.added_at, *now),
+            Column::Size => output::size(self.bytes()?),
+            Column::Bytes => self.bytes()?.to_string(),
+            Column::Captures => self.captures()?.len().to_string(),
+            Column::Label => find::label(self.attributes()?),
+            Column::Tags => {
+                let tags = snapshot.tags(Some(artifact.id))?;
+                let names: Vec<String> = tags.iter().map(|tag| format!("@{}", tag.name)).collect();
+                names.join(" ")
+            }
+            Column::Note => snapshot.note_of(artifact.id)?.map(|note| note.text).unwrap_or_default(),
+            Column::Matches => self.matches.iter().map(find::place_text).collect::<Vec<_>>().join(", "),
+            Column::Attribute(name) => {
+                let values = self.attributes()?.iter().filter(|(other, _)| other == name);
+                values.map(|(_, value)| value.as_str()).collect::<Vec<_>>().join(", ")
+            }
+        })
+    }
+
+    /// The cell of a column.
+    pub(crate) fn cell(&self, column: Column) -> Result<Cell, Failure> {
+        let text = self.text(column)?;
+        Ok(match column {
+            Column::Core | Column::Hash => Cell::new(&text, HASH),
+            Column::Tags => Cell::new(&text, NAME),
+            Column::Added | Column::Age => Cell::new(&text, FAINT),
+            _ => Cell::plain(&text),
+        })
+    }
+
+    fn bytes(&self) -> Result<u64, Failure> {
+        Ok(self.captures()?.iter().map(|capture| capture.size).sum())
+    }
+
+    fn attributes(&self) -> Result<&[(String, String)], Failure> {
+        if self.attributes.get().is_none() {
+            let _ = self.attributes.set(self.snapshot.attributes(self.artifact.id)?);
+        }
+        Ok(self.attributes.get().map_or(&[], Vec::as_slice))
+    }
+
+    fn captures(&self) -> Result<&[CaptureRow], Failure> {
+        if self.captures.get().is_none() {
+            let _ = self.captures.set(self.snapshot.captures(self.artifact.id)?);
+        }
+        Ok(self.captures.get().map_or(&[], Vec::as_slice))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_column_has_one_name() {
+        let mut all = names();
+        for name in &all {
+            assert_eq!(named(name).unwrap().name(), *name);
+        }
+        let count = all.len();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), count, "an attribute has the name of a column");
+        let error = named("modle_id").unwrap_err();
+        assert!(error.starts_with("there is no modle_id; there are core, hash,"), "{error}");
+        assert!(error.contains("model_id"), "{error}");
+    }
+}

@@ -1,0 +1,328 @@
+//! Rows under columns that nobody knows beforehand, printed as they come.
+//!
+//! The first rows decide how wide the columns are. On a terminal, cells that are too long end with `…`; in a pipe or a
+//! file, everything is there.
+
+use std::io::{self, Write};
+
+use anstyle::Style;
+use runvault::artifact::Cell;
+
+use super::escape::escaped;
+use super::fit;
+use super::output::{FAINT, HASH};
+
+/// So many rows are waited for.
+const WAITED_FOR: usize = 200;
+
+/// Where there is no end, longer cells do not make a column wider: they stick out.
+const WIDEST: usize = 72;
+
+/// No column is narrower, however many there are.
+const NARROWEST: usize = 6;
+
+/// Where not everything fits, hashes are shown as elsewhere: so many digits, which are enough for every command.
+const DIGITS: usize = 12;
+
+/// How hashes begin. What is left of one does not need to.
+const PREFIX: &str = "sha256:";
+
+/// Between two columns.
+const GAP: usize = 2;
+
+/// Prints rows.
+pub(crate) struct Grid<'o> {
+    out: &'o mut dyn Write,
+    /// The titles, if they are to be printed.
+    titles: Option<Vec<String>>,
+    room: Option<usize>,
+    state: State,
+}
+
+enum State {
+    /// Rows that wait for the widths.
+    Waiting(Vec<Vec<Cell>>),
+    Printing(Vec<Column>),
+}
+
+struct Column {
+    width: usize,
+    is_right: bool,
+    is_of_hashes: bool,
+}
+
+impl<'o> Grid<'o> {
+    /// A grid on `out`, where lines may have `room` columns of a terminal, or any number.
+    pub(crate) fn new(out: &'o mut dyn Write, titles: Option<&[String]>, room: Option<usize>) -> Self {
+        let harmless = |title: &String| whole(title);
+        let titles = titles.map(|titles| titles.iter().map(harmless).collect());
+        Self { out, titles, room, state: State::Waiting(Vec::new()) }
+    }
+
+    /// Prints a row, or keeps it until the widths are known.
+    pub(crate) fn row(&mut self, cells: Vec<Cell>) -> io::Result<()> {
+        match &mut self.state {
+            State::Waiting(rows) if rows.len() + 1 < WAITED_FOR => {
+                rows.push(cells);
+                Ok(())
+            }
+            State::Waiting(rows) => {
+                rows.push(cells);
+                self.begin()
+            }
+            State::Printing(columns) => line(self.out, columns, &shown(&cells, self.room), self.room),
+        }
+    }
+
+    /// Prints what is left.
+    pub(crate) fn end(mut self) -> io::Result<()> {
+        self.begin()
+    }
+
+    fn begin(&mut self) -> io::Result<()> {
+        let State::Waiting(rows) = &mut self.state else { return Ok(()) };
+        let rows = std::mem::take(rows);
+        let columns = columns(self.titles.as_deref(), &rows, self.room);
+        if let Some(titles) = &self.titles {
+            let titles: Vec<_> = titles.iter().map(|title| (title.clone(), FAINT)).collect();
+            line(self.out, &columns, &titles, self.room)?;
+        }
+        for row in rows {
+            line(self.out, &columns, &shown(&row, self.room), self.room)?;
+        }
+        self.state = State::Printing(columns);
+        Ok(())
+    }
+}
+
+fn columns(titles: Option<&[String]>, rows: &[Vec<Cell>], room: Option<usize>) -> Vec<Column> {
+    let count = titles.map_or_else(|| rows.first().map_or(0, Vec::len), <[String]>::len);
+    let mut columns: Vec<Column> = (0..count)
+        .map(|index| Column {
+            width: titles.and_then(|titles| titles.get(index)).map_or(0, |title| fit::width(title)),
+            is_right: rows.iter().all(|row| is_number(row.get(index))) && !rows.is_empty(),
+            is_of_hashes: rows.iter().any(|row| row.get(index).is_some_and(is_hash)),
+        })
+        .collect();
+    for row in rows {
+        for (column, (text, _)) in columns.iter_mut().zip(shown(row, room)) {
+            column.width = column.width.max(fit::width(&text));
+        }
+    }
+    fit_in(&mut columns, room);
+    columns
+}
+
+/// Makes columns narrower if there is not enough room: first the hashes, then what is longest.
+fn fit_in(columns: &mut [Column], room: Option<usize>) {
+    let is_enough = room.is_none_or(|room| taken(columns, usize::MAX) <= room + GAP);
+    if !is_enough {
+        for column in columns.iter_mut().filter(|column| column.is_of_hashes) {
+            column.width = column.width.min(DIGITS + 1);
+        }
+    }
+    let widest = room.map_or(WIDEST, |room| widest(columns, room));
+    for column in columns {
+        column.width = column.width.min(widest);
+    }
+}
+
+/// How much room is taken, with a gap after the last column, if none is wider than `widest`.
+fn taken(columns: &[Column], widest: usize) -> usize {
+    columns.iter().map(|column| column.width.min(widest) + GAP).sum()
+}
+
+/// How wide a column may be for all to have room: the short ones are whole, the others of one width.
+fn widest(columns: &[Column], room: usize) -> usize {
+    let longest = columns.iter().map(|column| column.width).max().unwrap_or_default();
+    let fits = (NARROWEST..=longest.min(room)).rev().find(|widest| taken(columns, *widest) <= room + GAP);
+    fits.unwrap_or(NARROWEST)
+}
+
+fn is_hash(cell: &Cell) -> bool {
+    matches!(cell, Cell::Text(text) if text.starts_with(PREFIX))
+}
+
+/// NULL stands under numbers as well.
+fn is_number(cell: Option<&Cell>) -> bool {
+    matches!(cell, Some(Cell::Null | Cell::Integer(_) | Cell::Real(_)))
+}
+
+/// The cells of a row as text that does nothing to a terminal, no more of it than there is room for.
+fn shown(cells: &[Cell], room: Option<usize>) -> Vec<(String, Style)> {
+    let text = |text: &str| match room {
+        // What is shown of a character takes a column at least, or is escaped, which takes more.
+        Some(room) => {
+            let end = text.char_indices().nth(room + 1).map_or(text.len(), |(at, _)| at);
+            whole(text.get(..end).unwrap_or_default())
+        }
+        None => whole(text),
+    };
+    let shown = |cell: &Cell| match cell {
+        Cell::Null => ("NULL".to_owned(), FAINT),
+        Cell::Text(other) => (text(other), if is_hash(cell) { HASH } else { Style::new() }),
+        other => (text(&plain(other)), Style::new()),
+    };
+    cells.iter().map(shown).collect()
+}
+
+fn whole(text: &str) -> String {
+    escaped(text).up_to(usize::MAX).to_string()
+}
+
+/// A cell as text that says everything: bytes as hex digits, NULL as nothing.
+pub(crate) fn plain(cell: &Cell) -> String {
+    match cell {
+        Cell::Null => String::new(),
+        Cell::Integer(integer) => integer.to_string(),
+        Cell::Real(real) => real_text(*real),
+        Cell::Text(text) => text.clone(),
+        Cell::Blob(bytes) => hex(bytes),
+    }
+}
+
+/// A double, told from a whole number.
+fn real_text(real: f64) -> String {
+    match real {
+        infinite if infinite.is_infinite() => (if infinite > 0.0 { "Inf" } else { "-Inf" }).to_owned(),
+        finite => serde_json::to_string(&finite).unwrap_or_default(),
+    }
+}
+
+/// The hex digits of `bytes`.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// `text` if it fits, else its beginning: of a hash, that of its digits.
+fn cut(text: &str, width: usize) -> String {
+    let digits = text.strip_prefix(PREFIX).filter(|_| fit::width(text) > width);
+    fit::cut(digits.unwrap_or(text), width)
+}
+
+fn line(
+    out: &mut dyn Write,
+    columns: &[Column],
+    cells: &[(String, Style)],
+    room: Option<usize>,
+) -> io::Result<()> {
+    let mut gap = 0;
+    for (index, ((text, style), column)) in cells.iter().zip(columns).enumerate() {
+        let text = if room.is_some() { cut(text, column.width) } else { text.clone() };
+        let pad = column.width.saturating_sub(fit::width(&text));
+        let is_last = index + 1 == columns.len();
+        let (before, after) = if column.is_right { (pad, 0) } else { (0, if is_last { 0 } else { pad }) };
+        let before = gap + before;
+        // No colour where there is nothing to see.
+        let style = if text.is_empty() { Style::new() } else { *style };
+        write!(out, "{:before$}{style}{text}{style:#}{:after$}", "", "")?;
+        gap = GAP;
+    }
+    writeln!(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn printed(titles: &[&str], rows: &[Vec<Cell>], room: Option<usize>) -> String {
+        let mut out = Vec::new();
+        let titles: Vec<String> = titles.iter().map(ToString::to_string).collect();
+        let mut grid = Grid::new(&mut out, Some(&titles), room);
+        for row in rows {
+            grid.row(row.clone()).unwrap();
+        }
+        grid.end().unwrap();
+        anstream::adapter::strip_str(&String::from_utf8(out).unwrap()).to_string()
+    }
+
+    fn text(text: &str) -> Cell {
+        Cell::Text(text.to_owned())
+    }
+
+    fn cell() -> impl Strategy<Value = Cell> {
+        prop_oneof![
+            Just(Cell::Null),
+            any::<i64>().prop_map(Cell::Integer),
+            any::<f64>().prop_map(Cell::Real),
+            any::<String>().prop_map(Cell::Text),
+            "[0-9a-f]{64}".prop_map(|hex| Cell::Text(format!("sha256:{hex}"))),
+            proptest::collection::vec(any::<u8>(), 0..40).prop_map(Cell::Blob),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn lines_fit_and_control_nothing(
+            rows in proptest::collection::vec(proptest::collection::vec(cell(), 4), 0..5),
+            room in 40_usize..200,
+        ) {
+            let titles = ["a", "b\u{1b}[2J", "a title that is longer than most of what stands below it", ""];
+            let shown = printed(&titles, &rows, Some(room));
+            prop_assert_eq!(shown.lines().count(), rows.len() + 1);
+            for line in shown.lines() {
+                prop_assert!(fit::width(line) <= room, "{}", line);
+                prop_assert!(!line.contains(crate::cli::escape::is_hidden), "{}", line);
+            }
+        }
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_what_is_in_them() {
+        let rows = [
+            vec![Cell::Integer(-7), text("a\u{1b}[2Jb\n"), Cell::Null],
+            vec![Cell::Real(1e30), text("漢字"), Cell::Blob(vec![0, 255])],
+        ];
+        assert_eq!(
+            printed(&["n", "text", "b"], &rows, None),
+            "    n  text           b\n   -7  a\\u{1b}[2Jb\\n  NULL\n1e+30  漢字           00ff\n"
+        );
+    }
+
+    #[test]
+    fn what_is_too_long_for_a_terminal_is_cut() {
+        let long = "0123456789".repeat(100);
+        let rows = [vec![text(&long), text("short"), text(&long)]];
+        let shown = printed(&["a", "b", "c"], &rows, Some(40));
+        for line in shown.lines() {
+            assert!(fit::width(line) <= 40, "{line}");
+        }
+        assert_eq!(shown.lines().last().unwrap(), "01234567890123…  short  01234567890123…");
+        // Where nothing fits, everything is at its narrowest.
+        let rows = [vec![text(&long); 20]];
+        assert!(printed(&["t"; 20], &rows, Some(40)).contains("01234…  01234…"));
+    }
+
+    #[test]
+    fn hashes_are_cut_first() {
+        let hash = format!("sha256:{}", "0123456789abcdef".repeat(4));
+        let rows = [vec![text(&hash), text("everything that is left")]];
+        let shown = printed(&["a", "b"], &rows, Some(40));
+        assert_eq!(shown.lines().last().unwrap(), "0123456789ab…  everything that is left");
+        assert!(printed(&["a", "b"], &rows, Some(96)).contains(&hash));
+    }
+
+    #[test]
+    fn in_a_pipe_nothing_is_cut() {
+        let long = "0123456789".repeat(1000);
+        assert!(printed(&["a", "b"], &[vec![text(&long), text("x")]], None).contains(&format!("{long}  x")));
+    }
+
+    #[test]
+    fn rows_after_the_first_ones_are_printed_at_once() {
+        let mut out = Vec::new();
+        let mut grid = Grid::new(&mut out, None, None);
+        for index in 0..1000 {
+            grid.row(vec![Cell::Integer(index)]).unwrap();
+        }
+        grid.end().unwrap();
+        assert_eq!(String::from_utf8(out).unwrap().lines().count(), 1000);
+    }
+}

@@ -1,0 +1,76 @@
+//! How `find` prints what it found.
+
+use std::io::Write;
+
+use chrono::Utc;
+use runvault::query::Hit;
+use runvault::store::Snapshot;
+
+use super::columns::{Column, KIND_WIDTH, Subject};
+use super::exit::Failure;
+use super::find::place_text;
+use super::output;
+use super::table::{Cell, Table};
+use super::template::Template;
+
+/// What people are told on a terminal, and what stands in pipes and files. There a time must be right tomorrow as well.
+const ON_TERMINALS: [Column; 4] = [Column::Hash, Column::Kind, Column::Age, Column::Label];
+const ELSEWHERE: [Column; 4] = [Column::Hash, Column::Kind, Column::Added, Column::Label];
+
+/// Prints artifacts with the columns that most people want, and where they match.
+pub(crate) fn list(out: &mut dyn Write, snapshot: &Snapshot<'_>, hits: &[Hit]) -> Result<(), Failure> {
+    let is_terminal = output::is_terminal();
+    let columns: &[Column] = if is_terminal { &ON_TERMINALS } else { &ELSEWHERE };
+    let of_table = |column: &Column| match column {
+        Column::Kind => column.of_table().padded(KIND_WIDTH),
+        column => column.of_table(),
+    };
+    let mut table = Table::new(columns.iter().map(of_table).collect());
+    let now = Utc::now();
+    for hit in hits {
+        let subject = Subject::new(snapshot, &hit.artifact, &hit.matches, now);
+        let cell = |column: &Column| match column {
+            Column::Label if is_terminal => Ok(subject.cell(Column::Tags)?.and(subject.cell(*column)?)),
+            column => subject.cell(*column),
+        };
+        let cells = columns.iter().map(cell).collect::<Result<_, Failure>>()?;
+        let below = hit.matches.iter().map(|place| Cell::plain(&place_text(place))).collect();
+        table.push_with(cells, below);
+        // All but the last column are as wide in one row as in another, and who reads a pipe need not wait for all.
+        table.write_early(out)?;
+    }
+    Ok(table.write(out)?)
+}
+
+/// Prints the columns that somebody asked for.
+pub(crate) fn table(
+    out: &mut dyn Write,
+    snapshot: &Snapshot<'_>,
+    hits: &[Hit],
+    columns: &[Column],
+) -> Result<(), Failure> {
+    let mut table = Table::new(columns.iter().map(|column| column.of_table()).collect());
+    if output::is_terminal() && !hits.is_empty() {
+        table = table.titled();
+    }
+    let now = Utc::now();
+    for hit in hits {
+        let subject = Subject::new(snapshot, &hit.artifact, &hit.matches, now);
+        table.push(columns.iter().map(|column| subject.cell(*column)).collect::<Result<_, _>>()?);
+    }
+    Ok(table.write(out)?)
+}
+
+/// Prints each artifact as `template` says.
+pub(crate) fn fill(
+    out: &mut dyn Write,
+    snapshot: &Snapshot<'_>,
+    hits: &[Hit],
+    template: &Template,
+) -> Result<(), Failure> {
+    let now = Utc::now();
+    for hit in hits {
+        writeln!(out, "{}", template.fill(&Subject::new(snapshot, &hit.artifact, &hit.matches, now))?)?;
+    }
+    Ok(())
+}

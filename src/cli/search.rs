@@ -1,0 +1,348 @@
+//! `runvault search`
+
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+
+use anstyle::{AnsiColor, Style};
+use clap::Args as ClapArgs;
+use runvault::Vault;
+use runvault::artifact::{Field, Kind, Place};
+use runvault::digest::{CaptureHash, CoreHash};
+use runvault::kinds;
+use runvault::query::Query;
+use runvault::search::{
+    Grouping, Indexed, Progress as Step, SearchError, SearchHit, SearchQuery, Snippet, WIDTH, Words,
+};
+use serde::Serialize;
+
+use super::escape::{brief, escaped, is_hidden};
+use super::exit::{Failure, Status};
+use super::find::{Conditions, label};
+use super::output::{self, FAINT, HASH, counted};
+use super::progress::Progress;
+use super::vault::VaultArgs;
+use super::{json, time};
+
+/// For what matches.
+const MATCH: Style = AnsiColor::Red.on_default().bold();
+
+/// Before a passage.
+const INDENT: usize = 4;
+
+/// Who waits longer is told what for.
+const A_WHILE: Duration = Duration::from_secs(2);
+
+/// Find artifacts by words in what they say.
+///
+/// Searched are the responses of sessions; the prompts, responses, tool calls, outputs and step names of runs and traces;
+/// the refs and effects of contracts; and the files of packs. All words must be in one passage, in any order; upper case
+/// and accents do not count. "a phrase" stands in quotation marks, word* is any word that begins so, and OR separates
+/// alternatives. Everything else is text. Search needs an index, which --build makes; after that it is kept in step.
+#[derive(ClapArgs)]
+pub(crate) struct Args {
+    /// The words to look for
+    #[arg(value_name = "TEXT", required_unless_present_any = ["build", "drop"])]
+    text: Vec<String>,
+
+    /// Only in these: response, prompt, tool, output, step, contract, pack
+    #[arg(long = "in", value_name = "FIELD", value_delimiter = ',', value_parser = field)]
+    fields: Vec<Field>,
+    /// Only artifacts of this kind
+    #[arg(long, value_name = "KIND", value_parser = kind)]
+    kind: Option<Kind>,
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+    /// List every passage that matches, not only the best of each artifact
+    #[arg(long)]
+    all: bool,
+    /// Print one line of JSON for each hit
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten, next_help_heading = "Index")]
+    index: IndexArgs,
+
+    #[command(flatten, next_help_heading = "Only artifacts that match")]
+    conditions: Conditions,
+}
+
+/// What to do with the index.
+#[derive(ClapArgs)]
+struct IndexArgs {
+    /// Make the index, or make it anew
+    #[arg(long, conflicts_with_all = ["text", "drop", "json"])]
+    build: bool,
+    /// Remove the index
+    #[arg(long, conflicts_with_all = ["text", "json"])]
+    drop: bool,
+}
+
+fn field(name: &str) -> Result<Field, String> {
+    Field::ALL.into_iter().find(|field| field.name() == name).ok_or_else(|| {
+        let names = Field::ALL.map(Field::name);
+        format!("one of {} can be searched", names.join(", "))
+    })
+}
+
+fn kind(name: &str) -> Result<Kind, String> {
+    let known = kinds::ALL.into_iter().find(|kind| [kind.name(), kind.plural()].contains(&name));
+    known.ok_or_else(|| format!("the kinds are {}", kinds::names()))
+}
+
+impl From<SearchError> for Failure {
+    fn from(error: SearchError) -> Self {
+        match error {
+            SearchError::NoIndex => Self::No(error.to_string()),
+            SearchError::Differs { .. } | SearchError::Store(_) => Self::CouldNotRun(error.to_string()),
+        }
+    }
+}
+
+impl Args {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        let vault = vault.open()?;
+        if self.index.build {
+            return build(&vault);
+        }
+        if self.index.drop {
+            return drop_index(&vault);
+        }
+        let words: Words = self.text.join(" ").parse().map_err(|error| Failure::Usage(format!("{error}")))?;
+        expect_index(&vault)?;
+        bring_in_step(&vault)?;
+        let mut hits = vault.search(&self.query(&vault, words)?)?;
+        let are_more = hits.len() > self.limit;
+        hits.truncate(self.limit);
+        if self.json {
+            let mut out = io::BufWriter::new(output::raw());
+            hits.iter().try_for_each(|hit| json::line(&mut out, &Line::of(hit)))?;
+            out.flush()?;
+        } else {
+            self.print(&vault, &hits, are_more)?;
+        }
+        Ok(if hits.is_empty() { Status::No } else { Status::Done })
+    }
+
+    fn query(&self, vault: &Vault, words: Words) -> Result<SearchQuery, Failure> {
+        let among = self.conditions.query(vault, self.kind.map(Kind::name))?;
+        let Query { kind, filters, since, until, .. } = &among;
+        let is_any = kind.is_none() && filters.is_empty() && since.is_none() && until.is_none();
+        let grouping = if self.all { Grouping::Passage } else { Grouping::Artifact };
+        Ok(SearchQuery {
+            fields: self.fields.clone(),
+            among: (!is_any).then_some(among),
+            grouping,
+            // One more tells whether there are more.
+            limit: self.limit.saturating_add(1),
+            width: if self.json { WIDTH } else { width() },
+            ..SearchQuery::new(words)
+        })
+    }
+
+    fn print(&self, vault: &Vault, hits: &[SearchHit], are_more: bool) -> Result<(), Failure> {
+        let mut out = io::BufWriter::new(output::text());
+        let snapshot = vault.snapshot()?;
+        let mut before = None;
+        for hit in hits {
+            let artifact = &hit.artifact;
+            // Passages of one artifact that follow one another share its line.
+            if before != Some(artifact.core) {
+                let (label, added) =
+                    (label(&snapshot.attributes(artifact.id)?), time::display(artifact.added_at));
+                let kind = escaped(&artifact.kind).to_string();
+                writeln!(
+                    out,
+                    "{HASH}{:.12}{HASH:#} {kind:<8} {FAINT}{added}{FAINT:#} {label}",
+                    artifact.core
+                )?;
+            }
+            before = Some(artifact.core);
+            let more = match hit.more {
+                0 => String::new(),
+                more => format!(" {FAINT}and {}{FAINT:#}", counted_more(more)),
+            };
+            writeln!(out, "{:INDENT$}{} ({}){more}", "", place_text(hit), hit.field.name())?;
+            writeln!(out, "{:INDENT$}{}", "", passage_text(&hit.snippet))?;
+        }
+        out.flush()?;
+        let things = if self.all { "passage" } else { "artifact" };
+        let cut = if are_more { ", the best; there are more, and --limit lists them" } else { "" };
+        output::note(&format!("{}{cut}", counted(hits.len() as u64, things)));
+        Ok(())
+    }
+}
+
+fn counted_more(more: u64) -> String {
+    format!("{more} more place{}", if more == 1 { "" } else { "s" })
+}
+
+fn place_text(hit: &SearchHit) -> String {
+    match &hit.place {
+        Place::Index(index) => format!("{} {index}", escaped(hit.unit)),
+        Place::Pointer(pointer) => brief(pointer).to_string(),
+    }
+}
+
+/// How many characters of a passage fit into a line.
+fn width() -> usize {
+    let columns = terminal_size::terminal_size().filter(|_| output::is_terminal());
+    // One is left for each mark of what was cut off.
+    columns.map_or(WIDTH, |(columns, _)| usize::from(columns.0).saturating_sub(INDENT + 2).clamp(20, WIDTH))
+}
+
+/// A passage on one line, with what matches set off.
+fn passage_text(snippet: &Snippet) -> String {
+    let mut text = String::new();
+    let mut was_space = false;
+    for (at, character) in snippet.text.chars().enumerate() {
+        if snippet.highlights.iter().any(|range| range.start == at) {
+            text.push_str(&MATCH.render().to_string());
+        }
+        let is_space = character.is_whitespace();
+        match character {
+            _ if is_space && was_space => {}
+            _ if is_space => text.push(' '),
+            character if is_hidden(character) => text.push_str(&escaped(&character.to_string()).to_string()),
+            character => text.push(character),
+        }
+        was_space = is_space;
+        if snippet.highlights.iter().any(|range| range.end == at + 1) {
+            text.push_str(&MATCH.render_reset().to_string());
+        }
+    }
+    let mark = |is_cut: bool| if is_cut { "…" } else { "" };
+    format!("{}{}{}", mark(snippet.is_cut_before), text.trim(), mark(snippet.is_cut_after))
+}
+
+/// Says what is to be done if there is no index.
+fn expect_index(vault: &Vault) -> Result<(), Failure> {
+    if vault.search_index()?.is_some() {
+        return Ok(());
+    }
+    let size = std::fs::metadata(vault.path()).map_or(0, |metadata| metadata.len());
+    let artifacts = counted(vault.snapshot()?.artifacts(None)?.len() as u64, "artifact");
+    Err(Failure::No(format!(
+        "{} has no search index; \"runvault search --build\" makes one of its {artifacts} ({})",
+        vault.path().display(),
+        output::size(size)
+    )))
+}
+
+fn build(vault: &Vault) -> Result<Status, Failure> {
+    let started = Instant::now();
+    let before = size_of(vault);
+    let mut progress = Progress::of("captures", "building the search index:");
+    let indexed = vault.build_search(&mut |step| show(&mut progress, step))?;
+    drop(progress);
+    tell_of_damage(&indexed);
+    let (captures, seconds) = (counted(indexed.captures, "capture"), started.elapsed().as_secs_f64());
+    let grown = output::size(size_of(vault).saturating_sub(before));
+    output::note(&format!("{captures} can be searched; the vault has {grown} more; {seconds:.2} s"));
+    Ok(if indexed.damaged.is_empty() { Status::Done } else { Status::Incomplete })
+}
+
+fn drop_index(vault: &Vault) -> Result<Status, Failure> {
+    if vault.drop_search()? {
+        output::note("removed the search index; \"runvault gc\" gives the space back");
+        return Ok(Status::Done);
+    }
+    output::note("there is no search index");
+    Ok(Status::No)
+}
+
+/// Puts into the index what is not there yet, and tells of it if that takes long.
+fn bring_in_step(vault: &Vault) -> Result<(), Failure> {
+    let started = Instant::now();
+    let mut progress = Progress::of("captures", "bringing the search index in step:");
+    let indexed = vault.update_search(&mut |step| show(&mut progress, step))?.unwrap_or_default();
+    drop(progress);
+    tell_of_damage(&indexed);
+    if started.elapsed() >= A_WHILE {
+        let (captures, seconds) = (counted(indexed.captures, "capture"), started.elapsed().as_secs_f64());
+        output::note(&format!("{captures} put into the search index in {seconds:.2} s"));
+    }
+    Ok(())
+}
+
+fn show(progress: &mut Progress, step: Step) {
+    progress.part("captures", step.done, step.of);
+}
+
+fn tell_of_damage(indexed: &Indexed) {
+    for core in &indexed.damaged {
+        output::warning(&format!(
+            "the bytes of {core} are damaged and cannot be searched; \"runvault fsck\" says more"
+        ));
+    }
+}
+
+fn size_of(vault: &Vault) -> u64 {
+    let size = |ending: &str| {
+        let mut path = vault.path().as_os_str().to_owned();
+        path.push(ending);
+        std::fs::metadata(path).map_or(0, |metadata| metadata.len())
+    };
+    size("") + size("-wal")
+}
+
+/// Brings the index in step after something was added, and makes it if there is none, if that is wanted.
+pub(crate) fn after_adding(vault: &Vault, is_wanted: bool) -> Result<(), Failure> {
+    if !is_wanted {
+        return Ok(());
+    }
+    if vault.search_index()?.is_none() {
+        let mut progress = Progress::of("captures", "building the search index:");
+        tell_of_damage(&vault.build_search(&mut |step| show(&mut progress, step))?);
+        return Ok(());
+    }
+    bring_in_step(vault)
+}
+
+#[derive(Serialize)]
+struct Line<'h> {
+    core_hash: CoreHash,
+    kind: &'h str,
+    added_at: String,
+    capture_hash: CaptureHash,
+    field: &'static str,
+    #[serde(flatten)]
+    place: JsonPlace<'h>,
+    score: f64,
+    more: u64,
+    text: &'h str,
+    highlights: Vec<[usize; 2]>,
+    cut_before: bool,
+    cut_after: bool,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum JsonPlace<'h> {
+    Place { unit: &'h str, index: u32 },
+    Pointer { pointer: &'h str },
+}
+
+impl<'h> Line<'h> {
+    fn of(hit: &'h SearchHit) -> Self {
+        let Snippet { text, highlights, is_cut_before, is_cut_after } = &hit.snippet;
+        Self {
+            core_hash: hit.artifact.core,
+            kind: &hit.artifact.kind,
+            added_at: time::exact(hit.artifact.added_at),
+            capture_hash: hit.capture,
+            field: hit.field.name(),
+            place: match &hit.place {
+                Place::Index(index) => JsonPlace::Place { unit: hit.unit, index: *index },
+                Place::Pointer(pointer) => JsonPlace::Pointer { pointer },
+            },
+            // Further digits depend on who computes them.
+            score: (hit.score * 1e9).round() / 1e9,
+            more: hit.more,
+            text,
+            highlights: highlights.iter().map(|range| [range.start, range.end]).collect(),
+            cut_before: *is_cut_before,
+            cut_after: *is_cut_after,
+        }
+    }
+}

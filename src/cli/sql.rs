@@ -1,0 +1,269 @@
+//! `runvault sql`
+
+mod csv;
+mod tables;
+
+use std::fs;
+use std::io::{self, BufWriter, Read, Write};
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+use runvault::artifact::Cell;
+use runvault::sql::{Reader, SqlError, Statement};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use super::escape::{escaped, is_plain};
+use super::exit::{Failure, Status};
+use super::grid::{self, Grid};
+use super::json;
+use super::output::{self, counted};
+use super::progress::Progress;
+use super::vault::VaultArgs;
+
+/// Ask the vault in SQL.
+///
+/// A query can only read, and it sees the vault as it was when it began. Beside what every SQLite program sees in the vault's
+/// file, it can name what artifacts contain: interactions, steps, records, effects, mentions, links. --tables lists all of
+/// it. Other programs get everything with --save.
+#[derive(ClapArgs)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub(crate) struct Args {
+    /// The query; - reads it from standard input
+    #[arg(required_unless_present_any = ["file", "tables", "save"])]
+    query: Option<String>,
+
+    /// Read the query from this file
+    #[arg(long, value_name = "FILE", conflicts_with = "query")]
+    file: Option<PathBuf>,
+    /// The value of :NAME in the query, as text
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parameter)]
+    parameters: Vec<(String, String)>,
+
+    /// Print CSV, as RFC 4180 has it
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
+    /// Print one line of JSON for each row
+    #[arg(long)]
+    json: bool,
+    /// Leave out the names of the columns
+    #[arg(long, conflicts_with = "json")]
+    no_header: bool,
+
+    /// List what a query can name
+    #[arg(long, conflicts_with_all = ["query", "file", "save", "parameters", "csv", "no_header"])]
+    tables: bool,
+
+    /// Write everything that a query can name into a new SQLite file, as tables
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["query", "file", "parameters", "csv", "no_header"])]
+    save: Option<PathBuf>,
+    /// Replace the file that is there
+    #[arg(long, requires = "save", conflicts_with_all = ["query", "file", "tables"])]
+    force: bool,
+}
+
+/// What may take hours is better asked otherwise.
+const REREADING: &str = "this query reads the same artifacts again and again, as joins of contents do; \
+    WITH … AS MATERIALIZED reads them once (docs/sql.md, \"What a query costs\")";
+
+fn parameter(text: &str) -> Result<(String, String), String> {
+    let (name, value) =
+        text.split_once('=').ok_or("a parameter is given as NAME=VALUE, where the query has :NAME")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+impl Args {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        if self.tables {
+            return tables::print(self.json);
+        }
+        let vault = vault.open()?;
+        let reader = vault.sql()?;
+        if let Some(path) = &self.save {
+            return save(&reader, path, self.force, self.json);
+        }
+        let parameters: Vec<(&str, Cell)> =
+            self.parameters.iter().map(|(name, value)| (name.as_str(), Cell::Text(value.clone()))).collect();
+        let query = self.text()?;
+        reader.tell_of_rereading(|| output::note(REREADING));
+        let mut statement = reader.prepare(&query, &parameters)?;
+        if self.json {
+            as_json(&mut statement)?;
+        } else if self.csv {
+            self.as_csv(&mut statement)?;
+        } else {
+            self.as_grid(&mut statement)?;
+        }
+        Ok(Status::Done)
+    }
+
+    /// The query.
+    fn text(&self) -> Result<String, Failure> {
+        let failed = |name: &dyn std::fmt::Display, error: io::Error| {
+            Failure::CouldNotRun(format!("cannot read the query from {name}: {error}"))
+        };
+        match (&self.query, &self.file) {
+            (Some(query), _) if query != "-" => Ok(query.clone()),
+            (None, Some(path)) if path.as_os_str() != "-" => {
+                fs::read_to_string(path).map_err(|error| failed(&path.display(), error))
+            }
+            _ => {
+                let mut query = String::new();
+                let read = io::stdin().lock().read_to_string(&mut query);
+                read.map_err(|error| failed(&"standard input", error))?;
+                Ok(query)
+            }
+        }
+    }
+
+    fn as_grid(&self, statement: &mut Statement<'_>) -> Result<(), Failure> {
+        let mut out = BufWriter::new(output::text());
+        let titles = (!self.no_header).then(|| statement.columns().to_vec());
+        // A terminal may not know how wide it is, but there is an end.
+        let room = output::width().or_else(|| output::is_terminal().then_some(100));
+        let mut grid = Grid::new(&mut out, titles.as_deref(), room);
+        let mut count = 0;
+        for row in statement.rows() {
+            match row {
+                Ok(row) => grid.row(row)?,
+                Err(error) => {
+                    grid.end()?;
+                    out.flush()?;
+                    return Err(error.into());
+                }
+            }
+            count += 1;
+        }
+        grid.end()?;
+        out.flush()?;
+        output::note(&counted(count, "row"));
+        Ok(())
+    }
+
+    fn as_csv(&self, statement: &mut Statement<'_>) -> Result<(), Failure> {
+        let mut out = BufWriter::new(output::raw());
+        if !self.no_header {
+            let titles = statement.columns().iter().map(|title| Cell::Text(title.clone()));
+            write_record(&mut out, &titles.collect::<Vec<_>>())?;
+        }
+        for row in statement.rows() {
+            write_record(&mut out, &row?)?;
+        }
+        Ok(out.flush()?)
+    }
+}
+
+/// Writes a record. It is data, so nothing in it is escaped; a terminal gets it only if nothing in it controls one.
+fn write_record(out: &mut dyn Write, cells: &[Cell]) -> Result<(), Failure> {
+    let record = csv::record(cells);
+    if output::is_terminal() && !is_plain(record.as_bytes()) {
+        out.flush()?;
+        let message =
+            "the answer has characters that may control the terminal; use --json, or a file or pipe";
+        return Err(Failure::CouldNotRun(message.to_owned()));
+    }
+    Ok(out.write_all(record.as_bytes())?)
+}
+
+/// A row as an object.
+struct Object<'r> {
+    names: &'r [String],
+    cells: &'r [Cell],
+}
+
+impl Serialize for Object<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.cells.len()))?;
+        for (name, cell) in self.names.iter().zip(self.cells) {
+            match cell {
+                Cell::Null => map.serialize_entry(name, &())?,
+                Cell::Integer(integer) => map.serialize_entry(name, integer)?,
+                Cell::Real(real) => map.serialize_entry(name, real)?,
+                Cell::Text(text) => map.serialize_entry(name, text)?,
+                Cell::Blob(bytes) => map.serialize_entry(name, &grid::hex(bytes))?,
+            }
+        }
+        map.end()
+    }
+}
+
+fn as_json(statement: &mut Statement<'_>) -> Result<(), Failure> {
+    let names = distinct(statement.columns());
+    let mut out = BufWriter::new(output::raw());
+    for row in statement.rows() {
+        json::line(&mut out, &Object { names: &names, cells: &row? })?;
+    }
+    Ok(out.flush()?)
+}
+
+/// Names of which no two are the same: members of an object must be told apart.
+fn distinct(names: &[String]) -> Vec<String> {
+    let mut distinct: Vec<String> = Vec::new();
+    for name in names {
+        let others = (2..).map(|number| format!("{name}_{number}"));
+        let mut free = std::iter::once(name.clone()).chain(others).filter(|name| !distinct.contains(name));
+        distinct.extend(free.next());
+    }
+    distinct
+}
+
+fn save(reader: &Reader<'_>, path: &std::path::Path, force: bool, as_json: bool) -> Result<Status, Failure> {
+    let mut progress = Progress::new("saving");
+    let total: usize = reader.views().len();
+    let mut done: Vec<&str> = Vec::new();
+    let saved = reader.save(path, force, &mut |table, rows| {
+        if done.last() != Some(&table) {
+            done.push(table);
+        }
+        progress.part(&format!("{table}, {}", counted(rows, "row")), done.len() as u64, total as u64);
+    })?;
+    drop(progress);
+    let name = path.to_string_lossy();
+    if as_json {
+        let rows = saved.rows.iter().map(|(table, rows)| (*table, *rows)).collect();
+        json::line(&mut output::raw(), &SavedLine { path: &name, bytes: saved.bytes, rows })?;
+        return Ok(Status::Done);
+    }
+    let rows: u64 = saved.rows.iter().map(|(_, rows)| rows).sum();
+    let tables = counted(saved.rows.len() as u64, "table");
+    writeln!(
+        output::text(),
+        "{}: {tables}, {}, {}",
+        escaped(&name),
+        counted(rows, "row"),
+        output::size(saved.bytes)
+    )?;
+    Ok(Status::Done)
+}
+
+#[derive(serde::Serialize)]
+struct SavedLine<'s> {
+    path: &'s str,
+    bytes: u64,
+    rows: std::collections::BTreeMap<&'s str, u64>,
+}
+
+impl From<SqlError> for Failure {
+    fn from(error: SqlError) -> Self {
+        let message = error.to_string();
+        match error {
+            SqlError::Query(_)
+            | SqlError::Refused(_)
+            | SqlError::Several
+            | SqlError::Empty
+            | SqlError::Parameter(_) => Self::Usage(message),
+            SqlError::Unreadable { .. }
+            | SqlError::Exists { .. }
+            | SqlError::Place { .. }
+            | SqlError::Store(_) => Self::CouldNotRun(message),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn members_have_names_of_their_own() {
+        let names = ["a", "a", "a_2", "a", "b"].map(str::to_owned);
+        assert_eq!(super::distinct(&names), ["a", "a_2", "a_2_2", "a_3", "b"]);
+    }
+}

@@ -1,0 +1,301 @@
+//! `runvault stats`
+
+mod chart;
+
+use std::io::{self, Write};
+
+use anstyle::Style;
+use chrono::{Days, NaiveDate, Utc};
+use clap::Args as ClapArgs;
+use runvault::digest::CoreHash;
+use runvault::store::{ArtifactRow, Day, KindStats, Sized, Stats, Storage};
+use serde::Serialize;
+
+use super::columns::KIND_WIDTH;
+use super::exit::{Failure, Status};
+use super::fields::Fields;
+use super::output::{self, FAINT, HASH, counted};
+use super::table::{Cell, Column, Table};
+use super::vault::VaultArgs;
+use super::{json, time};
+
+/// Tell how much is in the vault, what it takes, and how it grew.
+///
+/// Nothing that is stored is read for this, so it is quick in large vaults as well. What was removed does not count. Days
+/// are those of UTC.
+#[derive(ClapArgs)]
+pub(crate) struct Args {
+    /// Print one JSON document with everything
+    #[arg(long)]
+    json: bool,
+}
+
+/// So many days are shown, up to today.
+const DAYS: u64 = 30;
+
+impl Args {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        let stats = vault.open()?.stats()?;
+        if self.json {
+            json::line(&mut output::raw(), &JsonStats::of(&stats))?;
+        } else {
+            let mut out = io::BufWriter::new(output::text());
+            print(&mut out, &stats)?;
+            out.flush()?;
+        }
+        Ok(Status::Done)
+    }
+}
+
+fn print(out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
+    kinds(stats).write(out)?;
+    writeln!(out)?;
+    let mut fields = Fields::new(0);
+    storage(stats, &mut fields);
+    marks(stats, &mut fields);
+    fields.write(out)?;
+    if let (Some(oldest), Some(newest)) = (&stats.extremes.oldest, &stats.extremes.newest) {
+        writeln!(out)?;
+        artifacts(stats, oldest, newest).write(out)?;
+        writeln!(out)?;
+        let today = Utc::now().date_naive();
+        let days: Vec<Day> = recent(&stats.days, today);
+        if output::is_terminal() {
+            chart::print(out, &days)?;
+        } else {
+            growth(&days).write(out)?;
+        }
+    }
+    Ok(())
+}
+
+fn kinds(stats: &Stats) -> Table {
+    let number = |title| Column::new(title).whole().right();
+    let kind = Column::new("kind").whole().padded(KIND_WIDTH);
+    let mut table = Table::new(vec![kind, number("artifacts"), number("captures"), number("size")]).titled();
+    let total = KindStats {
+        kind: "all".to_owned(),
+        artifacts: stats.artifacts(),
+        captures: stats.captures(),
+        bytes: stats.bytes(),
+    };
+    for KindStats { kind, artifacts, captures, bytes } in stats.kinds.iter().chain([&total]) {
+        table.push(vec![
+            Cell::plain(kind),
+            Cell::plain(&artifacts.to_string()),
+            Cell::plain(&captures.to_string()),
+            Cell::plain(&output::size(*bytes)),
+        ]);
+    }
+    table
+}
+
+fn storage(stats: &Stats, fields: &mut Fields) {
+    let plain = Style::new();
+    let storage = &stats.storage;
+    let received = format!("{} in {}", output::size(stats.bytes()), counted(stats.captures(), "capture"));
+    fields.push("received", received, plain);
+    let shared = storage.shared_blobs;
+    let shared = if shared > 0 { format!(", {shared} of them in several captures") } else { String::new() };
+    let blobs = counted(storage.blobs, "blob");
+    fields.push("distinct", format!("{} in {blobs}{shared}", output::size(storage.blob_bytes)), plain);
+    let mut stored = vec![output::size(packed_bytes(storage))];
+    stored.extend(
+        ratio(stats).map(|tenths| format!("{}.{} times smaller than received", tenths / 10, tenths % 10)),
+    );
+    if storage.differences > 0 {
+        stored.push(counted(storage.differences, "difference"));
+    }
+    match storage.dictionaries {
+        0 => {}
+        1 => stored.push("1 dictionary".to_owned()),
+        count => stored.push(format!("{count} dictionaries")),
+    }
+    fields.push("stored", stored.join(", "), plain);
+    let free = output::size(storage.free_bytes);
+    fields.push("file", format!("{}, {free} of it free", output::size(storage.file_bytes)), plain);
+    if let Some(bytes) = storage.search_bytes {
+        fields.push("search", format!("{} for full-text search", output::size(bytes)), plain);
+    }
+}
+
+/// What is stored takes this, in bytes.
+fn packed_bytes(storage: &Storage) -> u64 {
+    storage.stored_bytes + storage.dictionary_bytes
+}
+
+/// How many times smaller that is than what was received, in tenths; nothing if there is nothing.
+fn ratio(stats: &Stats) -> Option<u64> {
+    stats.bytes().saturating_mul(10).checked_div(packed_bytes(&stats.storage))
+}
+
+fn marks(stats: &Stats, fields: &mut Fields) {
+    fields.push("mentions", counted(stats.mentions, "digest"), Style::new());
+    let (links, tags) = (counted(stats.stated_links, "stated link"), counted(stats.tags, "tag"));
+    let (pins, notes) = (counted(stats.pins, "pin"), counted(stats.notes, "note"));
+    fields.push("by people", format!("{links}, {tags}, {pins}, {notes}"), Style::new());
+    let entries = stats.journal_entries;
+    let entries = if entries == 1 { "1 entry".to_owned() } else { format!("{entries} entries") };
+    fields.push("journal", entries, Style::new());
+}
+
+/// The first, the last, and the largest artifacts.
+fn artifacts(stats: &Stats, oldest: &ArtifactRow, newest: &ArtifactRow) -> Table {
+    let whole = |title| Column::new(title).whole();
+    let mut table = Table::new(vec![
+        whole("which"),
+        whole("hash"),
+        whole("kind").padded(KIND_WIDTH).minor(),
+        Column::new("what"),
+    ]);
+    let mut push = |which: &str, artifact: &ArtifactRow, what: &str| {
+        let hash = Cell::new(&format!("{:.12}", artifact.core), HASH);
+        table.push(vec![Cell::new(which, FAINT), hash, Cell::plain(&artifact.kind), Cell::plain(what)]);
+    };
+    push("oldest", oldest, &time::shown(oldest.added_at));
+    push("newest", newest, &time::shown(newest.added_at));
+    for (index, Sized { artifact, bytes, captures }) in stats.extremes.largest.iter().enumerate() {
+        let what = format!("{}, {}", output::size(*bytes), counted(*captures, "capture"));
+        push(if index == 0 { "largest" } else { "" }, artifact, &what);
+    }
+    table.indented(2)
+}
+
+/// What was added on each of the last days.
+fn recent(days: &[Day], today: NaiveDate) -> Vec<Day> {
+    let first = today.checked_sub_days(Days::new(DAYS - 1)).unwrap_or(today);
+    let none = |date| Day { date, artifacts: 0, captures: 0, bytes: 0 };
+    let day = |date| days.iter().find(|day| day.date == date).copied().unwrap_or(none(date));
+    first.iter_days().take_while(|date| *date <= today).map(day).collect()
+}
+
+/// The days on which something was added.
+fn growth(days: &[Day]) -> Table {
+    let number = |title| Column::new(title).whole().right();
+    let columns = vec![Column::new("day").whole(), number("artifacts"), number("captures"), number("size")];
+    let mut table = Table::new(columns).titled();
+    for Day { date, artifacts, captures, bytes } in days.iter().filter(|day| day.captures > 0) {
+        table.push(vec![
+            Cell::plain(&date.to_string()),
+            Cell::plain(&artifacts.to_string()),
+            Cell::plain(&captures.to_string()),
+            Cell::plain(&output::size(*bytes)),
+        ]);
+    }
+    table
+}
+
+#[derive(Serialize)]
+struct JsonStats<'s> {
+    artifacts: u64,
+    captures: u64,
+    bytes: u64,
+    kinds: Vec<JsonKind<'s>>,
+    blobs: u64,
+    blob_bytes: u64,
+    shared_blobs: u64,
+    stored_bytes: u64,
+    differences: u64,
+    dictionaries: u64,
+    dictionary_bytes: u64,
+    search_bytes: Option<u64>,
+    file_bytes: u64,
+    free_bytes: u64,
+    mentions: u64,
+    stated_links: u64,
+    tags: u64,
+    pins: u64,
+    notes: u64,
+    journal_entries: u64,
+    oldest: Option<JsonArtifact<'s>>,
+    newest: Option<JsonArtifact<'s>>,
+    largest: Vec<JsonSized<'s>>,
+    days: Vec<JsonDay>,
+}
+
+#[derive(Serialize)]
+struct JsonKind<'s> {
+    kind: &'s str,
+    artifacts: u64,
+    captures: u64,
+    bytes: u64,
+}
+
+#[derive(Serialize)]
+struct JsonArtifact<'s> {
+    core_hash: CoreHash,
+    kind: &'s str,
+    added_at: String,
+}
+
+#[derive(Serialize)]
+struct JsonSized<'s> {
+    #[serde(flatten)]
+    artifact: JsonArtifact<'s>,
+    bytes: u64,
+    captures: u64,
+}
+
+#[derive(Serialize)]
+struct JsonDay {
+    date: String,
+    artifacts: u64,
+    captures: u64,
+    bytes: u64,
+}
+
+impl<'s> JsonArtifact<'s> {
+    fn of(artifact: &'s ArtifactRow) -> Self {
+        let ArtifactRow { core, kind, added_at, .. } = artifact;
+        Self { core_hash: *core, kind, added_at: time::exact(*added_at) }
+    }
+}
+
+impl<'s> JsonStats<'s> {
+    fn of(stats: &'s Stats) -> Self {
+        let kinds = stats.kinds.iter().map(|KindStats { kind, artifacts, captures, bytes }| JsonKind {
+            kind,
+            artifacts: *artifacts,
+            captures: *captures,
+            bytes: *bytes,
+        });
+        let largest = stats.extremes.largest.iter().map(|Sized { artifact, bytes, captures }| JsonSized {
+            artifact: JsonArtifact::of(artifact),
+            bytes: *bytes,
+            captures: *captures,
+        });
+        let days = stats.days.iter().map(|Day { date, artifacts, captures, bytes }| JsonDay {
+            date: date.to_string(),
+            artifacts: *artifacts,
+            captures: *captures,
+            bytes: *bytes,
+        });
+        let storage = &stats.storage;
+        Self {
+            artifacts: stats.artifacts(),
+            captures: stats.captures(),
+            bytes: stats.bytes(),
+            kinds: kinds.collect(),
+            blobs: storage.blobs,
+            blob_bytes: storage.blob_bytes,
+            shared_blobs: storage.shared_blobs,
+            stored_bytes: storage.stored_bytes,
+            differences: storage.differences,
+            dictionaries: storage.dictionaries,
+            dictionary_bytes: storage.dictionary_bytes,
+            search_bytes: storage.search_bytes,
+            file_bytes: storage.file_bytes,
+            free_bytes: storage.free_bytes,
+            mentions: stats.mentions,
+            stated_links: stats.stated_links,
+            tags: stats.tags,
+            pins: stats.pins,
+            notes: stats.notes,
+            journal_entries: stats.journal_entries,
+            oldest: stats.extremes.oldest.as_ref().map(JsonArtifact::of),
+            newest: stats.extremes.newest.as_ref().map(JsonArtifact::of),
+            largest: largest.collect(),
+            days: days.collect(),
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! The search index against the documents.
+
+use super::Teller;
+use crate::search;
+use crate::store::check::finding::{Finding, SEARCH_DAMAGED, SEARCH_DIFFERS, Subject};
+use crate::store::{Result, Store, StoreError};
+
+/// Holds the index, if there is one, against what the captures say that are in it.
+pub(super) fn check(store: &Store, teller: &mut Teller<'_>) -> Result<()> {
+    let differences = match search::compare(store) {
+        Ok(differences) => differences.unwrap_or_default(),
+        // Of the documents, other findings say what is wrong with them.
+        Err(
+            error @ (StoreError::Corrupt { .. } | StoreError::Database { .. } | StoreError::Index { .. }),
+        ) => {
+            let detail = format!("it cannot be held against the artifacts: {}", cause(&error));
+            teller.tell(Finding::new(SEARCH_DAMAGED, Subject::Search, detail));
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+    };
+    if differences.strays > 0 {
+        let detail = format!("rows and words that belong to no artifact: {}", differences.strays);
+        teller.tell(Finding::new(SEARCH_DIFFERS, Subject::Search, detail));
+    }
+    for core in differences.artifacts {
+        let detail = "the search index says something else than its documents";
+        teller.tell(Finding::new(SEARCH_DIFFERS, Subject::Artifact(core), detail));
+    }
+    Ok(())
+}
+
+/// What is wrong, without where and what to do.
+fn cause(error: &StoreError) -> String {
+    match error {
+        StoreError::Corrupt { source, .. } | StoreError::Database { source, .. } => source.to_string(),
+        StoreError::Index { message, .. } => message.clone(),
+        error => error.to_string(),
+    }
+}
+
+/// Makes the index anew if there is one, whole or not.
+pub(super) fn rebuild(store: &Store) -> Result<()> {
+    if store.has_search_tables()? {
+        search::build(store, &mut |_| {})?;
+    }
+    Ok(())
+}

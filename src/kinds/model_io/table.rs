@@ -1,0 +1,53 @@
+//! The interactions of a session, for SQL.
+
+use crate::artifact::ColumnSort::{Hash, Json, Number, Text};
+use crate::artifact::{Cell, Cells, Column, MemberBytes, Table};
+use crate::canonical::reader::{self, Limits, ReadError};
+use crate::canonical::{Object, Value};
+
+pub(super) const INTERACTIONS: Table = Table {
+    name: "interactions",
+    about: "a prompt and its response in a session",
+    columns: &[
+        Column::new("i", Number, "its number in the session, from 0"),
+        Column::new("prompt_hash", Hash, "the SHA-256 of the prompt, which is not recorded itself"),
+        Column::new("response_hash", Hash, "the SHA-256 of the response"),
+        Column::new("response_content", Text, "the response"),
+        Column::new(
+            "extra",
+            Json,
+            "what else was recorded with it, which is not hashed; NULL if nothing was",
+        ),
+    ],
+    rows,
+};
+
+/// The members of an interaction that have columns of their own.
+const HASHED: [&str; 4] = ["i", "prompt_hash", "response_hash", "response_content"];
+
+fn rows(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Cells>, ReadError> {
+    let mut rows = Vec::new();
+    for member in members {
+        let root = reader::read_keeping_overflow(member.bytes, limits)?;
+        let interactions = root.get("interactions").and_then(Value::as_array).unwrap_or_default();
+        rows.extend(interactions.iter().enumerate().map(|(index, interaction)| row(index, interaction)));
+    }
+    Ok(rows)
+}
+
+fn row(index: usize, interaction: &Value<'_>) -> Cells {
+    vec![
+        Cell::index(index),
+        Cell::hash_of(interaction, "prompt_hash"),
+        Cell::hash_of(interaction, "response_hash"),
+        Cell::text_of(interaction, "response_content"),
+        extra(interaction),
+    ]
+}
+
+fn extra(interaction: &Value<'_>) -> Cell {
+    let members = interaction.as_object().into_iter().flat_map(Object::iter);
+    let extra = members.filter(|(name, _)| !HASHED.contains(name));
+    let extra: Vec<_> = extra.map(|(name, value)| (name.to_owned().into(), value.clone())).collect();
+    if extra.is_empty() { Cell::Null } else { Cell::json(&Value::Object(Object::from_members(extra))) }
+}

@@ -1,0 +1,61 @@
+//! The texts of a trace that people search: what its steps are called, were called with, and gave.
+
+use super::RECORD;
+use crate::artifact::{Field, Passage, Passages, words_of};
+use crate::canonical::reader::{self, Limits, ReadError};
+
+/// Members of results whose texts are searched. The format has no inputs; engines add them under these names.
+const MEMBERS: &[(&str, Field)] = &[
+    ("step", Field::Step),
+    ("tool", Field::Tool),
+    ("input", Field::Tool),
+    ("arguments", Field::Tool),
+    ("output", Field::Output),
+    ("errors", Field::Output),
+];
+
+pub(super) fn of(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
+    let lines = document.strip_suffix(b"\n").unwrap_or(document).split(|byte| *byte == b'\n');
+    let mut passages = Passages::default();
+    for (index, line) in lines.enumerate() {
+        let record = reader::read(line, limits).map_err(|error| ReadError { line: index + 1, ..error })?;
+        let Some(result) = record.get("result") else { continue };
+        for (member, field) in MEMBERS {
+            let text = result.get(member).map(words_of).unwrap_or_default();
+            passages.add_at(*field, RECORD.unit, index, text);
+        }
+    }
+    Ok(passages.into_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_searched_by_their_results() {
+        let trace = concat!(
+            r#"{"type": "header", "trace_id": "t"}"#,
+            "\n",
+            r#"{"type": "step", "result": {"step": "Fetch", "tool": "http", "output": {"body": "hello"}, "errors": []}}"#,
+            "\n",
+            r#"{"type": "step", "result": {"step": "Fail", "output": null, "errors": [{"code": "E1", "message": "no"}]}}"#,
+            "\n"
+        );
+        let told: Vec<String> = of(trace.as_bytes(), &Limits::default())
+            .unwrap()
+            .into_iter()
+            .map(|Passage { field, unit, place, text }| format!("{unit} {place} {}: {text}", field.name()))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                "record 1 step: Fetch",
+                "record 1 tool: http",
+                "record 1 output: body: hello",
+                "record 2 step: Fail",
+                "record 2 output: code: E1\nmessage: no",
+            ]
+        );
+    }
+}

@@ -1,0 +1,65 @@
+//! The records of a trace, for SQL.
+
+use crate::artifact::ColumnSort::{Hash, Json, Number, Text};
+use crate::artifact::{Cell, Cells, Column, MemberBytes, Table};
+use crate::canonical::Value;
+use crate::canonical::reader::{self, Limits, ReadError};
+
+pub(super) const RECORDS: Table = Table {
+    name: "records",
+    about: "a record of a trace",
+    columns: &[
+        Column::new("i", Number, "its number in the trace, from 0, which is the header"),
+        Column::new("type", Text, "its type: `header`, `step` and others"),
+        Column::new("record_hash", Hash, "its hash"),
+        Column::new("prev_hash", Hash, "the hash of the record before"),
+        Column::new("state_before", Hash, "the state before a step; of the header, the initial one"),
+        Column::new("state_after", Hash, "the state after it"),
+        Column::new("step", Text, "the name of the step"),
+        Column::new("status", Text, "how the step ended: `success`, `failed` or `skipped`"),
+        Column::new("input_hash", Hash, "the hash of the step's input"),
+        Column::new("output_hash", Hash, "the hash of its output"),
+        Column::new("started_at", Text, "when the step began"),
+        Column::new("finished_at", Text, "when it ended"),
+        Column::new("record", Json, "the whole record, as its line has it"),
+    ],
+    rows,
+};
+
+fn rows(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Cells>, ReadError> {
+    let mut rows = Vec::new();
+    for member in members {
+        let text = reader::utf8(member.bytes, limits)?;
+        for (index, line) in text.strip_suffix('\n').unwrap_or(text).split('\n').enumerate() {
+            let record = reader::read(line.as_bytes(), limits)
+                .map_err(|error| ReadError { line: index + 1, ..error })?;
+            rows.push(row(index, &record, line));
+        }
+    }
+    Ok(rows)
+}
+
+fn row(index: usize, record: &Value<'_>, line: &str) -> Cells {
+    let result = record.get("result").unwrap_or(&Value::Null);
+    let (before, after) = match record.get("type").and_then(Value::as_str) {
+        Some("header") => ("initial_state_hash", "initial_state_hash"),
+        Some("step") => ("state_before_hash", "state_after_hash"),
+        // Control records state the state, which they do not change.
+        _ => ("state_hash", "state_hash"),
+    };
+    vec![
+        Cell::index(index),
+        Cell::text_of(record, "type"),
+        Cell::hash_of(record, "record_hash"),
+        Cell::hash_of(record, "prev_hash"),
+        Cell::hash_of(record, before),
+        Cell::hash_of(record, after),
+        Cell::text_of(result, "step"),
+        Cell::text_of(result, "status"),
+        Cell::hash_of(result, "input_hash"),
+        Cell::hash_of(result, "output_hash"),
+        Cell::text_of(result, "started_at"),
+        Cell::text_of(result, "finished_at"),
+        Cell::Text(line.to_owned()),
+    ]
+}

@@ -1,0 +1,164 @@
+//! Keeping the index in step with the vault.
+
+use super::passages::{indexed, of_members};
+use crate::digest::CoreHash;
+use crate::pipeline::{self, Event};
+use crate::store::{CapturePassages, SearchableCapture, Snapshot, Store, StoreError, StoredMember};
+
+/// So many captures are read from one snapshot. While it is held, the write-ahead log grows.
+const ROUND: u32 = 10_000;
+
+/// A batch goes in with one transaction when it has so many captures or bytes of text: others wait no longer than for an
+/// addition.
+const BATCH_CAPTURES: usize = 2_000;
+const BATCH_BYTES: usize = 8 << 20;
+
+/// How far it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// So many captures were put into the index.
+    pub done: u64,
+    /// Of so many, as far as is known.
+    pub of: u64,
+}
+
+/// What was put into the index.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Indexed {
+    /// So many captures.
+    pub captures: u64,
+    /// Artifacts with stored bytes that are damaged. They are in the index without passages.
+    pub damaged: Vec<CoreHash>,
+}
+
+/// Makes the index anew.
+///
+/// # Errors
+/// What the store says. What was put into it before stays there, and the next call of [`bring_in_step`] goes on.
+pub fn build(store: &Store, watch: &mut dyn FnMut(Progress)) -> Result<Indexed, StoreError> {
+    store.begin_search_index()?;
+    Ok(bring_in_step(store, watch)?.unwrap_or_default())
+}
+
+/// Puts into the index what was added since, and makes an index of another version anew. Gives nothing if there is none.
+///
+/// # Errors
+/// As [`build`].
+pub fn bring_in_step(store: &Store, watch: &mut dyn FnMut(Progress)) -> Result<Option<Indexed>, StoreError> {
+    match store.snapshot()?.search_index()? {
+        None => return Ok(None),
+        Some(index) if !index.is_current => store.begin_search_index()?,
+        Some(index) if index.waiting == 0 => return Ok(Some(Indexed::default())),
+        Some(_) => {}
+    }
+    let mut keeping = Keeping::new(store, watch);
+    while keeping.round()? {}
+    Ok(Some(keeping.indexed))
+}
+
+struct Keeping<'k> {
+    store: &'k Store,
+    watch: &'k mut dyn FnMut(Progress),
+    indexed: Indexed,
+    batch: Vec<CapturePassages>,
+    bytes: usize,
+    /// Whether somebody else put something into the index, so that what was read is of no use.
+    is_late: bool,
+    of: u64,
+}
+
+impl<'k> Keeping<'k> {
+    fn new(store: &'k Store, watch: &'k mut dyn FnMut(Progress)) -> Self {
+        let indexed = Indexed::default();
+        Self { store, watch, indexed, batch: Vec::new(), bytes: 0, is_late: false, of: 0 }
+    }
+
+    /// Puts the next captures into the index; false if there are none.
+    fn round(&mut self) -> Result<bool, StoreError> {
+        let snapshot = self.store.snapshot()?;
+        let captures = snapshot.unindexed(ROUND)?;
+        if captures.is_empty() {
+            return Ok(false);
+        }
+        let waiting = snapshot.search_index()?.map_or(0, |index| index.waiting);
+        self.of = self.indexed.captures + waiting;
+        self.is_late = false;
+        let reading = captures.into_iter().map(move |capture| Read::of(&snapshot, capture));
+        let work = |read: Result<Read, StoreError>| read.map(Read::passages);
+        pipeline::in_order(reading, weighed, work, |event| match event {
+            Event::Result(passages) => self.take(passages?),
+            Event::Idle => Ok(()),
+        })?;
+        self.write()?;
+        Ok(true)
+    }
+
+    fn take(&mut self, (passages, damaged): (CapturePassages, Option<CoreHash>)) -> Result<(), StoreError> {
+        if self.is_late {
+            return Ok(());
+        }
+        self.bytes += passages.bytes();
+        self.batch.push(passages);
+        self.indexed.damaged.extend(damaged);
+        if self.batch.len() >= BATCH_CAPTURES || self.bytes >= BATCH_BYTES {
+            return self.write();
+        }
+        Ok(())
+    }
+
+    fn write(&mut self) -> Result<(), StoreError> {
+        self.bytes = 0;
+        let batch = std::mem::take(&mut self.batch);
+        if self.is_late || batch.is_empty() {
+            return Ok(());
+        }
+        self.is_late = !self.store.index_passages(&batch)?;
+        if !self.is_late {
+            self.indexed.captures += batch.len() as u64;
+            (self.watch)(Progress { done: self.indexed.captures, of: self.of });
+        }
+        Ok(())
+    }
+}
+
+/// A capture that was read.
+pub(super) struct Read {
+    pub(super) capture: SearchableCapture,
+    /// Its files; none if they are damaged.
+    members: Vec<StoredMember>,
+    /// Those of the artifact's first capture, if this is another one.
+    first: Vec<StoredMember>,
+    is_damaged: bool,
+}
+
+impl Read {
+    pub(super) fn of(snapshot: &Snapshot<'_>, capture: SearchableCapture) -> Result<Self, StoreError> {
+        let core = capture.artifact.core;
+        let (members, is_damaged) = match snapshot.members(core, capture.capture) {
+            Err(StoreError::Damaged { .. }) => (Vec::new(), true),
+            members => (members?, false),
+        };
+        let first = match capture.first.map(|first| snapshot.members(core, first)) {
+            // Then nothing of it is in the index.
+            None | Some(Err(StoreError::Damaged { .. })) => Vec::new(),
+            Some(members) => members?,
+        };
+        Ok(Self { capture, members, first, is_damaged })
+    }
+
+    /// What goes into the index, and the artifact if its bytes are damaged.
+    pub(super) fn passages(self) -> (CapturePassages, Option<CoreHash>) {
+        let Self { capture, members, first, is_damaged } = self;
+        let kind = &capture.artifact.kind;
+        let passages = indexed(of_members(kind, &members), &of_members(kind, &first));
+        let damaged = is_damaged.then_some(capture.artifact.core);
+        (capture.with(passages), damaged)
+    }
+}
+
+/// With the bytes that it has in memory.
+pub(super) fn weighed(read: Result<Read, StoreError>) -> (Result<Read, StoreError>, u64) {
+    let files = read.iter().flat_map(|read| read.members.iter().chain(&read.first));
+    let bytes = files.map(|file| file.bytes.len() as u64).sum();
+    (read, bytes)
+}

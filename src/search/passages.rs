@@ -1,0 +1,68 @@
+//! The passages of captures in the vault.
+
+use crate::artifact::{Field, MemberBytes, Passage};
+use crate::canonical::reader::Limits;
+use crate::digest::CaptureHash;
+use crate::kinds;
+use crate::store::{ArtifactRow, Snapshot, StoreError, StoredMember};
+
+/// The passages of a capture, from its verified bytes. One of a kind that this program does not know, or that it cannot
+/// read, has none.
+pub(crate) fn of_capture(
+    snapshot: &Snapshot<'_>,
+    artifact: &ArtifactRow,
+    capture: CaptureHash,
+) -> Result<Vec<Passage>, StoreError> {
+    Ok(of_members(&artifact.kind, &snapshot.members(artifact.core, capture)?))
+}
+
+/// The passages of an artifact of a kind that has these files.
+pub(crate) fn of_members(kind: &str, members: &[StoredMember]) -> Vec<Passage> {
+    let members: Vec<MemberBytes<'_>> =
+        members.iter().map(|member| MemberBytes { name: &member.name, bytes: &member.bytes }).collect();
+    let passages = kinds::named(kind).and_then(|kind| kind.passages(&members, &Limits::most()).ok());
+    passages.unwrap_or_default()
+}
+
+/// What of the passages of a capture goes into the index: not those that the artifact's first capture has in the same
+/// place.
+pub(crate) fn indexed(passages: Vec<Passage>, first: &[Passage]) -> Vec<Option<(Field, String)>> {
+    let mut known: Vec<&Passage> = first.iter().collect();
+    let key = |passage: &Passage| (passage.field, passage.place.clone(), passage.text.clone());
+    known.sort_by_cached_key(|passage| key(passage));
+    let is_new = |passage: &Passage| {
+        known
+            .binary_search_by(|other| {
+                (other.field, &other.place, &other.text).cmp(&(passage.field, &passage.place, &passage.text))
+            })
+            .is_err()
+    };
+    let text = |passage: Passage| is_new(&passage).then_some((passage.field, passage.text));
+    passages.into_iter().map(text).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::artifact::Place;
+
+    #[test]
+    fn what_the_first_capture_says_in_the_same_place_is_left_out() {
+        let passage = |field, index, text: &str| Passage {
+            field,
+            unit: "step",
+            place: Place::Index(index),
+            text: text.to_owned(),
+        };
+        let first =
+            [passage(Field::Tool, 1, "b"), passage(Field::Tool, 0, "a"), passage(Field::Step, 0, "c")];
+        let second = vec![
+            passage(Field::Tool, 0, "a"),
+            passage(Field::Tool, 1, "a"),
+            passage(Field::Output, 0, "c"),
+            passage(Field::Step, 0, "c"),
+        ];
+        let text = |field, text: &str| Some((field, text.to_owned()));
+        assert_eq!(indexed(second, &first), [None, text(Field::Tool, "a"), text(Field::Output, "c"), None]);
+    }
+}

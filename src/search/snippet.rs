@@ -1,0 +1,146 @@
+//! The part of a passage that says why it matches.
+
+use std::ops::Range;
+
+/// About so many characters of a passage are given if nobody asks for more.
+pub const WIDTH: usize = 160;
+
+/// Before the first match, so much of the width at most: what follows says more.
+const LEAD: usize = 4;
+
+/// A word that is cut by the edge goes as a whole, unless it is longer than that.
+const LONGEST_WORD: usize = 24;
+
+/// A part of a passage.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Snippet {
+    /// The text, as it stands in the passage.
+    pub text: String,
+    /// What of the text matches, in characters, in order.
+    pub highlights: Vec<Range<usize>>,
+    /// Whether the passage has more before it.
+    pub is_cut_before: bool,
+    /// Whether the passage has more after it.
+    pub is_cut_after: bool,
+}
+
+impl Snippet {
+    /// The part of `text` with the most of `matches`, which are in bytes and in order: `width` characters, or some fewer so
+    /// that words stay whole.
+    #[must_use]
+    pub fn of(text: &str, matches: &[Range<usize>], width: usize) -> Self {
+        let characters: Vec<(usize, char)> = text.char_indices().collect();
+        let at = |byte: usize| characters.partition_point(|(start, _)| *start < byte);
+        let matches: Vec<Range<usize>> = matches.iter().map(|range| at(range.start)..at(range.end)).collect();
+        let window = window(&characters, &matches, width.max(1));
+        let highlights = matches.iter().filter_map(|range| {
+            let inside = range.start.max(window.start)..range.end.min(window.end);
+            (inside.start < inside.end).then(|| inside.start - window.start..inside.end - window.start)
+        });
+        let shown = characters.get(window.clone()).unwrap_or_default();
+        Self {
+            text: shown.iter().map(|(_, character)| character).collect(),
+            highlights: highlights.collect(),
+            is_cut_before: window.start > 0,
+            is_cut_after: window.end < characters.len(),
+        }
+    }
+}
+
+/// Which characters to show.
+fn window(characters: &[(usize, char)], matches: &[Range<usize>], width: usize) -> Range<usize> {
+    let all = characters.len();
+    if all <= width {
+        return 0..all;
+    }
+    let best = densest(matches, width - width / LEAD);
+    let earliest = best.saturating_sub(width / LEAD).min(all - width);
+    let (mut start, mut end) = (earliest, earliest + width);
+    // The best match stays, whatever becomes of words at the edges.
+    let is_word = |at: usize| characters.get(at).is_some_and(|(_, character)| !character.is_whitespace());
+    if start > 0 && is_word(start - 1) {
+        let limit = best.min(start + LONGEST_WORD);
+        let next = (start..limit).find(|at| !is_word(*at)).map(|at| at + 1);
+        start = next.unwrap_or(start);
+    }
+    if end < all && is_word(end) {
+        let last = matches.iter().rfind(|range| range.end <= end).map_or(0, |range| range.end);
+        let limit = last.max(end.saturating_sub(LONGEST_WORD)).max(start + 1).max(best + 1);
+        end = (limit..end).rfind(|at| !is_word(*at)).unwrap_or(end);
+    }
+    start..end
+}
+
+/// The beginning of the first match that has the most others within `width` after it.
+fn densest(matches: &[Range<usize>], width: usize) -> usize {
+    let mut best = (0, 0);
+    for (number, first) in matches.iter().enumerate() {
+        let within = matches.partition_point(|range| range.end <= first.start + width);
+        let count = within.saturating_sub(number);
+        if count > best.0 || number == 0 {
+            best = (count, first.start);
+        }
+    }
+    best.1
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn told(text: &str, wanted: &[&str], width: usize) -> String {
+        let mut matches: Vec<Range<usize>> = wanted
+            .iter()
+            .flat_map(|word| text.match_indices(word))
+            .map(|(at, word)| at..at + word.len())
+            .collect();
+        matches.sort_by_key(|range| range.start);
+        let snippet = Snippet::of(text, &matches, width);
+        let mut told = String::new();
+        for (at, character) in snippet.text.chars().enumerate() {
+            told.extend(snippet.highlights.iter().any(|range| range.start == at).then_some('['));
+            told.push(character);
+            told.extend(snippet.highlights.iter().any(|range| range.end == at + 1).then_some(']'));
+        }
+        let mark = |is_cut: bool| if is_cut { "…" } else { "" };
+        format!("{}{told}{}", mark(snippet.is_cut_before), mark(snippet.is_cut_after))
+    }
+
+    #[test]
+    fn the_part_with_the_most_matches_is_shown_in_whole_words() {
+        assert_eq!(told("a refund is due", &["refund"], 40), "a [refund] is due");
+        let text = "First the refund was denied. Then, much later and after many calls, the refund was \
+                    approved, and the refund was paid to the card that was charged.";
+        assert_eq!(
+            told(text, &["refund"], 60),
+            "…calls, the [refund] was approved, and the [refund] was paid…"
+        );
+        assert_eq!(told(text, &["First"], 24), "[First] the refund was…");
+        assert_eq!(told(text, &["charged"], 24), "…card that was [charged].");
+        assert_eq!(told("a refund, and one refund more", &["refund"], 20), "a [refund], and one…");
+        assert_eq!(told(&"x".repeat(100), &["xx"], 10).chars().filter(|c| *c == 'x').count(), 10);
+        assert_eq!(told("", &[], 10), "");
+    }
+
+    proptest! {
+        #[test]
+        fn a_snippet_is_a_part_of_the_text_with_its_matches(
+            text in "\\PC{0,80}", first in 0..80_usize, length in 1..9_usize, width in 1..50_usize
+        ) {
+            let bytes: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
+            let last = bytes.len() - 1;
+            let (start, end) = (first.min(last), (first + length).min(last));
+            let matches: Vec<Range<usize>> = (start < end).then(|| bytes[start]..bytes[end]).into_iter().collect();
+            let snippet = Snippet::of(&text, &matches, width);
+            prop_assert!(text.contains(&snippet.text));
+            prop_assert!(snippet.text.chars().count() <= width);
+            prop_assert_eq!(snippet.highlights.len(), matches.len());
+            for range in &snippet.highlights {
+                let shown: String = snippet.text.chars().skip(range.start).take(range.len()).collect();
+                prop_assert!(!shown.is_empty() && text[matches[0].clone()].contains(&shown));
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The search index: which words are in which passages. It is made when somebody asks for it, and kept in step then.
+//!
+//! The store is handed passages and knows no formats. Texts are not kept: an answer says that passage n of a capture
+//! matches, and who asked reads the capture again.
+
+mod ask;
+mod compare;
+mod keep;
+mod matching;
+mod terms;
+
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
+
+use super::check::is_damage;
+use super::edit::secure_delete;
+use super::error::index_damage;
+use super::read::Snapshot;
+use super::rows::{ArtifactId, ArtifactRow};
+use super::{Result, Store, StoreError};
+
+pub use ask::{FoundPassage, Grouping};
+pub use compare::{SearchComparison, SearchDifferences};
+pub use keep::{CapturePassages, SearchableCapture};
+pub use matching::Matcher;
+pub use terms::{Term, Terms};
+
+pub(super) use keep::{forget, forget_words};
+
+/// What the tables are made with, and what is put into them. It grows when either changes, or what kinds give.
+const VERSION: i64 = 1;
+
+/// The tables.
+pub(super) const SCHEMA: &str = include_str!("../../migrations/search.sql");
+
+/// A search index as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SearchIndex {
+    /// How many captures are not in it yet.
+    pub waiting: u64,
+    /// Whether this program made it: one of another version is made anew.
+    pub is_current: bool,
+}
+
+/// Where an index is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct State {
+    version: i64,
+    /// The last capture that is in it.
+    capture: i64,
+    /// The number of the next passage.
+    next: i64,
+}
+
+/// The state of the index; nothing if there is none.
+fn state(connection: &Connection) -> rusqlite::Result<Option<State>> {
+    if !exists(connection)? {
+        return Ok(None);
+    }
+    connection
+        .prepare_cached("SELECT version, capture, next FROM search_state")?
+        .query_row([], |row| Ok(State { version: row.get(0)?, capture: row.get(1)?, next: row.get(2)? }))
+        .optional()?
+        .map_or_else(|| Err(index_damage("the search index has no state")), |state| Ok(Some(state)))
+}
+
+/// Whether there is an index.
+pub(super) fn exists(connection: &Connection) -> rusqlite::Result<bool> {
+    connection.prepare_cached("SELECT 1 FROM sqlite_schema WHERE name = 'search_state'")?.exists([])
+}
+
+impl Snapshot<'_> {
+    /// The search index; nothing if the vault has none.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn search_index(&self) -> Result<Option<SearchIndex>> {
+        let look = || {
+            let Some(state) = state(self.connection())? else { return Ok(None) };
+            let waiting = self
+                .connection()
+                .prepare_cached("SELECT count(*) FROM capture WHERE id > ?1")?
+                .query_row([state.capture], |row| row.get(0))?;
+            Ok(Some(SearchIndex { waiting, is_current: state.version == VERSION }))
+        };
+        look().map_err(|error| self.failed(error))
+    }
+}
+
+impl Store {
+    /// Makes an empty search index in place of the one that there may be.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn begin_search_index(&self) -> Result<()> {
+        self.change_search(|connection| {
+            drop_tables(connection)?;
+            connection.execute_batch(SCHEMA)?;
+            connection.execute("INSERT INTO search_state VALUES (1, ?1, 0, 1)", [VERSION]).map(|_| true)
+        })
+        .map(drop)
+    }
+
+    /// Takes the search index out of the vault; false if there is none.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn drop_search_index(&self) -> Result<bool> {
+        self.change_search(|connection| {
+            let was_there = has_tables(connection)?;
+            drop_tables(connection).map(|()| was_there)
+        })
+    }
+
+    /// Whether anything of a search index is there, whole or not.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn has_search_tables(&self) -> Result<bool> {
+        has_tables(&*self.connection()?).map_err(|error| StoreError::of(&self.path, error))
+    }
+
+    fn change_search(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<bool>) -> Result<bool> {
+        let mut connection = self.connection()?;
+        let change = || {
+            // The words of what is removed later must not be left in the pages of an old index.
+            secure_delete(&connection, true)?;
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let outcome = work(&transaction)?;
+            transaction.commit()?;
+            Ok(outcome)
+        };
+        let outcome = change();
+        // If this fails, additions take longer.
+        let _ = secure_delete(&connection, false);
+        outcome.map_err(|error| StoreError::of(&self.path, error))
+    }
+}
+
+/// Whether anything of an index is there, whole or not.
+fn has_tables(connection: &Connection) -> rusqlite::Result<bool> {
+    let sql = "SELECT 1 FROM sqlite_schema
+                WHERE name IN ('search_state', 'search_capture', 'search_text') OR name GLOB 'search_text_*'";
+    connection.prepare_cached(sql)?.exists([])
+}
+
+/// Drops what there is of the tables.
+fn drop_tables(connection: &Connection) -> rusqlite::Result<()> {
+    match connection.execute_batch("DROP TABLE IF EXISTS search_text") {
+        // FTS5 has to be able to open a table to drop it. If it cannot, the table is forgotten; what it consists of are
+        // tables then like any others.
+        Err(error) if is_damage(&error) => connection.execute_batch(
+            "PRAGMA writable_schema = ON;
+             DELETE FROM sqlite_schema WHERE name = 'search_text';
+             PRAGMA writable_schema = RESET;",
+        )?,
+        dropped => dropped?,
+    }
+    connection.execute_batch(
+        "DROP TABLE IF EXISTS search_text_data;
+         DROP TABLE IF EXISTS search_text_idx;
+         DROP TABLE IF EXISTS search_text_content;
+         DROP TABLE IF EXISTS search_text_docsize;
+         DROP TABLE IF EXISTS search_text_config;
+         DROP TABLE IF EXISTS search_capture;
+         DROP TABLE IF EXISTS search_state;",
+    )
+}

@@ -1,0 +1,173 @@
+//! Asking the index.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
+use rusqlite::{Connection, OptionalExtension};
+
+use super::{ArtifactId, Snapshot, Terms, index_damage};
+use crate::digest::CaptureHash;
+use crate::store::Result;
+
+/// What an answer lists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Grouping {
+    /// The best passage of each artifact.
+    #[default]
+    Artifact,
+    /// Every passage.
+    Passage,
+}
+
+/// A passage that matches.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FoundPassage {
+    /// Its artifact.
+    pub artifact: ArtifactId,
+    /// The capture that it is in.
+    pub capture: CaptureHash,
+    /// Its number among the passages of the capture, from 0.
+    pub number: usize,
+    /// How well it matches: more is better. Scores of different questions cannot be compared.
+    pub score: f64,
+    /// How many more passages of the artifact match; 0 if all are listed.
+    pub more: u64,
+}
+
+/// A passage by its row.
+#[derive(Clone, Copy)]
+struct Row {
+    artifact: ArtifactId,
+    capture: i64,
+    number: usize,
+    score: f64,
+    more: u64,
+}
+
+/// The rows of `search_text` that are of one capture.
+struct Range {
+    first: i64,
+    passages: i64,
+    capture: i64,
+    artifact: ArtifactId,
+}
+
+impl Range {
+    fn has(&self, row: i64) -> bool {
+        (self.first..self.first.saturating_add(self.passages)).contains(&row)
+    }
+}
+
+impl Snapshot<'_> {
+    /// The passages that match, the best first, of `among` only if that is given. Those that match alike come newest
+    /// artifact first, then in the order of core hashes and of the artifact. `limit` at most.
+    ///
+    /// # Errors
+    /// What the database says; also if the vault has no index.
+    pub fn search(
+        &self,
+        terms: &Terms,
+        among: Option<&BTreeSet<ArtifactId>>,
+        grouping: Grouping,
+        limit: usize,
+    ) -> Result<Vec<FoundPassage>> {
+        if terms.is_empty() {
+            return Ok(Vec::new());
+        }
+        let rows = matches(self.connection(), &terms.expression(), among, grouping);
+        let mut rows = rows.map_err(|error| self.failed(error))?;
+        rows.sort_by(by_score);
+        // Of those that match alike, the artifacts decide which are listed.
+        if let Some(last) = limit.checked_sub(1).and_then(|last| rows.get(last)).copied() {
+            let end = rows.partition_point(|row| by_score(row, &last) != Ordering::Greater);
+            rows.truncate(end);
+        }
+        let mut ranked = Vec::new();
+        for row in rows {
+            ranked.push((self.artifact_by_id(row.artifact)?, row));
+        }
+        ranked.sort_by(|(one, first), (other, second)| {
+            let place = |row: &Row| (row.capture, row.number);
+            by_score(first, second)
+                .then_with(|| other.added_at.cmp(&one.added_at))
+                .then_with(|| one.core.cmp(&other.core))
+                .then_with(|| place(first).cmp(&place(second)))
+        });
+        ranked.truncate(limit);
+        ranked.into_iter().map(|(_, row)| self.found(row)).collect()
+    }
+
+    fn found(&self, row: Row) -> Result<FoundPassage> {
+        let sql = "SELECT coalesce(c.digest, b.digest) FROM capture c LEFT JOIN blob b ON b.id = c.blob WHERE c.id = ?1";
+        let hash = || self.connection().prepare_cached(sql)?.query_row([row.capture], |row| row.get(0));
+        let capture = hash().map_err(|error| self.failed(error))?;
+        let Row { artifact, number, score, more, .. } = row;
+        Ok(FoundPassage { artifact, capture, number, score, more })
+    }
+}
+
+fn by_score(one: &Row, other: &Row) -> Ordering {
+    other.score.total_cmp(&one.score)
+}
+
+/// The best passage of each artifact, or every one.
+fn matches(
+    connection: &Connection,
+    expression: &str,
+    among: Option<&BTreeSet<ArtifactId>>,
+    grouping: Grouping,
+) -> rusqlite::Result<Vec<Row>> {
+    let mut statement = connection
+        .prepare_cached("SELECT rowid, bm25(search_text) FROM search_text WHERE search_text MATCH ?1")?;
+    let mut found = statement.query([expression])?;
+    let mut range: Option<Range> = None;
+    let mut best: BTreeMap<ArtifactId, Row> = BTreeMap::new();
+    let mut all = Vec::new();
+    while let Some(row) = found.next()? {
+        let (number, score): (i64, f64) = (row.get(0)?, row.get(1)?);
+        if !range.as_ref().is_some_and(|range| range.has(number)) {
+            range = Some(range_of(connection, number)?);
+        }
+        let Some(Range { first, capture, artifact, .. }) = range else { continue };
+        if among.is_some_and(|among| !among.contains(&artifact)) {
+            continue;
+        }
+        let number = usize::try_from(number - first).unwrap_or(usize::MAX);
+        // FTS5 gives better matches smaller numbers.
+        let row = Row { artifact, capture, number, score: -score, more: 0 };
+        match grouping {
+            Grouping::Passage => all.push(row),
+            Grouping::Artifact => {
+                best.entry(artifact).and_modify(|best| *best = better(*best, row)).or_insert(row);
+            }
+        }
+    }
+    all.extend(best.into_values());
+    Ok(all)
+}
+
+/// The better of two passages of an artifact, the first if they match alike; counts the other one.
+fn better(one: Row, other: Row) -> Row {
+    let more = one.more + 1;
+    if by_score(&one, &other) == Ordering::Greater { Row { more, ..other } } else { Row { more, ..one } }
+}
+
+fn range_of(connection: &Connection, row: i64) -> rusqlite::Result<Range> {
+    let range = connection
+        .prepare_cached(
+            "SELECT s.first, s.passages, s.capture, c.artifact
+               FROM search_capture s JOIN capture c ON c.id = s.capture
+              WHERE s.first = (SELECT max(first) FROM search_capture WHERE first <= ?1)",
+        )?
+        .query_row([row], |row| {
+            Ok(Range {
+                first: row.get(0)?,
+                passages: row.get(1)?,
+                capture: row.get(2)?,
+                artifact: row.get(3)?,
+            })
+        })
+        .optional()?;
+    let range = range.filter(|range| range.has(row));
+    range.ok_or_else(|| index_damage(format!("row {row} of the search index belongs to no capture")))
+}

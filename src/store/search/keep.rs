@@ -1,0 +1,227 @@
+//! What goes into the index, and what goes out of it.
+
+use rusqlite::{Connection, ErrorCode, OptionalExtension, TransactionBehavior};
+
+use super::{ArtifactRow, Snapshot, State, VERSION, drop_tables, has_tables, index_damage, is_damage, state};
+use crate::artifact::Field;
+use crate::digest::CaptureHash;
+use crate::store::{Result, Store, StoreError};
+
+/// A capture whose passages are or should be in the index.
+#[derive(Clone, Debug)]
+pub struct SearchableCapture {
+    id: i64,
+    /// Its hash.
+    pub capture: CaptureHash,
+    /// Its artifact.
+    pub artifact: ArtifactRow,
+    /// The artifact's first capture, if this is another one.
+    pub first: Option<CaptureHash>,
+}
+
+/// The passages of a capture, as they go into the index.
+#[derive(Clone, Debug)]
+pub struct CapturePassages {
+    id: i64,
+    hash: CaptureHash,
+    /// The texts in the order of the passages; nothing for those that are left out.
+    passages: Vec<Option<(Field, String)>>,
+}
+
+impl SearchableCapture {
+    /// The capture with its passages, and nothing in place of those that are left out.
+    #[must_use]
+    pub fn with(&self, passages: Vec<Option<(Field, String)>>) -> CapturePassages {
+        CapturePassages { id: self.id, hash: self.capture, passages }
+    }
+}
+
+impl CapturePassages {
+    /// How many bytes of text there are.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.passages.iter().flatten().map(|(_, text)| text.len()).sum()
+    }
+
+    pub(super) fn passages(&self) -> &[Option<(Field, String)>] {
+        &self.passages
+    }
+
+    pub(super) fn id(&self) -> i64 {
+        self.id
+    }
+}
+
+impl Snapshot<'_> {
+    /// The next captures that are not in the index, in the order in which they were added; `limit` at most. None if there is
+    /// no index, or one of another version.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn unindexed(&self, limit: u32) -> Result<Vec<SearchableCapture>> {
+        let state = state(self.connection()).map_err(|error| self.failed(error))?;
+        match state.filter(|state| state.version == VERSION) {
+            None => Ok(Vec::new()),
+            Some(State { capture: after, .. }) => self.captures_between(after, i64::MAX, limit),
+        }
+    }
+
+    /// The captures that should be in the index, after `after` if that is given, in the order in which they were added;
+    /// `limit` at most.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn indexed(&self, after: Option<&SearchableCapture>, limit: u32) -> Result<Vec<SearchableCapture>> {
+        let state = state(self.connection()).map_err(|error| self.failed(error))?;
+        let Some(State { capture: last, .. }) = state else { return Ok(Vec::new()) };
+        self.captures_between(after.map_or(i64::MIN, |after| after.id), last, limit)
+    }
+
+    fn captures_between(&self, after: i64, last: i64, limit: u32) -> Result<Vec<SearchableCapture>> {
+        // What has no hash any more is a matter for fsck.
+        let sql = "SELECT c.id, coalesce(c.digest, b.digest), c.artifact,
+                     (SELECT min(f.id) FROM capture f WHERE f.artifact = c.artifact)
+                     FROM capture c LEFT JOIN blob b ON b.id = c.blob
+                    WHERE c.id > ?1 AND c.id <= ?2 AND coalesce(c.digest, b.digest) IS NOT NULL
+                    ORDER BY c.id LIMIT ?3";
+        let rows = self.rows(sql, (after, last, limit), |row| {
+            Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?, row.get::<_, i64>(3)?))
+        })?;
+        let mut captures = Vec::new();
+        for (id, capture, artifact, first) in rows {
+            let first = if first == id { None } else { self.first_capture(artifact)? };
+            let artifact = self.artifact_by_id(artifact)?;
+            captures.push(SearchableCapture { id, capture, artifact, first: first.map(|row| row.capture) });
+        }
+        Ok(captures)
+    }
+}
+
+impl Store {
+    /// Puts the passages of `batch` into the index, in one transaction. They are those of the captures that come next;
+    /// false, and nothing is changed, if somebody else was faster.
+    ///
+    /// # Errors
+    /// As [`Store::put`].
+    pub fn index_passages(&self, batch: &[CapturePassages]) -> Result<bool> {
+        let mut connection = self.connection()?;
+        let mut index = || {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let Some(state) = state(&transaction)?.filter(|state| state.version == VERSION) else {
+                return Ok(false);
+            };
+            let Some(first) = batch.first() else { return Ok(true) };
+            if !follows(&transaction, state, first.id)? {
+                return Ok(false);
+            }
+            let state = insert(&transaction, batch, state)?;
+            transaction
+                .execute("UPDATE search_state SET next = ?1, capture = ?2", (state.next, state.capture))?;
+            transaction.commit()?;
+            Ok(true)
+        };
+        let failed = |error: rusqlite::Error| match error.sqlite_error_code() {
+            Some(ErrorCode::ConstraintViolation) => index_damage(format!("the search index: {error}")),
+            _ => error,
+        };
+        index().map_err(|error| StoreError::of(&self.path, failed(error)))
+    }
+}
+
+/// Whether the capture with this number is the next one that the index should have.
+fn follows(connection: &Connection, state: State, capture: i64) -> rusqlite::Result<bool> {
+    let next: Option<i64> = connection
+        .prepare_cached(
+            "SELECT min(c.id) FROM capture c LEFT JOIN blob b ON b.id = c.blob
+              WHERE c.id > ?1 AND coalesce(c.digest, b.digest) IS NOT NULL",
+        )?
+        .query_row([state.capture], |row| row.get(0))?;
+    // It may have been removed meanwhile, with others before it.
+    Ok(state.capture < capture && next.is_none_or(|next| next >= capture))
+}
+
+/// Inserts the passages of those captures that are still there, and gives how far that came.
+fn insert(connection: &Connection, batch: &[CapturePassages], mut state: State) -> rusqlite::Result<State> {
+    for capture @ CapturePassages { id, hash, passages } in batch {
+        let stored = connection
+            .prepare_cached(
+                "SELECT coalesce(c.digest, b.digest) FROM capture c LEFT JOIN blob b ON b.id = c.blob WHERE c.id = ?1",
+            )?
+            .query_row([id], |row| row.get::<_, CaptureHash>(0))
+            .optional()?;
+        match stored {
+            Some(stored) if stored == *hash => {}
+            // It was removed, and another one got its number.
+            Some(_) => return Ok(state),
+            // It was removed, and another one may get a number before it.
+            None => continue,
+        }
+        connection
+            .prepare_cached("INSERT INTO search_capture (first, capture, passages) VALUES (?1, ?2, ?3)")?
+            .execute((state.next, id, passages.len()))?;
+        insert_passages(connection, state.next, capture)?;
+        state.next += i64::try_from(passages.len().max(1)).unwrap_or(i64::MAX);
+        state.capture = *id;
+    }
+    Ok(state)
+}
+
+/// Inserts the passages of a capture, the first one as the row `first`.
+pub(super) fn insert_passages(
+    connection: &Connection,
+    first: i64,
+    capture: &CapturePassages,
+) -> rusqlite::Result<()> {
+    let numbered = (first..).zip(&capture.passages);
+    for (row, (field, text)) in numbered.filter_map(|(row, text)| Some((row, text.as_ref()?))) {
+        let sql = format!("INSERT INTO search_text (rowid, {}) VALUES (?1, ?2)", field.name());
+        connection.prepare_cached(&sql)?.execute((row, text))?;
+    }
+    Ok(())
+}
+
+/// Takes a capture that is about to be removed out of the index, if there is one. An index that is damaged goes as a whole:
+/// nothing of what is removed may stay in it.
+pub(in crate::store) fn forget(connection: &Connection, capture: i64) -> rusqlite::Result<()> {
+    if !has_tables(connection)? {
+        return Ok(());
+    }
+    match take_out(connection, capture) {
+        Err(error) if is_damage(&error) => drop_tables(connection),
+        taken => taken,
+    }
+}
+
+fn take_out(connection: &Connection, capture: i64) -> rusqlite::Result<()> {
+    let rows: Option<(i64, i64)> = connection
+        .prepare_cached("SELECT first, passages FROM search_capture WHERE capture = ?1")?
+        .query_row([capture], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    if let Some((first, passages)) = rows {
+        let mut delete = connection.prepare_cached("DELETE FROM search_text WHERE rowid = ?1")?;
+        for row in first..first.saturating_add(passages) {
+            delete.execute([row])?;
+        }
+        connection.prepare_cached("DELETE FROM search_capture WHERE first = ?1")?.execute([first])?;
+    }
+    // The number of the last capture is used again.
+    connection
+        .prepare_cached(
+            "UPDATE search_state SET capture =
+               min(capture, (SELECT coalesce(max(id), 0) FROM capture WHERE id <> ?1))",
+        )?
+        .execute([capture])
+        .map(drop)
+}
+
+/// Writes the index anew without the words of what was removed, which FTS5 only marks as such. Takes time in proportion to
+/// the index.
+pub(in crate::store) fn forget_words(connection: &Connection) -> rusqlite::Result<()> {
+    if !has_tables(connection)? {
+        return Ok(());
+    }
+    match connection.execute("INSERT INTO search_text (search_text) VALUES ('optimize')", []) {
+        Err(error) if is_damage(&error) => drop_tables(connection),
+        done => done.map(drop),
+    }
+}

@@ -1,0 +1,125 @@
+//! What of a text matches.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
+
+use super::terms::Terms;
+use crate::artifact::Field;
+use crate::store::{Result, StoreError};
+
+/// The table that the texts of the vault's index are in, in memory: the same words match.
+const TABLE: &str = "CREATE VIRTUAL TABLE search_text USING fts5 (
+    response, prompt, tool, output, step, contract, pack, tokenize = 'unicode61 remove_diacritics 2')";
+
+/// Tells which parts of a text match.
+pub struct Matcher {
+    connection: Connection,
+    path: PathBuf,
+}
+
+impl Matcher {
+    /// One that matches as the vault at `path` does, which is named in errors.
+    pub(in crate::store) fn of(path: &Path) -> Result<Self> {
+        let connection =
+            in_memory().and_then(|connection| connection.execute_batch(TABLE).map(|()| connection));
+        let connection = connection.map_err(|error| StoreError::of(path, error))?;
+        Ok(Self { connection, path: path.to_owned() })
+    }
+
+    /// The parts of `text`, a passage of `field`, that match, in bytes and in order; nothing if it does not match as a
+    /// whole.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn matches(&self, terms: &Terms, field: Field, text: &str) -> Result<Option<Vec<Range<usize>>>> {
+        let marked = self.marked(terms, field, text).map_err(|error| StoreError::of(&self.path, error))?;
+        Ok(marked.map(|(text, marks)| ranges(&text, marks)))
+    }
+
+    /// The text with marks before and after what matches, and the marks.
+    fn marked(
+        &self,
+        terms: &Terms,
+        field: Field,
+        text: &str,
+    ) -> rusqlite::Result<Option<(String, [char; 2])>> {
+        // SQLite gives back what is before a null character; as long, and no more part of a word, is a space.
+        let text = text.replace('\0', " ");
+        let marks = marks_for(&text);
+        self.connection.prepare_cached("DELETE FROM search_text")?.execute([])?;
+        let insert = format!("INSERT INTO search_text (rowid, {}) VALUES (1, ?1)", field.name());
+        self.connection.prepare_cached(&insert)?.execute([&text])?;
+        let column = Field::ALL.iter().position(|other| *other == field).unwrap_or_default();
+        let [open, close] = marks.map(String::from);
+        self.connection
+            .prepare_cached(
+                "SELECT highlight(search_text, ?1, ?2, ?3) FROM search_text WHERE search_text MATCH ?4",
+            )?
+            .query_row((column, open, close, terms.expression()), |row| Ok((row.get(0)?, marks)))
+            .optional()
+    }
+}
+
+/// A database in memory: nothing of the texts may be left in files.
+pub(super) fn in_memory() -> rusqlite::Result<Connection> {
+    Connection::open_with_flags(":memory:", OpenFlags::default() | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+}
+
+/// Two characters that are not in `text`.
+fn marks_for(text: &str) -> [char; 2] {
+    let mut unused = ('\u{e000}'..='\u{10ffff}').filter(|mark| !text.contains(*mark));
+    // No text within the limits has all of them.
+    [unused.next().unwrap_or('\u{1}'), unused.next().unwrap_or('\u{2}')]
+}
+
+/// What stands between the marks, in the text without them.
+fn ranges(marked: &str, [open, close]: [char; 2]) -> Vec<Range<usize>> {
+    let mut ranges = Vec::new();
+    let (mut start, mut marks) = (0, 0);
+    for (at, mark) in marked.char_indices().filter(|(_, character)| [open, close].contains(character)) {
+        let at = at - marks;
+        marks += mark.len_utf8();
+        if mark == open {
+            start = at;
+        } else {
+            ranges.push(start..at);
+        }
+    }
+    ranges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Term;
+
+    fn matches(words: &[&str], text: &str) -> Option<Vec<String>> {
+        let term = |word: &&str| Term {
+            text: word.trim_end_matches('*').to_owned(),
+            is_prefix: word.ends_with('*'),
+        };
+        let terms = Terms { alternatives: vec![words.iter().map(term).collect()], fields: Vec::new() };
+        let matcher = Matcher::of(Path::new("v.vault")).unwrap();
+        let ranges = matcher.matches(&terms, Field::Tool, text).unwrap()?;
+        Some(ranges.into_iter().map(|range| text[range].to_owned()).collect())
+    }
+
+    #[test]
+    fn there_is_a_column_for_each_field_in_their_order() {
+        let fields = Field::ALL.map(Field::name).join(", ");
+        assert!(TABLE.contains(&format!("    {fields}, tokenize")));
+        assert!(super::super::SCHEMA.contains(&format!("  {fields},\n  content = ''")));
+    }
+
+    #[test]
+    fn what_matches_is_told_by_its_place() {
+        let text = "\u{e000} Refunds\0of refund (é) and ref; CAFÉ au lait\u{10ffff}";
+        assert_eq!(matches(&["refund*"], text).unwrap(), ["Refunds", "refund"]);
+        assert_eq!(matches(&["refund"], text).unwrap(), ["refund"]);
+        assert_eq!(matches(&["cafe au", "E"], text).unwrap(), ["é", "CAFÉ au"]);
+        assert_eq!(matches(&["refund", "missing"], text), None);
+        assert_eq!(matches(&["of refund"], text).unwrap(), ["of refund"]);
+    }
+}

@@ -1,0 +1,71 @@
+//! What is searched for, in the words of FTS5.
+
+use crate::artifact::Field;
+
+/// A word or a phrase that is searched for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Term {
+    /// Its text. What is neither letter nor digit separates words; several words are a phrase.
+    pub text: String,
+    /// Whether words match as well that only begin like the last one of it.
+    pub is_prefix: bool,
+}
+
+/// What passages must have: all terms of one of the alternatives, in one of the fields.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Terms {
+    /// The alternatives. One that is empty is passed over.
+    pub alternatives: Vec<Vec<Term>>,
+    /// The fields; any if there are none.
+    pub fields: Vec<Field>,
+}
+
+impl Terms {
+    /// Whether there is nothing that a passage could have.
+    pub(super) fn is_empty(&self) -> bool {
+        self.alternatives.iter().all(Vec::is_empty)
+    }
+
+    /// The query. It is one for every text: nothing in a text has a meaning but its words.
+    pub(super) fn expression(&self) -> String {
+        let alternatives = self.alternatives.iter().filter(|terms| !terms.is_empty());
+        let alternatives: Vec<String> = alternatives
+            .map(|terms| format!("({})", terms.iter().map(Term::expression).collect::<Vec<_>>().join(" ")))
+            .collect();
+        let any = alternatives.join(" OR ");
+        match self.fields.as_slice() {
+            [] => any,
+            fields => {
+                let names: Vec<&str> = fields.iter().map(|field| field.name()).collect();
+                format!("{{{}}} : ({any})", names.join(" "))
+            }
+        }
+    }
+}
+
+impl Term {
+    fn expression(&self) -> String {
+        // A null character would end the query.
+        let text = self.text.replace('\0', " ").replace('"', "\"\"");
+        format!("\"{text}\"{}", if self.is_prefix { "*" } else { "" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn term(text: &str, is_prefix: bool) -> Term {
+        Term { text: text.to_owned(), is_prefix }
+    }
+
+    #[test]
+    fn whatever_is_asked_is_quoted() {
+        let alternatives =
+            vec![vec![term("a\" OR b", false), term("c", true)], Vec::new(), vec![term("NEAR(\0", false)]];
+        let terms = Terms { alternatives: alternatives.clone(), fields: Vec::new() };
+        assert_eq!(terms.expression(), "(\"a\"\" OR b\" \"c\"*) OR (\"NEAR( \")");
+        let terms = Terms { alternatives, fields: vec![Field::Tool, Field::Step] };
+        assert_eq!(terms.expression(), "{tool step} : ((\"a\"\" OR b\" \"c\"*) OR (\"NEAR( \"))");
+    }
+}

@@ -1,0 +1,119 @@
+//! Everything that queries can name, in a file that needs nothing of runvault's.
+
+use std::path::Path;
+
+use rusqlite::{Connection, Transaction, params_from_iter};
+
+use super::reader::Bound;
+use super::{Reader, SqlError, View};
+use crate::artifact::{Column, ColumnSort};
+use crate::store::place::{Place, PlaceError};
+use crate::store::{StoreError, pool};
+
+/// A file that was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Saved {
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// How many rows each table has, by name, in the order of the views.
+    pub rows: Vec<(&'static str, u64)>,
+}
+
+impl From<PlaceError> for SqlError {
+    fn from(error: PlaceError) -> Self {
+        match error {
+            PlaceError::Exists(path) => Self::Exists { path },
+            PlaceError::Refused { path, reason } => Self::Place { path, reason },
+            PlaceError::Store(error) => Self::Store(error),
+        }
+    }
+}
+
+impl Reader<'_> {
+    /// Writes all views as tables into a new SQLite file at `path`, readable by its owner only, with indexes on the numbers
+    /// of artifacts and on hashes. It gets its name when it is complete and on the disk. `watch` is told what is being
+    /// written: the name of the table, and how many rows it has so far.
+    ///
+    /// # Errors
+    /// [`SqlError::Exists`] if there is a file and `force` does not allow to replace it; [`SqlError`] otherwise. `path` has
+    /// then what it had before.
+    pub fn save(
+        &self,
+        path: &Path,
+        force: bool,
+        watch: &mut dyn FnMut(&'static str, u64),
+    ) -> Result<Saved, SqlError> {
+        let place = Place::at(path, self.path(), force)?;
+        let unfinished = place.unfinished().to_owned();
+        pool::create_file(&unfinished)?;
+        let failed = |error| StoreError::of(path, error);
+        let mut target = pool::connect(&unfinished).map_err(failed)?;
+        // Nobody sees the file before it is whole, so nothing needs to be undone.
+        target.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;").map_err(failed)?;
+        let mut rows = Vec::new();
+        let transaction = target.transaction().map_err(failed)?;
+        for view in self.views() {
+            rows.push((view.name, self.copy(view, &transaction, path, watch)?));
+        }
+        transaction.commit().map_err(failed)?;
+        close(target).map_err(failed)?;
+        Ok(Saved { bytes: place.finish()?, rows })
+    }
+
+    fn copy(
+        &self,
+        view: &View,
+        target: &Transaction<'_>,
+        path: &Path,
+        watch: &mut dyn FnMut(&'static str, u64),
+    ) -> Result<u64, SqlError> {
+        let failed = |error| SqlError::from(StoreError::of(path, error));
+        target.execute_batch(&table(view)).map_err(failed)?;
+        let marks = vec!["?"; view.columns.len()].join(", ");
+        let insert = format!("INSERT INTO \"{}\" VALUES ({marks})", view.name);
+        let mut insert = target.prepare(&insert).map_err(failed)?;
+        let mut copied = 0;
+        for row in self.prepare(&format!("SELECT * FROM \"{}\"", view.name), &[])?.rows() {
+            insert.execute(params_from_iter(row?.iter().map(Bound))).map_err(failed)?;
+            copied += 1;
+            watch(view.name, copied);
+        }
+        for column in view.columns.iter().filter(|column| is_indexed(view, column)) {
+            let (table, column) = (view.name, column.name);
+            let index = format!("CREATE INDEX \"{table}_by_{column}\" ON \"{table}\" (\"{column}\")");
+            target.execute_batch(&index).map_err(failed)?;
+        }
+        Ok(copied)
+    }
+}
+
+/// The table that has what a view has. Other programs follow the references to artifacts.
+fn table(view: &View) -> String {
+    let columns = view.columns.iter().map(|column| {
+        let sort = match column.sort {
+            ColumnSort::Number => " INTEGER",
+            ColumnSort::Text | ColumnSort::Hash | ColumnSort::Json => " TEXT",
+            ColumnSort::Any => "",
+        };
+        let key = match (is_artifact(column), view.name) {
+            (true, "artifacts") => " PRIMARY KEY",
+            (true, _) => " REFERENCES artifacts (artifact)",
+            (false, _) => "",
+        };
+        format!("\"{}\"{sort}{key}", column.name)
+    });
+    format!("CREATE TABLE \"{}\" ({})", view.name, columns.collect::<Vec<_>>().join(", "))
+}
+
+fn is_indexed(view: &View, column: &Column) -> bool {
+    column.sort == ColumnSort::Hash || (is_artifact(column) && view.name != "artifacts")
+}
+
+/// Whether the column has numbers of artifacts.
+fn is_artifact(column: &Column) -> bool {
+    matches!(column.name, "artifact" | "target_artifact")
+}
+
+fn close(connection: Connection) -> rusqlite::Result<()> {
+    connection.close().map_err(|(_, error)| error)
+}

@@ -1,0 +1,200 @@
+//! The views that stand in the vault's file, as `migrations/` makes them, in words.
+
+use super::Computed;
+use crate::artifact::Column;
+use crate::artifact::ColumnSort::{Hash, Json, Number, Text};
+
+/// A view that queries can name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct View {
+    /// The name.
+    pub name: &'static str,
+    /// What a row is, in words.
+    pub about: &'static str,
+    /// Its columns, in order.
+    pub columns: Vec<Column>,
+    /// Whether it stands in the vault's file, where any program that reads SQLite can use it.
+    pub is_plain: bool,
+}
+
+impl View {
+    /// The views that stand in the vault's file.
+    #[must_use]
+    pub fn plain() -> Vec<Self> {
+        let view = |(name, about, columns): &(&'static str, &'static str, &[Column])| Self {
+            name,
+            about,
+            columns: columns.to_vec(),
+            is_plain: true,
+        };
+        PLAIN.iter().map(view).collect()
+    }
+}
+
+impl From<&Computed> for View {
+    fn from(computed: &Computed) -> Self {
+        let columns = [ARTIFACT, CORE_HASH].iter().chain(computed.columns).copied().collect();
+        Self { name: computed.name, about: computed.about, columns, is_plain: false }
+    }
+}
+
+const ARTIFACT: Column = Column::new("artifact", Number, "the number of the artifact in this vault");
+const CORE_HASH: Column = Column::new("core_hash", Hash, "its core hash");
+const ADDED_AT: Column = Column::new("added_at", Text, "when its first capture was added");
+const RUN_ID: Column = Column::new("run_id", Text, "the run's id");
+
+const PLAIN: &[(&str, &str, &[Column])] = &[
+    (
+        "artifacts",
+        "an artifact of any kind",
+        &[
+            ARTIFACT,
+            CORE_HASH,
+            Column::new("kind", Text, "`model_io`, `rpk`, `trace`, `contract` or `pack`"),
+            ADDED_AT,
+            Column::new("captures", Number, "how many captures it has"),
+        ],
+    ),
+    (
+        "captures",
+        "one exact byte form of an artifact",
+        &[
+            ARTIFACT,
+            Column::new("capture_hash", Hash, "its hash"),
+            Column::new("size", Number, "its size in bytes"),
+            Column::new("added_at", Text, "when it was added"),
+            Column::new("warnings", Json, "the list of the violations with which it was admitted"),
+        ],
+    ),
+    (
+        "attributes",
+        "a named string of an artifact; a name may have several values",
+        &[
+            ARTIFACT,
+            Column::new("name", Text, "the name, such as `model_id`"),
+            Column::new("value", Text, "the value"),
+        ],
+    ),
+    (
+        "tags",
+        "a name that people gave to an artifact",
+        &[
+            ARTIFACT,
+            Column::new("name", Text, "the name, without @"),
+            Column::new("tagged_at", Text, "since when"),
+        ],
+    ),
+    (
+        "notes",
+        "what people want to remember of an artifact",
+        &[ARTIFACT, Column::new("note", Text, "what"), Column::new("noted_at", Text, "since when")],
+    ),
+    (
+        "pins",
+        "an artifact that must not be removed",
+        &[
+            ARTIFACT,
+            Column::new("note", Text, "why, if somebody said"),
+            Column::new("pinned_at", Text, "since when"),
+        ],
+    ),
+    (
+        "stated_links",
+        "a link that people stated",
+        &[
+            Column::new("artifact", Number, "the artifact that relates"),
+            Column::new("relation", Text, "how"),
+            Column::new("target", Number, "the artifact that it relates to"),
+            Column::new("note", Text, "what was said of it"),
+            Column::new("stated_at", Text, "when it was stated"),
+        ],
+    ),
+    (
+        "tombstones",
+        "something that was removed",
+        &[
+            Column::new("hash", Hash, "what is gone: a core hash or a capture hash"),
+            Column::new("core_hash", Hash, "the core hash of the artifact"),
+            Column::new("kind", Text, "its kind"),
+            Column::new("removed_at", Text, "when"),
+            Column::new("actor", Text, "by whom"),
+            Column::new("reason", Text, "why, if somebody said"),
+            Column::new("seq", Number, "the number of the journal's entry"),
+        ],
+    ),
+    (
+        "journal_entries",
+        "something that was done to the vault",
+        &[
+            Column::new("seq", Number, "its number: 1, 2, 3, and so on"),
+            Column::new("entry", Json, "what was done, as an object in its RFC 8785 form"),
+            Column::new("chain", Hash, "the digest of the chain up to here"),
+        ],
+    ),
+    (
+        "sessions",
+        "a recorded model session",
+        &[
+            ARTIFACT,
+            CORE_HASH,
+            ADDED_AT,
+            Column::new("adapter_id", Text, "which adapter recorded it"),
+            Column::new("model_id", Text, "which model answered"),
+            Column::new("mode", Text, "`record` or `replay`"),
+            Column::new("interactions", Number, "how many interactions it has"),
+        ],
+    ),
+    (
+        "runs",
+        "a run pack",
+        &[
+            ARTIFACT,
+            CORE_HASH,
+            ADDED_AT,
+            RUN_ID,
+            Column::new("source_run_id", Text, "the id of the run that it was derived from"),
+            Column::new("provider", Text, "who provides the model"),
+            Column::new("agent", Text, "the agent"),
+            Column::new("source", Text, "what recorded it"),
+            Column::new("capture_mode", Text, "how it was recorded"),
+            Column::new("steps", Number, "how many steps it has"),
+        ],
+    ),
+    (
+        "traces",
+        "a trace log",
+        &[
+            ARTIFACT,
+            CORE_HASH,
+            ADDED_AT,
+            Column::new("trace_id", Text, "its id, which is that of the run"),
+            Column::new("engine_version", Text, "the version of the engine"),
+            Column::new("records", Number, "how many records it has, the header included"),
+        ],
+    ),
+    (
+        "contracts",
+        "an IO contract",
+        &[
+            ARTIFACT,
+            CORE_HASH,
+            ADDED_AT,
+            Column::new("effects", Number, "how many effects it declares"),
+            Column::new("io_refs", Number, "how many refs it declares"),
+        ],
+    ),
+    (
+        "packs",
+        "a run export pack",
+        &[
+            ARTIFACT,
+            CORE_HASH,
+            ADDED_AT,
+            RUN_ID,
+            Column::new("result", Text, "`BUNDLE`, `CLARIFY` or `REFUSE`"),
+            Column::new("policy", Text, "the policy, with its version"),
+            Column::new("model_mode", Text, "how the model was used"),
+            Column::new("kernel_version", Text, "the version of the kernel"),
+        ],
+    ),
+];

@@ -1,0 +1,234 @@
+//! How much a vault has, counted by the database. Payloads are measured and not read.
+
+use chrono::{DateTime, NaiveDate};
+use rusqlite::{Connection, Row};
+
+use super::Result;
+use super::read::Snapshot;
+use super::rows::ArtifactRow;
+use super::segments;
+
+/// So many of the largest artifacts are named.
+const LARGEST: u32 = 5;
+
+const DAY_MILLISECONDS: i64 = 24 * 60 * 60 * 1000;
+
+/// How much a vault has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stats {
+    /// What it has of each kind that there is something of, by name.
+    pub kinds: Vec<KindStats>,
+    /// What it takes.
+    pub storage: Storage,
+    /// How many digests artifacts are found by; the same one in two artifacts counts twice.
+    pub mentions: u64,
+    /// How many links people stated.
+    pub stated_links: u64,
+    /// How many tags there are.
+    pub tags: u64,
+    /// How many artifacts are pinned.
+    pub pins: u64,
+    /// How many have a note.
+    pub notes: u64,
+    /// How many entries the journal has.
+    pub journal_entries: u64,
+    /// The largest, the first and the last artifacts.
+    pub extremes: Extremes,
+    /// What was added on each day of which something is left, oldest first.
+    pub days: Vec<Day>,
+}
+
+/// What a vault has of one kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KindStats {
+    /// The name of the kind.
+    pub kind: String,
+    /// How many artifacts.
+    pub artifacts: u64,
+    /// How many captures of them.
+    pub captures: u64,
+    /// The size of the captures in bytes, as they were received.
+    pub bytes: u64,
+}
+
+/// What the stored bytes take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Storage {
+    /// How many blobs there are: each file of a capture, equal ones once.
+    pub blobs: u64,
+    /// Their size in bytes before compression.
+    pub blob_bytes: u64,
+    /// How many of them several captures have.
+    pub shared_blobs: u64,
+    /// What they take compressed, in bytes, with the digests that were cut out of them and without the dictionaries.
+    pub stored_bytes: u64,
+    /// How many of them are stored as differences to others.
+    pub differences: u64,
+    /// How many dictionaries there are.
+    pub dictionaries: u64,
+    /// Their size in bytes.
+    pub dictionary_bytes: u64,
+    /// The size of the index for full-text search in bytes; nothing if there is none.
+    pub search_bytes: Option<u64>,
+    /// The size of the vault's file in bytes.
+    pub file_bytes: u64,
+    /// How much of that is free.
+    pub free_bytes: u64,
+}
+
+/// The artifacts at the ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Extremes {
+    /// The largest ones, at most five, largest first.
+    pub largest: Vec<Sized>,
+    /// The one that arrived first.
+    pub oldest: Option<ArtifactRow>,
+    /// The one that arrived last.
+    pub newest: Option<ArtifactRow>,
+}
+
+/// An artifact with its size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sized {
+    /// The artifact.
+    pub artifact: ArtifactRow,
+    /// The size of its captures in bytes.
+    pub bytes: u64,
+    /// How many captures it has.
+    pub captures: u64,
+}
+
+/// What was added on one day and is still there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Day {
+    /// The day, in UTC.
+    pub date: NaiveDate,
+    /// How many artifacts.
+    pub artifacts: u64,
+    /// How many captures, of these artifacts and of others.
+    pub captures: u64,
+    /// The size of the captures in bytes.
+    pub bytes: u64,
+}
+
+impl Stats {
+    /// How many artifacts there are.
+    #[must_use]
+    pub fn artifacts(&self) -> u64 {
+        self.kinds.iter().map(|kind| kind.artifacts).sum()
+    }
+
+    /// How many captures there are.
+    #[must_use]
+    pub fn captures(&self) -> u64 {
+        self.kinds.iter().map(|kind| kind.captures).sum()
+    }
+
+    /// The size of all captures in bytes, as they were received.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.kinds.iter().map(|kind| kind.bytes).sum()
+    }
+}
+
+impl Snapshot<'_> {
+    /// How much there is.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn stats(&self) -> Result<Stats> {
+        let kinds = "SELECT k.name, count(DISTINCT c.artifact), count(*), sum(c.size)
+                       FROM capture c JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind
+                      GROUP BY k.id ORDER BY k.name";
+        let kinds = self.rows(kinds, [], |row| {
+            Ok(KindStats {
+                kind: row.get(0)?,
+                artifacts: row.get(1)?,
+                captures: row.get(2)?,
+                bytes: row.get(3)?,
+            })
+        })?;
+        let connection = self.connection();
+        let counts = || {
+            Ok(Stats {
+                kinds,
+                storage: storage(connection)?,
+                mentions: segments::count(connection)?,
+                stated_links: number(connection, "SELECT count(*) FROM link")?,
+                tags: number(connection, "SELECT count(*) FROM tag")?,
+                pins: number(connection, "SELECT count(*) FROM pin")?,
+                notes: number(connection, "SELECT count(*) FROM note")?,
+                journal_entries: number(connection, "SELECT coalesce(max(seq), 0) FROM journal")?,
+                extremes: Extremes::default(),
+                days: Vec::new(),
+            })
+        };
+        let stats: Stats = counts().map_err(|error| self.failed(error))?;
+        Ok(Stats { extremes: self.extremes()?, days: self.days()?, ..stats })
+    }
+
+    fn extremes(&self) -> Result<Extremes> {
+        let sql = "SELECT artifact, sum(size) AS bytes, count(*) FROM capture
+                    GROUP BY artifact ORDER BY bytes DESC, artifact LIMIT ?1";
+        let largest = self.rows(sql, [LARGEST], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        let largest = largest
+            .into_iter()
+            .map(|(id, bytes, captures)| Ok(Sized { artifact: self.artifact_by_id(id)?, bytes, captures }));
+        let largest = largest.collect::<Result<_>>()?;
+        let first =
+            self.rows("SELECT min(id) FROM artifact HAVING min(id) NOT NULL", [], |row| row.get(0))?;
+        let oldest = first.first().map(|id| self.artifact_by_id(*id)).transpose()?;
+        Ok(Extremes { largest, oldest, newest: self.latest(0)? })
+    }
+
+    fn days(&self) -> Result<Vec<Day>> {
+        let sql = "SELECT day, sum(artifacts), sum(captures), sum(bytes) FROM (
+                     SELECT added_at / ?1 AS day, 0 AS artifacts, count(*) AS captures, sum(size) AS bytes
+                       FROM capture GROUP BY 1
+                     UNION ALL SELECT added_at / ?1, count(*), 0, 0 FROM artifact GROUP BY 1)
+                    GROUP BY day ORDER BY day";
+        self.rows(sql, [DAY_MILLISECONDS], day)
+    }
+}
+
+fn day(row: &Row<'_>) -> rusqlite::Result<Day> {
+    let day: i64 = row.get(0)?;
+    let begins = day.checked_mul(DAY_MILLISECONDS).and_then(DateTime::from_timestamp_millis);
+    let begins = begins.ok_or(rusqlite::Error::IntegralValueOutOfRange(0, day))?;
+    Ok(Day { date: begins.date_naive(), artifacts: row.get(1)?, captures: row.get(2)?, bytes: row.get(3)? })
+}
+
+fn storage(connection: &Connection) -> rusqlite::Result<Storage> {
+    let number = |sql| number(connection, sql);
+    let page = number("SELECT page_size FROM pragma_page_size")?;
+    Ok(Storage {
+        blobs: number("SELECT count(*) FROM blob")?,
+        blob_bytes: number("SELECT coalesce(sum(size), 0) FROM blob")?,
+        shared_blobs: number(
+            "SELECT count(*) FROM (
+               SELECT 1 FROM (SELECT blob FROM capture WHERE blob NOT NULL UNION ALL SELECT blob FROM member)
+                GROUP BY blob HAVING count(*) > 1)",
+        )?,
+        // The length of a value stands before it: what is long is not read for this.
+        stored_bytes: number(
+            "SELECT coalesce(sum(length(bytes) + coalesce(length(digests), 0)), 0) FROM payload",
+        )?,
+        differences: number("SELECT count(*) FROM payload WHERE base NOT NULL")?,
+        dictionaries: number("SELECT count(*) FROM dictionary")?,
+        dictionary_bytes: number("SELECT coalesce(sum(length(bytes)), 0) FROM dictionary")?,
+        search_bytes: search_bytes(connection)?,
+        file_bytes: page * number("SELECT page_count FROM pragma_page_count")?,
+        free_bytes: page * number("SELECT freelist_count FROM pragma_freelist_count")?,
+    })
+}
+
+/// The size of the tables and indexes of full-text search, which have names of their own.
+fn search_bytes(connection: &Connection) -> rusqlite::Result<Option<u64>> {
+    let sql = "SELECT sum((SELECT sum(pgsize) FROM dbstat WHERE name = s.name AND aggregate = TRUE))
+                 FROM sqlite_schema s WHERE s.tbl_name GLOB 'search*' AND s.rootpage > 0";
+    connection.query_row(sql, [], |row| row.get(0))
+}
+
+fn number(connection: &Connection, sql: &str) -> rusqlite::Result<u64> {
+    connection.query_row(sql, [], |row| row.get(0))
+}

@@ -1,0 +1,115 @@
+//! What `find` and `show` can be asked to tell of artifacts.
+
+use std::collections::BTreeSet;
+
+use runvault::artifact::Kind;
+use runvault::kinds;
+
+use crate::conformance::corpus;
+use crate::sandbox::{Sandbox, repository, session};
+
+fn examples() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.add([repository("examples")]);
+    sandbox
+}
+
+#[test]
+fn kinds_have_the_attributes_that_they_declare() {
+    let sandbox = examples();
+    sandbox.run(["add".into(), corpus()]).expect(1);
+    let vault = runvault::Vault::open(&sandbox.vault()).unwrap();
+    let snapshot = vault.snapshot().unwrap();
+    for kind in kinds::ALL {
+        let mut seen = BTreeSet::new();
+        for artifact in snapshot.artifacts(Some(kind.name())).unwrap() {
+            seen.extend(snapshot.attributes(artifact.id).unwrap().into_iter().map(|(name, _)| name));
+        }
+        let declared: Vec<&str> = kind.attributes().to_vec();
+        assert_eq!(seen.iter().map(String::as_str).collect::<Vec<_>>(), declared, "{kind:?}");
+    }
+}
+
+#[test]
+fn a_name_that_is_none_lists_those_that_there_are() {
+    // Before there is a vault.
+    let sandbox = Sandbox::new();
+    for arguments in [
+        &["find", "--columns", "core,modle_id"][..],
+        &["find", "--format", "{{core}} {{modle_id}}"],
+        &["show", "latest", "--format", "{{modle_id}}"],
+    ] {
+        let told = sandbox.run(arguments).expect(3).stderr;
+        assert!(told.contains("there is no modle_id; there are core, hash, kind,"), "{told}");
+        for attribute in kinds::ALL.into_iter().flat_map(Kind::attributes) {
+            assert!(told.contains(attribute), "{attribute}: {told}");
+        }
+    }
+    for command in [&["find"][..], &["replay", "any", "--prompt", "p"], &["export", "-o", "some.rvz"]] {
+        let told = sandbox.run([command, &["--attr", "modle_id=m"]].concat()).expect(3).stderr;
+        assert!(told.contains("no kind has an attribute modle_id; there are adapter_id, agent,"), "{told}");
+    }
+    for arguments in [
+        &["find", "--columns", "core", "--format", "{{core}}"][..],
+        &["find", "--columns", "core", "--json"],
+        &["find", "--format", "{{core}}", "--json"],
+        &["find", "--format", "{{core"],
+        &["find", "--format", "\\x"],
+        &["find", "--columns", ""],
+    ] {
+        sandbox.run(arguments).expect(3);
+    }
+}
+
+#[test]
+fn columns_and_formats_tell_the_same() {
+    let sandbox = examples();
+    sandbox.run(["tag", "3941d389b337", "b"]).expect(0);
+    sandbox.run(["tag", "3941d389b337", "a"]).expect(0);
+    sandbox.run(["note", "3941d389b337", "a note"]).expect(0);
+    let json = sandbox.run(["find", "runs", "--tool", "tracker.label", "--json"]).expect(0).json().remove(0);
+    let bytes = std::fs::metadata(repository("examples/run.rpk")).unwrap().len().to_string();
+    let names = [
+        ("core", json["core_hash"].as_str().unwrap()),
+        ("hash", "3941d389b337"),
+        ("kind", "rpk"),
+        ("size", "4.13 KiB"),
+        ("bytes", bytes.as_str()),
+        ("captures", "1"),
+        ("label", "run-triage-4711 triage-large-2"),
+        ("tags", "@a @b"),
+        ("note", "a note"),
+        ("matches", "tool tracker.label"),
+        ("age", "just now"),
+        ("run_id", "run-triage-4711"),
+        (
+            "step_type",
+            "model.request, model.response, output.final, prompt.render, tool.request, tool.response",
+        ),
+        ("trace_id", ""),
+    ];
+    for (name, expected) in names {
+        let find = |how: &str, what: &str| {
+            sandbox.run(["find", "runs", "--tool", "tracker.label", how, what]).expect(0).stdout
+        };
+        assert_eq!(find("--format", &format!("<{{{{{name}}}}}>")), format!("<{expected}>\n"));
+        assert_eq!(find("--columns", name), format!("{expected}\n"));
+    }
+    let added = sandbox.run(["find", "runs", "--format", "{{added}}"]).expect(0).stdout;
+    assert_eq!(crate::output::steady(&added), "0000-00-00 00:00:00 UTC\n");
+    let lines =
+        sandbox.run(["show", "@a", "--format", r"{{run_id}}\t{{tool}}\n\\{{steps}}"]).expect(0).stdout;
+    assert_eq!(lines, "run-triage-4711\ttracker.label\n\\8\n");
+}
+
+#[test]
+fn values_stay_on_their_line_and_control_nothing() {
+    let sandbox = Sandbox::new();
+    let long = format!("evil\u{1b}[2J\n\u{202e}{}", "x".repeat(5000));
+    sandbox.write("one.json", session(&long, &[]));
+    sandbox.add([sandbox.path("one.json")]);
+    let whole = format!("evil\\u{{1b}}[2J\\n\\u{{202e}}{}\n", "x".repeat(5000));
+    assert_eq!(sandbox.run(["find", "--format", "{{adapter_id}}"]).expect(0).stdout, whole);
+    assert_eq!(sandbox.run(["find", "--columns", "adapter_id"]).expect(0).stdout, whole);
+    assert_eq!(sandbox.run(["show", "latest", "--format", "{{adapter_id}}"]).expect(0).stdout, whole);
+}

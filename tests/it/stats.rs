@@ -1,0 +1,119 @@
+//! What `stats` counts is what there is.
+
+use serde_json::Value;
+
+use crate::output::steady;
+use crate::sandbox::{Sandbox, repository};
+
+fn examples() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.add([repository("examples")]);
+    sandbox
+}
+
+fn stats(sandbox: &Sandbox) -> Value {
+    sandbox.run(["stats", "--json"]).expect(0).json().remove(0)
+}
+
+#[test]
+fn everything_is_counted() {
+    let sandbox = examples();
+    sandbox.run(["tag", "latest", "one"]).expect(0);
+    sandbox.run(["tag", "latest", "two"]).expect(0);
+    sandbox.run(["note", "latest", "text"]).expect(0);
+    sandbox.run(["pin", "latest~1"]).expect(0);
+    sandbox.run(["link", "latest", "governs", "latest~1"]).expect(0);
+    let stats = stats(&sandbox);
+    let found = sandbox.run(["find", "--json"]).expect(0).json();
+    assert_eq!(stats["artifacts"], found.len());
+    let shown: Vec<Value> = found
+        .iter()
+        .map(|hit| {
+            sandbox.run(["show", "--json", hit["core_hash"].as_str().unwrap()]).expect(0).json().remove(0)
+        })
+        .collect();
+    let captures: Vec<&Value> = shown.iter().flat_map(|one| one["captures"].as_array().unwrap()).collect();
+    assert_eq!(stats["captures"], captures.len());
+    let bytes: u64 = captures.iter().map(|capture| capture["size"].as_u64().unwrap()).sum();
+    assert_eq!(stats["bytes"], bytes);
+    for kind in stats["kinds"].as_array().unwrap() {
+        let of_kind = found.iter().filter(|hit| hit["kind"] == kind["kind"]).count();
+        assert_eq!(kind["artifacts"], of_kind, "{kind}");
+    }
+    // The session that is in the pack as well is stored once.
+    assert_eq!(stats["shared_blobs"], 1);
+    let small = std::fs::metadata(repository("examples/pack/model_io.json")).unwrap().len();
+    assert_eq!(stats["blob_bytes"].as_u64().unwrap() + small, bytes);
+    assert!(stats["stored_bytes"].as_u64().unwrap() < stats["blob_bytes"].as_u64().unwrap());
+    let marks = ["tags", "notes", "pins", "stated_links"].map(|name| stats[name].as_u64().unwrap());
+    assert_eq!(marks, [2, 1, 1, 1]);
+    assert_eq!(stats["journal_entries"], sandbox.run(["log", "--json"]).expect(0).json().len());
+    assert_eq!(
+        stats["newest"]["core_hash"],
+        sandbox.run(["show", "latest", "--json"]).json()[0]["core_hash"]
+    );
+    assert_eq!(stats["oldest"]["kind"], "contract");
+    assert_eq!(stats["largest"].as_array().unwrap().len(), 5);
+    assert_eq!(stats["largest"][0]["kind"], "rpk");
+    let day = stats["days"].as_array().unwrap();
+    let sums = ["artifacts", "captures", "bytes"]
+        .map(|name| day.iter().map(|day| day[name].as_u64().unwrap()).sum::<u64>());
+    assert_eq!(sums, [found.len() as u64, captures.len() as u64, bytes]);
+}
+
+#[test]
+fn what_people_read() {
+    let text = examples().run(["stats"]).expect(0).stdout;
+    let file = |line: &str| line.starts_with("  file");
+    let lines: Vec<&str> = text.lines().filter(|line| !file(line)).collect();
+    insta::assert_snapshot!(dated(&steady(&lines.join("\n"))));
+}
+
+/// `text` without the date of today, which stands at the beginning of a line.
+fn dated(text: &str) -> String {
+    let line = |line: &str| match line.split_once(' ') {
+        Some((date, rest)) if date.len() == 10 && date.starts_with("20") => format!("0000-00-00 {rest}"),
+        _ => line.to_owned(),
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn an_empty_vault_has_nothing_and_what_was_removed_does_not_count() {
+    let sandbox = examples();
+    let before = stats(&sandbox);
+    for hit in sandbox.run(["find", "--format", "{{core}}"]).expect(0).stdout.lines() {
+        sandbox.run(["rm", hit, "--force"]).expect(0);
+    }
+    let after = stats(&sandbox);
+    for name in
+        ["artifacts", "captures", "bytes", "blobs", "blob_bytes", "stored_bytes", "mentions", "differences"]
+    {
+        assert_eq!(after[name], 0, "{name}");
+        assert_ne!(before[name], 0, "{name}");
+    }
+    assert_eq!((&after["oldest"], &after["newest"]), (&Value::Null, &Value::Null));
+    for empty in ["kinds", "largest", "days"] {
+        assert_eq!(after[empty].as_array().unwrap().len(), 0);
+    }
+    let text = sandbox.run(["stats"]).expect(0).stdout;
+    assert!(
+        text.starts_with("kind     artifacts captures size\nall              0        0  0 B\n"),
+        "{text}"
+    );
+    sandbox.run(["--vault", "none.vault", "stats"]).expect(2);
+}
+
+#[test]
+fn an_index_for_search_is_measured_if_there_is_one() {
+    let sandbox = examples();
+    assert_eq!(stats(&sandbox)["search_bytes"], Value::Null);
+    let connection =
+        rusqlite::Connection::open_with_flags(sandbox.vault(), rusqlite::OpenFlags::default()).unwrap();
+    connection
+        .execute_batch(
+            "CREATE VIRTUAL TABLE search_test USING fts5 (text); INSERT INTO search_test VALUES ('a')",
+        )
+        .unwrap();
+    assert!(stats(&sandbox)["search_bytes"].as_u64().unwrap() > 16_384);
+}

@@ -1,0 +1,225 @@
+//! What people see on a real terminal, at the widths that they have, with and without colour.
+#![cfg(unix)]
+
+mod pty;
+
+use std::fmt::Write as _;
+
+use crate::sandbox::{Sandbox, repository, session};
+use pty::Terminal;
+
+/// What people do all day, on the shipped examples.
+const SESSION: &[&str] = &[
+    "add examples",
+    "find",
+    "find sessions --prompt 'Summarise ticket 4711 in one sentence.'",
+    "tag 4df877dec7f4 baseline",
+    "tag 3941d389b337 release/1.4",
+    "note @baseline 'What the others are compared with; recorded before the tracker was upgraded.'",
+    "pin @baseline --note 'the customer asked for it'",
+    "link 5c496a37feba governs 66c2f87e8153 --note 'agreed with the owners of the tracker'",
+    "find --columns hash,kind,size,captures,model_id,tool,tags,note",
+    "find runs --format '{{hash}} {{kind}} {{run_id}}'",
+    "show @release/1.4",
+    "show @baseline",
+    "links 5c496a37feba --depth 3",
+    "why 5c496a37feba 54490aab8b3f",
+    "tags",
+    "pins",
+    "note @baseline",
+    "log",
+    "stats",
+    "diff 4df877dec7f4 103ef1c54b58",
+    "verify edited.json",
+    "get 4df877dec7f4 --core",
+    "replay 4df877dec7f4 --prompt 'Which label fits ticket 4711: bug, question or billing?'",
+    "show abcdef",
+    "show latest~7",
+];
+
+/// A sandbox with the examples, and one of them edited.
+fn desk() -> Sandbox {
+    let sandbox = Sandbox::new();
+    std::os::unix::fs::symlink(repository("examples"), sandbox.path("examples")).unwrap();
+    let session = std::fs::read_to_string(repository("examples/session.json")).unwrap();
+    sandbox.write("edited.json", session.replace("a fix is on its way", "a fix will come"));
+    sandbox
+}
+
+/// The screen after `commands`, each below a prompt.
+fn screen(sandbox: &Sandbox, terminal: Terminal, commands: &[&str]) -> String {
+    let mut screen = String::new();
+    for command in commands {
+        let shown = terminal.run(sandbox, command);
+        write!(screen, "$ runvault {command}\n{shown}").unwrap();
+        if !shown.is_empty() && !shown.ends_with('\n') {
+            screen.push_str("⏎\n");
+        }
+    }
+    steady(&screen)
+}
+
+/// `text` without what differs from run to run: times, durations, and the size of the vault's file.
+fn steady(text: &str) -> String {
+    let steady = crate::output::steady(text);
+    // On a narrow terminal, its line has a second one or not, as its size is.
+    let lines = steady.lines().filter(|line| !["free", "it free", "of it free"].contains(&line.trim()));
+    let lines = lines.map(|line| match line.trim_start() {
+        dates
+            if dates.len() > 20
+                && dates.starts_with("20")
+                && dates.ends_with(|end: char| end.is_ascii_digit()) =>
+        {
+            "  0000-00-00 to 0000-00-00".to_owned()
+        }
+        file if file.starts_with("file ") => "  file".to_owned(),
+        _ => line.to_owned(),
+    });
+    lines.collect::<Vec<_>>().join("\n") + "\n"
+}
+
+/// Makes what controls the terminal visible, so that a snapshot shows where colours begin and end.
+fn visible(text: &str) -> String {
+    text.replace("\u{1b}[", "‹").replace('\u{1b}', "‹ESC›")
+}
+
+/// All but commands and exact bytes must fit.
+fn expect_to_fit(screen: &str, width: usize) {
+    for line in screen.lines().filter(|line| !line.starts_with("$ ") && !line.starts_with('{')) {
+        let seen = pty::without_colours(line);
+        // What these tests write, counted without the program's own table of widths.
+        let is_wide =
+            |character: char| matches!(character, '\u{3000}'..='\u{9fff}' | '\u{1f300}'..='\u{1faff}');
+        let taken: usize = seen.chars().map(|character| if is_wide(character) { 2 } else { 1 }).sum();
+        assert!(taken <= width, "{taken} columns of {width}: {seen}");
+    }
+}
+
+#[test]
+fn a_session_at_80_columns() {
+    let screen = screen(&desk(), Terminal { width: 80, colour: false }, SESSION);
+    expect_to_fit(&screen, 80);
+    insta::assert_snapshot!(screen);
+}
+
+#[test]
+fn a_session_at_120_columns() {
+    let screen = screen(&desk(), Terminal { width: 120, colour: false }, SESSION);
+    expect_to_fit(&screen, 120);
+    insta::assert_snapshot!(screen);
+}
+
+#[test]
+fn a_session_in_colour() {
+    for width in [80, 120] {
+        let screen = screen(&desk(), Terminal { width, colour: true }, SESSION);
+        assert!(screen.contains('\u{1b}'), "there are no colours");
+        expect_to_fit(&screen, width.into());
+        insta::assert_snapshot!(format!("a_session_in_colour_at_{width}_columns"), visible(&screen));
+    }
+}
+
+/// Commands whose lines must fit whatever the vault has. Violations, errors and differences are folded by the terminal.
+const FITTING: &[&str] = &[
+    "find",
+    "find --columns hash,kind,added,age,size,bytes,captures,label,tags,note,model_id,adapter_id,core",
+    "find sessions --prompt hello",
+    "show latest",
+    "show latest~1",
+    "links latest~1",
+    "tags",
+    "pins",
+    "log",
+    "stats",
+    "stub latest~1",
+    "forget --keep-last 1 --dry-run",
+    "audit 5c496a37feba",
+    "dangling",
+];
+
+#[test]
+fn hostile_values_fit_and_control_nothing() {
+    let sandbox = desk();
+    let exchanges = [("hello", "hi")];
+    let long = session("adapter", &exchanges).replace("\"m\"", &format!("\"{}\"", "model-".repeat(84)));
+    let wide = session("記録アダプター", &exchanges)
+        .replace("\"m\"", "\"模型😀模型😀模型😀模型😀模型😀模型😀模型😀模型😀\"");
+    let evil = session("evil\u{1b}[2J\u{9b}31m\r\n\u{202e}adapter", &exchanges);
+    for (name, text) in [("long.json", long), ("wide.json", wide), ("evil.json", evil)] {
+        sandbox.write(name, text);
+    }
+    sandbox.run(["--actor", "dana", "add", "examples", "evil.json", "long.json", "wide.json"]).expect(0);
+    sandbox
+        .run([
+            "--actor",
+            "dana",
+            "note",
+            "latest",
+            "\u{1b}]0;title\u{7} 備考備考備考備考備考備考備考備考備考備考備考備考備考備考備考備考",
+        ])
+        .expect(0);
+    sandbox.run(["--actor", "dana", "note", "latest~1", &"no-space".repeat(60)]).expect(0);
+    sandbox.run(["--actor", "dana", "tag", "latest~1", &"t".repeat(100)]).expect(0);
+    sandbox.run(["--actor", "dana", "pin", "latest", "--note", "\u{202e}pinned\tfor\ngood"]).expect(0);
+    sandbox
+        .run(["--actor", "dana", "link", "latest~1", "governs", "latest", "--note", &"because ".repeat(40)])
+        .expect(0);
+    // The run states which session it replays, and that is gone.
+    sandbox.run(["--actor", "dana", "rm", "4df877dec7f4", "--force"]).expect(0);
+    for width in [40, 57, 80, 120] {
+        for colour in [false, true] {
+            let screen = screen(&sandbox, Terminal { width, colour }, FITTING);
+            expect_to_fit(&screen, width.into());
+            let seen = pty::without_colours(&screen);
+            let controls =
+                |character: char| character.is_control() && character != '\n' || character == '\u{202e}';
+            assert!(!seen.contains(controls), "{seen:?}");
+            if width == 40 && !colour {
+                insta::assert_snapshot!("hostile_values_at_40_columns", screen);
+            }
+        }
+    }
+}
+
+#[test]
+fn many_artifacts_are_listed_in_part() {
+    let sandbox = Sandbox::new();
+    for number in 0..120 {
+        sandbox.write(&format!("d/{number}.json"), session(&format!("adapter-{number}"), &[]));
+    }
+    sandbox.add([sandbox.path("d")]);
+    let terminal = Terminal { width: 80, colour: false };
+    let shown = terminal.run(&sandbox, "find sessions");
+    assert_eq!(shown.lines().count(), 101);
+    assert_eq!(shown.lines().last().unwrap(), "100 of 120 sessions; --limit 120 shows all");
+    assert_eq!(terminal.run(&sandbox, "find --limit 120").lines().count(), 121);
+    assert_eq!(terminal.run(&sandbox, "find --format {{core}}").lines().count(), 120);
+    assert_eq!(terminal.run(&sandbox, "find --json").lines().count(), 120);
+    assert_eq!(sandbox.run(["find"]).expect(0).stdout.lines().count(), 120);
+    assert_eq!(sandbox.run(["find", "--limit", "3"]).expect(0).stderr, "3 of 120 artifacts\n");
+}
+
+#[test]
+fn columns_says_how_wide_it_is() {
+    let sandbox = desk();
+    sandbox.run(["add", "examples"]).expect(0);
+    let at = |columns: &str| -> crate::sandbox::Ran {
+        let mut command = sandbox.command();
+        command
+            .env("COLUMNS", columns)
+            .args(["find", "--columns", "core,label,note"])
+            .output()
+            .unwrap()
+            .into()
+    };
+    assert!(at("50").stdout.lines().all(|line| line.chars().count() <= 50), "{}", at("50").stdout);
+    // What is no width is as if it were not there, and then nothing is cut.
+    for none in ["", "0", "wide", "-3"] {
+        assert!(
+            at(none)
+                .stdout
+                .contains("sha256:103ef1c54b5851189f9ce652cf23861fa90772e5f434615852cc9e2030f80a4c ")
+        );
+        assert!(!at(none).stdout.contains('…'), "{none:?}");
+    }
+}

@@ -1,0 +1,87 @@
+//! A pseudo terminal with the program on it.
+
+use std::io::Read;
+use std::process::Stdio;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use crate::sandbox::Sandbox;
+
+/// What the terminal is like.
+#[derive(Clone, Copy)]
+pub(crate) struct Terminal {
+    /// In columns.
+    pub(crate) width: u16,
+    pub(crate) colour: bool,
+}
+
+impl Terminal {
+    /// Runs a command as a shell would, with both outputs on the terminal, and gives what is seen.
+    pub(crate) fn run(self, sandbox: &Sandbox, command: &str) -> String {
+        let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&controller).unwrap();
+        unlockpt(&controller).unwrap();
+        let size = Winsize { ws_row: 50, ws_col: self.width, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&controller, size).unwrap();
+        let name = ptsname(&controller, Vec::new()).unwrap();
+        let user = rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+        let mut program = sandbox.command();
+        program.args(words(command)).env("TERM", "xterm-256color").env("RUNVAULT_ACTOR", "dana");
+        if !self.colour {
+            program.env("NO_COLOR", "1");
+        }
+        program.stdin(Stdio::null()).stdout(user.try_clone().unwrap()).stderr(user);
+        let mut child = program.spawn().unwrap();
+        // The command keeps its ends of the terminal open until it is dropped.
+        drop(program);
+        let mut seen = Vec::new();
+        let mut screen = std::fs::File::from(controller);
+        let mut chunk = [0; 4096];
+        loop {
+            match screen.read(&mut chunk) {
+                Ok(0) => break,
+                Ok(read) => seen.extend_from_slice(&chunk[..read]),
+                // Nobody has the other end open any more.
+                Err(error) if error.raw_os_error() == Some(Errno::IO.raw_os_error()) => break,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        child.wait().unwrap();
+        last_states(&String::from_utf8(seen).unwrap().replace("\r\n", "\n"))
+    }
+}
+
+/// The words of a command: between spaces, or in single quotes.
+fn words(command: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    for (index, piece) in command.split('\'').enumerate() {
+        if index % 2 == 1 { words.push(piece) } else { words.extend(piece.split_whitespace()) }
+    }
+    words
+}
+
+/// Progress is drawn over and over in one line: what is seen in the end is what was written last.
+fn last_states(text: &str) -> String {
+    let line = |line: &str| {
+        let shown = line.rsplit('\r').next().unwrap_or_default();
+        shown.rsplit("\u{1b}[2K").next().unwrap_or_default().to_owned()
+    };
+    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// `text` as it is seen.
+pub(crate) fn without_colours(text: &str) -> String {
+    let mut seen = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("\u{1b}[") {
+        seen.push_str(before);
+        // Only colours control the terminal.
+        let end = after.find('m').unwrap();
+        assert!(after[..end].bytes().all(|byte| byte.is_ascii_digit() || byte == b';'), "{after:?}");
+        rest = &after[end + 1..];
+    }
+    seen + rest
+}
