@@ -7,8 +7,8 @@ use chrono::{DateTime, Utc};
 use crate::artifact::{Admitted, Kind};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::pipeline::{self, Event};
-use crate::source::{self, ExamineOptions, Rejection, SourceError, Verdict};
-use crate::store::{Prepared, Preparer, Put, PutOutcome, Result, Snapshot, Store};
+use crate::source::{self, ExamineOptions, Original, Place, Rejection, SourceError, Verdict};
+use crate::store::{Prepared, Preparer, Put, PutOutcome, Result, Snapshot, Store, StoreError};
 use crate::verify::Report;
 
 /// A batch is stored when it has so many documents or bytes. A commit costs about as much as some hundred artifacts.
@@ -52,6 +52,8 @@ pub struct Examined {
     pub size: u64,
     /// Its violations, warnings included.
     pub report: Report,
+    /// Where it was read from, if it was admitted and stood in a file or directory.
+    pub original: Option<Original>,
 }
 
 /// Is told what happens.
@@ -61,6 +63,12 @@ pub trait Monitor {
 
     /// Something could not be read.
     fn unreadable(&mut self, error: &SourceError);
+
+    /// Whether to stop at the first document that breaks rules or cannot be read. All that comes before it is stored, and
+    /// nothing that comes after it.
+    fn stops_at_bad(&self) -> bool {
+        false
+    }
 }
 
 /// How many documents came to what.
@@ -80,12 +88,15 @@ pub struct Summary {
     pub skipped: u64,
     /// Those that could not be read.
     pub unreadable: u64,
+    /// Those that were left alone because a bad one came before them.
+    pub left: u64,
     /// Bytes of the artifacts.
     pub bytes: u64,
 }
 
 impl Summary {
-    fn count(&mut self, examined: &Examined) {
+    /// Counts one more document.
+    pub fn count(&mut self, examined: &Examined) {
         self.bytes += examined.size;
         *match examined.outcome {
             Outcome::Added => &mut self.added,
@@ -117,12 +128,52 @@ pub fn add(
     let mut batch =
         Batch { store, preparer: &preparer, at: Utc::now(), waiting: Vec::new(), bytes: 0, times };
     let prepare = |admitted| preparer.prepare(admitted);
-    let outcome = each(inputs, options, prepare, |event| match event {
-        Event::Result(item) => batch.push(item, &mut teller),
-        Event::Idle => batch.store(&mut teller),
+    let mut inputs = Counted { inputs, count: 0 };
+    let mut looked_at = 0;
+    let outcome = each(&mut inputs, options, prepare, |event| {
+        let Event::Result(item) = event else { return batch.store(&mut teller).map_err(End::Failed) };
+        looked_at += 1;
+        let is_last = teller.monitor.stops_at_bad() && is_bad(&item);
+        batch.push(item, &mut teller).map_err(End::Failed)?;
+        if is_last { Err(End::Stopped) } else { Ok(()) }
     });
-    outcome.and_then(|()| batch.store(&mut teller))?;
+    match outcome {
+        Err(End::Failed(error)) => return Err(error),
+        Err(End::Stopped) => {
+            batch.store(&mut teller)?;
+            inputs.by_ref().for_each(drop);
+            teller.summary.left = inputs.count - looked_at;
+        }
+        Ok(()) => batch.store(&mut teller)?,
+    }
     Ok(teller.summary)
+}
+
+/// Why adding ends before its inputs do.
+enum End {
+    /// At a bad document, as it was wanted.
+    Stopped,
+    Failed(StoreError),
+}
+
+/// Inputs, and how many of them were taken.
+struct Counted<I> {
+    inputs: I,
+    count: u64,
+}
+
+impl<I: Iterator> Iterator for Counted<I> {
+    type Item = I::Item;
+
+    fn next(&mut self) -> Option<I::Item> {
+        let next = self.inputs.next();
+        self.count += u64::from(next.is_some());
+        next
+    }
+}
+
+fn is_bad<A>(item: &Item<A>) -> bool {
+    matches!(item, Err(_) | Ok(Examination { verdict: Finding::Rejected(_), .. }))
 }
 
 /// Examines everything in `inputs` and stores nothing.
@@ -182,6 +233,7 @@ pub fn rehearse(
 /// A document that was examined, with what its admission was made into.
 struct Examination<A> {
     path: String,
+    original: Option<Original>,
     verdict: Finding<A>,
 }
 
@@ -200,18 +252,22 @@ fn each<A: Send, E>(
     consume: impl FnMut(Event<Item<A>>) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
     let open = |item: Found| {
-        let opened = item.map(|item| (item.name(), item.open()));
-        let size = opened.as_ref().map_or(0, |(_, opened)| opened.size());
+        let opened = item.map(|item| (item.name(), item.place(), item.open()));
+        let size = opened.as_ref().map_or(0, |(.., opened)| opened.size());
         (opened, size)
     };
-    let work = |opened: std::result::Result<(String, source::Opened), SourceError>| {
-        let (path, opened) = opened?;
+    let work = |opened: std::result::Result<(String, Option<Place>, source::Opened), SourceError>| {
+        let (path, place, opened) = opened?;
+        let mut original = None;
         let verdict = match opened.examine(options)? {
-            Verdict::Admitted(admitted) => Finding::Admitted(make(admitted)),
+            Verdict::Admitted(admitted) => {
+                original = Original::of(place, &admitted);
+                Finding::Admitted(make(admitted))
+            }
             Verdict::Rejected(rejection) => Finding::Rejected(rejection),
             Verdict::NoArtifact => Finding::NoArtifact,
         };
-        Ok(Examination { path, verdict })
+        Ok(Examination { path, original, verdict })
     };
     pipeline::in_order(inputs, open, work, consume)
 }
@@ -275,6 +331,7 @@ impl<A: Into<Brief>> Examination<A> {
             core: None,
             size: 0,
             report: Report::default(),
+            original: self.original,
         };
         match self.verdict {
             Finding::Admitted(admitted) => {

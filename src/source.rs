@@ -4,7 +4,9 @@ mod directory;
 mod file;
 mod inputs;
 mod opened;
+mod original;
 mod packed;
+mod settling;
 mod stated;
 
 use std::io::{self, Cursor};
@@ -22,6 +24,9 @@ use file::{Contents, OpenFile};
 
 pub use inputs::Inputs;
 pub use opened::Opened;
+pub(crate) use original::Place;
+pub use original::{Kept, Original, Taken};
+pub use settling::{Look, Settling};
 pub use stated::{STATED, Stated};
 
 /// How documents are examined.

@@ -195,6 +195,15 @@ impl Vault {
         Store::open(path).map(|store| Self { store })
     }
 
+    /// Opens the vault at `path` if it can be used as it is: for those who must not change anything, not even bring a
+    /// vault of an older program up to date.
+    ///
+    /// # Errors
+    /// As [`Vault::open`].
+    pub fn open_unchanged(path: &Path) -> Result<Option<Self>, StoreError> {
+        Ok(Store::open_unchanged(path)?.map(|store| Self { store }))
+    }
+
     /// Opens the vault at `path`, and creates it if there is none.
     ///
     /// # Errors
@@ -246,7 +255,20 @@ impl Vault {
         options: &ExamineOptions,
         monitor: &mut dyn Monitor,
     ) -> Result<Summary, StoreError> {
-        ingest::add(&self.store, inputs, options, monitor)
+        self.add_items(inputs, options, monitor)
+    }
+
+    /// The same for what somebody else found, such as [`Settling`](source::Settling).
+    ///
+    /// # Errors
+    /// As [`Vault::add`].
+    pub fn add_items(
+        &self,
+        items: impl Iterator<Item = ingest::Found> + Send,
+        options: &ExamineOptions,
+        monitor: &mut dyn Monitor,
+    ) -> Result<Summary, StoreError> {
+        ingest::add(&self.store, items, options, monitor)
     }
 
     /// Adds everything in a bundle, verified like anything that is added, and states its links.

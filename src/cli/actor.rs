@@ -1,14 +1,18 @@
 //! Who the journal says did it.
 
-use runvault::store::Actor;
+use runvault::store::{Actor, ActorError};
 
 use super::exit::Failure;
+use super::settings;
 
-/// The actor that was given, else `RUNVAULT_ACTOR`, else the user and the machine.
+/// The actor that was given, else that of the settings, else the user and the machine.
 pub(crate) fn actor(given: Option<&str>) -> Result<Actor, Failure> {
-    let name =
-        given.map(str::to_owned).or_else(|| variable("RUNVAULT_ACTOR")).unwrap_or_else(user_and_machine);
-    Actor::new(name).map_err(|error| Failure::Usage(format!("--actor: {error}")))
+    let refused = |error: ActorError| Failure::Usage(format!("--actor: {error}"));
+    if let Some(name) = given {
+        return Actor::new(name).map_err(refused);
+    }
+    let set = settings::ACTOR.get()?;
+    set.map_or_else(|| Actor::new(user_and_machine()).map_err(refused), Ok)
 }
 
 fn variable(name: &str) -> Option<String> {
@@ -16,7 +20,8 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-fn user_and_machine() -> String {
+/// Whom the system says it is.
+pub(super) fn user_and_machine() -> String {
     let named = ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(variable);
     let name = format!("{}@{}", named.unwrap_or_else(user), machine());
     // Nothing that the system says may keep a command from running.

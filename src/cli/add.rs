@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::time::Instant;
 
+use anstyle::Style;
 use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::ingest::{self, Examined, Monitor, Outcome, Summary};
@@ -12,19 +13,33 @@ use serde::Serialize;
 use super::escape::escaped;
 use super::exit::{Failure, Status};
 use super::inputs::InputArgs;
+use super::mover::Mover;
 use super::output::{self, BAD, FAINT, GOOD, HASH, counted};
 use super::progress::Progress;
 use super::vault::VaultArgs;
-use super::{json, report, search};
+use super::{json, report, search, settings};
 
 /// Verify artifacts and store them.
 ///
 /// Kinds are recognised by content. Bad artifacts do not stop the others. In directories, files that are no artifacts
 /// are skipped. A line that was printed is a promise kept: what it names is on the disk.
 #[derive(ClapArgs)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Args {
     #[command(flatten)]
     input: InputArgs,
+
+    /// Remove each file once it is stored, if it has not changed since
+    #[arg(long = "move", conflicts_with = "dry_run")]
+    moves: bool,
+
+    /// Go on after documents that are rejected or cannot be read: the default, spelled out
+    #[arg(long, overrides_with = "fail_fast")]
+    keep_going: bool,
+
+    /// Stop at the first document that is rejected or cannot be read; what comes before it is stored
+    #[arg(long, overrides_with = "keep_going", conflicts_with = "dry_run")]
+    fail_fast: bool,
 
     /// Tell what would be done, and store nothing
     #[arg(long)]
@@ -43,10 +58,14 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let started = Instant::now();
         let options = self.input.options()?;
-        let search = search::Settings::from_environment()?;
+        let search = settings::search()?;
         let listed = self.input.checks.listed()?;
         let shown = Shown { dry_run: self.dry_run, verbose: self.verbose, json: self.json, listed };
-        let mut printer = Printer::new("adding", shown);
+        let mover = self.moves.then(|| Mover::new(options.clone()));
+        let mut printer = Printer::new("adding", shown).moving(mover).failing_fast(self.fail_fast);
+        if self.moves && self.input.has_standard_input() {
+            return Err(Failure::Usage("--move moves files; standard input is none".to_owned()));
+        }
         let mut added_to = None;
         let summary = if self.dry_run {
             let existing = if vault.path()?.exists() { Some(vault.open()?) } else { None };
@@ -59,15 +78,18 @@ impl Args {
             added_to = Some(vault);
             summary
         };
-        printer.finish(&summary, started)?;
+        let status = printer.finish(&summary, started)?;
         added_to.map_or(Ok(()), |vault| search::after_adding(&vault, search))?;
-        Ok(Status::of(&summary))
+        Ok(status)
     }
 }
 
 #[derive(Serialize)]
 struct Verdict {
     outcome: &'static str,
+    /// Whether the files are gone, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    moved: Option<bool>,
 }
 
 /// What is told, and how.
@@ -88,11 +110,17 @@ pub(crate) struct Printer {
     trouble: Option<io::Error>,
     /// How many documents got in with warnings.
     warned: u64,
+    /// Takes files away, if that is asked for.
+    mover: Option<Mover>,
+    /// Whether to stop at the first bad document.
+    fail_fast: bool,
 }
 
 impl Monitor for Printer {
     fn examined(&mut self, examined: &Examined) {
         self.progress.file(examined.size);
+        // What is told of is on the disk: from here on, its files are not needed.
+        let moved = self.mover.as_mut().and_then(|mover| self.progress.aside(|| mover.take(examined)));
         if !self.shown.json && examined.outcome == Outcome::Rejected {
             self.progress.aside(|| self.print_rejected(examined));
         }
@@ -104,30 +132,57 @@ impl Monitor for Printer {
         if self.trouble.is_some() {
             return;
         }
-        let print = || if self.shown.json { self.print_json(examined) } else { self.print_text(examined) };
+        let print = || {
+            if self.shown.json { self.print_json(examined, moved) } else { self.print_text(examined, moved) }
+        };
         self.trouble = self.progress.beside(print).err();
     }
 
     fn unreadable(&mut self, error: &SourceError) {
         self.progress.aside(|| output::error(&error.to_string()));
     }
+
+    fn stops_at_bad(&self) -> bool {
+        self.fail_fast
+    }
 }
 
 impl Printer {
     pub(crate) fn new(doing: &'static str, shown: Shown) -> Self {
-        Self { shown, progress: Progress::new(doing), trouble: None, warned: 0 }
+        let progress = Progress::new(doing);
+        Self { shown, progress, trouble: None, warned: 0, mover: None, fail_fast: false }
+    }
+
+    /// The same without showing how far it is.
+    pub(crate) fn silent(shown: Shown) -> Self {
+        Self { progress: Progress::none(), ..Self::new("", shown) }
+    }
+
+    /// The same, and files are taken away once they are stored.
+    pub(crate) fn moving(self, mover: Option<Mover>) -> Self {
+        Self { mover, ..self }
+    }
+
+    /// The same, and it ends at the first bad document if `fail_fast`.
+    fn failing_fast(self, fail_fast: bool) -> Self {
+        Self { fail_fast, ..self }
     }
 
     /// Tells what it came to.
-    pub(crate) fn finish(self, summary: &Summary, started: Instant) -> Result<(), Failure> {
+    pub(crate) fn finish(mut self, summary: &Summary, started: Instant) -> Result<Status, Failure> {
         // A closed pipe is no trouble: what was asked for is the vault, not the lines.
-        if let Some(error) = self.trouble.filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
+        if let Some(error) = self.trouble.take_if(|error| error.kind() != io::ErrorKind::BrokenPipe) {
             return Err(error.into());
         }
-        drop(self.progress);
-        output::note(&text_of(summary, self.shown.dry_run, self.warned, started));
+        self.progress.end();
+        let status = self.mover.as_ref().map_or(Status::Done, Mover::status);
+        output::note(&text_of(summary, &self, started));
         report::hint(summary.rejected);
-        Ok(())
+        if summary.left > 0 {
+            let left = counted(summary.left, "document");
+            output::note(&format!("stopped at the first bad one; {left} after it were not looked at"));
+        }
+        Ok(status.or(Status::of(summary)))
     }
 
     fn most(&self) -> usize {
@@ -143,7 +198,7 @@ impl Printer {
         output::note(String::from_utf8_lossy(&text).trim_end());
     }
 
-    fn print_json(&self, examined: &Examined) -> io::Result<()> {
+    fn print_json(&self, examined: &Examined, moved: Option<bool>) -> io::Result<()> {
         let outcome = match examined.outcome {
             Outcome::Added => "added",
             Outcome::NewCapture => "capture",
@@ -152,11 +207,20 @@ impl Printer {
             Outcome::Skipped => return Ok(()),
         };
         let mut out = output::raw();
-        json::examined(&mut out, examined, Verdict { outcome }, self.shown.listed)?;
+        json::examined(&mut out, examined, Verdict { outcome, moved }, self.shown.listed)?;
         out.flush()
     }
 
-    fn print_text(&self, examined: &Examined) -> io::Result<()> {
+    fn print_text(&self, examined: &Examined, moved: Option<bool>) -> io::Result<()> {
+        let mut out = output::text();
+        self.print_outcome(&mut out, examined)?;
+        if moved == Some(true) {
+            line(&mut out, "moved", GOOD, examined)?;
+        }
+        out.flush()
+    }
+
+    fn print_outcome(&self, out: &mut impl Write, examined: &Examined) -> io::Result<()> {
         let (word, style) = match examined.outcome {
             Outcome::Added if self.shown.dry_run => ("would add", GOOD),
             Outcome::NewCapture if self.shown.dry_run => ("would capture", GOOD),
@@ -166,18 +230,22 @@ impl Printer {
             Outcome::Skipped if self.shown.verbose => ("skipped", FAINT),
             _ => return Ok(()),
         };
-        let mut out = output::text();
-        let kind = examined.kind.map_or("", runvault::artifact::Kind::name);
-        let hash = examined.core.map(|core| format!("{HASH}{core:.12}{HASH:#} ")).unwrap_or_default();
-        writeln!(out, "{style}{word:<13}{style:#} {kind:<8} {hash}{}", escaped(&examined.path))?;
+        line(out, word, style, examined)?;
         if self.shown.verbose {
-            report::write(&mut out, &examined.report, self.most())?;
+            report::write(out, &examined.report, self.most())?;
         }
-        out.flush()
+        Ok(())
     }
 }
 
-fn text_of(summary: &Summary, dry_run: bool, warned: u64, started: Instant) -> String {
+fn line(out: &mut impl Write, word: &str, style: Style, examined: &Examined) -> io::Result<()> {
+    let kind = examined.kind.map_or("", runvault::artifact::Kind::name);
+    let hash = examined.core.map(|core| format!("{HASH}{core:.12}{HASH:#} ")).unwrap_or_default();
+    writeln!(out, "{style}{word:<13}{style:#} {kind:<8} {hash}{}", escaped(&examined.path))
+}
+
+fn text_of(summary: &Summary, printer: &Printer, started: Instant) -> String {
+    let Printer { warned, mover, shown, .. } = printer;
     let mut parts = vec![
         format!("{} added", summary.added),
         format!("{} already there", summary.present),
@@ -190,10 +258,16 @@ fn text_of(summary: &Summary, dry_run: bool, warned: u64, started: Instant) -> S
     if summary.unreadable > 0 {
         parts.push(format!("{} unreadable", summary.unreadable));
     }
-    if warned > 0 {
+    if let Some(Mover { moved, kept, .. }) = mover {
+        parts.push(format!("{moved} moved"));
+        if *kept > 0 {
+            parts.push(format!("{kept} stored and kept where they are"));
+        }
+    }
+    if *warned > 0 {
         parts.push(format!("{warned} with warnings, which -v lists"));
     }
-    let dry = if dry_run { "dry run, nothing was stored: " } else { "" };
+    let dry = if shown.dry_run { "dry run, nothing was stored: " } else { "" };
     let (size, seconds) = (output::size(summary.bytes), started.elapsed().as_secs_f64());
     format!("{dry}{}; {size} in {seconds:.2} s", parts.join(", "))
 }

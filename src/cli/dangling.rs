@@ -14,7 +14,9 @@ use super::links::{JsonTarget, target_text};
 use super::output::{self, FAINT, HASH};
 use super::vault::VaultArgs;
 
-/// List what artifacts refer to and the vault does not have, with who refers to it.
+/// List what artifacts refer to and the vault does not have.
+///
+/// With who refers to it.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// Print one line of JSON for each

@@ -24,6 +24,15 @@ pub(crate) enum Status {
 }
 
 impl Status {
+    /// The worse of two.
+    pub(crate) fn or(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Incomplete, _) | (_, Self::Incomplete) => Self::Incomplete,
+            (Self::No, _) | (_, Self::No) => Self::No,
+            (Self::Done, Self::Done) => Self::Done,
+        }
+    }
+
     /// How a command ended that examined documents.
     pub(crate) fn of(summary: &Summary) -> Self {
         match summary {
@@ -132,8 +141,7 @@ pub(crate) fn of(outcome: Result<Status, Failure>) -> ExitCode {
 /// Prints help, or what was wrong with the arguments.
 pub(crate) fn of_usage(error: clap::Error) -> ExitCode {
     if !error.use_stderr() {
-        // There is nobody left to tell if this fails.
-        let _ = error.print();
+        output::help(&error.render().ansi().to_string());
         return ExitCode::SUCCESS;
     }
     output::note(&usage_text(error));

@@ -14,9 +14,9 @@ use super::json;
 use super::output::{self, BAD, FAINT, HASH, counted};
 use super::vault::VaultArgs;
 
-/// List traces that share a header and then disagree: two histories of one run.
+/// List traces that share a header and then disagree.
 ///
-/// Exit status 0 if there are none, 1 if there are.
+/// They are two histories of one run. Exit status 0 if there are none, 1 if there are.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// Print one line of JSON for each pair

@@ -21,7 +21,7 @@ use super::exit::{Failure, Status};
 use super::inputs::CheckArgs;
 use super::output::{self, CAUTION, GOOD, HASH, counted};
 use super::vault::VaultArgs;
-use super::{json, search};
+use super::{json, search, settings};
 
 /// Store what is in a bundle.
 ///
@@ -54,7 +54,7 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let started = Instant::now();
         let options = self.checks.options(None)?;
-        let search = search::Settings::from_environment()?;
+        let search = settings::search()?;
         let bundle = self.read(&options)?;
         let listed = self.checks.listed()?;
         let shown = Shown { dry_run: self.dry_run, verbose: self.verbose, json: self.json, listed };
@@ -62,21 +62,21 @@ impl Args {
         let path = vault.path()?;
         let mut added_to = None;
         let imported = if self.dry_run {
-            let vault = if path.exists() { Some(Vault::open(&path)?) } else { None };
+            let vault = if path.exists() { Some(vault.open()?) } else { None };
             let snapshot = vault.as_ref().map(Vault::snapshot).transpose()?;
             bundle::rehearse(snapshot.as_ref(), &bundle, &options, &mut printer)?
         } else {
-            let vault = Vault::open_or_create(&path)?;
+            let vault = vault.open_or_create()?;
             let imported = vault.import(&bundle, &options, &mut printer)?;
             added_to = Some(vault);
             imported
         };
-        printer.finish(&imported.summary, started)?;
+        let status = printer.finish(&imported.summary, started)?;
         self.print_links(&imported)?;
         self.print_tags(&imported)?;
         self.print_notes(&imported)?;
         added_to.map_or(Ok(()), |vault| search::after_adding(&vault, search))?;
-        Ok(Status::of(&imported.summary))
+        Ok(status)
     }
 
     fn read(&self, options: &ExamineOptions) -> Result<Bundle, Failure> {

@@ -11,7 +11,7 @@ use runvault::source::{ExamineOptions, Input, Inputs};
 
 use super::exit::Failure;
 use super::limits::LimitArgs;
-use super::output;
+use super::{output, settings};
 
 /// Files and how they are checked.
 #[derive(Args)]
@@ -31,7 +31,8 @@ pub(crate) struct InputArgs {
 /// How documents are checked.
 #[derive(Args)]
 pub(crate) struct CheckArgs {
-    /// Check rpk signatures with the key in this file; `RUNVAULT_SIGNING_KEY` may hold the key itself
+    /// Check rpk signatures with the key in this file. Default: the key in `RUNVAULT_SIGNING_KEY`, else the setting
+    /// signing-key-file
     #[arg(long, value_name = "FILE")]
     signing_key_file: Option<PathBuf>,
 
@@ -52,6 +53,11 @@ impl InputArgs {
         };
         let inputs = self.paths.iter().map(input).collect::<Result<_, _>>().map(Inputs::new);
         inputs.map(|inputs| inputs.of_kind(self.kind))
+    }
+
+    /// Whether standard input is one of them.
+    pub(crate) fn has_standard_input(&self) -> bool {
+        self.paths.iter().any(|path| path.to_str() == Some("-"))
     }
 
     fn standard_input(&self) -> Result<Input, Failure> {
@@ -93,27 +99,46 @@ impl CheckArgs {
     }
 
     fn signing_key(&self) -> Result<Option<SigningKey>, Failure> {
-        let (text, origin) = match &self.signing_key_file {
-            Some(path) => {
+        let (text, origin) = match self.signing_key_source()? {
+            None => return Ok(None),
+            Some(KeySource::Variable(text)) => (text, KEY_VARIABLE.to_owned()),
+            Some(KeySource::File(path)) => {
                 let name = path.display().to_string();
-                let text = std::fs::read_to_string(path).map_err(|error| {
+                let text = std::fs::read_to_string(&path).map_err(|error| {
                     Failure::CouldNotRun(format!("cannot read the signing key {name}: {error}"))
                 })?;
                 (text, name)
             }
-            None => match std::env::var("RUNVAULT_SIGNING_KEY") {
-                // This is how many systems pass a secret that is not set.
-                Ok(text) if text.is_empty() => return Ok(None),
-                Ok(text) => (text, "RUNVAULT_SIGNING_KEY".to_owned()),
-                Err(std::env::VarError::NotPresent) => return Ok(None),
-                // The error would tell what the key is.
-                Err(std::env::VarError::NotUnicode(_)) => {
-                    return Err(Failure::Usage("RUNVAULT_SIGNING_KEY is not valid UTF-8".to_owned()));
-                }
-            },
         };
         SigningKey::new(&text).map(Some).map_err(|error| Failure::Usage(format!("{origin}: {error}")))
     }
+
+    /// The argument goes before the variable that holds the key itself, and that before the setting.
+    fn signing_key_source(&self) -> Result<Option<KeySource>, Failure> {
+        if let Some(path) = &self.signing_key_file {
+            return Ok(Some(KeySource::File(path.clone())));
+        }
+        match std::env::var(KEY_VARIABLE) {
+            // This is how many systems pass a secret that is not set.
+            Ok(text) if text.is_empty() => {}
+            Ok(text) => return Ok(Some(KeySource::Variable(text))),
+            Err(std::env::VarError::NotPresent) => {}
+            // The error would tell what the key is.
+            Err(std::env::VarError::NotUnicode(_)) => {
+                return Err(Failure::Usage(format!("{KEY_VARIABLE} is not valid UTF-8")));
+            }
+        }
+        Ok(settings::SIGNING_KEY_FILE.get_path()?.map(KeySource::File))
+    }
+}
+
+/// Holds the key itself.
+const KEY_VARIABLE: &str = "RUNVAULT_SIGNING_KEY";
+
+/// Where a signing key comes from.
+enum KeySource {
+    Variable(String),
+    File(PathBuf),
 }
 
 pub(crate) fn a_kind() -> impl TypedValueParser<Value = Kind> {

@@ -1,30 +1,32 @@
-//! How much "add" and "verify" take, by arguments or by variables.
+//! How much "add" and "verify" take, by arguments or by settings.
 
 use clap::Args;
 use runvault::canonical::reader::Limits;
 
 use super::exit::Failure;
+use super::settings;
 
-/// Limits. Each may also be set by a variable, such as `RUNVAULT_MAX_SIZE`; arguments go before variables.
+/// Limits. Each is a setting as well; arguments go before settings.
 #[derive(Args)]
 pub(crate) struct LimitArgs {
-    /// Refuse documents of more bytes; k, M and G stand for KiB, MiB and GiB. Default: `RUNVAULT_MAX_SIZE`, else 256M
+    /// Refuse documents of more bytes; k, M and G stand for KiB, MiB and GiB. Default: the setting max-size, else 256M
     #[arg(long = "max-size", value_name = "BYTES", help_heading = "Limits", value_parser = bytes)]
     size: Option<u64>,
 
-    /// Refuse documents of more levels within each other. Default: `RUNVAULT_MAX_DEPTH`, else 128
+    /// Refuse documents of more levels within each other. Default: the setting max-depth, else 128
     #[arg(long = "max-depth", value_name = "N", help_heading = "Limits", value_parser = depth)]
     depth: Option<usize>,
 
-    /// Refuse JSON texts of more values. Default: `RUNVAULT_MAX_VALUES`, else 10000000
+    /// Refuse JSON texts of more values. Default: the setting max-values, else 10000000
     #[arg(long = "max-values", value_name = "N", help_heading = "Limits", value_parser = values)]
     values: Option<usize>,
 
-    /// Refuse packs of more entries, read or not. Default: `RUNVAULT_MAX_ENTRIES`, else 10000
+    /// Refuse packs of more entries, read or not. Default: the setting max-entries, else 10000
     #[arg(long = "max-entries", value_name = "N", help_heading = "Limits", value_parser = entries)]
     entries: Option<usize>,
 
-    /// Tell so many violations of one document. Default: `RUNVAULT_MAX_VIOLATIONS`, else 20, with --json all
+    /// Tell so many violations of one document. Default: the setting max-violations, else 20,
+    /// with --json all
     #[arg(long = "max-violations", value_name = "N", help_heading = "Limits", value_parser = violations)]
     violations: Option<usize>,
 }
@@ -34,32 +36,20 @@ impl LimitArgs {
     pub(crate) fn limits(&self) -> Result<Limits, Failure> {
         let default = Limits::default();
         Ok(Limits {
-            bytes: setting(self.size, "RUNVAULT_MAX_SIZE", bytes)?.unwrap_or(default.bytes),
-            depth: setting(self.depth, "RUNVAULT_MAX_DEPTH", depth)?.unwrap_or(default.depth),
-            values: setting(self.values, "RUNVAULT_MAX_VALUES", values)?.unwrap_or(default.values),
-            entries: setting(self.entries, "RUNVAULT_MAX_ENTRIES", entries)?.unwrap_or(default.entries),
+            bytes: settings::MAX_SIZE.unless(self.size)?.unwrap_or(default.bytes),
+            depth: settings::MAX_DEPTH.unless(self.depth)?.unwrap_or(default.depth),
+            values: settings::MAX_VALUES.unless(self.values)?.unwrap_or(default.values),
+            entries: settings::MAX_ENTRIES.unless(self.entries)?.unwrap_or(default.entries),
         })
     }
 
     /// How many violations are told.
     pub(crate) fn violations(&self) -> Result<Option<usize>, Failure> {
-        setting(self.violations, "RUNVAULT_MAX_VIOLATIONS", violations)
+        settings::MAX_VIOLATIONS.unless(self.violations)
     }
 }
 
-/// What `variable` says if there is no argument. A variable that is set to nothing counts as not set.
-fn setting<T>(
-    argument: Option<T>,
-    variable: &str,
-    parse: fn(&str) -> Result<T, String>,
-) -> Result<Option<T>, Failure> {
-    let text = std::env::var_os(variable).filter(|text| argument.is_none() && !text.is_empty());
-    let Some(text) = text else { return Ok(argument) };
-    let parsed = parse(&text.to_string_lossy());
-    parsed.map(Some).map_err(|error| Failure::Usage(format!("{variable}: {error}")))
-}
-
-fn bytes(text: &str) -> Result<u64, String> {
+pub(super) fn bytes(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
     let unit = match text.get(digits.len()..).unwrap_or_default().to_ascii_lowercase().as_str() {
         "" | "b" => 1,
@@ -73,19 +63,19 @@ fn bytes(text: &str) -> Result<u64, String> {
     bytes.ok_or_else(|| "no document can be larger than 900M".to_owned())
 }
 
-fn depth(text: &str) -> Result<usize, String> {
+pub(super) fn depth(text: &str) -> Result<usize, String> {
     number(text, 1, Limits::MAX_DEPTH)
 }
 
-fn values(text: &str) -> Result<usize, String> {
+pub(super) fn values(text: &str) -> Result<usize, String> {
     number(text, 1, 1_000_000_000)
 }
 
-fn entries(text: &str) -> Result<usize, String> {
+pub(super) fn entries(text: &str) -> Result<usize, String> {
     number(text, 1, 1_000_000)
 }
 
-fn violations(text: &str) -> Result<usize, String> {
+pub(super) fn violations(text: &str) -> Result<usize, String> {
     number(text, 1, runvault::verify::Report::MAX_ERRORS)
 }
 

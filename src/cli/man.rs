@@ -1,35 +1,101 @@
 //! `runvault man`
 
-use std::io::Write;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 use clap::{Args as ClapArgs, Command};
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, roman};
 
 use super::exit::{Failure, Status};
-use super::output;
+use super::help;
+use super::output::{self, counted};
 
 /// Print the manual page of runvault or of one of its commands.
-///
-/// For example: runvault man find | man -l -
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// A command, such as find
-    command: Option<String>,
+    /// A command, such as find, or config set
+    #[arg(value_name = "COMMAND")]
+    command: Vec<String>,
+
+    /// Write the pages of all commands into this directory instead
+    #[arg(long, value_name = "DIR", conflicts_with = "command", value_hint = clap::ValueHint::DirPath)]
+    all: Option<PathBuf>,
 }
 
 impl Args {
     pub(crate) fn run(&self, mut root: Command) -> Result<Status, Failure> {
         root.build();
-        let command = match &self.command {
-            None => root,
-            Some(name) => {
-                let found = root.find_subcommand(name).cloned();
-                found.ok_or_else(|| Failure::No(format!("there is no command {name}")))?
-            }
-        };
-        let name = command.get_display_name().unwrap_or("runvault").to_owned();
-        let mut page = Vec::new();
-        clap_mangen::Man::new(command.name(name)).render(&mut page)?;
-        output::raw().write_all(&page)?;
+        if let Some(directory) = &self.all {
+            return write_all(&root, directory);
+        }
+        let mut command = &root;
+        for name in &self.command {
+            let inner = command.find_subcommand(name);
+            command = inner
+                .ok_or_else(|| Failure::No(format!("there is no command {}", self.command.join(" "))))?;
+        }
+        output::raw().write_all(&page(command, &self.command.join(" "))?)?;
         Ok(Status::Done)
     }
+}
+
+fn write_all(root: &Command, directory: &Path) -> Result<Status, Failure> {
+    let failed = |path: &Path, error: io::Error| {
+        Failure::CouldNotRun(format!("cannot write {}: {error}", path.display()))
+    };
+    fs::create_dir_all(directory).map_err(|error| failed(directory, error))?;
+    let mut waiting = vec![(root, String::new())];
+    let mut count = 0;
+    while let Some((command, name)) = waiting.pop() {
+        let path = directory.join(format!("runvault {name}").trim_end().replace(' ', "-") + ".1");
+        fs::write(&path, page(command, &name)?).map_err(|error| failed(&path, error))?;
+        count += 1;
+        let inner = command.get_subcommands().filter(|inner| inner.get_name() != "help");
+        waiting.extend(inner.map(|inner| (inner, format!("{name} {}", inner.get_name()).trim().to_owned())));
+    }
+    let directory = directory.to_string_lossy();
+    output::note(&format!("wrote {} into {}", counted(count, "page"), super::escape::escaped(&directory)));
+    Ok(Status::Done)
+}
+
+/// The page of a command, of which `path` is the names that lead to it.
+fn page(command: &Command, path: &str) -> io::Result<Vec<u8>> {
+    let name = format!("runvault {path}").trim_end().replace(' ', "-");
+    let has_commands = command.get_subcommands().next().is_some();
+    let man = Man::new(command.clone().name(name)).manual("runvault");
+    let mut page = Vec::new();
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    if has_commands {
+        man.render_subcommands_section(&mut page)?;
+    }
+    if path.is_empty() {
+        man.render_extra_section(&mut page)?;
+    }
+    examples(path).to_writer(&mut page)?;
+    man.render_version_section(&mut page)?;
+    // What help is made of is documentation as well, which marks code so.
+    page.retain(|byte| *byte != b'`');
+    Ok(page)
+}
+
+fn examples(path: &str) -> Roff {
+    let mut roff = Roff::default();
+    let examples = help::examples_of(path);
+    if !examples.is_empty() {
+        roff.control("SH", ["EXAMPLES"]);
+    }
+    for (what, line) in examples {
+        roff.control("TP", []);
+        roff.text([roman(*what)]);
+        roff.control("nf", []);
+        roff.text([roman(*line)]);
+        roff.control("fi", []);
+    }
+    roff
 }

@@ -5,7 +5,9 @@ mod add;
 mod audit;
 mod backup;
 mod columns;
+mod completing;
 mod completions;
+mod config;
 mod dangling;
 mod diff;
 mod disk;
@@ -23,6 +25,7 @@ mod get;
 mod graph;
 mod grid;
 mod hash;
+mod help;
 mod hits;
 mod import;
 mod inputs;
@@ -32,6 +35,7 @@ mod link;
 mod links;
 mod log;
 mod man;
+mod mover;
 mod note;
 mod output;
 mod pin;
@@ -45,6 +49,7 @@ mod resume;
 mod rm;
 mod rules;
 mod search;
+mod settings;
 mod show;
 mod sql;
 mod stats;
@@ -59,11 +64,12 @@ mod unpin;
 mod untag;
 mod vault;
 mod verify;
+mod watch;
 mod why;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{FromArgMatches, Parser, Subcommand};
 
 use exit::{Failure, Status};
 use vault::VaultArgs;
@@ -84,6 +90,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Add(add::Args),
+    Watch(watch::Args),
     Verify(verify::Args),
     Get(get::Args),
     Show(show::Args),
@@ -118,17 +125,23 @@ enum Command {
     Fsck(fsck::Args),
     Reindex(reindex::Args),
     Rules(rules::Args),
+    Config(config::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
 
 /// Runs the command that the process was started with.
 pub(crate) fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
-        Err(error) => return exit::of_usage(error),
-    };
-    exit::of(cli.run())
+    if let Some(status) = completing::answer() {
+        return status;
+    }
+    // What help says beside the arguments takes time to put together, and is seldom asked for.
+    let cli = Cli::try_parse()
+        .or_else(|_| help::command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)));
+    match cli {
+        Ok(cli) => exit::of(cli.run()),
+        Err(error) => exit::of_usage(error),
+    }
 }
 
 impl Cli {
@@ -136,6 +149,7 @@ impl Cli {
         let vault = &self.vault;
         match self.command {
             Command::Add(args) => args.run(vault),
+            Command::Watch(args) => args.run(vault),
             Command::Verify(args) => args.run(),
             Command::Get(args) => args.run(vault),
             Command::Show(args) => args.run(vault),
@@ -170,8 +184,9 @@ impl Cli {
             Command::Fsck(args) => args.run(vault),
             Command::Reindex(args) => args.run(vault),
             Command::Rules(args) => args.run(),
-            Command::Completions(args) => args.run(Cli::command()),
-            Command::Man(args) => args.run(Cli::command()),
+            Command::Config(args) => args.run(),
+            Command::Completions(args) => args.run(),
+            Command::Man(args) => args.run(help::command()),
         }
     }
 }

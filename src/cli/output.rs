@@ -30,6 +30,12 @@ pub(crate) fn text() -> impl Write {
     AutoStream::new(io::stdout().lock(), *CHOICE)
 }
 
+/// Prints help. What it is made of is documentation as well, which marks code; a terminal shows code as it is.
+pub(crate) fn help(styled: &str) {
+    // There is nobody left to tell if this fails.
+    let _ = text().write_all(styled.replace('`', "").as_bytes());
+}
+
 /// Standard output for bytes that must arrive as they are.
 pub(crate) fn raw() -> impl Write {
     io::stdout().lock()

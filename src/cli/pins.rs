@@ -14,7 +14,9 @@ use super::table::{Cell, Column, Table};
 use super::vault::VaultArgs;
 use super::{json, time};
 
-/// List the artifacts that must not be removed, in the order in which they were pinned.
+/// List the artifacts that must not be removed.
+///
+/// In the order in which they were pinned.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// Print one line of JSON for each

@@ -26,6 +26,18 @@ impl Progress {
         Self::of("files", doing)
     }
 
+    /// Shows nothing: of what goes on for as long as somebody wants.
+    pub(crate) fn none() -> Self {
+        let mut none = Self::new("");
+        none.is_shown = false;
+        none
+    }
+
+    /// Nothing more will be shown.
+    pub(crate) fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+
     /// The same for what are not `files`.
     pub(crate) fn of(things: &'static str, doing: &'static str) -> Self {
         let style = ProgressStyle::with_template("{spinner} {prefix} {msg}, {elapsed}")
@@ -78,6 +90,6 @@ impl Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        self.bar.finish_and_clear();
+        self.end();
     }
 }

@@ -13,9 +13,9 @@ use super::output::{self, CAUTION, counted};
 use super::progress::Progress;
 use super::vault::VaultArgs;
 
-/// Make everything that artifacts are found by anew from their stored bytes.
+/// Make everything that artifacts are found by anew.
 ///
-/// The vault can be used meanwhile, and interrupting it does no harm. Artifacts that would not be admitted any more are
+/// All of it follows from their stored bytes. The vault can be used meanwhile, and interrupting it does no harm. Artifacts that would not be admitted any more are
 /// named, and stay as they are.
 #[derive(ClapArgs)]
 pub(crate) struct Args {}

@@ -28,7 +28,7 @@ pub(super) use serve::{Ending, serve};
 pub(super) use stage::One;
 use stage::{Any, Stage, Unplayed};
 
-/// Play a recorded session back: the response to a prompt, byte for byte.
+/// Give the recorded response to a prompt, byte for byte.
 ///
 /// A prompt is looked up by its SHA-256. With --sequential, the n-th call must ask the n-th prompt of the session.
 /// --serve-stdio answers many requests in one process; docs/replay.md describes what it reads and writes. Exit status 1

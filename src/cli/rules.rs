@@ -33,6 +33,11 @@ struct Row {
     rule: RuleInfo,
 }
 
+/// The ids of all rules, each with what the rule is.
+pub(crate) fn summaries() -> impl Iterator<Item = (String, String)> {
+    all().into_iter().map(|row| (row.rule.id.to_owned(), row.rule.summary.to_owned()))
+}
+
 fn all() -> Vec<Row> {
     let of_documents = document::rules().into_iter().map(|rule| Row { kind: "document", rule });
     let of_kinds = kinds::ALL

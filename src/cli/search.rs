@@ -276,26 +276,9 @@ fn tell_of_damage(indexed: &Indexed) {
     }
 }
 
-/// Whether what is added is put into the search index at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Settings {
-    pub(crate) is_on: bool,
-}
-
-impl Settings {
-    /// What `RUNVAULT_SEARCH` says: `on` or `off`, which it is if it is not set.
-    pub(crate) fn from_environment() -> Result<Self, Failure> {
-        match std::env::var("RUNVAULT_SEARCH").unwrap_or_default().as_str() {
-            "on" => Ok(Self { is_on: true }),
-            "" | "off" => Ok(Self { is_on: false }),
-            other => Err(Failure::Usage(format!("RUNVAULT_SEARCH is on or off, not {other:?}"))),
-        }
-    }
-}
-
-/// Brings the index in step after something was added, and makes it if there is none, if the settings want that.
-pub(crate) fn after_adding(vault: &Vault, settings: Settings) -> Result<(), Failure> {
-    if !settings.is_on {
+/// Brings the index in step after something was added, and makes it if there is none, if that is wanted.
+pub(crate) fn after_adding(vault: &Vault, is_wanted: bool) -> Result<(), Failure> {
+    if !is_wanted {
         return Ok(());
     }
     if vault.search_index()?.is_none() {

@@ -23,7 +23,9 @@ use super::template::Template;
 use super::vault::VaultArgs;
 use super::{json, report, time};
 
-/// Tell what an artifact is, what it can be found by, and what it is linked to.
+/// Tell what is known of an artifact, and what it is linked to.
+///
+/// Its kind, what it can be found by, its captures, its tags and its links.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// A core hash, a capture's own hash, the first digits of one, @tag, or latest

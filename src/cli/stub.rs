@@ -18,9 +18,9 @@ use super::output::{self, FAINT, counted};
 use super::replay::{Asked, Ending, OfRun, One, serve};
 use super::vault::VaultArgs;
 
-/// List the responses that the models and tools of a run gave, or play them back in their order.
+/// List the responses that a run recorded, or play them back.
 ///
-/// --serve-stdio answers requests as "replay" does; docs/replay.md describes what it reads and writes.
+/// They are those of its models and tools, in their order. --serve-stdio answers requests as "replay" does; docs/replay.md describes what it reads and writes.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// The run, by its core hash, the first digits of it, or @ and a tag

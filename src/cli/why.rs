@@ -12,7 +12,9 @@ use super::links::{self, JsonLink};
 use super::output;
 use super::vault::VaultArgs;
 
-/// Show the shortest chain of links between two artifacts, with the reason for each step.
+/// Show the shortest chain of links between two artifacts.
+///
+/// With the reason for each step.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// Where the chain begins

@@ -168,6 +168,18 @@ pub enum PayloadDefect {
 }
 
 impl StoreError {
+    /// Whether the same may work later, though nothing is done to the vault: when another process has finished, or when
+    /// there is room again.
+    #[must_use]
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::Full { .. } | Self::ReadOnly { .. } | Self::Busy { .. } | Self::Io { .. } => true,
+            // This is also what the system says of a quota, or of a disk that is not there.
+            Self::Database { source, .. } => source.sqlite_error_code() == Some(ErrorCode::SystemIoFailure),
+            _ => false,
+        }
+    }
+
     pub(super) fn of(path: &Path, source: rusqlite::Error) -> Self {
         let path = path.to_owned();
         if let Some(message) = index_damage_in(&source) {

@@ -42,6 +42,7 @@ mod write;
 use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Utc};
+use rusqlite::Connection;
 
 pub use actor::{Actor, ActorError};
 pub use backup::{Backup, BackupError, BackupOptions, BackupProgress};
@@ -123,12 +124,12 @@ impl Store {
     fn prepare(path: &Path, beginning: schema::Beginning) -> Result<Self> {
         pool::expect_file(path)?;
         let connection = schema::bring_up_to_date(path, beginning)?;
-        Ok(Self {
-            path: path.to_owned(),
-            pool: Pool::new(path, connection),
-            readers: Readers::default(),
-            actor: None,
-        })
+        Ok(Self::of(path, connection))
+    }
+
+    fn of(path: &Path, connection: Connection) -> Self {
+        let pool = Pool::new(path, connection);
+        Self { path: path.to_owned(), pool, readers: Readers::default(), actor: None }
     }
 
     /// The same vault, where the journal says of everything that is done from now on that `actor` did it.

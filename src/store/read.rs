@@ -1,5 +1,6 @@
 //! Looking things up. Whatever returns several rows returns them in an order that does not depend on how they got there.
 
+mod candidates;
 mod edges;
 mod files;
 mod journal;

@@ -47,6 +47,11 @@ pub(super) fn bring_up_to_date(path: &Path, beginning: Beginning) -> Result<Conn
     Ok(connection)
 }
 
+/// Whether it is a vault of the current schema.
+pub(super) fn is_up_to_date(connection: &Connection) -> rusqlite::Result<bool> {
+    Ok(matches!(State::of(connection)?, State::Vault { version } if version == i64::from(VERSION)))
+}
+
 fn apply(connection: &mut Connection, path: &Path, steps: &[M<'_>], beginning: Beginning) -> Result<()> {
     let not_a_vault =
         |reason: &str| StoreError::NotAVault { path: path.to_owned(), reason: reason.to_owned() };

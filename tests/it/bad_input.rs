@@ -291,6 +291,7 @@ fn a_disk_that_takes_no_more() {
     let mut command = std::process::Command::new("sh");
     command.arg("-c").arg(script).arg(env!("CARGO_BIN_EXE_runvault"));
     command.current_dir(sandbox.path("")).env("RUNVAULT_VAULT", sandbox.vault());
+    command.env("RUNVAULT_CONFIG", sandbox.path("config.toml"));
     let ran: Ran = command.output().unwrap().into();
     assert_eq!(ran.status, 2, "{}", ran.stderr);
     assert!(ran.stderr.contains("error: "), "{}", ran.stderr);

@@ -211,7 +211,12 @@ fn help() {
 fn completions_and_manual_pages() {
     let sandbox = Sandbox::new();
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
-        assert!(sandbox.run(["completions", shell]).expect(0).stdout.contains("prompt-hash"), "{shell}");
+        let flags = sandbox.run(["completions", "--static", shell]).expect(0).stdout;
+        assert!(flags.contains("prompt-hash"), "{shell}");
+        assert!(
+            sandbox.run(["completions", shell]).expect(0).stdout.contains("RUNVAULT_COMPLETE"),
+            "{shell}"
+        );
     }
     assert!(sandbox.run(["man"]).expect(0).stdout.contains(".TH runvault 1"));
     assert!(sandbox.run(["man", "find"]).expect(0).stdout.contains("runvault\\-find"));

@@ -63,6 +63,8 @@ impl Sandbox {
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_runvault"));
         command.current_dir(self.directory.path()).env_clear().env("RUNVAULT_VAULT", self.vault());
+        // Not that of whoever runs the tests.
+        command.env("RUNVAULT_CONFIG", self.path("config.toml"));
         command
     }
 

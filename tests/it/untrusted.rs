@@ -296,6 +296,7 @@ fn on_terminal(sandbox: &Sandbox, arguments: &str) -> Option<(String, Option<i32
     let line = format!("{} {arguments}", env!("CARGO_BIN_EXE_runvault"));
     let mut command = Command::new("script");
     command.args(["-q", "-e", "-c", &line, "/dev/null"]).env("RUNVAULT_VAULT", sandbox.vault());
+    command.env("RUNVAULT_CONFIG", sandbox.path("config.toml"));
     command.env("TERM", "xterm").current_dir(sandbox.path("")).stdin(std::process::Stdio::null());
     let ran = command.output().ok().filter(|ran| !ran.stderr.starts_with(b"script:"))?;
     Some((String::from_utf8_lossy(&ran.stdout).into_owned(), ran.status.code()))

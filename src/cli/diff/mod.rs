@@ -19,9 +19,9 @@ use super::output;
 use super::vault::VaultArgs;
 use side::Side;
 
-/// Tell where two sessions, runs, traces, contracts or packs diverge, and what is different.
+/// Tell where two artifacts diverge, and what is different.
 ///
-/// Each is the hash of something in the vault, or a file, directory or archive that need not be there. What can be read as
+/// They are of one kind: sessions, runs, traces, contracts or packs. Each is the hash of something in the vault, or a file, directory or archive that need not be there. What can be read as
 /// a hash is one: write ./abc123 for a file of such a name, and -- before a name that begins with a dash. Parts are matched
 /// by their hashes, so that one more step in the middle does not make all after it different. What varies between
 /// identical runs, such as times, latencies and run ids, does not count unless --all is given. Exit status 0 if nothing is

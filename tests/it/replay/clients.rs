@@ -15,6 +15,7 @@ fn run(sandbox: &Sandbox, program: &str, client: &Path, arguments: &[&str]) -> s
     let path = std::env::join_paths(std::iter::once(built).chain(std::env::split_paths(&rest))).unwrap();
     let mut command = Command::new(program);
     command.env("PATH", path).env("RUNVAULT_VAULT", sandbox.vault());
+    command.env("RUNVAULT_CONFIG", sandbox.path("config.toml"));
     command.arg(client).args(arguments).output()
 }
 

@@ -1,0 +1,134 @@
+//! Bash, which takes words apart at `:`, `=` and `@`.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::Path;
+
+use clap::Command;
+use clap_complete::engine;
+use clap_complete::env::{self, EnvCompleter};
+
+/// What a word is taken apart at.
+const BREAKS: [char; 3] = [':', '=', '@'];
+
+pub(super) struct Bash;
+
+impl EnvCompleter for Bash {
+    fn name(&self) -> &'static str {
+        "bash"
+    }
+
+    fn is(&self, name: &str) -> bool {
+        name == self.name()
+    }
+
+    fn write_registration(
+        &self,
+        variable: &str,
+        name: &str,
+        program: &str,
+        completer: &str,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        env::Bash.write_registration(variable, name, program, completer, out)
+    }
+
+    fn write_complete(
+        &self,
+        command: &mut Command,
+        words: Vec<OsString>,
+        directory: Option<&Path>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let index = std::env::var("_CLAP_COMPLETE_INDEX").ok().and_then(|index| index.parse().ok());
+        let separator = std::env::var("_CLAP_IFS").unwrap_or_else(|_| "\n".to_owned());
+        let Joined { words, index, kept } = joined(words, index.unwrap_or_default());
+        let candidates = engine::complete(command, words, index, directory)?;
+        let values = candidates.iter().map(|candidate| candidate.get_value().to_string_lossy());
+        // Bash replaces only the part after the last break.
+        let rest =
+            values.map(|value| value.strip_prefix(kept.as_str()).map(str::to_owned).unwrap_or(value.into()));
+        out.write_all(rest.collect::<Vec<String>>().join(&separator).as_bytes())
+    }
+}
+
+/// Words as somebody typed them.
+struct Joined {
+    words: Vec<OsString>,
+    /// Which of them is to be completed.
+    index: usize,
+    /// What Bash leaves of it as it is.
+    kept: String,
+}
+
+/// Puts together what was taken apart up to the word at `index`. What stood alone would be put together as well, but
+/// nothing that runvault takes does.
+fn joined(words: Vec<OsString>, index: usize) -> Joined {
+    let mut joined = Joined { words: Vec::new(), index: 0, kept: String::new() };
+    let mut glue = false;
+    for (at, word) in words.into_iter().enumerate().take_while(|(at, _)| *at <= index) {
+        let text = word.to_str().unwrap_or_default();
+        let is_break = !text.is_empty() && text.chars().all(|character| BREAKS.contains(&character));
+        let begins = text.starts_with('@') && !glue || joined.words.len() < 2;
+        if at == index && glue {
+            joined.keep(text.starts_with('@'));
+        }
+        match joined.words.last_mut() {
+            Some(last) if glue || (is_break && !begins) => last.push(&word),
+            _ => joined.words.push(word),
+        }
+        glue = is_break;
+    }
+    joined.index = joined.words.len().saturating_sub(1);
+    joined
+}
+
+impl Joined {
+    /// What came so far of the last word stays. Only @ stands before what is to be completed and in it.
+    fn keep(&mut self, again: bool) {
+        let Some(last) = self.words.last_mut() else { return };
+        let text = last.to_str().unwrap_or_default();
+        let kept = if again { text.strip_suffix('@').unwrap_or(text) } else { text };
+        self.kept = kept.to_owned();
+        *last = self.kept.clone().into();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(words: &[&str], index: usize) -> (Vec<String>, usize, String) {
+        let Joined { words, index, kept } = joined(words.iter().map(OsString::from).collect(), index);
+        (words.into_iter().map(|word| word.into_string().unwrap()).collect(), index, kept)
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_words_can_be_put_together(words: Vec<String>, index in 0_usize..20) {
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let (joined, at, kept) = of(&words, index);
+            proptest::prop_assert!(joined.is_empty() || at + 1 == joined.len());
+            proptest::prop_assert!(joined.last().is_none_or(|last| last.starts_with(&kept)));
+        }
+    }
+
+    #[test]
+    fn words_are_put_together_again() {
+        let whole = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(of(&["rv", "get", "4d"], 2), (whole(&["rv", "get", "4d"]), 2, String::new()));
+        assert_eq!(of(&["rv", "get", "@", "@ba"], 3), (whole(&["rv", "get", "@ba"]), 2, String::new()));
+        assert_eq!(of(&["rv", "get", "@"], 2), (whole(&["rv", "get", "@"]), 2, String::new()));
+        assert_eq!(of(&["rv", "get", "@ba"], 2), (whole(&["rv", "get", "@ba"]), 2, String::new()));
+        let golden = (whole(&["rv", "diff", "--expect=@ba"]), 2, "--expect=".to_owned());
+        assert_eq!(of(&["rv", "diff", "--expect", "=@", "@ba"], 4), golden);
+        let hash = (whole(&["rv", "get", "sha256:4d"]), 2, "sha256:".to_owned());
+        assert_eq!(of(&["rv", "get", "sha256", ":", "4d"], 4), hash);
+        let option = (whole(&["rv", "find", "--model=m"]), 2, "--model=".to_owned());
+        assert_eq!(of(&["rv", "find", "--model", "=", "m", "later"], 4), option);
+        let several = (whole(&["rv", "--vault=a", "get", "4"]), 3, String::new());
+        assert_eq!(of(&["rv", "--vault", "=", "a", "get", "4"], 5), several);
+        assert_eq!(of(&["rv"], 0), (whole(&["rv"]), 0, String::new()));
+        assert_eq!(of(&[], 0), (whole(&[]), 0, String::new()));
+    }
+}

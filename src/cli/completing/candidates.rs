@@ -1,0 +1,252 @@
+//! What may be meant by an argument.
+
+use clap::Arg;
+use clap_complete::engine::{CompletionCandidate, PathCompleter};
+use runvault::artifact::Kind;
+use runvault::store::{ArtifactRow, Snapshot, StoreError};
+use runvault::{Vault, kinds};
+
+use super::line::Line;
+use crate::cli::{find, help, rules, time};
+
+/// So many artifacts, tags or values are offered. Who wants another one types more of it.
+const OFFERED: usize = 50;
+
+/// What stands for the newest artifact.
+const LATEST: &str = "latest";
+
+/// As many digits as lists show. Who has typed more of them gets all.
+const DIGITS: usize = 12;
+
+/// Where the candidates of an argument come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// Artifacts of these kinds, by tag or hash.
+    Artifacts(Which),
+    /// The same, or files.
+    ArtifactsOrFiles,
+    /// Tags, without @.
+    Tags,
+    /// The values of an attribute.
+    Values(&'static str),
+    /// The name of an attribute, = and a value of it.
+    Attributes,
+    /// What "find" finds.
+    Plurals,
+    Rules,
+    Commands,
+}
+
+/// Which artifacts are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Which {
+    Any,
+    /// Those that record runs.
+    Runs,
+    /// Those that can be played back.
+    Recordings,
+    Contracts,
+}
+
+impl Which {
+    fn has(self, kind: Kind) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Runs => kind.is_run(),
+            Self::Recordings => kind.playback().is_some(),
+            Self::Contracts => kind.name() == "contract",
+        }
+    }
+
+    fn kinds(self) -> Option<Vec<&'static str>> {
+        let of_these = || kinds::ALL.into_iter().filter(|kind| self.has(*kind)).map(Kind::name).collect();
+        (self != Self::Any).then(of_these)
+    }
+}
+
+impl Source {
+    /// By what an argument is called, so that every command that asks for the same gets the same.
+    pub(super) fn of(argument: &Arg) -> Option<Self> {
+        let value = argument.get_value_names()?.first()?.as_str();
+        let Some(option) = argument.get_long() else { return Self::of_positional(argument, value) };
+        Some(match option {
+            "model" => Self::Values("model_id"),
+            "adapter" => Self::Values("adapter_id"),
+            "run-id" => Self::Values("run_id"),
+            "trace-id" => Self::Values("trace_id"),
+            "tool" => Self::Values("tool"),
+            "policy" => Self::Values("policy"),
+            "model-mode" => Self::Values("model_mode"),
+            "io-ref" => Self::Values("io_ref"),
+            "attr" => Self::Attributes,
+            "mentions" => Self::Artifacts(Which::Any),
+            "keep-tag" => Self::Tags,
+            "expect" => Self::ArtifactsOrFiles,
+            _ => return None,
+        })
+    }
+
+    fn of_positional(argument: &Arg, value: &str) -> Option<Self> {
+        Some(match (value, argument.get_id().as_str()) {
+            ("HASH" | "FROM" | "TO" | "ONE" | "OTHER", _) => Self::Artifacts(Which::Any),
+            ("HASH|any", _) => Self::Artifacts(Which::Recordings),
+            ("RUN", _) => Self::Artifacts(Which::Runs),
+            ("CONTRACT", _) => Self::Artifacts(Which::Contracts),
+            ("A B", _) => Self::ArtifactsOrFiles,
+            // Of "untag"; that of "tag" is a new one as a rule, but may be one that moves.
+            ("NAME", "name") if argument.get_possible_values().is_empty() => Self::Tags,
+            ("WHAT", _) => Self::Plurals,
+            ("ID", _) => Self::Rules,
+            ("COMMAND", _) => Self::Commands,
+            _ => return None,
+        })
+    }
+
+    /// What may be meant by what was typed. Whatever goes wrong, nothing is offered.
+    pub(super) fn candidates(self, typed: &str, line: &Line) -> Vec<CompletionCandidate> {
+        let vault = |ask: &dyn Fn(&Snapshot<'_>) -> Result<Vec<CompletionCandidate>, StoreError>| {
+            let asked = |vault: Vault| vault.snapshot().and_then(|snapshot| ask(&snapshot)).ok();
+            line.vault().and_then(asked).unwrap_or_default()
+        };
+        match self {
+            Self::Artifacts(which) => vault(&|snapshot| artifacts(snapshot, typed, which)),
+            Self::ArtifactsOrFiles => {
+                let mut candidates = vault(&|snapshot| artifacts(snapshot, typed, Which::Any));
+                candidates.extend(PathCompleter::any().complete_typed(typed));
+                candidates
+            }
+            Self::Tags => vault(&|snapshot| tags(snapshot, "", typed, Which::Any)),
+            Self::Values(name) => vault(&|snapshot| values(snapshot, name, typed)),
+            Self::Attributes => vault(&|snapshot| attributes(snapshot, typed)),
+            Self::Plurals => {
+                let plurals = kinds::ALL.into_iter().map(Kind::plural).chain(["artifacts"]);
+                beginning(typed, plurals.map(|plural| (plural.to_owned(), String::new())))
+            }
+            Self::Rules => beginning(&typed.to_ascii_uppercase(), rules::summaries()),
+            Self::Commands => {
+                let commands = help::command();
+                let named = commands.get_subcommands();
+                beginning(typed, named.map(|command| (command.get_name().to_owned(), about(command))))
+            }
+        }
+    }
+}
+
+trait Typed {
+    fn complete_typed(&self, typed: &str) -> Vec<CompletionCandidate>;
+}
+
+impl Typed for PathCompleter {
+    fn complete_typed(&self, typed: &str) -> Vec<CompletionCandidate> {
+        use clap_complete::engine::ValueCompleter;
+        self.complete(typed.as_ref())
+    }
+}
+
+fn about(command: &clap::Command) -> String {
+    command.get_about().map(ToString::to_string).unwrap_or_default()
+}
+
+/// Those that begin with what was typed.
+fn beginning(typed: &str, known: impl Iterator<Item = (String, String)>) -> Vec<CompletionCandidate> {
+    known
+        .filter(|(value, _)| value.starts_with(typed))
+        .filter_map(|(value, about)| candidate(value, about))
+        .collect()
+}
+
+/// A candidate with what it is. What a shell could take for something else than a word is never offered: it may come from
+/// artifacts, and not every shell quotes what it completes.
+fn candidate(value: String, about: String) -> Option<CompletionCandidate> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./:@=,+-".contains(c);
+    let fits = !value.is_empty() && !value.starts_with('-') && value.chars().all(is_plain);
+    let about = (!about.is_empty()).then(|| about.into());
+    fits.then(|| CompletionCandidate::new(value).help(about))
+}
+
+/// Tags first, for they were given to be used; then the newest artifacts.
+fn artifacts(
+    snapshot: &Snapshot<'_>,
+    typed: &str,
+    which: Which,
+) -> Result<Vec<CompletionCandidate>, StoreError> {
+    let mut candidates = Vec::new();
+    if which == Which::Any && LATEST.starts_with(typed) {
+        candidates.extend(candidate(LATEST.to_owned(), "the artifact that arrived last".to_owned()));
+    }
+    if let Some(typed) = typed.strip_prefix('@').or_else(|| typed.is_empty().then_some("")) {
+        candidates.extend(tags(snapshot, "@", typed, which)?);
+    }
+    let (prefix, digits) = match typed.strip_prefix("sha256:") {
+        Some(digits) => ("sha256:", digits),
+        None => ("", typed),
+    };
+    let digits = digits.to_ascii_lowercase();
+    if digits.chars().all(|c| c.is_ascii_hexdigit()) {
+        let shown = if digits.len() > DIGITS || !prefix.is_empty() { 64 } else { DIGITS };
+        for row in snapshot.candidates(&digits, which.kinds().as_deref(), OFFERED)? {
+            let hex = row.core.0.hex();
+            let value = format!("{prefix}{}", hex.get(..shown).unwrap_or(&hex));
+            candidates.extend(candidate(value, what_it_is(snapshot, &row)?));
+        }
+    }
+    Ok(candidates)
+}
+
+fn what_it_is(snapshot: &Snapshot<'_>, row: &ArtifactRow) -> Result<String, StoreError> {
+    let label = find::label(&snapshot.attributes(row.id)?);
+    Ok(format!("{} {} {label}", row.kind, time::display(row.added_at)).trim_end().to_owned())
+}
+
+fn tags(
+    snapshot: &Snapshot<'_>,
+    prefix: &str,
+    typed: &str,
+    which: Which,
+) -> Result<Vec<CompletionCandidate>, StoreError> {
+    let mut candidates = Vec::new();
+    for tag in snapshot.tags(None)?.into_iter().filter(|tag| tag.name.starts_with(typed)).take(OFFERED) {
+        let row = snapshot.artifact_by_id(tag.artifact)?;
+        if kinds::named(&row.kind).is_none_or(|kind| which.has(kind)) {
+            let about = format!("{:.12} {}", tag.core, what_it_is(snapshot, &row)?);
+            candidates.extend(candidate(format!("{prefix}{}", tag.name), about));
+        }
+    }
+    Ok(candidates)
+}
+
+fn values(snapshot: &Snapshot<'_>, name: &str, typed: &str) -> Result<Vec<CompletionCandidate>, StoreError> {
+    let values = snapshot.attribute_values(name, typed, OFFERED)?;
+    Ok(values.into_iter().filter_map(|value| candidate(value, String::new())).collect())
+}
+
+fn attributes(snapshot: &Snapshot<'_>, typed: &str) -> Result<Vec<CompletionCandidate>, StoreError> {
+    let pairs: Vec<String> = match typed.split_once('=') {
+        Some((name, value)) => {
+            let values = snapshot.attribute_values(name, value, OFFERED)?;
+            values.into_iter().map(|value| format!("{name}={value}")).collect()
+        }
+        None => snapshot.attribute_names()?.into_iter().map(|name| format!("{name}=")).collect(),
+    };
+    Ok(beginning(typed, pairs.into_iter().map(|pair| (pair, String::new()))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latest_is_what_arguments_take() {
+        assert!(LATEST.parse::<crate::cli::hash::Named>().is_ok());
+    }
+
+    #[test]
+    fn nothing_that_a_shell_would_run_is_offered() {
+        for hostile in
+            ["$(reboot)", "`id`", "a b", "a;b", "-rf", "a'b", "a\"b", "a\nb", "~x", "a*", "\u{1b}[2J", ""]
+        {
+            assert_eq!(candidate(hostile.to_owned(), String::new()), None, "{hostile:?}");
+        }
+        assert!(candidate("triage/large-2.1:x@y=z".to_owned(), String::new()).is_some());
+    }
+}

@@ -1,0 +1,38 @@
+//! What is known from the words before the one that is typed.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use runvault::Vault;
+
+use crate::cli::{settings, vault};
+
+/// The line that somebody types.
+#[derive(Clone)]
+pub(super) struct Line {
+    /// The vault that it names.
+    vault: Option<PathBuf>,
+}
+
+impl Line {
+    pub(super) fn of(words: &[OsString]) -> Self {
+        let after = |at: usize| words.get(at + 1).map(OsString::as_os_str);
+        let mut named = words.iter().enumerate().rev().filter_map(|(at, word)| match word.to_str()? {
+            // Bash takes "--vault=x" apart.
+            "--vault" if after(at).is_some_and(|next| next == "=") => after(at + 1).map(PathBuf::from),
+            "--vault" => after(at).map(PathBuf::from),
+            word => word.strip_prefix("--vault=").map(PathBuf::from),
+        });
+        Self { vault: named.next() }
+    }
+
+    /// The vault that is meant, if it is there and nothing has to be done to it.
+    pub(super) fn vault(&self) -> Option<Vault> {
+        let set = || settings::VAULT.get_path().ok();
+        let path = match &self.vault {
+            Some(path) => path.clone(),
+            None => set()?.map_or_else(|| vault::default().ok(), Some)?,
+        };
+        Vault::open_unchanged(&path).ok()?
+    }
+}

@@ -1,0 +1,230 @@
+//! `runvault config`
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{Args as ClapArgs, Subcommand};
+use serde::Serialize;
+
+use super::escape::escaped;
+use super::exit::{Failure, Status};
+use super::json;
+use super::output::{self, FAINT};
+use super::settings::{self, Entry, Known, Origin};
+
+/// Show and change the settings.
+///
+/// A setting is read from its variable, such as `RUNVAULT_VAULT`, else from the configuration file, else it has its default.
+/// Arguments go before all of them. The file is runvault/config.toml in the user's configuration directory, or what
+/// `RUNVAULT_CONFIG` names.
+#[derive(ClapArgs)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Print the value of a setting
+    ///
+    /// Exit status 1 if it has none.
+    Get {
+        /// The setting
+        #[arg(value_name = "NAME", value_parser = names())]
+        name: String,
+    },
+    /// Write the value of a setting into the configuration file
+    ///
+    /// The file is created if there is none. Its comments and its order stay as they are.
+    Set {
+        /// The setting
+        #[arg(value_name = "NAME", value_parser = names())]
+        name: String,
+        /// Its value; "runvault config list" tells what it is
+        #[arg(value_name = "VALUE", allow_hyphen_values = true, value_hint = clap::ValueHint::AnyPath)]
+        value: String,
+    },
+    /// Take a setting out of the configuration file
+    ///
+    /// Exit status 1 if it is not there.
+    Unset {
+        /// The setting
+        #[arg(value_name = "NAME", value_parser = names())]
+        name: String,
+    },
+    /// List all settings, their values, and where those come from
+    List {
+        /// Print one line of JSON for each
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print where the configuration file is, or would be
+    Path,
+}
+
+fn names() -> PossibleValuesParser {
+    PossibleValuesParser::new(settings::ALL.map(|known| {
+        let entry = known.entry();
+        PossibleValue::new(entry.name).help(plain(entry.about))
+    }))
+}
+
+impl Args {
+    pub(crate) fn run(&self) -> Result<Status, Failure> {
+        match &self.action {
+            Action::Get { name } => get(known(name)?.entry()),
+            Action::Set { name, value } => set(known(name)?, value),
+            Action::Unset { name } => unset(name),
+            Action::List { json } => list(*json),
+            Action::Path => print(&settings::path()?.to_string_lossy()),
+        }
+    }
+}
+
+fn known(name: &str) -> Result<&'static dyn Known, Failure> {
+    // The arguments allow no others.
+    settings::named(name).ok_or_else(|| Failure::Usage(format!("there is no setting {name}")))
+}
+
+fn print(line: &str) -> Result<Status, Failure> {
+    let mut out = output::text();
+    if output::is_terminal() {
+        writeln!(out, "{}", escaped(line))?;
+    } else {
+        writeln!(out, "{line}")?;
+    }
+    Ok(Status::Done)
+}
+
+fn get(entry: &Entry) -> Result<Status, Failure> {
+    match Told::of(entry)?.value {
+        Some(value) => print(&value),
+        None => Err(Failure::No(format!("{} is not set: {}", entry.name, plain(entry.default_text)))),
+    }
+}
+
+fn set(known: &dyn Known, value: &str) -> Result<Status, Failure> {
+    let entry = known.entry();
+    known.check(value).map_err(|why| Failure::Usage(format!("{}: {why}", entry.name)))?;
+    let value = if entry.is_path { absolute(value)? } else { value.to_owned() };
+    let path = settings::path()?;
+    settings::edit(&path, entry.name, Some(&value))?;
+    output::note(&format!("{} is {} now, in {}", entry.name, escaped(&value), shown(&path)));
+    if std::env::var_os(entry.variable).is_some_and(|text| !text.is_empty()) {
+        output::note(&format!("note: {} is set as well, and goes before it", entry.variable));
+    }
+    Ok(Status::Done)
+}
+
+/// A path that means the same wherever runvault is called.
+fn absolute(value: &str) -> Result<String, Failure> {
+    let failed = |why: String| Failure::Usage(format!("{}: {why}", escaped(value)));
+    let path = std::path::absolute(value).map_err(|error| failed(error.to_string()))?;
+    path.into_os_string().into_string().map_err(|_| failed("the directory's name is not UTF-8".to_owned()))
+}
+
+fn unset(name: &str) -> Result<Status, Failure> {
+    let path = settings::path()?;
+    if settings::edit(&path, name, None)? {
+        output::note(&format!("{name} was taken out of {}", shown(&path)));
+        return Ok(Status::Done);
+    }
+    output::note(&format!("{name} is not in {}", shown(&path)));
+    Ok(Status::No)
+}
+
+fn shown(path: &Path) -> String {
+    escaped(&path.to_string_lossy()).to_string()
+}
+
+/// What is told of a setting.
+#[derive(Serialize)]
+struct Told {
+    name: &'static str,
+    value: Option<String>,
+    origin: &'static str,
+    variable: &'static str,
+    argument: Option<&'static str>,
+    about: String,
+    /// The file that says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<usize>,
+}
+
+impl Told {
+    fn of(entry: &Entry) -> Result<Self, Failure> {
+        let told = Self {
+            name: entry.name,
+            value: (entry.default)(),
+            origin: "default",
+            variable: entry.variable,
+            argument: entry.argument,
+            about: plain(entry.about),
+            file: None,
+            line: None,
+        };
+        let Some(value) = entry.value()? else { return Ok(told) };
+        let told = Self { value: Some(value.text.to_string_lossy().into_owned()), ..told };
+        Ok(match value.origin {
+            Origin::Variable(_) => Self { origin: "variable", ..told },
+            Origin::File(place) => {
+                Self { origin: "file", file: Some(place.path), line: Some(place.line), ..told }
+            }
+        })
+    }
+
+    fn origin_text(&self) -> String {
+        match (&self.file, self.line) {
+            (Some(file), Some(line)) => format!("{} line {line}", shown(file)),
+            _ if self.origin == "variable" => self.variable.to_owned(),
+            _ => "default".to_owned(),
+        }
+    }
+}
+
+fn list(as_json: bool) -> Result<Status, Failure> {
+    let told = settings::ALL.iter().map(|known| Told::of(known.entry())).collect::<Result<Vec<_>, _>>()?;
+    let mut out = io::BufWriter::new(output::text());
+    if as_json {
+        told.iter().try_for_each(|told| json::line(&mut out, told))?;
+    } else {
+        write_table(&mut out, &told)?;
+    }
+    out.flush()?;
+    drop(out);
+    // Whoever lists them wants to see what is wrong with any, not only with the first.
+    let mut status = Status::Done;
+    for (known, told) in settings::ALL.iter().zip(&told) {
+        if let Some(Err(why)) = told.value.as_ref().map(|value| known.check(value)) {
+            output::error(&format!("{}: {}: {why}", told.origin_text(), told.name));
+            status = Status::No;
+        }
+    }
+    Ok(status)
+}
+
+fn write_table(out: &mut impl Write, told: &[Told]) -> io::Result<()> {
+    let values: Vec<String> = settings::ALL
+        .iter()
+        .zip(told)
+        .map(|(known, told)| match &told.value {
+            Some(value) => escaped(value).to_string(),
+            None => format!("({})", plain(known.entry().default_text)),
+        })
+        .collect();
+    let width = values.iter().map(|value| value.chars().count()).max().unwrap_or_default().min(40);
+    let name_width = told.iter().map(|told| told.name.len()).max().unwrap_or_default();
+    for (told, value) in told.iter().zip(values) {
+        let origin = told.origin_text();
+        writeln!(out, "{:<name_width$}  {value:<width$}  {FAINT}{origin}{FAINT:#}", told.name)?;
+    }
+    Ok(())
+}
+
+/// Text without the marks of code.
+fn plain(text: &str) -> String {
+    text.replace('`', "")
+}

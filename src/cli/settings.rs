@@ -1,0 +1,320 @@
+//! What people set for good: the one list of settings, and where their values come from.
+//!
+//! An argument goes before a variable, a variable before the configuration file, the file before the default.
+
+mod file;
+mod read;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use runvault::store::Actor;
+
+use super::exit::Failure;
+use super::{actor, limits, vault};
+
+pub(crate) use file::{Place, edit, path};
+pub(crate) use read::be_silent;
+
+/// A setting that is told of: its name is that in the file and of `config`.
+pub(crate) struct Entry {
+    pub(crate) name: &'static str,
+    pub(crate) variable: &'static str,
+    /// The argument that goes before it.
+    pub(crate) argument: Option<&'static str>,
+    /// One sentence, with Markdown where code is meant.
+    pub(crate) about: &'static str,
+    /// What counts if nobody says anything, in words.
+    pub(crate) default_text: &'static str,
+    /// The same as a value, if it has one.
+    pub(crate) default: fn() -> Option<String>,
+    /// Whether values are paths, which mean something else in another directory.
+    pub(crate) is_path: bool,
+}
+
+/// A setting with the type of its values.
+pub(crate) struct Setting<T: 'static> {
+    pub(crate) entry: Entry,
+    parse: fn(&str) -> Result<T, String>,
+}
+
+/// A setting whatever its type.
+pub(crate) trait Known: Sync {
+    fn entry(&self) -> &Entry;
+
+    /// What is wrong with `text` as a value.
+    fn check(&self, text: &str) -> Result<(), String>;
+}
+
+impl<T> Known for Setting<T> {
+    fn entry(&self) -> &Entry {
+        &self.entry
+    }
+
+    fn check(&self, text: &str) -> Result<(), String> {
+        (self.parse)(text).map(drop)
+    }
+}
+
+/// Every setting, in the order in which they are listed.
+pub(crate) static ALL: [&dyn Known; 9] = [
+    &VAULT,
+    &ACTOR,
+    &SEARCH,
+    &SIGNING_KEY_FILE,
+    &MAX_SIZE,
+    &MAX_DEPTH,
+    &MAX_VALUES,
+    &MAX_ENTRIES,
+    &MAX_VIOLATIONS,
+];
+
+/// Which vault is used.
+pub(crate) static VAULT: Setting<PathBuf> = Setting {
+    entry: Entry {
+        name: "vault",
+        variable: "RUNVAULT_VAULT",
+        argument: Some("--vault"),
+        about: "The vault to use.",
+        default_text: "`runvault/default.vault` in the user's data directory",
+        default: || vault::default().ok().map(|path| path.to_string_lossy().into_owned()),
+        is_path: true,
+    },
+    parse: some_path,
+};
+
+/// Who the journal says did it.
+pub(crate) static ACTOR: Setting<Actor> = Setting {
+    entry: Entry {
+        name: "actor",
+        variable: "RUNVAULT_ACTOR",
+        argument: Some("--actor"),
+        about: "Who the journal says did it.",
+        default_text: "the user and the machine",
+        default: || Some(actor::user_and_machine()),
+        is_path: false,
+    },
+    parse: |text| Actor::new(text).map_err(|error| error.to_string()),
+};
+
+/// Whether full-text search is kept in step with the vault.
+pub(crate) static SEARCH: Setting<bool> = Setting {
+    entry: Entry {
+        name: "search",
+        variable: "RUNVAULT_SEARCH",
+        argument: None,
+        about: "Whether what is added gets into the index of `search` at once: on or off.",
+        default_text: "off",
+        default: || Some("off".to_owned()),
+        is_path: false,
+    },
+    parse: on_or_off,
+};
+
+/// Where the key is that signatures are checked with.
+pub(crate) static SIGNING_KEY_FILE: Setting<PathBuf> = Setting {
+    entry: Entry {
+        name: "signing-key-file",
+        variable: "RUNVAULT_SIGNING_KEY_FILE",
+        argument: Some("--signing-key-file"),
+        about: "Check rpk signatures with the key in this file. The key itself may stand in the variable \
+                `RUNVAULT_SIGNING_KEY`, which goes before this setting, and never in the configuration file.",
+        default_text: "signatures are not checked",
+        default: || None,
+        is_path: true,
+    },
+    parse: some_path,
+};
+
+/// The most bytes of a document.
+pub(crate) static MAX_SIZE: Setting<u64> = Setting {
+    entry: Entry {
+        name: "max-size",
+        variable: "RUNVAULT_MAX_SIZE",
+        argument: Some("--max-size"),
+        about: "Refuse documents of more bytes; k, M and G stand for KiB, MiB and GiB.",
+        default_text: "256M",
+        default: || Some("256M".to_owned()),
+        is_path: false,
+    },
+    parse: limits::bytes,
+};
+
+/// The most levels within each other.
+pub(crate) static MAX_DEPTH: Setting<usize> = Setting {
+    entry: Entry {
+        name: "max-depth",
+        variable: "RUNVAULT_MAX_DEPTH",
+        argument: Some("--max-depth"),
+        about: "Refuse documents of more levels within each other.",
+        default_text: "128",
+        default: || Some("128".to_owned()),
+        is_path: false,
+    },
+    parse: limits::depth,
+};
+
+/// The most values of a JSON text.
+pub(crate) static MAX_VALUES: Setting<usize> = Setting {
+    entry: Entry {
+        name: "max-values",
+        variable: "RUNVAULT_MAX_VALUES",
+        argument: Some("--max-values"),
+        about: "Refuse JSON texts of more values.",
+        default_text: "10000000",
+        default: || Some("10000000".to_owned()),
+        is_path: false,
+    },
+    parse: limits::values,
+};
+
+/// The most entries of a pack.
+pub(crate) static MAX_ENTRIES: Setting<usize> = Setting {
+    entry: Entry {
+        name: "max-entries",
+        variable: "RUNVAULT_MAX_ENTRIES",
+        argument: Some("--max-entries"),
+        about: "Refuse packs of more entries, read or not.",
+        default_text: "10000",
+        default: || Some("10000".to_owned()),
+        is_path: false,
+    },
+    parse: limits::entries,
+};
+
+/// So many violations of one document are told.
+pub(crate) static MAX_VIOLATIONS: Setting<usize> = Setting {
+    entry: Entry {
+        name: "max-violations",
+        variable: "RUNVAULT_MAX_VIOLATIONS",
+        argument: Some("--max-violations"),
+        about: "Tell so many violations of one document.",
+        default_text: "20; with `--json` all",
+        default: || None,
+        is_path: false,
+    },
+    parse: limits::violations,
+};
+
+/// Whether full-text search is kept in step with what is added.
+pub(crate) fn search() -> Result<bool, Failure> {
+    Ok(SEARCH.get()?.unwrap_or(false))
+}
+
+/// The setting with this name.
+pub(crate) fn named(name: &str) -> Option<&'static dyn Known> {
+    ALL.into_iter().find(|known| known.entry().name == name)
+}
+
+/// Where a value comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Variable(&'static str),
+    File(Place),
+}
+
+impl Origin {
+    /// What is wrong with the value of `name` from there, and how to set another.
+    fn refuses(&self, name: &str, why: &str) -> Failure {
+        Failure::Usage(match self {
+            Self::Variable(variable) => format!("{variable}: {why}"),
+            Self::File(place) => format!(
+                "{place}: {name}: {why}; \"runvault config set {name} VALUE\" or \"config unset {name}\" corrects it"
+            ),
+        })
+    }
+}
+
+/// A value as it was written.
+pub(crate) struct Value {
+    pub(crate) text: OsString,
+    pub(crate) origin: Origin,
+}
+
+impl Entry {
+    /// What the variable says, else the file.
+    pub(crate) fn value(&self) -> Result<Option<Value>, Failure> {
+        if let Some(text) = self.stated() {
+            return Ok(Some(Value { text, origin: Origin::Variable(self.variable) }));
+        }
+        let Some((text, place)) = read::configured()?.value(self.name) else { return Ok(None) };
+        let text = if self.is_path { file::absolute(&text, &place.path) } else { text.into() };
+        Ok(Some(Value { text, origin: Origin::File(place) }))
+    }
+
+    /// What the variable says. One that is set to nothing counts as not set.
+    fn stated(&self) -> Option<OsString> {
+        std::env::var_os(self.variable).filter(|text| !text.is_empty())
+    }
+}
+
+impl<T> Setting<T> {
+    /// What the variable says, else the file; nothing if both say nothing.
+    pub(crate) fn get(&self) -> Result<Option<T>, Failure> {
+        let Some(Value { text, origin }) = self.entry.value()? else { return Ok(None) };
+        let parsed = (self.parse)(&text.to_string_lossy());
+        parsed.map(Some).map_err(|why| origin.refuses(self.entry.name, &why))
+    }
+
+    /// The same, if there is no argument.
+    pub(crate) fn unless(&self, argument: Option<T>) -> Result<Option<T>, Failure> {
+        argument.map_or_else(|| self.get(), |argument| Ok(Some(argument)))
+    }
+}
+
+impl Setting<PathBuf> {
+    /// The same for paths, which may be no text.
+    pub(crate) fn get_path(&self) -> Result<Option<PathBuf>, Failure> {
+        Ok(self.entry.value()?.map(|value| value.text.into()))
+    }
+}
+
+fn some_path(text: &str) -> Result<PathBuf, String> {
+    if text.is_empty() { Err("a path is not empty".to_owned()) } else { Ok(text.into()) }
+}
+
+fn on_or_off(text: &str) -> Result<bool, String> {
+    match text {
+        "on" | "true" | "yes" | "1" => Ok(true),
+        "off" | "false" | "no" | "0" => Ok(false),
+        _ => Err("on or off is wanted".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use runvault::canonical::reader::Limits;
+
+    use super::*;
+
+    #[test]
+    fn defaults_are_values_that_could_be_set() {
+        for known in ALL {
+            if let Some(default) = (known.entry().default)() {
+                assert_eq!(known.check(&default), Ok(()), "{}", known.entry().name);
+            }
+        }
+    }
+
+    #[test]
+    fn names_and_variables_belong_together() {
+        for known in ALL {
+            let entry = known.entry();
+            assert_eq!(entry.variable, format!("RUNVAULT_{}", entry.name.replace('-', "_").to_uppercase()));
+            assert!(entry.argument.is_none_or(|argument| argument == format!("--{}", entry.name)));
+        }
+    }
+
+    #[test]
+    fn a_default_that_is_a_number_is_the_one_that_is_told() {
+        let limits = Limits::default();
+        let default = |known: &dyn Known| (known.entry().default)().unwrap();
+        for known in [&MAX_DEPTH as &dyn Known, &MAX_VALUES, &MAX_ENTRIES, &MAX_SIZE] {
+            assert_eq!(default(known), known.entry().default_text);
+        }
+        assert_eq!(limits::bytes(&default(&MAX_SIZE)), Ok(limits.bytes));
+        assert_eq!(limits::depth(&default(&MAX_DEPTH)), Ok(limits.depth));
+        assert_eq!(limits::values(&default(&MAX_VALUES)), Ok(limits.values));
+        assert_eq!(limits::entries(&default(&MAX_ENTRIES)), Ok(limits.entries));
+    }
+}

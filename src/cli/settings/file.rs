@@ -1,0 +1,309 @@
+//! The configuration file: where it is, what it says, and how it is written.
+
+use std::ffi::OsString;
+use std::fmt::{self, Display, Formatter};
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use etcetera::BaseStrategy;
+use toml_edit::{Document, DocumentMut, Item, TomlError};
+
+use super::Failure;
+use super::named;
+
+/// Where the configuration file is, or would be.
+pub(crate) fn path() -> Result<PathBuf, Failure> {
+    // A variable that is set to nothing counts as not set.
+    if let Some(path) = std::env::var_os("RUNVAULT_CONFIG").filter(|path| !path.is_empty()) {
+        return Ok(path.into());
+    }
+    let directories = etcetera::choose_base_strategy().map_err(|error| {
+        Failure::CouldNotRun(format!(
+            "cannot tell the user's configuration directory ({error}); RUNVAULT_CONFIG names a file"
+        ))
+    })?;
+    Ok(directories.config_dir().join("runvault").join("config.toml"))
+}
+
+/// A line of the configuration file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) path: PathBuf,
+    pub(crate) line: usize,
+}
+
+impl Display for Place {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} line {}", self.path.display(), self.line)
+    }
+}
+
+/// Why a configuration file says nothing.
+#[derive(Clone, Debug)]
+pub(crate) enum FileError {
+    /// It cannot be read.
+    Unreadable(String),
+    /// Somebody wrote something else there.
+    Wrong(String),
+}
+
+impl From<FileError> for Failure {
+    fn from(error: FileError) -> Self {
+        match error {
+            FileError::Unreadable(message) => Self::CouldNotRun(message),
+            FileError::Wrong(message) => Self::Usage(message),
+        }
+    }
+}
+
+/// What a configuration file says.
+#[derive(Debug)]
+pub(crate) struct File {
+    path: PathBuf,
+    /// The names in it with their values, and where they stand.
+    values: Vec<(String, String, usize)>,
+}
+
+impl File {
+    /// Reads the file at `path`. One that is not there says nothing.
+    pub(crate) fn read(path: &Path) -> Result<Self, FileError> {
+        let text = match fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+            Err(error) => {
+                let message = format!(
+                    "cannot read the configuration {}: {error}; RUNVAULT_CONFIG names another file",
+                    path.display()
+                );
+                return Err(FileError::Unreadable(message));
+            }
+        };
+        Self::parse(path, &text)
+    }
+
+    fn parse(path: &Path, text: &str) -> Result<Self, FileError> {
+        let document = Document::parse(text).map_err(|error| broken(path, text, &error))?;
+        let mut values = Vec::new();
+        for (name, item) in document.iter() {
+            let key = document.as_table().key(name);
+            let line = line_of(text, key.and_then(toml_edit::Key::span));
+            let value = match (written(item), named(name)) {
+                (Some(value), _) => value,
+                // It may mean something to a newer runvault.
+                (None, None) => String::new(),
+                (None, Some(_)) => {
+                    let place = Place { path: path.to_owned(), line };
+                    let message = format!(
+                        "{place}: {name} is neither a text, nor a whole number, nor true or false; \
+                         \"runvault config set {name} VALUE\" corrects it"
+                    );
+                    return Err(FileError::Wrong(message));
+                }
+            };
+            values.push((name.to_owned(), value, line));
+        }
+        Ok(Self { path: path.to_owned(), values })
+    }
+
+    /// What it says of the setting `name`, and where.
+    pub(crate) fn value(&self, name: &str) -> Option<(String, Place)> {
+        let (_, value, line) = self.values.iter().find(|(known, ..)| known == name)?;
+        Some((value.clone(), Place { path: self.path.clone(), line: *line }))
+    }
+
+    /// What it says that is no setting of this program.
+    pub(crate) fn strangers(&self) -> impl Iterator<Item = (&str, Place)> {
+        let strangers = self.values.iter().filter(|(name, ..)| named(name).is_none());
+        strangers.map(|(name, _, line)| (name.as_str(), Place { path: self.path.clone(), line: *line }))
+    }
+}
+
+/// Writes the value of `name` into the file at `path`, or takes it out; false if it had none. Comments and the order of
+/// the others stay.
+pub(crate) fn edit(path: &Path, name: &str, value: Option<&str>) -> Result<bool, Failure> {
+    let target = writable(path)?;
+    let text = match fs::read_to_string(&target) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(cannot_write(path, &error)),
+    };
+    let (changed, had) = changed(&text, name, value).map_err(|error| broken(path, &text, &error))?;
+    if value.is_some() || had {
+        replace(&target, changed.as_bytes()).map_err(|error| cannot_write(path, &error))?;
+    }
+    Ok(had)
+}
+
+/// The text of a file with the value of `name`, or without it, and whether it had one.
+fn changed(text: &str, name: &str, value: Option<&str>) -> Result<(String, bool), TomlError> {
+    let mut document: DocumentMut = text.parse()?;
+    let had = document.contains_key(name);
+    match value {
+        Some(value) => set(&mut document, name, value),
+        None => drop(document.remove(name)),
+    }
+    Ok((document.to_string(), had))
+}
+
+/// A number is written as a number. What stands beside the value, such as a comment, stays.
+fn set(document: &mut DocumentMut, name: &str, value: &str) {
+    let number = value.parse::<i64>().ok().filter(|number| number.to_string() == value);
+    let mut new = number.map_or_else(|| toml_edit::Value::from(value), toml_edit::Value::from);
+    match document.get_mut(name).and_then(Item::as_value_mut) {
+        Some(old) => {
+            *new.decor_mut() = old.decor().clone();
+            *old = new;
+        }
+        None => drop(document.insert(name, Item::Value(new))),
+    }
+}
+
+/// The file that is to be written: behind links, for people keep their configuration elsewhere and link to it.
+fn writable(path: &Path) -> Result<PathBuf, Failure> {
+    match fs::canonicalize(path) {
+        Ok(target) if target.is_file() => Ok(target),
+        Ok(_) => {
+            let message = format!("{} is not a file; RUNVAULT_CONFIG names another one", path.display());
+            Err(Failure::CouldNotRun(message))
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(path.to_owned()),
+        Err(error) => Err(cannot_write(path, &error)),
+    }
+}
+
+/// Whoever reads the file sees what it was before or what it is then, also after a power loss.
+fn replace(path: &Path, text: &[u8]) -> std::io::Result<()> {
+    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+    let directory = directory.unwrap_or(Path::new("."));
+    fs::create_dir_all(directory)?;
+    // Made with the mode 0600: it says who may see what.
+    let mut file = tempfile::NamedTempFile::new_in(directory)?;
+    file.write_all(text)?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    Ok(())
+}
+
+fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
+    let path = path.display();
+    Failure::CouldNotRun(format!(
+        "cannot write the configuration {path}: {error}; check the permissions of its directory, or name another \
+         file with RUNVAULT_CONFIG"
+    ))
+}
+
+fn broken(path: &Path, text: &str, error: &TomlError) -> FileError {
+    let place = Place { path: path.to_owned(), line: line_of(text, error.span()) };
+    let what = error.message().lines().collect::<Vec<_>>().join(", ");
+    FileError::Wrong(format!(
+        "{place}: this is no TOML: {what}; correct the line, such as max-size = \"1G\", or name another file with \
+         RUNVAULT_CONFIG"
+    ))
+}
+
+fn line_of(text: &str, span: Option<Range<usize>>) -> usize {
+    let before = span.and_then(|span| text.get(..span.start)).unwrap_or_default();
+    before.matches('\n').count() + 1
+}
+
+/// A value as people would write it after `config set`.
+fn written(item: &Item) -> Option<String> {
+    let text = item.as_str().map(str::to_owned);
+    let number = || item.as_integer().map(|number| number.to_string());
+    let switch = || item.as_bool().map(|on| if on { "on" } else { "off" }.to_owned());
+    text.or_else(number).or_else(switch)
+}
+
+/// A path in the file at `file`: `~/` is the home directory, and what is relative is so to the file's directory, for the
+/// directory in which runvault is called could be any.
+pub(super) fn absolute(text: &str, file: &Path) -> OsString {
+    let home = || etcetera::home_dir().ok();
+    if let Some((rest, home)) = text.strip_prefix("~/").and_then(|rest| Some((rest, home()?))) {
+        return home.join(rest).into();
+    }
+    let directory = file.parent().unwrap_or(Path::new(""));
+    directory.join(text).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_what_is_read(value in any::<String>(), other in any::<i64>()) {
+            let before = format!("# mine\nmax-depth = {other} # levels\n");
+            let (text, had) = changed(&before, "actor", Some(&value)).unwrap();
+            prop_assert!(!had && text.starts_with(&before));
+            let read = parsed(&text).ok().and_then(|file| file.value("actor"));
+            prop_assert_eq!(read.map(|(value, _)| value), Some(value));
+            prop_assert_eq!(changed(&text, "actor", None).unwrap(), (before, true));
+        }
+
+        #[test]
+        fn no_file_can_hurt(text in any::<String>()) {
+            let _ = parsed(&text);
+            let _ = changed(&text, "actor", Some("a"));
+        }
+    }
+
+    fn parsed(text: &str) -> Result<File, FileError> {
+        File::parse(Path::new("/c/config.toml"), text)
+    }
+
+    fn message(text: &str) -> String {
+        Failure::from(parsed(text).unwrap_err()).to_string()
+    }
+
+    #[test]
+    fn values_are_read_as_they_would_be_set() {
+        let file = parsed("# mine\nmax-depth = 200\nsearch = true\n\n\"vault\" = '/v' # here\n").unwrap();
+        let value = |name: &str| file.value(name).map(|(text, place)| (text, place.line));
+        assert_eq!(value("max-depth"), Some(("200".to_owned(), 2)));
+        assert_eq!(value("search"), Some(("on".to_owned(), 3)));
+        assert_eq!(value("vault"), Some(("/v".to_owned(), 5)));
+        assert_eq!(value("actor"), None);
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_line() {
+        assert!(
+            message("max-depth = 1\nmax-size 3\n").starts_with("/c/config.toml line 2: this is no TOML: ")
+        );
+        assert!(message("max-depth = 1\nmax-depth = 2\n").starts_with("/c/config.toml line 2: "));
+        assert!(message("\nmax-depth = [1]\n").starts_with("/c/config.toml line 2: max-depth is neither "));
+        assert!(message("max-depth = 1.5").contains("neither"));
+        let strange = parsed("vualt = 1\n[later]\nx = 1\n").unwrap();
+        let strangers: Vec<(&str, usize)> =
+            strange.strangers().map(|(name, place)| (name, place.line)).collect();
+        assert_eq!(strangers, [("vualt", 1), ("later", 2)]);
+    }
+
+    #[test]
+    fn what_stands_beside_a_value_stays() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("deep/config.toml");
+        assert!(!edit(&path, "max-depth", Some("7")).unwrap());
+        let text = "# first\n  max-depth = 7 # levels\n\n# last\nactor = \"me\"\n[later]\nx = 1\n";
+        fs::write(&path, text).unwrap();
+        assert!(edit(&path, "max-depth", Some("9")).unwrap());
+        assert!(!edit(&path, "search", Some("on")).unwrap());
+        assert!(edit(&path, "actor", None).unwrap());
+        assert!(!edit(&path, "actor", None).unwrap());
+        let expected = "# first\n  max-depth = 9 # levels\nsearch = \"on\"\n[later]\nx = 1\n";
+        assert_eq!(fs::read_to_string(&path).unwrap(), expected);
+    }
+
+    #[test]
+    fn paths_do_not_depend_on_where_runvault_is_called() {
+        let file = Path::new("/etc/rv/config.toml");
+        assert_eq!(absolute("a.vault", file), "/etc/rv/a.vault");
+        assert_eq!(absolute("/a.vault", file), "/a.vault");
+        let home = etcetera::home_dir().unwrap();
+        assert_eq!(PathBuf::from(absolute("~/a", file)), home.join("a"));
+    }
+}

@@ -1,0 +1,230 @@
+//! `runvault watch`
+
+mod length;
+mod stop;
+mod taking;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::Args as ClapArgs;
+use runvault::Vault;
+use runvault::artifact::Kind;
+use runvault::source::{ExamineOptions, Settling, SourceError};
+use runvault::store::StoreError;
+
+use super::add::{Printer, Shown};
+use super::escape::escaped;
+use super::exit::{Failure, Status};
+use super::inputs::{CheckArgs, a_kind};
+use super::mover::Mover;
+use super::output;
+use super::vault::VaultArgs;
+use super::{search, settings};
+
+use stop::Stop;
+use taking::Taking;
+
+/// Looking is to take no more than one part in so many of the time.
+const SHARE: u32 = 10;
+
+/// Whoever asks for no interval gets the shortest one.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
+
+/// So long it waits before it tries again what a full disk or another program kept it from, and twice as long each time.
+const FIRST_PAUSE: Duration = Duration::from_secs(2);
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+
+/// Add what appears in directories, until interrupted.
+///
+/// What is there already is added as well. A file is taken when it has not changed for a while, a pack when nothing in it
+/// has; what changes later is taken again. What is rejected is told once and tried again when it has changed. Ctrl-C or
+/// SIGTERM end it after what is at hand is stored; exit status 0.
+#[derive(ClapArgs)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub(crate) struct Args {
+    /// The directories, with all that is in them
+    #[arg(required = true, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    directories: Vec<PathBuf>,
+
+    /// How often to look
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = length::length)]
+    interval: Duration,
+
+    /// Take what has not changed for so long
+    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = length::length)]
+    settle: Duration,
+
+    /// Leave alone what is there already, unless it changes
+    #[arg(long)]
+    new_only: bool,
+
+    /// Add what has settled by now, and end; exit status as of "add"
+    #[arg(long, conflicts_with = "new_only")]
+    once: bool,
+
+    /// Remove each file once it is stored, if it has not changed since
+    #[arg(long = "move")]
+    moves: bool,
+
+    /// Insist on a kind instead of recognising it by content
+    #[arg(long, value_parser = a_kind())]
+    kind: Option<Kind>,
+
+    #[command(flatten)]
+    checks: CheckArgs,
+
+    /// List files that were there already or are no artifacts as well
+    #[arg(short, long)]
+    verbose: bool,
+
+    /// Print one line of JSON for each artifact
+    #[arg(long)]
+    json: bool,
+}
+
+impl Args {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        let started = Instant::now();
+        let options = self.checks.options(self.kind)?;
+        let search = settings::search()?;
+        self.expect_directories()?;
+        let stop = Stop::on_signals()?;
+        let vault = vault.open_or_create()?;
+        let settling = Settling::new(self.directories.clone(), self.settle).of_kind(self.kind);
+        let mut settling = settling.without(self.files_of(vault.path()));
+        if self.new_only {
+            settling.look();
+            settling.all_done();
+        }
+        let mover = self.moves.then(|| Mover::new(options.clone()));
+        let printer = Printer::silent(self.shown()?).moving(mover);
+        let taking = Taking::new(settling, printer);
+        let mut watch = Watch { vault, options, stop, taking, trouble: None, search };
+        if !self.once {
+            output::note(&format!("watching {}; Ctrl-C ends it", self.shown_directories()));
+        }
+        let unsettled = watch.run(self)?;
+        let status = watch.taking.finish(started)?;
+        if self.once && unsettled > 0 {
+            let verb = if unsettled == 1 { "has" } else { "have" };
+            output::note(&format!("{unsettled} {verb} not settled yet"));
+        }
+        Ok(if self.once { status } else { Status::Done })
+    }
+
+    fn shown(&self) -> Result<Shown, Failure> {
+        let listed = self.checks.listed()?;
+        Ok(Shown { dry_run: false, verbose: self.verbose, json: self.json, listed })
+    }
+
+    fn shown_directories(&self) -> String {
+        let names = self.directories.iter().map(|path| escaped(&path.to_string_lossy()).to_string());
+        names.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Whoever mistypes a name should not wait for what never comes.
+    fn expect_directories(&self) -> Result<(), Failure> {
+        for path in &self.directories {
+            let failed =
+                |why: String| Failure::CouldNotRun(format!("cannot watch {}: {why}", path.display()));
+            let metadata = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?;
+            if !metadata.is_dir() {
+                return Err(failed("it is no directory; \"runvault add\" adds a file".to_owned()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The files of the vault itself, by the names under which they would be found. They change whenever something is
+    /// added.
+    fn files_of(&self, vault: &Path) -> Vec<PathBuf> {
+        let Ok(vault) = std::fs::canonicalize(vault) else { return Vec::new() };
+        let mut files = Vec::new();
+        for directory in &self.directories {
+            let Ok(whole) = std::fs::canonicalize(directory) else { continue };
+            let Ok(within) = vault.strip_prefix(&whole) else { continue };
+            for ending in ["", "-wal", "-shm", "-journal"] {
+                let mut name = OsString::from(directory.join(within));
+                name.push(ending);
+                files.push(name.into());
+            }
+        }
+        files
+    }
+}
+
+/// What goes on while directories are watched.
+struct Watch {
+    vault: Vault,
+    options: ExamineOptions,
+    stop: Stop,
+    taking: Taking,
+    trouble: Option<Trouble>,
+    /// Whether the search index is to be kept in step.
+    search: bool,
+}
+
+/// Why nothing can be stored at the moment, and how long it waits before it tries again.
+struct Trouble {
+    message: String,
+    pause: Duration,
+}
+
+impl Watch {
+    /// Goes on until somebody asks it to end, and gives how many had not settled then.
+    fn run(&mut self, args: &Args) -> Result<usize, Failure> {
+        loop {
+            let began = Instant::now();
+            let look = self.taking.look();
+            let (looking, unsettled, is_empty) = (began.elapsed(), look.unsettled, look.settled.is_empty());
+            let pause = match self.taking.take(&self.vault, look, &self.options, &self.stop) {
+                Ok(()) => {
+                    self.goes_on();
+                    if !is_empty {
+                        self.keep_searchable();
+                    }
+                    args.interval
+                }
+                Err(error) if !args.once && error.may_pass() => self.waits(&error),
+                Err(error) => return Err(error.into()),
+            };
+            if args.once || self.stop.is_asked() {
+                return Ok(unsettled);
+            }
+            self.stop.wait(pause.max(looking * SHARE).max(SHORTEST_PAUSE));
+        }
+    }
+
+    fn goes_on(&mut self) {
+        if self.trouble.take().is_some() {
+            output::note("going on");
+        }
+    }
+
+    /// What cannot be indexed now is when somebody searches.
+    fn keep_searchable(&self) {
+        if let Err(error) = search::after_adding(&self.vault, self.search) {
+            output::error(&error.to_string());
+        }
+    }
+
+    /// Says what is in the way, once, and gives how long to wait.
+    fn waits(&mut self, error: &StoreError) -> Duration {
+        let message = error.to_string();
+        let before = self.trouble.take().filter(|trouble| trouble.message == message);
+        let pause = before.as_ref().map_or(FIRST_PAUSE, |trouble| (trouble.pause * 2).min(LONGEST_PAUSE));
+        if before.is_none() {
+            output::error(&message);
+            output::note("what is not stored is tried again until it is; Ctrl-C ends it");
+        }
+        self.trouble = Some(Trouble { message, pause });
+        pause
+    }
+}
+
+/// Whether something cannot be read because it is not there any more.
+fn is_gone(error: &SourceError) -> bool {
+    error.source.kind() == std::io::ErrorKind::NotFound
+}

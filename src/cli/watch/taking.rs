@@ -1,0 +1,96 @@
+//! Storing what has settled, and remembering what was told of.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use runvault::Vault;
+use runvault::ingest::{Examined, Monitor, Summary};
+use runvault::source::{ExamineOptions, Look, Settling, SourceError};
+use runvault::store::StoreError;
+
+use super::stop::Stop;
+use super::{Failure, Printer, Status, is_gone};
+use crate::cli::output;
+
+/// What is watched, and what came of it so far.
+pub(super) struct Taking {
+    settling: Settling,
+    printer: Printer,
+    summary: Summary,
+    /// What could not be looked at the last time, so that it is told once.
+    unseen: HashSet<String>,
+}
+
+impl Taking {
+    pub(super) fn new(settling: Settling, printer: Printer) -> Self {
+        Self { settling, printer, summary: Summary::default(), unseen: HashSet::new() }
+    }
+
+    /// Looks at the directories and tells what keeps it from that.
+    pub(super) fn look(&mut self) -> Look {
+        let look = self.settling.look();
+        let unseen: HashSet<String> = look.errors.iter().map(ToString::to_string).collect();
+        for message in unseen.difference(&self.unseen) {
+            output::error(&format!("cannot look at {message}; it is tried again each time"));
+        }
+        self.unseen = unseen;
+        look
+    }
+
+    /// Stores what has settled. What is not told of when this fails is found again.
+    pub(super) fn take(
+        &mut self,
+        vault: &Vault,
+        look: Look,
+        options: &ExamineOptions,
+        stop: &Stop,
+    ) -> Result<(), StoreError> {
+        if look.settled.is_empty() {
+            return Ok(());
+        }
+        let (paths, items): (Vec<_>, Vec<_>) = look.settled.into_iter().unzip();
+        let Self { settling, printer, summary, .. } = self;
+        let mut teller = Teller { paths: paths.into_iter(), settling, printer, summary };
+        let items = items.into_iter().take_while(|_| !stop.is_asked());
+        vault.add_items(items.map(Ok), options, &mut teller).map(drop)
+    }
+
+    /// Tells what it came to.
+    pub(super) fn finish(self, started: Instant) -> Result<Status, Failure> {
+        self.printer.finish(&self.summary, started)
+    }
+}
+
+/// Passes on what becomes of files, and remembers that they were dealt with. They come in the order of `paths`.
+struct Teller<'t> {
+    paths: std::vec::IntoIter<PathBuf>,
+    settling: &'t mut Settling,
+    printer: &'t mut Printer,
+    summary: &'t mut Summary,
+}
+
+impl Teller<'_> {
+    fn next_is_done(&mut self) {
+        if let Some(path) = self.paths.next() {
+            self.settling.done(&path);
+        }
+    }
+}
+
+impl Monitor for Teller<'_> {
+    fn examined(&mut self, examined: &Examined) {
+        self.next_is_done();
+        self.summary.count(examined);
+        self.printer.examined(examined);
+    }
+
+    fn unreadable(&mut self, error: &SourceError) {
+        self.next_is_done();
+        // Somebody removed or renamed it between two looks, as is common where programs work.
+        if !is_gone(error) {
+            self.summary.unreadable += 1;
+            self.printer.unreadable(error);
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! Directories that are looked at again and again: what appeared or changed in them, and then stayed as it was.
+//!
+//! Whoever writes a file tells nobody when it is complete. But what had the same size and time for a while most probably
+//! is, and if not, it will change, and settle again.
+
+use std::collections::HashMap;
+use std::fs::{DirEntry, Metadata};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use super::packed::is_member;
+use super::{Item, SourceError, directory};
+use crate::artifact::Kind;
+
+/// Looks at directories and remembers what it saw. Every look asks once for each file how it is, and reads nothing but
+/// the beginnings of files that make a directory a pack.
+#[derive(Debug)]
+pub struct Settling {
+    roots: Vec<PathBuf>,
+    settle: Duration,
+    kind: Option<Kind>,
+    ignored: Vec<PathBuf>,
+    looks: u64,
+    seen: HashMap<PathBuf, Seen>,
+    directories: HashMap<PathBuf, Entered>,
+}
+
+/// What was found when looking.
+#[derive(Debug, Default)]
+pub struct Look {
+    /// What has settled and was not dealt with, oldest first.
+    pub settled: Vec<(PathBuf, Item)>,
+    /// How many files and packs have not settled yet.
+    pub unsettled: usize,
+    /// What could not be looked at.
+    pub errors: Vec<SourceError>,
+}
+
+/// How a file or pack was when it was looked at last.
+#[derive(Debug)]
+struct Seen {
+    stamp: Stamp,
+    /// When it has settled, unless it changes.
+    due: Instant,
+    is_done: bool,
+    /// The number of the last look that saw it.
+    look: u64,
+}
+
+/// A directory that was looked into, and what it was found to be.
+#[derive(Debug)]
+struct Entered {
+    stamp: Stamp,
+    kind: Option<Kind>,
+    look: u64,
+}
+
+/// What changes when somebody writes a file, or puts another one in its place. Of a pack, that of all that is in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Stamp {
+    size: u64,
+    modified: Option<SystemTime>,
+    number: u64,
+}
+
+/// A file in a directory.
+struct File {
+    path: PathBuf,
+    stamp: Stamp,
+}
+
+impl Settling {
+    /// Of all that is in `roots`, which are directories. It has settled when it stayed as it was for so long.
+    #[must_use]
+    pub fn new(roots: Vec<PathBuf>, settle: Duration) -> Self {
+        Self {
+            roots,
+            settle,
+            kind: None,
+            ignored: Vec::new(),
+            looks: 0,
+            seen: HashMap::new(),
+            directories: HashMap::new(),
+        }
+    }
+
+    /// The same for those who ask for artifacts of one kind, as [`Inputs::of_kind`](super::Inputs::of_kind).
+    #[must_use]
+    pub fn of_kind(self, kind: Option<Kind>) -> Self {
+        Self { kind, ..self }
+    }
+
+    /// The same without these files, such as those of the vault itself.
+    #[must_use]
+    pub fn without(self, ignored: Vec<PathBuf>) -> Self {
+        Self { ignored, ..self }
+    }
+
+    /// Looks at everything. What is there at the first look and was not written for long enough has settled already.
+    pub fn look(&mut self) -> Look {
+        self.looks += 1;
+        let mut look = Look::default();
+        let mut settled = Vec::new();
+        let mut waiting: Vec<PathBuf> = self.roots.iter().rev().cloned().collect();
+        while let Some(path) = waiting.pop() {
+            let is_root = self.roots.contains(&path);
+            match self.enter(&path, &mut settled, &mut look.unsettled) {
+                Ok(further) => waiting.extend(further),
+                // Others remove things while they are looked at; what is watched should be there.
+                Err(error) if error.source.kind() == ErrorKind::NotFound && !is_root => {}
+                Err(error) => look.errors.push(error),
+            }
+        }
+        let looks = self.looks;
+        self.seen.retain(|_, seen| seen.look == looks);
+        self.directories.retain(|_, entered| entered.look == looks);
+        settled
+            .sort_by_cached_key(|(stamp, path, _): &(Stamp, PathBuf, Item)| (stamp.modified, path.clone()));
+        look.settled = settled.into_iter().map(|(_, path, item)| (path, item)).collect();
+        look
+    }
+
+    /// What is at `path` was dealt with as it was at the last look. It is found again when it has changed.
+    pub fn done(&mut self, path: &Path) {
+        if let Some(seen) = self.seen.get_mut(path) {
+            seen.is_done = true;
+        }
+    }
+
+    /// All that was seen was dealt with.
+    pub fn all_done(&mut self) {
+        self.seen.values_mut().for_each(|seen| seen.is_done = true);
+    }
+
+    /// Looks at a directory and gives those in it that are to be entered.
+    fn enter(
+        &mut self,
+        path: &Path,
+        settled: &mut Vec<(Stamp, PathBuf, Item)>,
+        unsettled: &mut usize,
+    ) -> Result<Vec<PathBuf>, SourceError> {
+        let at = SourceError::at;
+        let (mut files, mut further, mut entries) = (Vec::new(), Vec::new(), Vec::new());
+        for entry in std::fs::read_dir(path).map_err(at(path))? {
+            let entry = entry.map_err(at(path))?;
+            let Some(metadata) = there(entry.metadata()).map_err(at(path))? else { continue };
+            if metadata.is_dir() {
+                further.push(entry.path());
+            } else if metadata.is_file() {
+                files.push(File { path: entry.path(), stamp: Stamp::of(&metadata) });
+            }
+            entries.push(entry);
+        }
+        files.retain(|file| !self.ignored.contains(&file.path));
+        if let Some((kind, stamp)) = self.pack(path, &entries, &files) {
+            let item = |path: &Path| Item::Directory { path: path.to_owned(), kind, named: false };
+            self.observe(File { path: path.to_owned(), stamp }, item, settled, unsettled);
+            return Ok(Vec::new());
+        }
+        for file in files {
+            self.observe(file, |path| Item::Found(path.to_owned()), settled, unsettled);
+        }
+        Ok(further)
+    }
+
+    /// The kind of artifact that a directory is, if it is one, and how it is now.
+    fn pack(&mut self, path: &Path, entries: &[DirEntry], files: &[File]) -> Option<(Kind, Stamp)> {
+        let is_candidate =
+            |file: &File| file.path.file_name().and_then(|name| name.to_str()).is_some_and(is_member);
+        if !self.kind.is_none_or(Kind::is_of_directories) || !files.iter().any(is_candidate) {
+            return None;
+        }
+        let stamp = Stamp::of_all(files, entries.len());
+        let known = self.directories.get(path).filter(|entered| entered.stamp == stamp);
+        // Looking into files each time would cost more than all the rest.
+        let kind = known.map_or_else(|| directory::recognise(entries), |entered| entered.kind);
+        self.directories.insert(path.to_owned(), Entered { stamp, kind, look: self.looks });
+        kind.map(|kind| (kind, stamp))
+    }
+
+    fn observe(
+        &mut self,
+        file: File,
+        item: impl FnOnce(&Path) -> Item,
+        settled: &mut Vec<(Stamp, PathBuf, Item)>,
+        unsettled: &mut usize,
+    ) {
+        let File { path, stamp } = file;
+        let now = Instant::now();
+        let is_first = self.looks == 1;
+        let fresh = || Seen {
+            stamp,
+            due: now + if is_first { stamp.rest(self.settle) } else { self.settle },
+            is_done: false,
+            look: 0,
+        };
+        let seen = self.seen.entry(path.clone()).or_insert_with(fresh);
+        if seen.stamp != stamp {
+            *seen = Seen { stamp, due: now + self.settle, is_done: false, look: 0 };
+        }
+        // Where one directory is in another, and both are watched.
+        if seen.look == self.looks {
+            return;
+        }
+        seen.look = self.looks;
+        match (seen.is_done, seen.due <= now) {
+            (true, _) => {}
+            (false, false) => *unsettled += 1,
+            (false, true) => settled.push((stamp, path.clone(), item(&path))),
+        }
+    }
+}
+
+impl Stamp {
+    fn of(metadata: &Metadata) -> Self {
+        #[cfg(unix)]
+        let number = std::os::unix::fs::MetadataExt::ino(metadata);
+        #[cfg(not(unix))]
+        let number = 0;
+        Self { size: metadata.len(), modified: metadata.modified().ok(), number }
+    }
+
+    /// Of all files of a directory, which has so many entries.
+    fn of_all(files: &[File], entries: usize) -> Self {
+        let mut sorted: Vec<&File> = files.iter().collect();
+        sorted.sort_by(|one, other| one.path.cmp(&other.path));
+        let mut hasher = DefaultHasher::new();
+        entries.hash(&mut hasher);
+        for file in sorted {
+            (&file.path, file.stamp).hash(&mut hasher);
+        }
+        let size = files.iter().map(|file| file.stamp.size).sum();
+        let modified = files.iter().filter_map(|file| file.stamp.modified).max();
+        Self { size, modified, number: hasher.finish() }
+    }
+
+    /// How much of `settle` is left, going by when it was written.
+    fn rest(&self, settle: Duration) -> Duration {
+        let age = self.modified.and_then(|modified| SystemTime::now().duration_since(modified).ok());
+        settle.saturating_sub(age.unwrap_or_default())
+    }
+}
+
+/// What is not there any more is nothing.
+fn there(metadata: io::Result<Metadata>) -> io::Result<Option<Metadata>> {
+    match metadata {
+        Ok(metadata) => Ok(Some(metadata)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    const SETTLE: Duration = Duration::from_millis(60);
+
+    fn watched() -> (tempfile::TempDir, Settling) {
+        let directory = tempfile::tempdir().unwrap();
+        let settling = Settling::new(vec![directory.path().to_owned()], SETTLE);
+        (directory, settling)
+    }
+
+    fn names(look: &Look) -> Vec<String> {
+        let name = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
+        look.settled.iter().map(|(path, _)| name(path)).collect()
+    }
+
+    #[test]
+    fn a_file_is_found_once_it_stays_as_it_is() {
+        let (directory, mut settling) = watched();
+        settling.look();
+        let path = directory.path().join("a.json");
+        fs::write(&path, "{").unwrap();
+        let look = settling.look();
+        assert_eq!((look.settled.len(), look.unsettled), (0, 1));
+        fs::write(&path, "{}").unwrap();
+        std::thread::sleep(SETTLE * 2);
+        // It changed since the last look: its time begins now.
+        assert_eq!(settling.look().settled.len(), 0);
+        std::thread::sleep(SETTLE * 2);
+        assert_eq!(names(&settling.look()), ["a.json"]);
+        // Until somebody says that it was dealt with.
+        assert_eq!(names(&settling.look()), ["a.json"]);
+        settling.done(&path);
+        assert!(settling.look().settled.is_empty());
+        fs::write(&path, "{} ").unwrap();
+        settling.look();
+        std::thread::sleep(SETTLE * 2);
+        assert_eq!(names(&settling.look()), ["a.json"]);
+    }
+
+    #[test]
+    fn what_is_old_at_the_first_look_has_settled() {
+        let (directory, mut settling) = watched();
+        fs::create_dir(directory.path().join("d")).unwrap();
+        fs::write(directory.path().join("z.json"), "1").unwrap();
+        std::thread::sleep(SETTLE * 2);
+        fs::write(directory.path().join("d/a.json"), "2").unwrap();
+        let look = settling.look();
+        assert_eq!((names(&look), look.unsettled), (vec!["z.json".to_owned()], 1));
+        std::thread::sleep(SETTLE * 2);
+        assert_eq!(names(&settling.look()), ["z.json", "a.json"], "oldest first");
+        settling.all_done();
+        assert!(settling.look().settled.is_empty());
+    }
+
+    #[test]
+    fn a_pack_settles_as_a_whole() {
+        let (directory, mut settling) = watched();
+        let pack = directory.path().join("p");
+        fs::create_dir(&pack).unwrap();
+        settling.look();
+        let run = fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/pack/run.json")).unwrap();
+        fs::write(pack.join("run.json"), run).unwrap();
+        settling.look();
+        std::thread::sleep(SETTLE / 2);
+        fs::write(pack.join("meta.json"), "{}").unwrap();
+        settling.look();
+        std::thread::sleep(SETTLE * 2 / 3);
+        assert!(settling.look().settled.is_empty(), "run.json alone would have settled");
+        std::thread::sleep(SETTLE);
+        let look = settling.look();
+        assert!(matches!(look.settled.as_slice(), [(path, Item::Directory { .. })] if *path == pack));
+    }
+
+    #[test]
+    fn what_is_gone_is_forgotten() {
+        let (directory, mut settling) = watched();
+        let path = directory.path().join("a.json");
+        fs::write(&path, "{}").unwrap();
+        settling.look();
+        fs::remove_file(&path).unwrap();
+        assert_eq!(settling.look().unsettled, 0);
+        assert!(settling.seen.is_empty());
+        drop(directory);
+        let look = settling.look();
+        assert_eq!(look.errors.len(), 1);
+    }
+
+    #[test]
+    fn what_is_watched_twice_is_found_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let inner = directory.path().join("d");
+        fs::create_dir(&inner).unwrap();
+        fs::write(inner.join("a.json"), "{}").unwrap();
+        let mut settling = Settling::new(vec![directory.path().to_owned(), inner], Duration::ZERO);
+        assert_eq!(names(&settling.look()), ["a.json"]);
+    }
+
+    #[test]
+    fn what_is_ignored_is_not_found() {
+        let (directory, settling) = watched();
+        let path = directory.path().join("v.vault");
+        let mut settling = settling.without(vec![path.clone()]);
+        fs::write(path, "").unwrap();
+        assert_eq!(settling.look().unsettled, 0);
+    }
+}

@@ -1,0 +1,97 @@
+//! What somebody may mean who has typed a part of it.
+
+use rusqlite::Params;
+
+use super::super::rows::ArtifactRow;
+use super::super::schema;
+use super::super::{Result, Store, StoreError, pool};
+use super::{Snapshot, artifact_row, beginning};
+use crate::digest::Digest;
+
+/// Fewer digits than these are looked for among the newest artifacts only: of all, too many have them.
+const TELLING_DIGITS: usize = 4;
+
+/// So many of them are looked at.
+const NEWEST: usize = 20_000;
+
+impl Store {
+    /// The vault at `path`, if it can be used as it is: for those who must not change anything, not even bring it up to
+    /// date.
+    ///
+    /// # Errors
+    /// As for [`Store::open`].
+    pub fn open_unchanged(path: &std::path::Path) -> Result<Option<Self>> {
+        pool::expect_file(path)?;
+        let failed = |error| StoreError::of(path, error);
+        let connection = pool::connect(path).map_err(failed)?;
+        if !schema::is_up_to_date(&connection).map_err(failed)? {
+            return Ok(None);
+        }
+        Ok(Some(Self::of(path, connection)))
+    }
+}
+
+impl Snapshot<'_> {
+    /// Artifacts of these kinds, or of any, whose core hash begins with `digits`, which are lowercase; newest first, no
+    /// more than `limit`. With fewer than four digits, only the newest twenty thousand artifacts count.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn candidates(&self, digits: &str, kinds: Option<&[&str]>, limit: usize) -> Result<Vec<ArtifactRow>> {
+        let bound = |fill: &str| format!("{digits}{}", fill.repeat(64_usize.saturating_sub(digits.len())));
+        let (Ok(low), Ok(high)) = (bound("0").parse::<Digest>(), bound("f").parse::<Digest>()) else {
+            return Ok(Vec::new());
+        };
+        let fits = |row: &ArtifactRow| {
+            (low..=high).contains(&row.core.0) && kinds.is_none_or(|kinds| kinds.contains(&row.kind.as_str()))
+        };
+        let select = "SELECT a.id, a.core, k.name, a.added_at FROM artifact a JOIN kind k ON k.id = a.kind";
+        if digits.len() < TELLING_DIGITS {
+            return self.fitting(&format!("{select} ORDER BY a.id DESC LIMIT ?1"), [NEWEST], fits, limit);
+        }
+        let sql = format!("{select} WHERE substr(a.core, 1, 8) BETWEEN ?1 AND ?2 ORDER BY a.id DESC");
+        self.fitting(&sql, (beginning(&low), beginning(&high)), fits, limit)
+    }
+
+    /// The values of an attribute that begin with `text`, in their order; no more than `limit`.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn attribute_values(&self, name: &str, text: &str, limit: usize) -> Result<Vec<String>> {
+        let sql = "SELECT value FROM attribute_value WHERE name = ?1 AND value >= ?2 ORDER BY value LIMIT ?3";
+        let mut values: Vec<String> = self.rows(sql, (name, text, limit), |row| row.get(0))?;
+        values.retain(|value| value.starts_with(text));
+        Ok(values)
+    }
+
+    /// The names of attributes that artifacts have, in their order.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn attribute_names(&self) -> Result<Vec<String>> {
+        // From one name to the next: there may be millions of values.
+        let sql = "WITH RECURSIVE names (name) AS (
+                     SELECT min(name) FROM attribute_value
+                     UNION ALL
+                     SELECT (SELECT min(v.name) FROM attribute_value v WHERE v.name > n.name) FROM names n
+                      WHERE n.name IS NOT NULL)
+                   SELECT name FROM names WHERE name IS NOT NULL";
+        self.rows(sql, [], |row| row.get(0))
+    }
+
+    /// The first rows that fit. No more are read.
+    fn fitting(
+        &self,
+        sql: &str,
+        parameters: impl Params,
+        fits: impl Fn(&ArtifactRow) -> bool,
+        limit: usize,
+    ) -> Result<Vec<ArtifactRow>> {
+        let read = || -> rusqlite::Result<Vec<ArtifactRow>> {
+            let mut statement = self.connection().prepare_cached(sql)?;
+            let rows = statement.query_map(parameters, artifact_row)?;
+            rows.filter(|row| row.as_ref().is_ok_and(&fits) || row.is_err()).take(limit).collect()
+        };
+        read().map_err(|error| self.failed(error))
+    }
+}

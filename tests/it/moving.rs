@@ -1,0 +1,236 @@
+//! `add --move` and `add --fail-fast`: what goes, what stays, and what is said.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use runvault::Vault;
+use runvault::ingest::{Examined, Monitor};
+use runvault::source::{ExamineOptions, Input, Inputs, Kept, SourceError, Taken};
+
+use crate::sandbox::{Sandbox, repository, session};
+
+fn copy_pack(sandbox: &Sandbox, name: &str) {
+    for entry in std::fs::read_dir(repository("examples/pack")).unwrap() {
+        let entry = entry.unwrap();
+        let file = entry.file_name().into_string().unwrap();
+        sandbox.write(&format!("{name}/{file}"), std::fs::read(entry.path()).unwrap());
+    }
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn what_is_stored_goes_and_nothing_else() {
+    let sandbox = Sandbox::new();
+    let good = session("good", &[("p", "r")]);
+    sandbox.write("d/good.json", &good);
+    sandbox.write("d/again.json", &good);
+    sandbox.write("d/bad.rpk", "{}");
+    sandbox.write("d/notes.txt", "notes");
+    copy_pack(&sandbox, "d/pack");
+    let ran = sandbox.run(["add", "--move", "--json", "d"]).expect(1);
+    let moved: Vec<String> = ran
+        .json()
+        .iter()
+        .map(|line| format!("{} {} {}", line["path"], line["outcome"], line["moved"]).replace('"', ""))
+        .collect();
+    assert_eq!(
+        moved,
+        [
+            "d/again.json added true",
+            "d/bad.rpk rejected null",
+            "d/good.json present true",
+            "d/pack added true"
+        ]
+    );
+    assert_eq!(names(&sandbox.path("d")), ["bad.rpk", "notes.txt"]);
+    assert!(
+        ran.stderr.contains("2 added, 1 already there") && ran.stderr.contains("3 moved;"),
+        "{}",
+        ran.stderr
+    );
+    // What is gone is in the vault.
+    let core = ran.json()[0]["core_hash"].as_str().unwrap().to_owned();
+    assert_eq!(sandbox.run(["get", &core]).expect(0).stdout, good);
+    sandbox.run(["fsck"]).expect(0);
+}
+
+#[test]
+fn archives_go_as_a_whole() {
+    let sandbox = Sandbox::new();
+    let core = sandbox.add([repository("examples/pack")]).remove(0);
+    for name in ["p.zip", "p.tar.gz"] {
+        sandbox.run(["get", &core, "-o", name]).expect(0);
+        let ran = sandbox.run(["add", "--move", name]).expect(0);
+        assert_eq!(ran.stdout, format!("moved         pack     {} {name}\n", &core[7..19]));
+        assert!(!sandbox.path(name).exists());
+    }
+}
+
+#[test]
+fn standard_input_and_rehearsals_move_nothing() {
+    let sandbox = Sandbox::new();
+    let ran = sandbox.run_on(b"{}", &["add", "--move", "-"]).expect(3);
+    assert!(ran.stderr.contains("--move moves files; standard input is none"), "{}", ran.stderr);
+    sandbox.write("s.json", session("a", &[]));
+    sandbox.run(["add", "--move", "--dry-run", "s.json"]).expect(3);
+    assert!(sandbox.path("s.json").exists() && !sandbox.vault().exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn links_stay_and_are_named() {
+    let sandbox = Sandbox::new();
+    sandbox.write("real.json", session("a", &[]));
+    std::os::unix::fs::symlink("real.json", sandbox.path("link.json")).unwrap();
+    let ran = sandbox.run(["add", "--move", "link.json"]).expect(1);
+    assert!(ran.stdout.starts_with("added ") && !ran.stdout.contains("moved"), "{}", ran.stdout);
+    assert!(ran.stderr.contains("kept link.json: it is a link"), "{}", ran.stderr);
+    assert!(sandbox.path("link.json").exists() && sandbox.path("real.json").exists());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_cannot_be_removed_is_reported_and_stays_in_the_vault() {
+    let sandbox = Sandbox::new();
+    sandbox.write("d/s.json", session("a", &[]));
+    sandbox.write("d/t.json", session("b", &[]));
+    // Directories that nobody can write in are no obstacle to root, but files that cannot be changed are.
+    let is_fixed = |flag: &str| {
+        let ran = std::process::Command::new("chattr").arg(flag).arg(sandbox.path("d/s.json")).status();
+        ran.is_ok_and(|status| status.success())
+    };
+    if !is_fixed("+i") {
+        return;
+    }
+    let ran = sandbox.run(["add", "--move", "d"]);
+    assert!(is_fixed("-i"));
+    let ran = ran.expect(2);
+    assert!(ran.stderr.contains("error: cannot remove d/s.json: "), "{}", ran.stderr);
+    assert!(ran.stderr.contains("1 moved, 1 stored and kept where they are"), "{}", ran.stderr);
+    assert_eq!(sandbox.run(["find", "--json"]).expect(0).json().len(), 2);
+    assert_eq!(names(&sandbox.path("d")), ["s.json"]);
+}
+
+/// Does something between the storing and the taking away, and keeps what became of it.
+struct Between<F> {
+    act: F,
+    taken: Vec<Taken>,
+}
+
+impl<F: FnMut()> Monitor for Between<F> {
+    fn examined(&mut self, examined: &Examined) {
+        (self.act)();
+        let original = examined.original.as_ref();
+        self.taken.extend(original.map(|original| original.remove(&ExamineOptions::default())));
+    }
+
+    fn unreadable(&mut self, error: &SourceError) {
+        panic!("{error}");
+    }
+}
+
+fn take(sandbox: &Sandbox, name: &str, act: impl FnMut()) -> Taken {
+    let vault = Vault::open_or_create(&sandbox.vault()).unwrap();
+    let mut between = Between { act, taken: Vec::new() };
+    let inputs = Inputs::new(vec![Input::Path(sandbox.path(name))]);
+    vault.add(inputs, &ExamineOptions::default(), &mut between).unwrap();
+    assert_eq!(between.taken.len(), 1);
+    between.taken.remove(0)
+}
+
+#[test]
+fn a_file_that_changes_between_reading_and_removing_stays() {
+    let sandbox = Sandbox::new();
+    let text = session("a", &[("p", "r")]);
+    let path = sandbox.write("s.json", &text);
+    let other = text.replace("\"m\"", "\"n\"");
+    // Of the same size.
+    let taken = take(&sandbox, "s.json", || std::fs::write(&path, &other).unwrap());
+    assert_eq!(taken.kept, [(path.clone(), Kept::Changed)]);
+    assert!(taken.removed.is_empty() && !taken.is_whole());
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), other);
+    // The other one is as good as any.
+    sandbox.run(["add", "--move", "s.json"]).expect(0);
+    assert!(!path.exists());
+    assert_eq!(sandbox.run(["find", "--json"]).expect(0).json().len(), 2);
+}
+
+#[test]
+fn a_file_that_is_gone_before_it_is_removed_is_no_trouble() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("s.json", session("a", &[]));
+    let taken = take(&sandbox, "s.json", || std::fs::remove_file(&path).unwrap());
+    assert!(taken.is_whole() && taken.removed.is_empty());
+}
+
+#[test]
+fn a_pack_loses_what_was_stored_and_keeps_the_rest() {
+    let sandbox = Sandbox::new();
+    copy_pack(&sandbox, "p");
+    let (stranger, changed) = (sandbox.path("p/notes.txt"), sandbox.path("p/policy.json"));
+    let taken = take(&sandbox, "p", || {
+        std::fs::write(&stranger, "mine").unwrap();
+        std::fs::write(&changed, "{}").unwrap();
+    });
+    assert_eq!(taken.kept, [(changed, Kept::Changed), (stranger, Kept::Stranger)]);
+    assert!(taken.failed.is_empty() && !taken.is_whole());
+    assert_eq!(names(&sandbox.path("p")), ["notes.txt", "policy.json"]);
+}
+
+#[test]
+fn an_archive_that_changes_stays() {
+    let sandbox = Sandbox::new();
+    let core = sandbox.add([repository("examples/pack")]).remove(0);
+    sandbox.run(["get", &core, "-o", "p.tar"]).expect(0);
+    let path = sandbox.path("p.tar");
+    let once = AtomicBool::new(false);
+    let taken = take(&sandbox, "p.tar", || {
+        if !once.swap(true, Ordering::Relaxed) {
+            std::fs::write(&path, "something else").unwrap();
+        }
+    });
+    assert_eq!(taken.kept, [(path, Kept::Changed)]);
+}
+
+#[test]
+fn the_first_bad_document_ends_it_if_that_is_wanted() {
+    let sandbox = Sandbox::new();
+    for number in 0..40 {
+        let good = session(&format!("adapter-{number}"), &[]);
+        sandbox.write(&format!("d/{number:02}.json"), if number == 20 { "{}".to_owned() } else { good });
+    }
+    sandbox.write("d/20.rpk", "{}");
+    let kept_going = ["add", "--dry-run", "--json", "--keep-going", "d"];
+    assert_eq!(sandbox.run(kept_going).expect(1).json().len(), 40);
+    let ran = sandbox.run(["add", "--json", "--fail-fast", "d"]).expect(1);
+    let paths: Vec<String> =
+        ran.json().iter().map(|line| line["path"].as_str().unwrap().to_owned()).collect();
+    let expected: Vec<String> =
+        (0..20).map(|number| format!("d/{number:02}.json")).chain(["d/20.rpk".into()]).collect();
+    assert_eq!(paths, expected, "d/20.json is no artifact, and is skipped as always");
+    let left = "stopped at the first bad one; 19 documents after it were not looked at";
+    assert!(ran.stderr.contains(left), "{}", ran.stderr);
+    assert_eq!(sandbox.run(["find", "--json"]).expect(0).json().len(), 20);
+    // The flag that comes last counts.
+    let ran = sandbox.run(["add", "--json", "--fail-fast", "--keep-going", "d"]).expect(1);
+    assert_eq!(ran.json().len(), 40);
+}
+
+#[test]
+fn what_cannot_be_read_ends_it_as_well() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.json", session("a", &[]));
+    sandbox.write("b.json", session("b", &[]));
+    let ran = sandbox.run(["add", "--fail-fast", "a.json", "missing.json", "b.json"]).expect(2);
+    assert!(ran.stderr.contains("1 document after it"), "{}", ran.stderr);
+    assert_eq!(sandbox.run(["find", "--json"]).expect(0).json().len(), 1);
+    let ran = sandbox.run(["add", "--fail-fast", "a.json", "b.json"]).expect(0);
+    assert!(!ran.stderr.contains("stopped"), "{}", ran.stderr);
+}

@@ -1,0 +1,310 @@
+//! `watch`: what appears is added once it is complete, whatever else happens.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStderr, ChildStdout, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::sandbox::{Ran, Sandbox, session};
+
+/// So long anything may take on a machine that does other things as well.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A watch that goes on, and the lines that it prints.
+struct Watch {
+    child: Child,
+    lines: Receiver<String>,
+    said: BufReader<ChildStderr>,
+}
+
+impl Watch {
+    fn start(sandbox: &Sandbox, arguments: &[&str]) -> Self {
+        Self::settling(sandbox, "400ms", arguments)
+    }
+
+    fn settling(sandbox: &Sandbox, settle: &str, arguments: &[&str]) -> Self {
+        fs::create_dir_all(sandbox.path("d")).unwrap();
+        let mut command = sandbox.command();
+        command.args(["watch", "--json", "--interval", "20ms", "--settle", settle]);
+        command.args(arguments).arg("d").stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self::of(command.spawn().unwrap())
+    }
+
+    fn of(mut child: Child) -> Self {
+        // It says so when it watches.
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut first = String::new();
+        stderr.read_line(&mut first).unwrap();
+        assert!(first.starts_with("watching d; Ctrl-C ends it"), "{first}");
+        let lines = lines_of(child.stdout.take().unwrap());
+        Self { child, lines, said: stderr }
+    }
+
+    /// The next line, as it came out: `name outcome`.
+    fn next(&self) -> String {
+        let line: Value = serde_json::from_str(&self.lines.recv_timeout(PATIENCE).unwrap()).unwrap();
+        let path = line["path"].as_str().unwrap().rsplit('/').next().unwrap();
+        format!("{path} {}", line["outcome"].as_str().unwrap())
+    }
+
+    /// Nothing is told for a while.
+    fn is_silent(&self) {
+        let line = self.lines.recv_timeout(Duration::from_millis(900));
+        assert!(line.is_err(), "{line:?}");
+    }
+
+    /// Ends it as Ctrl-C does, and gives what it said in the end.
+    #[cfg(unix)]
+    fn interrupt(self, signal: &str) -> String {
+        let id = self.child.id().to_string();
+        assert!(std::process::Command::new("kill").args([signal, &id]).status().unwrap().success());
+        self.end().expect(0).stderr
+    }
+
+    fn end(mut self) -> Ran {
+        let mut stderr = String::new();
+        self.said.read_to_string(&mut stderr).unwrap();
+        let status = self.child.wait().unwrap().code().unwrap_or(-1);
+        Ran { status, stdout: self.lines.iter().collect(), stderr }
+    }
+}
+
+fn lines_of(stdout: ChildStdout) -> Receiver<String> {
+    let (sender, lines) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    lines
+}
+
+#[cfg(unix)]
+#[test]
+fn a_slow_writer_is_waited_for() {
+    let sandbox = Sandbox::new();
+    let watch = Watch::start(&sandbox, &[]);
+    let text = session("slow", &[("p", "r")]);
+    let mut file = fs::File::create(sandbox.path("d/slow.json")).unwrap();
+    for piece in text.as_bytes().chunks(text.len() / 4) {
+        file.write_all(piece).unwrap();
+        std::thread::sleep(Duration::from_millis(150));
+    }
+    drop(file);
+    assert_eq!(watch.next(), "slow.json added", "half of it was never looked at");
+    watch.is_silent();
+    assert!(watch.interrupt("-INT").contains("1 added, 0 already there, 0 new captures, 0 rejected;"));
+}
+
+#[cfg(unix)]
+#[test]
+fn half_a_document_is_told_once_and_tried_again_when_it_changes() {
+    let sandbox = Sandbox::new();
+    let watch = Watch::start(&sandbox, &[]);
+    let text = session("half", &[("p", "r")]);
+    let path = sandbox.write("d/model_io.json", &text[..text.len() / 2]);
+    assert_eq!(watch.next(), "model_io.json rejected");
+    watch.is_silent();
+    let mut file = fs::File::options().append(true).open(&path).unwrap();
+    file.write_all(&text.as_bytes()[text.len() / 2..]).unwrap();
+    assert_eq!(watch.next(), "model_io.json added");
+    assert!(watch.interrupt("-TERM").contains("1 added, 0 already there, 0 new captures, 1 rejected;"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_log_that_grows_is_taken_each_time_it_has_settled() {
+    let sandbox = Sandbox::new();
+    let whole = fs::read(crate::sandbox::repository("examples/trace.ndjson")).unwrap();
+    let part = fs::read(crate::sandbox::repository("examples/trace-partial.ndjson")).unwrap();
+    let watch = Watch::start(&sandbox, &[]);
+    let path = sandbox.write("d/trace.ndjson", &part);
+    assert_eq!(watch.next(), "trace.ndjson added");
+    fs::write(&path, &whole).unwrap();
+    assert_eq!(watch.next(), "trace.ndjson added");
+    watch.interrupt("-INT");
+    assert_eq!(sandbox.run(["find", "traces", "--json"]).expect(0).json().len(), 2);
+}
+
+#[cfg(unix)]
+#[test]
+fn renamed_into_place_removed_and_moved() {
+    let sandbox = Sandbox::new();
+    sandbox.write("d/old.json", session("old", &[]));
+    let watch = Watch::start(&sandbox, &["--move"]);
+    assert_eq!(watch.next(), "old.json added", "what is there already is taken");
+    let ready = sandbox.write("ready", session("renamed", &[]));
+    fs::create_dir_all(sandbox.path("d/deep/er")).unwrap();
+    fs::rename(ready, sandbox.path("d/deep/er/renamed.json")).unwrap();
+    sandbox.write("d/short-lived.json", session("gone", &[]));
+    std::thread::sleep(Duration::from_millis(100));
+    fs::remove_file(sandbox.path("d/short-lived.json")).unwrap();
+    assert_eq!(watch.next(), "renamed.json added");
+    watch.is_silent();
+    let said = watch.interrupt("-INT");
+    assert!(said.contains("2 added") && said.contains("2 moved") && !said.contains("unreadable"), "{said}");
+    assert!(!sandbox.path("d/old.json").exists() && !sandbox.path("d/deep/er/renamed.json").exists());
+    assert!(sandbox.path("d/deep/er").is_dir(), "directories are not artifacts, and stay");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pack_is_taken_when_nothing_in_it_changes() {
+    let sandbox = Sandbox::new();
+    let watch = Watch::start(&sandbox, &[]);
+    let mut files: Vec<_> = fs::read_dir(crate::sandbox::repository("examples/pack"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    // The one that tells that it is a pack comes first, and each comes before the last has settled.
+    files.sort_by_key(|path| !path.ends_with("run.json"));
+    for path in files {
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        sandbox.write(&format!("d/p/{name}"), fs::read(path).unwrap());
+        std::thread::sleep(Duration::from_millis(120));
+    }
+    assert_eq!(watch.next(), "p added");
+    watch.is_silent();
+    watch.interrupt("-INT");
+    assert_eq!(sandbox.run(["find", "--json"]).expect(0).json().len(), 2, "the pack and its session");
+}
+
+#[cfg(unix)]
+#[test]
+fn only_what_is_new() {
+    let sandbox = Sandbox::new();
+    sandbox.write("d/old.json", session("old", &[]));
+    let watch = Watch::start(&sandbox, &["--new-only"]);
+    sandbox.write("d/new.json", session("new", &[]));
+    assert_eq!(watch.next(), "new.json added");
+    sandbox.write("d/old.json", session("not so old", &[]));
+    assert_eq!(watch.next(), "old.json added");
+    watch.interrupt("-INT");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_vault_in_the_directory_is_left_alone() {
+    let sandbox = Sandbox::new();
+    fs::create_dir(sandbox.path("d")).unwrap();
+    sandbox.write("d/s.json", session("s", &[]));
+    let mut command = sandbox.command();
+    command.env("RUNVAULT_VAULT", sandbox.path("d/v.vault"));
+    command.args(["watch", "--json", "--interval", "20ms", "--settle", "100ms", "-v", "d"]);
+    let watch = Watch::of(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+    assert_eq!(watch.next(), "s.json added");
+    watch.is_silent();
+    let said = watch.interrupt("-INT");
+    assert!(said.contains("1 added") && !said.contains("skipped"), "{said}");
+}
+
+#[cfg(unix)]
+#[test]
+fn ten_thousand_files_and_an_interrupt_in_the_middle() {
+    const FILES: usize = 10_000;
+    let sandbox = Sandbox::new();
+    for number in 0..FILES {
+        sandbox.write(
+            &format!("d/{}/{number}.json", number % 10),
+            session(&format!("a-{number}"), &[("p", "r")]),
+        );
+    }
+    let watch = Watch::settling(&sandbox, "1ms", &[]);
+    watch.next();
+    let said = watch.interrupt("-INT");
+    let stored = sandbox.run(["find", "--json"]).expect(0).json().len();
+    // What it says is what is stored, and none of it is half there.
+    assert!(said.contains(&format!("{stored} added")) && (1..FILES).contains(&stored), "{stored} {said}");
+    sandbox.run(["fsck", "--quick"]).expect(0);
+    let ran = sandbox.run(["watch", "--once", "--settle", "1ms", "--json", "d"]).expect(0);
+    let all = ran.json();
+    assert_eq!(all.iter().filter(|line| line["outcome"] == "added").count(), FILES - stored);
+    assert_eq!(sandbox.run(["find", "--json"]).expect(0).json().len(), FILES);
+}
+
+#[test]
+fn once_takes_what_has_settled_and_ends() {
+    let sandbox = Sandbox::new();
+    sandbox.write("d/s.json", session("s", &[]));
+    let hasty = sandbox.run(["watch", "--once", "--settle", "1h", "d"]).expect(0);
+    assert!(
+        hasty.stderr.contains("0 added") && hasty.stderr.contains("1 has not settled yet"),
+        "{}",
+        hasty.stderr
+    );
+    sandbox.write("d/bad.rpk", "{}");
+    std::thread::sleep(Duration::from_millis(20));
+    let ran = sandbox.run(["watch", "--once", "--settle", "10ms", "d"]).expect(1);
+    assert!(
+        ran.stdout.starts_with("added ") && ran.stderr.contains("rejected rpk d/bad.rpk"),
+        "{}",
+        ran.stderr
+    );
+    let again = sandbox.run(["watch", "--once", "--settle", "10ms", "--json", "d"]).expect(1).json();
+    assert_eq!(again[0]["outcome"], "present");
+}
+
+#[test]
+fn what_is_added_can_be_searched_if_that_is_set() {
+    let sandbox = Sandbox::new();
+    sandbox.run(["config", "set", "search", "on"]).expect(0);
+    sandbox.write("d/s.json", session("s", &[("p", "a telling answer")]));
+    sandbox.run(["watch", "--once", "--settle", "0", "d"]).expect(0);
+    assert_eq!(sandbox.run(["search", "telling", "--json"]).expect(0).json().len(), 1);
+}
+
+#[test]
+fn what_cannot_be_watched_is_told_at_once() {
+    let sandbox = Sandbox::new();
+    sandbox.write("file", "");
+    let ran = sandbox.run(["watch", "missing"]).expect(2);
+    assert!(ran.stderr.contains("cannot watch missing: "), "{}", ran.stderr);
+    let ran = sandbox.run(["watch", "file"]).expect(2);
+    assert!(ran.stderr.contains("it is no directory; \"runvault add\" adds a file"), "{}", ran.stderr);
+    assert!(!sandbox.vault().exists());
+    for wrong in ["-1", "2x", "", "25h", "nan"] {
+        sandbox.run(["watch", "--settle", wrong, "."]).expect(3);
+    }
+}
+
+/// A full disk: nothing may be written beyond a limit, which is lifted later.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_waited_for() {
+    let sandbox = Sandbox::new();
+    sandbox.add([sandbox.write("s.json", session("s", &[]))]);
+    let numbers = (0..400_000_u32).map(|number| number.wrapping_mul(2_654_435_761));
+    let noise: Vec<String> = numbers.map(|number| format!("{number:08x}")).collect();
+    let noise = noise.concat();
+    let program = env!("CARGO_BIN_EXE_runvault");
+    let script = format!(
+        "trap '' XFSZ; ulimit -S -f 600; exec {program} watch --json --interval 20ms --settle 100ms d"
+    );
+    fs::create_dir(sandbox.path("d")).unwrap();
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", &script]).current_dir(sandbox.path("")).env("RUNVAULT_VAULT", sandbox.vault());
+    command.env("RUNVAULT_CONFIG", sandbox.path("config.toml"));
+    let watch = Watch::of(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+    sandbox
+        .write("d/big.json", session("big", &[("p", &noise[..900_000]), ("q", &noise[900_000..1_800_000])]));
+    watch.is_silent();
+    let id = watch.child.id().to_string();
+    let lifted = std::process::Command::new("prlimit").args(["--pid", &id, "--fsize=unlimited"]).status();
+    if lifted.is_ok_and(|status| status.success()) {
+        let began = Instant::now();
+        assert_eq!(watch.next(), "big.json added");
+        assert!(began.elapsed() < PATIENCE);
+        let said = watch.interrupt("-INT");
+        assert!(
+            said.contains("error: ") && said.contains("tried again") && said.contains("going on"),
+            "{said}"
+        );
+    } else {
+        watch.interrupt("-KILL");
+    }
+}
