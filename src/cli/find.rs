@@ -17,10 +17,11 @@ use super::columns::{self, Column};
 use super::escape::{brief, escaped};
 use super::exit::{Failure, Status};
 use super::hash::Named;
+use super::hits::{self, Listed};
 use super::output::{self, counted};
 use super::template::Template;
 use super::vault::VaultArgs;
-use super::{hash, hits, json, time};
+use super::{hash, json, time};
 
 /// Find artifacts by what they mention.
 ///
@@ -190,7 +191,9 @@ impl Args {
         match &self.format {
             _ if self.json => hits.iter().try_for_each(|hit| json::line(&mut out, &JsonHit::of(hit)))?,
             Some(template) => hits::fill(&mut out, &snapshot, &hits, template)?,
-            None if self.columns.is_empty() => hits::list(&mut out, &snapshot, &hits)?,
+            None if self.columns.is_empty() => {
+                hits::list(&mut out, &snapshot, hits.iter().map(Listed::from))?
+            }
             None => hits::table(&mut out, &snapshot, &hits, &self.columns)?,
         }
         out.flush()?;

@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use chrono::Utc;
-use runvault::query::Hit;
-use runvault::store::Snapshot;
+use runvault::query::{Hit, Match};
+use runvault::store::{ArtifactRow, Snapshot};
 
 use super::columns::{Column, KIND_WIDTH, Subject};
 use super::exit::Failure;
@@ -17,8 +17,28 @@ use super::template::Template;
 const ON_TERMINALS: [Column; 4] = [Column::Hash, Column::Kind, Column::Age, Column::Label];
 const ELSEWHERE: [Column; 4] = [Column::Hash, Column::Kind, Column::Added, Column::Label];
 
-/// Prints artifacts with the columns that most people want, and where they match.
-pub(crate) fn list(out: &mut dyn Write, snapshot: &Snapshot<'_>, hits: &[Hit]) -> Result<(), Failure> {
+/// An artifact to be listed.
+pub(crate) struct Listed<'h> {
+    pub(crate) artifact: &'h ArtifactRow,
+    /// Where it matches.
+    pub(crate) matches: &'h [Match],
+    /// What stands below it.
+    pub(crate) below: Vec<Cell>,
+}
+
+impl<'h> From<&'h Hit> for Listed<'h> {
+    fn from(hit: &'h Hit) -> Self {
+        let below = hit.matches.iter().map(|place| Cell::plain(&place_text(place))).collect();
+        Self { artifact: &hit.artifact, matches: &hit.matches, below }
+    }
+}
+
+/// Prints artifacts with the columns that most people want.
+pub(crate) fn list<'h>(
+    out: &mut dyn Write,
+    snapshot: &Snapshot<'_>,
+    hits: impl IntoIterator<Item = Listed<'h>>,
+) -> Result<(), Failure> {
     let is_terminal = output::is_terminal();
     let columns: &[Column] = if is_terminal { &ON_TERMINALS } else { &ELSEWHERE };
     let of_table = |column: &Column| match column {
@@ -27,15 +47,13 @@ pub(crate) fn list(out: &mut dyn Write, snapshot: &Snapshot<'_>, hits: &[Hit]) -
     };
     let mut table = Table::new(columns.iter().map(of_table).collect());
     let now = Utc::now();
-    for hit in hits {
-        let subject = Subject::new(snapshot, &hit.artifact, &hit.matches, now);
+    for Listed { artifact, matches, below } in hits {
+        let subject = Subject::new(snapshot, artifact, matches, now);
         let cell = |column: &Column| match column {
             Column::Label if is_terminal => Ok(subject.cell(Column::Tags)?.and(subject.cell(*column)?)),
             column => subject.cell(*column),
         };
-        let cells = columns.iter().map(cell).collect::<Result<_, Failure>>()?;
-        let below = hit.matches.iter().map(|place| Cell::plain(&place_text(place))).collect();
-        table.push_with(cells, below);
+        table.push_with(columns.iter().map(cell).collect::<Result<_, Failure>>()?, below);
         // All but the last column are as wide in one row as in another, and who reads a pipe need not wait for all.
         table.write_early(out)?;
     }

@@ -15,19 +15,17 @@ use runvault::search::{
 };
 use serde::Serialize;
 
-use super::escape::{brief, escaped, is_hidden};
 use super::exit::{Failure, Status};
-use super::find::{Conditions, label};
-use super::output::{self, FAINT, HASH, counted};
+use super::find::Conditions;
+use super::hits::{self, Listed};
+use super::output::{self, FAINT, counted};
 use super::progress::Progress;
+use super::table::{BELOW, Cell};
 use super::vault::VaultArgs;
 use super::{json, time};
 
 /// For what matches.
 const MATCH: Style = AnsiColor::Red.on_default().bold();
-
-/// Before a passage.
-const INDENT: usize = 4;
 
 /// Who waits longer is told what for.
 const A_WHILE: Duration = Duration::from_secs(2);
@@ -142,29 +140,15 @@ impl Args {
 
     fn print(&self, vault: &Vault, hits: &[SearchHit], are_more: bool) -> Result<(), Failure> {
         let mut out = io::BufWriter::new(output::text());
-        let snapshot = vault.snapshot()?;
-        let mut before = None;
-        for hit in hits {
-            let artifact = &hit.artifact;
-            // Passages of one artifact that follow one another share its line.
-            if before != Some(artifact.core) {
-                let (label, added) =
-                    (label(&snapshot.attributes(artifact.id)?), time::display(artifact.added_at));
-                let kind = escaped(&artifact.kind).to_string();
-                writeln!(
-                    out,
-                    "{HASH}{:.12}{HASH:#} {kind:<8} {FAINT}{added}{FAINT:#} {label}",
-                    artifact.core
-                )?;
-            }
-            before = Some(artifact.core);
-            let more = match hit.more {
-                0 => String::new(),
-                more => format!(" {FAINT}and {}{FAINT:#}", counted_more(more)),
-            };
-            writeln!(out, "{:INDENT$}{} ({}){more}", "", place_text(hit), hit.field.name())?;
-            writeln!(out, "{:INDENT$}{}", "", passage_text(&hit.snippet))?;
-        }
+        // Passages of one artifact that follow one another share its line.
+        let listed =
+            hits.chunk_by(|one, other| one.artifact.core == other.artifact.core).filter_map(|hits| {
+                let artifact = &hits.first()?.artifact;
+                let below =
+                    hits.iter().flat_map(|hit| [place_cell(hit), passage_cell(&hit.snippet)]).collect();
+                Some(Listed { artifact, matches: &[], below })
+            });
+        hits::list(&mut out, &vault.snapshot()?, listed)?;
         out.flush()?;
         let things = if self.all { "passage" } else { "artifact" };
         let cut = if are_more { ", the best; there are more, and --limit lists them" } else { "" };
@@ -173,46 +157,47 @@ impl Args {
     }
 }
 
-fn counted_more(more: u64) -> String {
-    format!("{more} more place{}", if more == 1 { "" } else { "s" })
-}
-
-fn place_text(hit: &SearchHit) -> String {
-    match &hit.place {
-        Place::Index(index) => format!("{} {index}", escaped(hit.unit)),
-        Place::Pointer(pointer) => brief(pointer).to_string(),
-    }
+fn place_cell(hit: &SearchHit) -> Cell {
+    let place = match &hit.place {
+        Place::Index(index) => format!("{} {index}", hit.unit),
+        Place::Pointer(pointer) => pointer.clone(),
+    };
+    let more = match hit.more {
+        0 => String::new(),
+        1 => "and 1 more place".to_owned(),
+        more => format!("and {more} more places"),
+    };
+    Cell::plain(&format!("{place} ({})", hit.field.name())).and(Cell::new(&more, FAINT))
 }
 
 /// How many characters of a passage fit into a line.
 fn width() -> usize {
-    let columns = terminal_size::terminal_size().filter(|_| output::is_terminal());
     // One is left for each mark of what was cut off.
-    columns.map_or(WIDTH, |(columns, _)| usize::from(columns.0).saturating_sub(INDENT + 2).clamp(20, WIDTH))
+    output::width().map_or(WIDTH, |columns| columns.saturating_sub(BELOW + 2).clamp(20, WIDTH))
 }
 
 /// A passage on one line, with what matches set off.
-fn passage_text(snippet: &Snippet) -> String {
-    let mut text = String::new();
-    let mut was_space = false;
+fn passage_cell(snippet: &Snippet) -> Cell {
+    let mark = |is_cut: bool| Cell::plain(if is_cut { "…" } else { "" });
+    let mut cell = mark(snippet.is_cut_before);
+    let mut piece = String::new();
+    let mut was_space = true;
     for (at, character) in snippet.text.chars().enumerate() {
         if snippet.highlights.iter().any(|range| range.start == at) {
-            text.push_str(&MATCH.render().to_string());
+            cell = cell.with(Cell::plain(&std::mem::take(&mut piece)));
         }
         let is_space = character.is_whitespace();
-        match character {
-            _ if is_space && was_space => {}
-            _ if is_space => text.push(' '),
-            character if is_hidden(character) => text.push_str(&escaped(&character.to_string()).to_string()),
-            character => text.push(character),
+        if !is_space {
+            piece.push(character);
+        } else if !was_space {
+            piece.push(' ');
         }
         was_space = is_space;
         if snippet.highlights.iter().any(|range| range.end == at + 1) {
-            text.push_str(&MATCH.render_reset().to_string());
+            cell = cell.with(Cell::new(&std::mem::take(&mut piece), MATCH));
         }
     }
-    let mark = |is_cut: bool| if is_cut { "…" } else { "" };
-    format!("{}{}{}", mark(snippet.is_cut_before), text.trim(), mark(snippet.is_cut_after))
+    cell.with(Cell::plain(piece.trim_end())).with(mark(snippet.is_cut_after))
 }
 
 /// Says what is to be done if there is no index.
@@ -340,6 +325,7 @@ impl<'h> Line<'h> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::table::{Column, Table};
 
     #[test]
     fn a_passage_is_one_harmless_line_with_its_matches_set_off() {
@@ -349,8 +335,12 @@ mod tests {
             is_cut_before: true,
             is_cut_after: false,
         };
+        let mut table = Table::new(vec![Column::new("passage")]).for_width(None);
+        table.push(vec![passage_cell(&snippet)]);
+        let mut out = Vec::new();
+        table.write(&mut out).unwrap();
         let (on, off) = (MATCH.render(), MATCH.render_reset());
-        let expected = format!("…a\\u{{1b}}[2J {on}match{off} and {on}\\u{{202e}}another{off}");
-        assert_eq!(passage_text(&snippet), expected);
+        let expected = format!("…a\\u{{1b}}[2J {on}match{off} and {on}\\u{{202e}}another{off}\n");
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 }

@@ -36,11 +36,16 @@ impl Cell {
         Self::new(text, Style::new())
     }
 
-    /// This cell and another one behind it.
-    pub(crate) fn and(mut self, mut other: Self) -> Self {
+    /// This cell and another one behind it, with a space between them.
+    pub(crate) fn and(mut self, other: Self) -> Self {
         if !self.is_empty() && !other.is_empty() {
             self.0.push((" ".to_owned(), Style::new()));
         }
+        self.with(other)
+    }
+
+    /// This cell and another one that goes on where it ends.
+    pub(crate) fn with(mut self, mut other: Self) -> Self {
         self.0.append(&mut other.0);
         self
     }
@@ -248,7 +253,7 @@ impl Table {
 }
 
 /// What stands below a row is moved so far to the right.
-const BELOW: usize = 4;
+pub(crate) const BELOW: usize = 4;
 
 /// Between two columns on a terminal.
 const GAP: usize = 2;
