@@ -15,9 +15,9 @@ use super::settings::{self, Entry, Known, Origin};
 
 /// Show and change the settings.
 ///
-/// A setting is read from its variable, such as `RUNVAULT_VAULT`, else from the configuration file, else it has its default.
-/// Arguments go before all of them. The file is runvault/config.toml in the user's configuration directory, or what
-/// `RUNVAULT_CONFIG` names.
+/// A setting is read from its variable, such as `RUNVAULT_VAULT`, else from the configuration file, else it has its
+/// default. Arguments go before all of them. The file is runvault/config.toml in the user's configuration directory, or
+/// what `RUNVAULT_CONFIG` names.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     #[command(subcommand)]

@@ -24,7 +24,8 @@ use super::vault::VaultArgs;
 
 /// Check the vault, and mend what can be mended.
 ///
-/// The file, every stored byte, every artifact against the rules and the index, and the journal. Exit status: 0 nothing was found, 1 something was, 2 nobody could look.
+/// The file, every stored byte, every artifact against the rules and the index, and the journal. Exit status: 0 nothing
+/// was found, 1 something was, 2 nobody could look.
 #[derive(ClapArgs)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Args {

@@ -15,8 +15,8 @@ use super::vault::VaultArgs;
 
 /// Make everything that artifacts are found by anew.
 ///
-/// All of it follows from their stored bytes. The vault can be used meanwhile, and interrupting it does no harm. Artifacts that would not be admitted any more are
-/// named, and stay as they are.
+/// All of it follows from their stored bytes. The vault can be used meanwhile, and interrupting it does no harm.
+/// Artifacts that would not be admitted any more are named, and stay as they are.
 #[derive(ClapArgs)]
 pub(crate) struct Args {}
 

@@ -20,7 +20,8 @@ use super::vault::VaultArgs;
 
 /// List the responses that a run recorded, or play them back.
 ///
-/// They are those of its models and tools, in their order. --serve-stdio answers requests as "replay" does; docs/replay.md describes what it reads and writes.
+/// They are those of its models and tools, in their order. --serve-stdio answers requests as "replay" does;
+/// docs/replay.md describes what it reads and writes.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// The run, by its core hash, the first digits of it, or @ and a tag

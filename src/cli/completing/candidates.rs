@@ -1,7 +1,7 @@
 //! What may be meant by an argument.
 
 use clap::Arg;
-use clap_complete::engine::{CompletionCandidate, PathCompleter};
+use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
 use runvault::artifact::Kind;
 use runvault::store::{ArtifactRow, Snapshot, StoreError};
 use runvault::{Vault, kinds};
@@ -112,7 +112,7 @@ impl Source {
             Self::Artifacts(which) => vault(&|snapshot| artifacts(snapshot, typed, which)),
             Self::ArtifactsOrFiles => {
                 let mut candidates = vault(&|snapshot| artifacts(snapshot, typed, Which::Any));
-                candidates.extend(PathCompleter::any().complete_typed(typed));
+                candidates.extend(PathCompleter::any().complete(typed.as_ref()));
                 candidates
             }
             Self::Tags => vault(&|snapshot| tags(snapshot, "", typed, Which::Any)),
@@ -129,17 +129,6 @@ impl Source {
                 beginning(typed, named.map(|command| (command.get_name().to_owned(), about(command))))
             }
         }
-    }
-}
-
-trait Typed {
-    fn complete_typed(&self, typed: &str) -> Vec<CompletionCandidate>;
-}
-
-impl Typed for PathCompleter {
-    fn complete_typed(&self, typed: &str) -> Vec<CompletionCandidate> {
-        use clap_complete::engine::ValueCompleter;
-        self.complete(typed.as_ref())
     }
 }
 

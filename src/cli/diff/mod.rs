@@ -21,11 +21,12 @@ use side::Side;
 
 /// Tell where two artifacts diverge, and what is different.
 ///
-/// They are of one kind: sessions, runs, traces, contracts or packs. Each is the hash of something in the vault, or a file, directory or archive that need not be there. What can be read as
-/// a hash is one: write ./abc123 for a file of such a name, and -- before a name that begins with a dash. Parts are matched
-/// by their hashes, so that one more step in the middle does not make all after it different. What varies between
-/// identical runs, such as times, latencies and run ids, does not count unless --all is given. Exit status 0 if nothing is
-/// different, 1 if something is, 2 if it could not be looked.
+/// They are of one kind: sessions, runs, traces, contracts or packs. Each is the hash of something in the vault, or a
+/// file, directory or archive that need not be there. What can be read as a hash is one: write ./abc123 for a file of
+/// such a name, and -- before a name that begins with a dash. Parts are matched by their hashes, so that one more step
+/// in the middle does not make all after it different. What varies between identical runs, such as times, latencies and
+/// run ids, does not count unless --all is given. Exit status 0 if nothing is different, 1 if something is, 2 if it
+/// could not be looked.
 #[derive(ClapArgs)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Args {
