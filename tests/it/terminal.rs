@@ -1,6 +1,7 @@
 //! What people see on a real terminal, at the widths that they have, with and without colour.
 #![cfg(unix)]
 
+mod picture;
 mod pty;
 
 use std::fmt::Write as _;
@@ -20,6 +21,9 @@ const SESSION: &[&str] = &[
     "link 5c496a37feba governs 66c2f87e8153 --note 'agreed with the owners of the tracker'",
     "find --columns hash,kind,size,captures,model_id,tool,tags,note",
     "find runs --format '{{hash}} {{kind}} {{run_id}}'",
+    "search --build",
+    "search 'fix is on its way'",
+    "sql 'SELECT model_id, i, response_content FROM sessions JOIN interactions USING (artifact) WHERE i < 2'",
     "show @release/1.4",
     "show @baseline",
     "links 5c496a37feba --depth 3",
