@@ -79,7 +79,8 @@ impl Shell {
             .env("RUNVAULT_VAULT", "demo.vault")
             .output()
             .unwrap();
-        String::from_utf8(ran.stdout).unwrap()
+        // Lines of CSV end as its standard has it.
+        String::from_utf8(ran.stdout).unwrap().replace("\r\n", "\n")
     }
 }
 
