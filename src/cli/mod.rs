@@ -69,7 +69,7 @@ mod why;
 
 use std::process::ExitCode;
 
-use clap::{FromArgMatches, Parser, Subcommand};
+use clap::{Args, FromArgMatches, Parser, Subcommand};
 
 use exit::{Failure, Status};
 use vault::VaultArgs;
@@ -87,47 +87,66 @@ struct Cli {
     command: Command,
 }
 
-#[derive(Subcommand)]
-enum Command {
-    Add(add::Args),
-    Watch(watch::Args),
-    Verify(verify::Args),
-    Get(get::Args),
-    Show(show::Args),
-    Find(find::Args),
-    Search(search::Args),
-    Replay(replay::Args),
-    Stub(stub::Args),
-    Links(links::Args),
-    Link(link::Args),
-    Unlink(unlink::Args),
-    Why(why::Args),
-    Dangling(dangling::Args),
-    Forks(forks::Args),
-    Audit(audit::Args),
-    Sql(sql::Args),
-    Diff(diff::Args),
-    Tag(tag::Args),
-    Untag(untag::Args),
-    Tags(tags::Args),
-    Note(note::Args),
-    Pin(pin::Args),
-    Unpin(unpin::Args),
-    Pins(pins::Args),
-    Log(log::Args),
-    Stats(stats::Args),
-    Rm(rm::Args),
-    Forget(forget::Args),
-    Gc(gc::Args),
-    Backup(backup::Args),
-    Export(export::Args),
-    Import(import::Args),
-    Fsck(fsck::Args),
-    Reindex(reindex::Args),
-    Rules(rules::Args),
-    Config(config::Args),
-    Completions(completions::Args),
-    Man(man::Args),
+/// Makes the enum of all commands, and what it takes to define one of them without the others.
+macro_rules! commands {
+    ($($command:ident($name:ident)),* $(,)?) => {
+        #[derive(Subcommand)]
+        enum Command {
+            $($command($name::Args)),*
+        }
+
+        impl Command {
+            /// The definition of the command with this name.
+            fn alone(name: &str) -> Option<clap::Command> {
+                Some(match name {
+                    $(stringify!($name) => $name::Args::augment_args(clap::Command::new(stringify!($name))),)*
+                    _ => return None,
+                })
+            }
+        }
+    };
+}
+
+commands! {
+    Add(add),
+    Watch(watch),
+    Verify(verify),
+    Get(get),
+    Show(show),
+    Find(find),
+    Search(search),
+    Replay(replay),
+    Stub(stub),
+    Links(links),
+    Link(link),
+    Unlink(unlink),
+    Why(why),
+    Dangling(dangling),
+    Forks(forks),
+    Audit(audit),
+    Sql(sql),
+    Diff(diff),
+    Tag(tag),
+    Untag(untag),
+    Tags(tags),
+    Note(note),
+    Pin(pin),
+    Unpin(unpin),
+    Pins(pins),
+    Log(log),
+    Stats(stats),
+    Rm(rm),
+    Forget(forget),
+    Gc(gc),
+    Backup(backup),
+    Export(export),
+    Import(import),
+    Fsck(fsck),
+    Reindex(reindex),
+    Rules(rules),
+    Config(config),
+    Completions(completions),
+    Man(man),
 }
 
 /// Runs the command that the process was started with.
@@ -135,9 +154,10 @@ pub(crate) fn main() -> ExitCode {
     if let Some(status) = completing::answer() {
         return status;
     }
-    // What help says beside the arguments takes time to put together, and is seldom asked for.
-    let cli = Cli::try_parse()
-        .or_else(|_| help::command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)));
+    let cli = Cli::quickly().map_or_else(
+        || help::command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)),
+        Ok,
+    );
     match cli {
         Ok(cli) => exit::of(cli.run()),
         Err(error) => exit::of_usage(error),
@@ -145,6 +165,15 @@ pub(crate) fn main() -> ExitCode {
 }
 
 impl Cli {
+    /// The arguments, if they are those of a command and there is nothing to say of them. Defining all commands takes longer
+    /// than most of them do, so this defines the one that seems to be meant. If it is not, everything will be looked at.
+    fn quickly() -> Option<Self> {
+        let command = std::env::args_os().skip(1).find_map(|argument| Command::alone(argument.to_str()?))?;
+        let root = VaultArgs::augment_args(clap::Command::new("runvault")).subcommand(command);
+        let matches = root.try_get_matches().ok()?;
+        Self::from_arg_matches(&matches).ok()
+    }
+
     fn run(self) -> Result<Status, Failure> {
         let vault = &self.vault;
         match self.command {
@@ -188,5 +217,24 @@ impl Cli {
             Command::Completions(args) => args.run(),
             Command::Man(args) => args.run(help::command()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn every_command_can_be_defined_alone() {
+        for command in Cli::command().get_subcommands() {
+            let alone = Command::alone(command.get_name()).unwrap();
+            let arguments = |command: &clap::Command| -> Vec<String> {
+                command.get_arguments().map(|argument| argument.get_id().to_string()).collect()
+            };
+            assert_eq!(arguments(&alone), arguments(command));
+        }
+        assert!(Command::alone("nonsense").is_none());
     }
 }
