@@ -6,11 +6,11 @@
 use std::sync::{Mutex, PoisonError};
 
 use crate::artifact::ColumnSort::{Any, Hash, Number, Text};
-use crate::artifact::{Cell, Cells, Column, Kind, MemberBytes, Place, Table};
+use crate::artifact::{Cell, Cells, Column, Kind, Place, Table};
 use crate::canonical::reader::Limits;
 use crate::kinds;
 use crate::query::{Direction, Link, LinkTarget, Linker, Origin};
-use crate::store::{ArtifactRow, Computed, MentionRow, Snapshot, Store};
+use crate::store::{ArtifactRow, Computed, MentionRow, Snapshot, Store, StoredMember};
 
 pub use crate::store::{Reader, Rows, Saved, SqlError, Statement, View};
 
@@ -45,9 +45,7 @@ fn of_kind(kind: Kind, table: &'static Table) -> Computed {
 fn contents(snapshot: &Snapshot<'_>, artifact: &ArtifactRow, table: &Table) -> Result<Vec<Cells>, SqlError> {
     let Some(capture) = snapshot.first_capture(artifact.id)? else { return Ok(Vec::new()) };
     let members = snapshot.members(artifact.core, capture.capture)?;
-    let members: Vec<MemberBytes<'_>> =
-        members.iter().map(|member| MemberBytes { name: &member.name, bytes: &member.bytes }).collect();
-    (table.rows)(&members, &Limits::most())
+    (table.rows)(&StoredMember::borrowed(&members), &Limits::most())
         .map_err(|error| SqlError::Unreadable { core: artifact.core, message: error.to_string() })
 }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use chrono::Utc;
 
-use crate::artifact::{Kind, MemberBytes};
+use crate::artifact::Kind;
 use crate::audit::{self, Finding};
 use crate::bundle::{self, Bundle, Imported};
 use crate::canonical::reader::Limits;
@@ -97,7 +97,7 @@ pub enum LookupError {
         /// How many before the latest.
         back: u64,
         /// How many there are.
-        count: usize,
+        count: u64,
     },
     /// Several things do.
     #[error("{prefix} is ambiguous: {} hashes begin with it; give more digits", candidates.len())]
@@ -444,7 +444,7 @@ impl Vault {
     pub fn latest(&self, back: u64) -> Result<Located, LookupError> {
         let snapshot = self.snapshot()?;
         let Some(artifact) = snapshot.latest(back)? else {
-            return Err(LookupError::NotSoMany { back, count: snapshot.artifacts(None)?.len() });
+            return Err(LookupError::NotSoMany { back, count: snapshot.artifact_count()? });
         };
         locate(&snapshot, &artifact.core.0.into())
     }
@@ -543,7 +543,7 @@ impl Vault {
         let kind =
             kinds::named(kind).ok_or_else(|| unreadable(format!("it does not know the kind {kind}")))?;
         let mut text = Vec::new();
-        kind.write_core(&as_bytes(&members), &Limits::most(), &mut text)
+        kind.write_core(&StoredMember::borrowed(&members), &Limits::most(), &mut text)
             .map_err(|error| unreadable(error.to_string()))?;
         match Digest::of(&text) {
             digest if digest == core.0 => Ok(text),
@@ -649,7 +649,7 @@ impl Vault {
         let kind = kinds::named(&run.kind).filter(|kind| kind.is_run());
         let kind = kind.ok_or_else(|| LookupError::NotARun { core: run.core, kind: run.kind.clone() })?;
         let members = self.members(&self.locate(&run.core.0.into())?)?;
-        Ok(audit::audit(effects, &kind.results(&as_bytes(&members), &Limits::most())))
+        Ok(audit::audit(effects, &kind.results(&StoredMember::borrowed(&members), &Limits::most())))
     }
 
     /// What an artifact says at its interaction, step or record `index`, as it is written there; nothing if its kind has
@@ -681,10 +681,6 @@ impl Vault {
             artifact,
         })
     }
-}
-
-fn as_bytes(members: &[StoredMember]) -> Vec<MemberBytes<'_>> {
-    members.iter().map(|member| MemberBytes { name: &member.name, bytes: &member.bytes }).collect()
 }
 
 fn locate(snapshot: &Snapshot<'_>, prefix: &DigestPrefix) -> Result<Located, LookupError> {

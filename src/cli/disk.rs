@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use runvault::Located;
 use runvault::archive::{self, Format};
-use runvault::artifact::{Kind, MemberBytes};
+use runvault::artifact::Kind;
 use runvault::kinds;
 use runvault::store::StoredMember;
 
@@ -87,10 +87,8 @@ pub(crate) fn write(
     let Some(format) = Format::named(&name) else {
         return write_directory(path, allowed, members, force);
     };
-    let files: Vec<MemberBytes<'_>> =
-        members.iter().map(|member| MemberBytes { name: &member.name, bytes: &member.bytes }).collect();
     let mut packed = Vec::new();
-    archive::write(format, &files, &mut packed).map_err(failed(path))?;
+    archive::write(format, &StoredMember::borrowed(members), &mut packed).map_err(failed(path))?;
     write_file(path, &packed, force)
 }
 

@@ -206,7 +206,7 @@ fn expect_index(vault: &Vault) -> Result<(), Failure> {
         return Ok(());
     }
     let size = std::fs::metadata(vault.path()).map_or(0, |metadata| metadata.len());
-    let artifacts = counted(vault.snapshot()?.artifacts(None)?.len() as u64, "artifact");
+    let artifacts = counted(vault.snapshot()?.artifact_count()?, "artifact");
     Err(Failure::No(format!(
         "{} has no search index; \"runvault search --build\" makes one of its {artifacts} ({})",
         vault.path().display(),

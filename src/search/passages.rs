@@ -1,6 +1,8 @@
 //! The passages of captures in the vault.
 
-use crate::artifact::{Field, MemberBytes, Passage};
+use std::collections::BTreeSet;
+
+use crate::artifact::{Field, Passage, Place};
 use crate::canonical::reader::Limits;
 use crate::digest::CaptureHash;
 use crate::kinds;
@@ -18,8 +20,7 @@ pub(crate) fn of_capture(
 
 /// The passages of an artifact of a kind that has these files.
 pub(crate) fn of_members(kind: &str, members: &[StoredMember]) -> Vec<Passage> {
-    let members: Vec<MemberBytes<'_>> =
-        members.iter().map(|member| MemberBytes { name: &member.name, bytes: &member.bytes }).collect();
+    let members = StoredMember::borrowed(members);
     let passages = kinds::named(kind).and_then(|kind| kind.passages(&members, &Limits::most()).ok());
     passages.unwrap_or_default()
 }
@@ -27,18 +28,17 @@ pub(crate) fn of_members(kind: &str, members: &[StoredMember]) -> Vec<Passage> {
 /// What of the passages of a capture goes into the index: not those that the artifact's first capture has in the same
 /// place.
 pub(crate) fn indexed(passages: Vec<Passage>, first: &[Passage]) -> Vec<Option<(Field, String)>> {
-    let mut known: Vec<&Passage> = first.iter().collect();
-    let key = |passage: &Passage| (passage.field, passage.place.clone(), passage.text.clone());
-    known.sort_by_cached_key(|passage| key(passage));
-    let is_new = |passage: &Passage| {
-        known
-            .binary_search_by(|other| {
-                (other.field, &other.place, &other.text).cmp(&(passage.field, &passage.place, &passage.text))
-            })
-            .is_err()
+    let known: BTreeSet<_> = first.iter().map(identity).collect();
+    let text = |passage: Passage| {
+        let is_known = known.contains(&identity(&passage));
+        (!is_known).then_some((passage.field, passage.text))
     };
-    let text = |passage: Passage| is_new(&passage).then_some((passage.field, passage.text));
     passages.into_iter().map(text).collect()
+}
+
+/// What is the same of two passages that are one for those who search.
+fn identity(passage: &Passage) -> (Field, &Place, &str) {
+    (passage.field, &passage.place, &passage.text)
 }
 
 #[cfg(test)]

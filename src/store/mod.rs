@@ -121,6 +121,21 @@ impl Store {
         Self::prepare(path, schema::Beginning::Allowed)
     }
 
+    /// The vault at `path`, if it can be used as it is: for those who must not change anything, not even bring it up to
+    /// date.
+    ///
+    /// # Errors
+    /// As for [`Store::open`].
+    pub fn open_unchanged(path: &Path) -> Result<Option<Self>> {
+        pool::expect_file(path)?;
+        let failed = |error| StoreError::of(path, error);
+        let connection = pool::connect(path).map_err(failed)?;
+        if !schema::is_up_to_date(&connection).map_err(failed)? {
+            return Ok(None);
+        }
+        Ok(Some(Self::of(path, connection)))
+    }
+
     fn prepare(path: &Path, beginning: schema::Beginning) -> Result<Self> {
         pool::expect_file(path)?;
         let connection = schema::bring_up_to_date(path, beginning)?;

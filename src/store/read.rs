@@ -197,6 +197,15 @@ impl<'s> Snapshot<'s> {
         self.rows(sql, [kind], artifact_row)
     }
 
+    /// How many artifacts there are.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn artifact_count(&self) -> Result<u64> {
+        let count = self.rows("SELECT count(*) FROM artifact", [], |row| row.get(0))?.pop();
+        Ok(count.unwrap_or_default())
+    }
+
     /// The artifacts that have this attribute.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use std::fmt;
 use chrono::{DateTime, Utc};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 
-use crate::artifact::Place;
+use crate::artifact::{MemberBytes, Place};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::verify::Violation;
 
@@ -67,6 +67,14 @@ pub struct StoredMember {
     pub name: String,
     /// Its bytes.
     pub bytes: Vec<u8>,
+}
+
+impl StoredMember {
+    /// All `members` of a capture, as kinds and archives take them.
+    #[must_use]
+    pub fn borrowed(members: &[Self]) -> Vec<MemberBytes<'_>> {
+        members.iter().map(|member| MemberBytes { name: &member.name, bytes: &member.bytes }).collect()
+    }
 }
 
 /// A mention in the vault.

@@ -17,6 +17,7 @@ use super::error::index_damage;
 use super::read::Snapshot;
 use super::rows::{ArtifactId, ArtifactRow};
 use super::{Result, Store, StoreError};
+use crate::digest::CaptureHash;
 
 pub use ask::{FoundPassage, Grouping};
 pub use compare::{SearchComparison, SearchDifferences};
@@ -68,6 +69,12 @@ pub(super) fn exists(connection: &Connection) -> rusqlite::Result<bool> {
     connection.prepare_cached("SELECT 1 FROM sqlite_schema WHERE name = 'search_state'")?.exists([])
 }
 
+/// The hash of a capture; nothing if it is not there.
+fn hash_of(connection: &Connection, capture: i64) -> rusqlite::Result<Option<CaptureHash>> {
+    let sql = "SELECT coalesce(c.digest, b.digest) FROM capture c LEFT JOIN blob b ON b.id = c.blob WHERE c.id = ?1";
+    connection.prepare_cached(sql)?.query_row([capture], |row| row.get(0)).optional()
+}
+
 impl Snapshot<'_> {
     /// The search index; nothing if the vault has none.
     ///
@@ -90,13 +97,17 @@ impl Snapshot<'_> {
     /// # Errors
     /// What the database says.
     pub fn search_index_size(&self) -> Result<u64> {
-        // By name, table for table: everything else is passed over then.
-        let sql = "SELECT coalesce(sum((SELECT sum(d.pgsize) FROM dbstat d WHERE d.name = s.name AND d.aggregate = TRUE)), 0)
-                     FROM sqlite_schema s
-                    WHERE s.tbl_name IN ('search_state', 'search_capture') OR s.tbl_name GLOB 'search_text_*'";
-        let size = || self.connection().query_row(sql, [], |row| row.get(0));
-        size().map_err(|error| self.failed(error))
+        Ok(size(self.connection()).map_err(|error| self.failed(error))?.unwrap_or_default())
     }
+}
+
+/// How many bytes of the vault's file the index has; nothing if there is none.
+pub(super) fn size(connection: &Connection) -> rusqlite::Result<Option<u64>> {
+    // By name, table for table: everything else is passed over then.
+    let sql = "SELECT sum((SELECT sum(d.pgsize) FROM dbstat d WHERE d.name = s.name AND d.aggregate = TRUE))
+                 FROM sqlite_schema s
+                WHERE s.tbl_name IN ('search_state', 'search_capture') OR s.tbl_name GLOB 'search_text_*'";
+    connection.query_row(sql, [], |row| row.get(0))
 }
 
 impl Store {

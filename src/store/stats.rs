@@ -6,7 +6,7 @@ use rusqlite::{Connection, Row};
 use super::Result;
 use super::read::Snapshot;
 use super::rows::ArtifactRow;
-use super::segments;
+use super::{search, segments};
 
 /// So many of the largest artifacts are named.
 const LARGEST: u32 = 5;
@@ -216,17 +216,10 @@ fn storage(connection: &Connection) -> rusqlite::Result<Storage> {
         differences: number("SELECT count(*) FROM payload WHERE base NOT NULL")?,
         dictionaries: number("SELECT count(*) FROM dictionary")?,
         dictionary_bytes: number("SELECT coalesce(sum(length(bytes)), 0) FROM dictionary")?,
-        search_bytes: search_bytes(connection)?,
+        search_bytes: search::size(connection)?,
         file_bytes: page * number("SELECT page_count FROM pragma_page_count")?,
         free_bytes: page * number("SELECT freelist_count FROM pragma_freelist_count")?,
     })
-}
-
-/// The size of the tables and indexes of full-text search, which have names of their own.
-fn search_bytes(connection: &Connection) -> rusqlite::Result<Option<u64>> {
-    let sql = "SELECT sum((SELECT sum(pgsize) FROM dbstat WHERE name = s.name AND aggregate = TRUE))
-                 FROM sqlite_schema s WHERE s.tbl_name GLOB 'search*' AND s.rootpage > 0";
-    connection.query_row(sql, [], |row| row.get(0))
 }
 
 fn number(connection: &Connection, sql: &str) -> rusqlite::Result<u64> {

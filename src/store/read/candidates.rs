@@ -2,9 +2,8 @@
 
 use rusqlite::Params;
 
+use super::super::Result;
 use super::super::rows::ArtifactRow;
-use super::super::schema;
-use super::super::{Result, Store, StoreError, pool};
 use super::{Snapshot, artifact_row, beginning};
 use crate::digest::Digest;
 
@@ -13,23 +12,6 @@ const TELLING_DIGITS: usize = 4;
 
 /// So many of them are looked at.
 const NEWEST: usize = 20_000;
-
-impl Store {
-    /// The vault at `path`, if it can be used as it is: for those who must not change anything, not even bring it up to
-    /// date.
-    ///
-    /// # Errors
-    /// As for [`Store::open`].
-    pub fn open_unchanged(path: &std::path::Path) -> Result<Option<Self>> {
-        pool::expect_file(path)?;
-        let failed = |error| StoreError::of(path, error);
-        let connection = pool::connect(path).map_err(failed)?;
-        if !schema::is_up_to_date(&connection).map_err(failed)? {
-            return Ok(None);
-        }
-        Ok(Some(Self::of(path, connection)))
-    }
-}
 
 impl Snapshot<'_> {
     /// Artifacts of these kinds, or of any, whose core hash begins with `digits`, which are lowercase; newest first, no

@@ -3,9 +3,9 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, Error, OptionalExtension};
 
-use super::{ArtifactId, Snapshot, Terms, index_damage};
+use super::{ArtifactId, Snapshot, Terms, hash_of, index_damage};
 use crate::digest::CaptureHash;
 use crate::store::Result;
 
@@ -98,8 +98,7 @@ impl Snapshot<'_> {
     }
 
     fn found(&self, row: Row) -> Result<FoundPassage> {
-        let sql = "SELECT coalesce(c.digest, b.digest) FROM capture c LEFT JOIN blob b ON b.id = c.blob WHERE c.id = ?1";
-        let hash = || self.connection().prepare_cached(sql)?.query_row([row.capture], |row| row.get(0));
+        let hash = || hash_of(self.connection(), row.capture)?.ok_or(Error::QueryReturnedNoRows);
         let capture = hash().map_err(|error| self.failed(error))?;
         let Row { artifact, number, score, more, .. } = row;
         Ok(FoundPassage { artifact, capture, number, score, more })

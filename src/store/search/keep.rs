@@ -2,7 +2,9 @@
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, TransactionBehavior};
 
-use super::{ArtifactRow, Snapshot, State, VERSION, drop_tables, has_tables, index_damage, is_damage, state};
+use super::{
+    ArtifactRow, Snapshot, State, VERSION, drop_tables, has_tables, hash_of, index_damage, is_damage, state,
+};
 use crate::artifact::Field;
 use crate::digest::CaptureHash;
 use crate::store::{Result, Store, StoreError};
@@ -143,13 +145,7 @@ fn follows(connection: &Connection, state: State, capture: i64) -> rusqlite::Res
 /// Inserts the passages of those captures that are still there, and gives how far that came.
 fn insert(connection: &Connection, batch: &[CapturePassages], mut state: State) -> rusqlite::Result<State> {
     for capture @ CapturePassages { id, hash, passages } in batch {
-        let stored = connection
-            .prepare_cached(
-                "SELECT coalesce(c.digest, b.digest) FROM capture c LEFT JOIN blob b ON b.id = c.blob WHERE c.id = ?1",
-            )?
-            .query_row([id], |row| row.get::<_, CaptureHash>(0))
-            .optional()?;
-        match stored {
+        match hash_of(connection, *id)? {
             Some(stored) if stored == *hash => {}
             // It was removed, and another one got its number.
             Some(_) => return Ok(state),

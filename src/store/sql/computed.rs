@@ -12,8 +12,6 @@ use rusqlite::{Connection, Error};
 
 use super::SqlError;
 use crate::artifact::{Cell, Cells, Column};
-use crate::store::dictionaries::Readers;
-use crate::store::pool::Pool;
 use crate::store::rows::{ArtifactId, ArtifactRow};
 use crate::store::{Snapshot, Store, StoreError};
 
@@ -64,14 +62,8 @@ pub(super) struct Source {
 impl Source {
     /// A source that reads on `connection`, which is in a transaction.
     pub(super) fn new(path: &Path, connection: Connection, views: Vec<Computed>) -> Self {
-        let store = Store {
-            path: path.to_owned(),
-            pool: Pool::new(path, connection),
-            readers: Readers::default(),
-            actor: None,
-        };
         Self {
-            store,
+            store: Store::of(path, connection),
             views,
             kept: Mutex::default(),
             failure: Mutex::default(),
