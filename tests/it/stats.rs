@@ -108,12 +108,8 @@ fn an_empty_vault_has_nothing_and_what_was_removed_does_not_count() {
 fn an_index_for_search_is_measured_if_there_is_one() {
     let sandbox = examples();
     assert_eq!(stats(&sandbox)["search_bytes"], Value::Null);
-    let connection =
-        rusqlite::Connection::open_with_flags(sandbox.vault(), rusqlite::OpenFlags::default()).unwrap();
-    connection
-        .execute_batch(
-            "CREATE VIRTUAL TABLE search_test USING fts5 (text); INSERT INTO search_test VALUES ('a')",
-        )
-        .unwrap();
+    sandbox.run(["search", "--build"]).expect(0);
     assert!(stats(&sandbox)["search_bytes"].as_u64().unwrap() > 16_384);
+    sandbox.run(["search", "--drop"]).expect(0);
+    assert_eq!(stats(&sandbox)["search_bytes"], Value::Null);
 }
