@@ -96,14 +96,18 @@ impl Artifact for ModelIo {
     /// Its responses.
     fn passages(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
         let root = reader::read_keeping_overflow(document, limits)?;
-        let interactions = root.get("interactions").and_then(Value::as_array).unwrap_or_default();
         let mut passages = Passages::default();
-        for (index, interaction) in interactions.iter().enumerate() {
+        for (index, interaction) in interactions(&root).iter().enumerate() {
             let response = interaction.get("response_content").and_then(Value::as_str).unwrap_or_default();
             passages.add_at(Field::Response, RESPONSE.unit, index, response);
         }
         Ok(passages.into_vec())
     }
+}
+
+/// The interactions of a root.
+fn interactions<'v>(root: &'v Value<'v>) -> &'v [Value<'v>] {
+    root.get("interactions").and_then(Value::as_array).unwrap_or_default()
 }
 
 /// The members that matter, of a root that keeps the rule SCHEMA.

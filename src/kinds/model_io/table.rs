@@ -1,5 +1,6 @@
 //! The interactions of a session, for SQL.
 
+use super::interactions;
 use crate::artifact::ColumnSort::{Hash, Json, Number, Text};
 use crate::artifact::{Cell, Cells, Column, MemberBytes, Table};
 use crate::canonical::reader::{self, Limits, ReadError};
@@ -29,8 +30,9 @@ fn rows(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Cells>, Read
     let mut rows = Vec::new();
     for member in members {
         let root = reader::read_keeping_overflow(member.bytes, limits)?;
-        let interactions = root.get("interactions").and_then(Value::as_array).unwrap_or_default();
-        rows.extend(interactions.iter().enumerate().map(|(index, interaction)| row(index, interaction)));
+        rows.extend(
+            interactions(&root).iter().enumerate().map(|(index, interaction)| row(index, interaction)),
+        );
     }
     Ok(rows)
 }

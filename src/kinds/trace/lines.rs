@@ -77,6 +77,18 @@ impl<'a> Lines<'a> {
     }
 }
 
+/// The records of an admitted `document`, each with its line, read one at a time.
+pub(super) fn records<'d>(
+    document: &'d [u8],
+    limits: &Limits,
+) -> impl Iterator<Item = Result<(&'d [u8], Value<'d>), ReadError>> {
+    let lines = document.strip_suffix(b"\n").unwrap_or(document).split(|byte| *byte == b'\n');
+    lines.enumerate().map(move |(index, line)| {
+        let record = reader::read(line, limits).map_err(|error| ReadError { line: index + 1, ..error })?;
+        Ok((line, record))
+    })
+}
+
 impl<'a> Line<'a> {
     fn is_blank(&self) -> bool {
         self.text.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\r'))

@@ -1,8 +1,9 @@
 //! What traces are compared by: their records. Values are read again when somebody wants to see them.
 
+use super::lines::records;
 use crate::artifact::{Content, Part, PartSort, differ, same_place};
 use crate::canonical::pointer::Token;
-use crate::canonical::reader::{self, Limits, ReadError};
+use crate::canonical::reader::{Limits, ReadError};
 use crate::canonical::{Value, c14n_v1};
 
 /// Hashes of the chain, numbers that follow from the position, and what no two runs share.
@@ -28,9 +29,8 @@ fn tell(one: &Value<'_>, other: &Value<'_>, names: &[&str]) -> String {
 }
 
 pub(super) fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
-    let lines = document.strip_suffix(b"\n").unwrap_or(document).split(|byte| *byte == b'\n');
-    let part = |(index, line): (usize, &'d [u8])| {
-        let record = reader::read(line, limits).map_err(|error| ReadError { line: index + 1, ..error })?;
+    let part = |(index, record): (usize, Result<(&'d [u8], Value<'d>), ReadError>)| {
+        let (line, record) = record?;
         let text = |value: &Value<'_>, name: &str| {
             value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
         };
@@ -40,5 +40,5 @@ pub(super) fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<
         let part = Part::new(format!("record {index}"), keys, record, &RECORD);
         Ok(Part { content: Content::Text(line), ..part })
     };
-    lines.enumerate().map(part).collect()
+    records(document, limits).enumerate().map(part).collect()
 }

@@ -1,8 +1,9 @@
 //! The texts of a trace that people search: what its steps are called, were called with, and gave.
 
 use super::RECORD;
+use super::lines::records;
 use crate::artifact::{Field, Passage, Passages, words_of};
-use crate::canonical::reader::{self, Limits, ReadError};
+use crate::canonical::reader::{Limits, ReadError};
 
 /// Members of results whose texts are searched. The format has no inputs; engines add them under these names.
 const MEMBERS: &[(&str, Field)] = &[
@@ -15,10 +16,9 @@ const MEMBERS: &[(&str, Field)] = &[
 ];
 
 pub(super) fn of(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
-    let lines = document.strip_suffix(b"\n").unwrap_or(document).split(|byte| *byte == b'\n');
     let mut passages = Passages::default();
-    for (index, line) in lines.enumerate() {
-        let record = reader::read(line, limits).map_err(|error| ReadError { line: index + 1, ..error })?;
+    for (index, record) in records(document, limits).enumerate() {
+        let (_, record) = record?;
         let Some(result) = record.get("result") else { continue };
         for (member, field) in MEMBERS {
             let text = result.get(member).map(words_of).unwrap_or_default();

@@ -1,5 +1,6 @@
 //! The records of a trace, for SQL.
 
+use super::lines::records;
 use crate::artifact::ColumnSort::{Hash, Json, Number, Text};
 use crate::artifact::{Cell, Cells, Column, MemberBytes, Table};
 use crate::canonical::Value;
@@ -29,17 +30,15 @@ pub(super) const RECORDS: Table = Table {
 fn rows(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Cells>, ReadError> {
     let mut rows = Vec::new();
     for member in members {
-        let text = reader::utf8(member.bytes, limits)?;
-        for (index, line) in text.strip_suffix('\n').unwrap_or(text).split('\n').enumerate() {
-            let record = reader::read(line.as_bytes(), limits)
-                .map_err(|error| ReadError { line: index + 1, ..error })?;
+        for (index, record) in records(member.bytes, limits).enumerate() {
+            let (line, record) = record?;
             rows.push(row(index, &record, line));
         }
     }
     Ok(rows)
 }
 
-fn row(index: usize, record: &Value<'_>, line: &str) -> Cells {
+fn row(index: usize, record: &Value<'_>, line: &[u8]) -> Cells {
     let result = record.get("result").unwrap_or(&Value::Null);
     let (before, after) = match record.get("type").and_then(Value::as_str) {
         Some("header") => ("initial_state_hash", "initial_state_hash"),
@@ -60,6 +59,6 @@ fn row(index: usize, record: &Value<'_>, line: &str) -> Cells {
         Cell::hash_of(result, "output_hash"),
         Cell::text_of(result, "started_at"),
         Cell::text_of(result, "finished_at"),
-        Cell::Text(line.to_owned()),
+        Cell::Text(reader::lossy(line).into_owned()),
     ]
 }
