@@ -16,8 +16,7 @@ pub(crate) fn actor(given: Option<&str>) -> Result<Actor, Failure> {
 }
 
 fn variable(name: &str) -> Option<String> {
-    // A variable that is set to nothing counts as not set.
-    std::env::var(name).ok().filter(|value| !value.is_empty())
+    settings::variable(name)?.into_string().ok()
 }
 
 /// Whom the system says it is.

@@ -11,6 +11,7 @@ use runvault::store::{ArtifactRow, CaptureRow, Snapshot};
 use super::escape::brief;
 use super::exit::Failure;
 use super::find;
+use super::hash::DIGITS;
 use super::output::{self, FAINT, HASH, NAME};
 use super::table::{self, Cell};
 use super::time;
@@ -52,9 +53,6 @@ const OWN: [(&str, Column); 12] = [
 
 /// The longest name of a kind: columns stand in the same place whatever is listed.
 pub(crate) const KIND_WIDTH: usize = 8;
-
-/// Hashes are told by so many digits, where they are not told whole.
-const DIGITS: usize = 12;
 
 /// The names of the attributes of all kinds.
 pub(crate) fn attributes() -> Vec<&'static str> {

@@ -50,7 +50,7 @@ fn program() -> OsString {
 
 /// Answers if a shell asks, and gives how that ended.
 pub(crate) fn answer() -> Option<ExitCode> {
-    let name = std::env::var_os(VARIABLE).filter(|name| !name.is_empty())?;
+    let name = settings::variable(VARIABLE)?;
     let name = Path::new(&name).file_stem()?.to_string_lossy().into_owned();
     let answered = shell(&name).is_some_and(|shell| write_answer(shell).is_ok());
     // A shell that gets no answer offers what it otherwise would.

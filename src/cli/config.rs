@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::escape::escaped;
 use super::exit::{Failure, Status};
 use super::json;
-use super::output::{self, FAINT};
+use super::output::{self, FAINT, plain};
 use super::settings::{self, Entry, Known, Origin};
 
 /// Show and change the settings.
@@ -111,7 +111,7 @@ fn set(known: &dyn Known, value: &str) -> Result<Status, Failure> {
     let path = settings::path()?;
     settings::edit(&path, entry.name, Some(&value))?;
     output::note(&format!("{} is {} now, in {}", entry.name, escaped(&value), shown(&path)));
-    if std::env::var_os(entry.variable).is_some_and(|text| !text.is_empty()) {
+    if entry.stated().is_some() {
         output::note(&format!("note: {} is set as well, and goes before it", entry.variable));
     }
     Ok(Status::Done)
@@ -222,9 +222,4 @@ fn write_table(out: &mut impl Write, told: &[Told]) -> io::Result<()> {
         writeln!(out, "{:<name_width$}  {value:<width$}  {FAINT}{origin}{FAINT:#}", told.name)?;
     }
     Ok(())
-}
-
-/// Text without the marks of code.
-fn plain(text: &str) -> String {
-    text.replace('`', "")
 }

@@ -25,6 +25,11 @@ pub(crate) fn brief(text: &str) -> Escaped<'_> {
     escaped(text).up_to(BRIEF_CHARACTERS)
 }
 
+/// All of `text`, for where something else limits what is shown.
+pub(crate) fn whole(text: &str) -> String {
+    escaped(text).up_to(usize::MAX).to_string()
+}
+
 impl Escaped<'_> {
     /// Shows `most` characters of it, half of them from the beginning and half from the end.
     pub(crate) fn up_to(self, most: usize) -> Self {

@@ -35,6 +35,25 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
     format!("{}{CUT}", beginning(text, room))
 }
 
+/// What is left of a column of the width `wanted` where the others may take `most`: it needs `least` of what it wants.
+pub(crate) fn narrowed((wanted, least): (usize, usize), most: usize) -> usize {
+    wanted.min(most.max(least))
+}
+
+/// How wide columns may be for all to have room, each given by the width that it wants and the least that it needs: the
+/// short ones are whole, the others of one width. 0 if there is not enough room.
+pub(crate) fn widest(columns: &[(usize, usize)], room: usize) -> usize {
+    let taken = |most| columns.iter().map(|column| narrowed(*column, most)).sum::<usize>();
+    let longest = columns.iter().map(|(wanted, _)| *wanted).max().unwrap_or(0);
+    // The largest width that fits, by halves.
+    let (mut fits, mut too_much) = (0, longest.min(room) + 1);
+    while too_much - fits > 1 {
+        let middle = usize::midpoint(fits, too_much);
+        if taken(middle) <= room { fits = middle } else { too_much = middle }
+    }
+    fits
+}
+
 /// As much of the beginning of `text` as takes no more than `most` columns.
 fn beginning(text: &str, most: usize) -> &str {
     let mut taken = 0;

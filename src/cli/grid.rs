@@ -8,8 +8,9 @@ use std::io::{self, Write};
 use anstyle::Style;
 use runvault::artifact::Cell;
 
-use super::escape::escaped;
+use super::escape::whole;
 use super::fit;
+use super::hash::DIGITS;
 use super::output::{FAINT, HASH};
 
 /// So many rows are waited for.
@@ -20,9 +21,6 @@ const WIDEST: usize = 72;
 
 /// No column is narrower, however many there are.
 const NARROWEST: usize = 6;
-
-/// Where not everything fits, hashes are shown as elsewhere: so many digits, which are enough for every command.
-const DIGITS: usize = 12;
 
 /// How hashes begin. What is left of one does not need to.
 const PREFIX: &str = "sha256:";
@@ -115,28 +113,21 @@ fn columns(titles: Option<&[String]>, rows: &[Vec<Cell>], room: Option<usize>) -
 
 /// Makes columns narrower if there is not enough room: first the hashes, then what is longest.
 fn fit_in(columns: &mut [Column], room: Option<usize>) {
-    let is_enough = room.is_none_or(|room| taken(columns, usize::MAX) <= room + GAP);
-    if !is_enough {
+    let Some(room) = room else {
+        columns.iter_mut().for_each(|column| column.width = column.width.min(WIDEST));
+        return;
+    };
+    let room = (room + GAP).saturating_sub(GAP * columns.len());
+    if columns.iter().map(|column| column.width).sum::<usize>() > room {
         for column in columns.iter_mut().filter(|column| column.is_of_hashes) {
             column.width = column.width.min(DIGITS + 1);
         }
     }
-    let widest = room.map_or(WIDEST, |room| widest(columns, room));
+    let wanted = |column: &Column| (column.width, NARROWEST);
+    let widest = fit::widest(&columns.iter().map(wanted).collect::<Vec<_>>(), room);
     for column in columns {
-        column.width = column.width.min(widest);
+        column.width = fit::narrowed(wanted(column), widest);
     }
-}
-
-/// How much room is taken, with a gap after the last column, if none is wider than `widest`.
-fn taken(columns: &[Column], widest: usize) -> usize {
-    columns.iter().map(|column| column.width.min(widest) + GAP).sum()
-}
-
-/// How wide a column may be for all to have room: the short ones are whole, the others of one width.
-fn widest(columns: &[Column], room: usize) -> usize {
-    let longest = columns.iter().map(|column| column.width).max().unwrap_or_default();
-    let fits = (NARROWEST..=longest.min(room)).rev().find(|widest| taken(columns, *widest) <= room + GAP);
-    fits.unwrap_or(NARROWEST)
 }
 
 fn is_hash(cell: &Cell) -> bool {
@@ -164,10 +155,6 @@ fn shown(cells: &[Cell], room: Option<usize>) -> Vec<(String, Style)> {
         other => (text(&plain(other)), Style::new()),
     };
     cells.iter().map(shown).collect()
-}
-
-fn whole(text: &str) -> String {
-    escaped(text).up_to(usize::MAX).to_string()
 }
 
 /// A cell as text that says everything: bytes as hex digits, NULL as nothing.

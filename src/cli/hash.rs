@@ -8,6 +8,9 @@ use runvault::{Located, LookupError, Vault};
 
 use super::exit::Failure;
 
+/// Where hashes are not shown whole, so many of their digits are: enough for every command.
+pub(crate) const DIGITS: usize = 12;
+
 /// A hash or a prefix of one, for clap.
 pub(crate) fn prefix(text: &str) -> Result<DigestPrefix, String> {
     text.parse().map_err(|error: runvault::digest::ParseDigestError| error.to_string())

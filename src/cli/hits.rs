@@ -1,4 +1,4 @@
-//! How `find` prints what it found.
+//! How artifacts that were found are listed, by `find` and by `search`.
 
 use std::io::Write;
 

@@ -33,7 +33,12 @@ pub(crate) fn text() -> impl Write {
 /// Prints help. What it is made of is documentation as well, which marks code; a terminal shows code as it is.
 pub(crate) fn help(styled: &str) {
     // There is nobody left to tell if this fails.
-    let _ = text().write_all(styled.replace('`', "").as_bytes());
+    let _ = text().write_all(plain(styled).as_bytes());
+}
+
+/// `documentation` without its marks of code.
+pub(crate) fn plain(documentation: &str) -> String {
+    documentation.replace('`', "")
 }
 
 /// Standard output for bytes that must arrive as they are.

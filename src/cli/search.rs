@@ -216,14 +216,20 @@ fn expect_index(vault: &Vault) -> Result<(), Failure> {
 
 fn build(vault: &Vault) -> Result<Status, Failure> {
     let started = Instant::now();
-    let mut progress = Progress::of("captures", "building the search index:");
-    let indexed = vault.build_search(&mut |step| show(&mut progress, step))?;
-    drop(progress);
-    tell_of_damage(&indexed);
+    let indexed = make(vault)?;
     let (captures, seconds) = (counted(indexed.captures, "capture"), started.elapsed().as_secs_f64());
     let size = output::size(vault.search_index_size()?);
     output::note(&format!("{captures} can be searched, with an index of {size}; {seconds:.2} s"));
     Ok(if indexed.damaged.is_empty() { Status::Done } else { Status::Incomplete })
+}
+
+/// Makes the index, and tells how far it is and what is damaged.
+fn make(vault: &Vault) -> Result<Indexed, Failure> {
+    let mut progress = Progress::of("captures", "building the search index:");
+    let indexed = vault.build_search(&mut |step| show(&mut progress, step))?;
+    drop(progress);
+    tell_of_damage(&indexed);
+    Ok(indexed)
 }
 
 fn drop_index(vault: &Vault) -> Result<Status, Failure> {
@@ -267,9 +273,7 @@ pub(crate) fn after_adding(vault: &Vault, is_wanted: bool) -> Result<(), Failure
         return Ok(());
     }
     if vault.search_index()?.is_none() {
-        let mut progress = Progress::of("captures", "building the search index:");
-        tell_of_damage(&vault.build_search(&mut |step| show(&mut progress, step))?);
-        return Ok(());
+        return make(vault).map(drop);
     }
     bring_in_step(vault)
 }

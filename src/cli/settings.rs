@@ -206,6 +206,11 @@ pub(crate) fn named(name: &str) -> Option<&'static dyn Known> {
     ALL.into_iter().find(|known| known.entry().name == name)
 }
 
+/// What a variable says. One that is set to nothing counts as not set.
+pub(crate) fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|text| !text.is_empty())
+}
+
 /// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
@@ -242,9 +247,9 @@ impl Entry {
         Ok(Some(Value { text, origin: Origin::File(place) }))
     }
 
-    /// What the variable says. One that is set to nothing counts as not set.
-    fn stated(&self) -> Option<OsString> {
-        std::env::var_os(self.variable).filter(|text| !text.is_empty())
+    /// What the variable says.
+    pub(crate) fn stated(&self) -> Option<OsString> {
+        variable(self.variable)
     }
 }
 

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 
-use super::escape::escaped;
+use super::escape::whole;
 use super::fit;
 use super::output::{self, FAINT};
 
@@ -28,7 +28,7 @@ impl Cell {
     /// A cell with `text`, escaped.
     pub(crate) fn new(text: &str, style: Style) -> Self {
         // The whole of it: what has no room is cut off when it is printed.
-        Self(vec![(escaped(text).up_to(usize::MAX).to_string(), style)])
+        Self(vec![(whole(text), style)])
     }
 
     /// A cell of the usual colour.
@@ -305,15 +305,8 @@ impl Layout {
 /// Shares `room` among columns, given by what they would take and the least that they need: those that are short are whole,
 /// and the others are of one width if they can.
 fn shared(columns: &[(usize, usize)], room: usize) -> Vec<usize> {
-    let at = |most: usize| columns.iter().map(move |(natural, least)| (*natural).min(most.max(*least)));
-    let longest = columns.iter().map(|(natural, _)| *natural).max().unwrap_or(0);
-    // The largest width that fits, by halves.
-    let (mut fits, mut too_much) = (0, longest.min(room) + 1);
-    while too_much - fits > 1 {
-        let middle = usize::midpoint(fits, too_much);
-        if at(middle).sum::<usize>() <= room { fits = middle } else { too_much = middle }
-    }
-    let mut widths: Vec<usize> = at(fits).collect();
+    let widest = fit::widest(columns, room);
+    let mut widths: Vec<usize> = columns.iter().map(|column| fit::narrowed(*column, widest)).collect();
     // What is left over would fill no column, but one of them has room for it.
     let mut left = room.saturating_sub(widths.iter().sum());
     for (width, (natural, _)) in widths.iter_mut().zip(columns) {
@@ -435,7 +428,7 @@ mod tests {
             for (line, row) in text.lines().zip(&rows) {
                 let mut rest = line;
                 for cell in row {
-                    let whole = escaped(cell).up_to(usize::MAX).to_string();
+                    let whole = whole(cell);
                     // Spaces at the end of a line are not printed apart from the padding.
                     let found = rest.find(whole.trim_end());
                     prop_assert!(found.is_some(), "{whole:?} in {line:?}");

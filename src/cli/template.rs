@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use super::columns::{self, Column, Subject};
-use super::escape::{brief, escaped};
+use super::escape::{brief, whole};
 use super::exit::Failure;
 
 /// What a line is made of, such as `{{core}}\t{{model_id}}`.
@@ -62,9 +62,7 @@ impl Template {
         for piece in &self.0 {
             match piece {
                 Piece::Text(text) => line.push_str(text),
-                Piece::Column(column) => {
-                    line += &escaped(&subject.text(*column)?).up_to(usize::MAX).to_string();
-                }
+                Piece::Column(column) => line.push_str(&whole(&subject.text(*column)?)),
             }
         }
         Ok(line)

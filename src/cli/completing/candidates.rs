@@ -7,6 +7,7 @@ use runvault::store::{ArtifactRow, Snapshot, StoreError};
 use runvault::{Vault, kinds};
 
 use super::line::Line;
+use crate::cli::hash::DIGITS;
 use crate::cli::{find, help, rules, time};
 
 /// So many artifacts, tags or values are offered. Who wants another one types more of it.
@@ -14,9 +15,6 @@ const OFFERED: usize = 50;
 
 /// What stands for the newest artifact.
 const LATEST: &str = "latest";
-
-/// As many digits as lists show. Who has typed more of them gets all.
-const DIGITS: usize = 12;
 
 /// Where the candidates of an argument come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,6 +170,7 @@ fn artifacts(
     };
     let digits = digits.to_ascii_lowercase();
     if digits.chars().all(|c| c.is_ascii_hexdigit()) {
+        // Who has typed more than lists show gets all.
         let shown = if digits.len() > DIGITS || !prefix.is_empty() { 64 } else { DIGITS };
         for row in snapshot.candidates(&digits, which.kinds().as_deref(), OFFERED)? {
             let hex = row.core.0.hex();

@@ -10,13 +10,11 @@ use std::path::{Path, PathBuf};
 use etcetera::BaseStrategy;
 use toml_edit::{Document, DocumentMut, Item, TomlError};
 
-use super::Failure;
-use super::named;
+use super::{Failure, named, variable};
 
 /// Where the configuration file is, or would be.
 pub(crate) fn path() -> Result<PathBuf, Failure> {
-    // A variable that is set to nothing counts as not set.
-    if let Some(path) = std::env::var_os("RUNVAULT_CONFIG").filter(|path| !path.is_empty()) {
+    if let Some(path) = variable("RUNVAULT_CONFIG") {
         return Ok(path.into());
     }
     let directories = etcetera::choose_base_strategy().map_err(|error| {

@@ -7,7 +7,7 @@ use runvault::sql::{self, View};
 use serde::Serialize;
 
 use crate::cli::exit::{Failure, Status};
-use crate::cli::output::{self, FAINT, HASH};
+use crate::cli::output::{self, FAINT, HASH, plain};
 use crate::cli::{fit, json};
 
 #[derive(Serialize)]
@@ -50,11 +50,6 @@ fn line(view: &View) -> Line {
         in_file: view.is_plain,
         columns: view.columns.iter().map(column).collect(),
     }
-}
-
-/// Without the marks of names that the documentation needs.
-fn plain(about: &str) -> String {
-    about.replace('`', "")
 }
 
 /// What stands beside a column begins here.
