@@ -12,6 +12,7 @@ use super::exit::{Failure, Status};
 use super::json;
 use super::output::{self, FAINT, plain};
 use super::settings::{self, Entry, Known, Origin};
+use super::table::{Cell, Column, Table};
 
 /// Show and change the settings.
 ///
@@ -206,20 +207,16 @@ fn list(as_json: bool) -> Result<Status, Failure> {
     Ok(status)
 }
 
-fn write_table(out: &mut impl Write, told: &[Told]) -> io::Result<()> {
-    let values: Vec<String> = settings::ALL
-        .iter()
-        .zip(told)
-        .map(|(known, told)| match &told.value {
-            Some(value) => escaped(value).to_string(),
-            None => format!("({})", plain(known.entry().default_text)),
-        })
-        .collect();
-    let width = values.iter().map(|value| value.chars().count()).max().unwrap_or_default().min(40);
-    let name_width = told.iter().map(|told| told.name.len()).max().unwrap_or_default();
-    for (told, value) in told.iter().zip(values) {
-        let origin = told.origin_text();
-        writeln!(out, "{:<name_width$}  {value:<width$}  {FAINT}{origin}{FAINT:#}", told.name)?;
+fn write_table(out: &mut dyn Write, told: &[Told]) -> io::Result<()> {
+    let mut table =
+        Table::new(vec![Column::new("name").whole(), Column::new("value"), Column::new("origin")]);
+    for (known, told) in settings::ALL.iter().zip(told) {
+        let none = || format!("({})", plain(known.entry().default_text));
+        table.push(vec![
+            Cell::plain(told.name),
+            Cell::plain(&told.value.clone().unwrap_or_else(none)),
+            Cell::new(&told.origin_text(), FAINT),
+        ]);
     }
-    Ok(())
+    table.write(out)
 }

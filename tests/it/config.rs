@@ -182,6 +182,18 @@ fn the_file_is_replaced_as_a_whole_and_through_links() {
 }
 
 #[test]
+fn a_list_of_settings_fits_the_terminal() {
+    let sandbox = Sandbox::new();
+    let directory = "a-directory-with-a-name-that-is-rather-long/".repeat(3);
+    let vault = sandbox.path(&format!("{directory}a.vault"));
+    config(&sandbox, &["set", "vault", vault.to_str().unwrap()]).expect(0);
+    let list = run_with(&sandbox, &[("COLUMNS", "60")], &["config", "list"]).expect(0).stdout;
+    assert!(list.lines().all(|line| line.chars().count() <= 60), "{list}");
+    assert!(list.lines().any(|line| line.starts_with("vault ") && line.contains('…')), "{list}");
+    assert!(config(&sandbox, &["list"]).expect(0).stdout.contains(vault.to_str().unwrap()));
+}
+
+#[test]
 fn what_people_read() {
     let sandbox = Sandbox::new();
     let steady = |ran: &Ran| {
