@@ -20,7 +20,7 @@ pub struct Stats {
     pub kinds: Vec<KindStats>,
     /// What it takes.
     pub storage: Storage,
-    /// How many digests artifacts are found by; the same one in two artifacts counts twice.
+    /// How many digests artifacts are found by; the same one in two captures counts twice.
     pub mentions: u64,
     /// How many links people stated.
     pub stated_links: u64,
