@@ -106,7 +106,7 @@ fn verdict(evidence: &Evidence, results: &[RunResult<'_>]) -> Verdict {
 
 fn proves(sort: &str, value: &Value<'_>) -> bool {
     match (sort, value) {
-        ("hash", Value::String(text)) => Digest::stated(text).or_else(|| Digest::stated_bare(text)).is_some(),
+        ("hash", Value::String(text)) => Digest::stated_either(text).is_some(),
         ("status", Value::String(text)) => !["failed", "failure", "error"].contains(&text.as_ref()),
         ("status", Value::Bool(truth)) => *truth,
         ("range", Value::Number(_)) => true,

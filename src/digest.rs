@@ -4,7 +4,7 @@
 //! different types ([`CoreHash`], [`CaptureHash`], [`BlobHash`]), so that one cannot stand in for another.
 
 use std::fmt;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::str::FromStr;
 
 use hmac::{KeyInit, Mac};
@@ -28,6 +28,16 @@ impl Digest {
         let mut hasher = Hasher::new();
         hasher.update(bytes);
         hasher.finish()
+    }
+
+    /// The digest of all that `reader` gives, which need not fit into memory.
+    ///
+    /// # Errors
+    /// What the reader says.
+    pub fn of_reader(mut reader: impl Read) -> io::Result<Self> {
+        let mut hasher = Hasher::new();
+        io::copy(&mut reader, &mut hasher)?;
+        Ok(hasher.finish())
     }
 
     /// A digest from its 32 bytes.
@@ -63,6 +73,12 @@ impl Digest {
         let digest = decode_hex(text)?;
         let upper_case = text.bytes().map(|byte| u8::from(byte.is_ascii_uppercase()));
         (upper_case.fold(0, |found, is| found | is) == 0).then_some(Self(digest))
+    }
+
+    /// Reads either of these forms, where a format has the one and people write the other.
+    #[must_use]
+    pub fn stated_either(text: &str) -> Option<Self> {
+        Self::stated(text).or_else(|| Self::stated_bare(text))
     }
 
     /// The 64 lowercase hex digits without the prefix, as ASCII.
@@ -390,6 +406,8 @@ mod tests {
         assert_eq!(Digest::stated(EMPTY), Some(digest));
         assert_eq!(Digest::stated(&EMPTY[7..]), None);
         assert_eq!(Digest::stated_bare(&EMPTY[7..].to_uppercase()), None);
+        assert_eq!([EMPTY, &EMPTY[7..]].map(Digest::stated_either), [Some(Digest::of(b"")); 2]);
+        assert_eq!(Digest::stated_either(&EMPTY[1..]), None);
     }
 
     #[test]

@@ -108,7 +108,7 @@ fn write_words(value: &Value<'_>, name: &str, words: &mut String) {
 }
 
 fn write_line(text: &str, name: &str, words: &mut String) {
-    if Digest::stated(text).or_else(|| Digest::stated_bare(text)).is_some() {
+    if Digest::stated_either(text).is_some() {
         return;
     }
     if !name.is_empty() {

@@ -102,7 +102,7 @@ impl Cell {
     #[must_use]
     pub fn hash_of(value: &Value<'_>, name: &str) -> Self {
         let text = value.get(name).and_then(Value::as_str);
-        let digest = text.and_then(|text| Digest::stated_bare(text).or_else(|| Digest::stated(text)));
+        let digest = text.and_then(Digest::stated_either);
         digest.map_or_else(|| text.into(), |digest| Self::Text(digest.to_string()))
     }
 

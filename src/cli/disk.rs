@@ -24,7 +24,7 @@ fn exists(path: &Path) -> Failure {
 }
 
 /// The directory that `path` is in.
-fn parent(path: &Path) -> &Path {
+pub(crate) fn parent(path: &Path) -> &Path {
     path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 

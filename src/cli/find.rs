@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use clap::{Args as ClapArgs, ValueEnum};
 use runvault::Vault;
 use runvault::artifact::{Kind, Place};
-use runvault::digest::{CoreHash, Digest, DigestPrefix, Hasher, PrefixResolution};
+use runvault::digest::{CoreHash, Digest, DigestPrefix, PrefixResolution};
 use runvault::kinds;
 use runvault::query::{self, Filter, Hit, Match, Query, Sort};
 use serde::Serialize;
@@ -323,15 +323,12 @@ pub(super) fn mentioned(
 
 /// The digest of a file, or of standard input, of any size.
 fn digest_of(path: &Path) -> Result<Digest, Failure> {
-    let mut hasher = Hasher::new();
-    let read = match path.to_str() {
-        Some("-") => io::copy(&mut io::stdin().lock(), &mut hasher),
-        _ => File::open(path).and_then(|mut file| io::copy(&mut file, &mut hasher)),
+    let digest = match path.to_str() {
+        Some("-") => Digest::of_reader(io::stdin().lock()),
+        _ => File::open(path).and_then(Digest::of_reader),
     };
-    read.map_err(|error| {
-        Failure::CouldNotRun(format!("cannot read the prompt {}: {error}", path.display()))
-    })?;
-    Ok(hasher.finish())
+    digest
+        .map_err(|error| Failure::CouldNotRun(format!("cannot read the prompt {}: {error}", path.display())))
 }
 
 /// What people know artifacts by, most telling first.

@@ -3,10 +3,12 @@
 //! The first rows decide how wide the columns are. On a terminal, cells that are too long end with `…`; in a pipe or a
 //! file, everything is there.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use anstyle::Style;
 use runvault::artifact::Cell;
+use runvault::digest::PREFIX;
 
 use super::escape::whole;
 use super::fit;
@@ -21,9 +23,6 @@ const WIDEST: usize = 72;
 
 /// No column is narrower, however many there are.
 const NARROWEST: usize = 6;
-
-/// How hashes begin. What is left of one does not need to.
-const PREFIX: &str = "sha256:";
 
 /// Between two columns.
 const GAP: usize = 2;
@@ -186,7 +185,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// `text` if it fits, else its beginning: of a hash, that of its digits.
+/// `text` if it fits, else its beginning: of a hash, that of its digits, which need not be told to be one.
 fn cut(text: &str, width: usize) -> String {
     let digits = text.strip_prefix(PREFIX).filter(|_| fit::width(text) > width);
     fit::cut(digits.unwrap_or(text), width)
@@ -200,7 +199,7 @@ fn line(
 ) -> io::Result<()> {
     let mut gap = 0;
     for (index, ((text, style), column)) in cells.iter().zip(columns).enumerate() {
-        let text = if room.is_some() { cut(text, column.width) } else { text.clone() };
+        let text = if room.is_some() { Cow::Owned(cut(text, column.width)) } else { Cow::Borrowed(text) };
         let pad = column.width.saturating_sub(fit::width(&text));
         let is_last = index + 1 == columns.len();
         let (before, after) = if column.is_right { (pad, 0) } else { (0, if is_last { 0 } else { pad }) };

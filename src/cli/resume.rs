@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use runvault::digest::CoreHash;
 use serde::{Deserialize, Serialize};
 
+use super::disk;
 use super::exit::Failure;
 
 /// The file is written so often at most.
@@ -67,8 +68,7 @@ impl Resume {
 
     /// Writes the file in one step: whoever reads it finds the whole of it.
     pub(crate) fn write(&self) -> io::Result<()> {
-        let directory = self.path.parent().filter(|directory| !directory.as_os_str().is_empty());
-        let mut file = tempfile::NamedTempFile::new_in(directory.unwrap_or(Path::new(".")))?;
+        let mut file = tempfile::NamedTempFile::new_in(disk::parent(&self.path))?;
         serde_json::to_writer(&mut file, &self.position)?;
         file.flush()?;
         file.persist(&self.path).map(drop).map_err(|error| error.error)

@@ -3,6 +3,7 @@
 //! Where the width is known, cells that are too long end with `…`, and columns that have no room at all are left out, which a
 //! `…` at the end tells. Where it is not, as in a pipe, everything is there.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use anstyle::Style;
@@ -65,7 +66,11 @@ impl Cell {
         for (text, style) in self.0.iter().filter(|(text, _)| !text.is_empty()) {
             // Where one piece ends the cell, the next ones have no room to say so.
             let has_room = is_whole || fit::width(text) < left;
-            let shown = if has_room { text.clone() } else { fit::cut(&format!("{text}{}", fit::CUT), left) };
+            let shown = if has_room {
+                Cow::Borrowed(text)
+            } else {
+                Cow::Owned(fit::cut(&format!("{text}{}", fit::CUT), left))
+            };
             write!(out, "{style}{shown}{style:#}")?;
             left -= fit::width(&shown);
             if !is_whole && shown.ends_with(fit::CUT) {

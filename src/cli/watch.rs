@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::artifact::Kind;
-use runvault::source::{ExamineOptions, Settling, SourceError};
+use runvault::source::{ExamineOptions, Settling};
 use runvault::store::StoreError;
 
 use super::add::{Printer, Shown};
@@ -222,9 +222,4 @@ impl Watch {
         self.trouble = Some(Trouble { message, pause });
         pause
     }
-}
-
-/// Whether something cannot be read because it is not there any more.
-fn is_gone(error: &SourceError) -> bool {
-    error.source.kind() == std::io::ErrorKind::NotFound
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::{ExamineOptions, Item, SourceError, Verdict, examine};
 use crate::artifact::Admitted;
-use crate::digest::{BlobHash, CaptureHash, Digest, Hasher};
+use crate::digest::{BlobHash, CaptureHash, Digest};
 
 /// Where an artifact was read from, and what was read there.
 #[derive(Clone, Debug)]
@@ -68,12 +68,6 @@ impl Original {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// Whether it is a directory whose files are the artifact.
-    #[must_use]
-    pub fn is_directory(&self) -> bool {
-        self.form == Form::Directory
     }
 
     /// Removes what was stored: the files whose bytes are still those that were read, hashed again, and no others. A
@@ -163,9 +157,7 @@ fn take(path: &Path, is_still: impl FnOnce(&Path) -> io::Result<bool>) -> io::Re
 }
 
 fn digest_of(path: &Path) -> io::Result<Digest> {
-    let mut hasher = Hasher::new();
-    io::copy(&mut File::open(path)?, &mut hasher)?;
-    Ok(hasher.finish())
+    Digest::of_reader(File::open(path)?)
 }
 
 /// What is in a directory, by name.

@@ -3,6 +3,7 @@
 use clap::Arg;
 use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
 use runvault::artifact::Kind;
+use runvault::digest::PREFIX;
 use runvault::store::{ArtifactRow, Snapshot, StoreError};
 use runvault::{Vault, kinds};
 
@@ -164,8 +165,8 @@ fn artifacts(
     if let Some(typed) = typed.strip_prefix('@').or_else(|| typed.is_empty().then_some("")) {
         candidates.extend(tags(snapshot, "@", typed, which)?);
     }
-    let (prefix, digits) = match typed.strip_prefix("sha256:") {
-        Some(digits) => ("sha256:", digits),
+    let (prefix, digits) = match typed.strip_prefix(PREFIX) {
+        Some(digits) => (PREFIX, digits),
         None => ("", typed),
     };
     let digits = digits.to_ascii_lowercase();

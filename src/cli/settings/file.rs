@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use etcetera::BaseStrategy;
 use toml_edit::{Document, DocumentMut, Item, TomlError};
 
+use super::super::disk;
 use super::{Failure, named, variable};
 
 /// Where the configuration file is, or would be.
@@ -173,8 +174,7 @@ fn writable(path: &Path) -> Result<PathBuf, Failure> {
 
 /// Whoever reads the file sees what it was before or what it is then, also after a power loss.
 fn replace(path: &Path, text: &[u8]) -> std::io::Result<()> {
-    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
-    let directory = directory.unwrap_or(Path::new("."));
+    let directory = disk::parent(path);
     fs::create_dir_all(directory)?;
     // Made with the mode 0600: it says who may see what.
     let mut file = tempfile::NamedTempFile::new_in(directory)?;

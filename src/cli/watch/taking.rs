@@ -1,6 +1,7 @@
 //! Storing what has settled, and remembering what was told of.
 
 use std::collections::HashSet;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -10,7 +11,7 @@ use runvault::source::{ExamineOptions, Look, Settling, SourceError};
 use runvault::store::StoreError;
 
 use super::stop::Stop;
-use super::{Failure, Printer, Status, is_gone};
+use super::{Failure, Printer, Status};
 use crate::cli::output;
 
 /// What is watched, and what came of it so far.
@@ -93,4 +94,9 @@ impl Monitor for Teller<'_> {
             self.printer.unreadable(error);
         }
     }
+}
+
+/// Whether something cannot be read because it is not there any more.
+fn is_gone(error: &SourceError) -> bool {
+    error.source.kind() == ErrorKind::NotFound
 }

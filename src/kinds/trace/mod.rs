@@ -180,5 +180,5 @@ fn mention(value: &Value<'_>, roles: &'static [(&'static str, Role)], position: 
 
 /// The digest in a member that need not hold one. Traces write bare hex digits; the prefix is understood as well.
 fn digest_of(text: &str) -> Option<Digest> {
-    Digest::stated_bare(text).or_else(|| Digest::stated(text))
+    Digest::stated_either(text)
 }
