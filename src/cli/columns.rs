@@ -136,7 +136,7 @@ impl<'s> Subject<'s> {
                 names.join(" ")
             }
             Column::Note => snapshot.note_of(artifact.id)?.map(|note| note.text).unwrap_or_default(),
-            Column::Matches => self.matches.iter().map(find::place_text).collect::<Vec<_>>().join(", "),
+            Column::Matches => self.matches.iter().map(find::match_text).collect::<Vec<_>>().join(", "),
             Column::Attribute(name) => {
                 let values = self.attributes()?.iter().filter(|(other, _)| other == name);
                 values.map(|(_, value)| value.as_str()).collect::<Vec<_>>().join(", ")

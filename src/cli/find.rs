@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, Utc};
 use clap::{Args as ClapArgs, ValueEnum};
 use runvault::Vault;
-use runvault::artifact::{Kind, Place};
+use runvault::artifact::Kind;
 use runvault::digest::{CoreHash, Digest, DigestPrefix, PrefixResolution};
 use runvault::kinds;
 use runvault::query::{self, Filter, Hit, Match, Query, Sort};
@@ -19,6 +19,7 @@ use super::exit::{Failure, Status};
 use super::hash::Named;
 use super::hits::{self, Listed};
 use super::output::{self, counted};
+use super::place::{self, JsonPlace};
 use super::template::Template;
 use super::vault::VaultArgs;
 use super::{hash, json, time};
@@ -342,13 +343,10 @@ pub(super) fn label(attributes: &[(String, String)]) -> String {
     values.take(VALUES).collect::<Vec<_>>().join(" ")
 }
 
-pub(super) fn place_text(place: &Match) -> String {
-    match place {
-        Match::Mention { role, unit, place: Place::Index(index), .. } => {
-            format!("{} {index} ({})", escaped(unit), escaped(role))
-        }
-        Match::Mention { role, place: Place::Pointer(pointer), .. } => {
-            format!("{} ({})", escaped(pointer), escaped(role))
+pub(super) fn match_text(found: &Match) -> String {
+    match found {
+        Match::Mention { role, unit, place, .. } => {
+            format!("{} ({})", escaped(&place::text(unit, place)), escaped(role))
         }
         Match::Attribute { name, value } => format!("{} {}", escaped(name), escaped(value)),
         Match::Note { text } => format!("note {}", escaped(text)),
@@ -366,10 +364,19 @@ struct JsonHit<'h> {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum JsonMatch<'h> {
-    Place { role: &'h str, unit: &'h str, index: u32, digest: Digest },
-    Pointer { role: &'h str, pointer: &'h str, digest: Digest },
-    Attribute { name: &'h str, value: &'h str },
-    Note { note: &'h str },
+    Mention {
+        role: &'h str,
+        #[serde(flatten)]
+        place: JsonPlace<'h>,
+        digest: Digest,
+    },
+    Attribute {
+        name: &'h str,
+        value: &'h str,
+    },
+    Note {
+        note: &'h str,
+    },
 }
 
 impl<'h> JsonHit<'h> {
@@ -386,11 +393,8 @@ impl<'h> JsonHit<'h> {
 impl<'h> JsonMatch<'h> {
     fn of(place: &'h Match) -> Self {
         match place {
-            Match::Mention { role, unit, place: Place::Index(index), digest } => {
-                Self::Place { role, unit, index: *index, digest: *digest }
-            }
-            Match::Mention { role, place: Place::Pointer(pointer), digest, .. } => {
-                Self::Pointer { role, pointer, digest: *digest }
+            Match::Mention { role, unit, place, digest } => {
+                Self::Mention { role, place: JsonPlace::of(unit, place), digest: *digest }
             }
             Match::Attribute { name, value } => Self::Attribute { name, value },
             Match::Note { text } => Self::Note { note: text },

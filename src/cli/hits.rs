@@ -8,7 +8,7 @@ use runvault::store::{ArtifactRow, Snapshot};
 
 use super::columns::{Column, KIND_WIDTH, Subject};
 use super::exit::Failure;
-use super::find::place_text;
+use super::find::match_text;
 use super::output;
 use super::table::{Cell, Table};
 use super::template::Template;
@@ -28,7 +28,7 @@ pub(crate) struct Listed<'h> {
 
 impl<'h> From<&'h Hit> for Listed<'h> {
     fn from(hit: &'h Hit) -> Self {
-        let below = hit.matches.iter().map(|place| Cell::plain(&place_text(place))).collect();
+        let below = hit.matches.iter().map(|place| Cell::plain(&match_text(place))).collect();
         Self { artifact: &hit.artifact, matches: &hit.matches, below }
     }
 }

@@ -40,6 +40,7 @@ mod note;
 mod output;
 mod pin;
 mod pins;
+mod place;
 mod progress;
 mod prompt;
 mod reindex;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anstyle::{AnsiColor, Style};
 use clap::Args as ClapArgs;
 use runvault::Vault;
-use runvault::artifact::{Field, Kind, Place};
+use runvault::artifact::{Field, Kind};
 use runvault::digest::{CaptureHash, CoreHash};
 use runvault::kinds;
 use runvault::query::Query;
@@ -19,6 +19,7 @@ use super::exit::{Failure, Status};
 use super::find::Conditions;
 use super::hits::{self, Listed};
 use super::output::{self, FAINT, counted};
+use super::place::{self, JsonPlace};
 use super::progress::Progress;
 use super::table::{BELOW, Cell};
 use super::vault::VaultArgs;
@@ -158,10 +159,7 @@ impl Args {
 }
 
 fn place_cell(hit: &SearchHit) -> Cell {
-    let place = match &hit.place {
-        Place::Index(index) => format!("{} {index}", hit.unit),
-        Place::Pointer(pointer) => pointer.clone(),
-    };
+    let place = place::text(hit.unit, &hit.place);
     let more = match hit.more {
         0 => String::new(),
         1 => "and 1 more place".to_owned(),
@@ -295,13 +293,6 @@ struct Line<'h> {
     cut_after: bool,
 }
 
-#[derive(Serialize)]
-#[serde(untagged)]
-enum JsonPlace<'h> {
-    Place { unit: &'h str, index: u32 },
-    Pointer { pointer: &'h str },
-}
-
 impl<'h> Line<'h> {
     fn of(hit: &'h SearchHit) -> Self {
         let Snippet { text, highlights, is_cut_before, is_cut_after } = &hit.snippet;
@@ -311,10 +302,7 @@ impl<'h> Line<'h> {
             added_at: time::exact(hit.artifact.added_at),
             capture_hash: hit.capture,
             field: hit.field.name(),
-            place: match &hit.place {
-                Place::Index(index) => JsonPlace::Place { unit: hit.unit, index: *index },
-                Place::Pointer(pointer) => JsonPlace::Pointer { pointer },
-            },
+            place: JsonPlace::of(hit.unit, &hit.place),
             // Further digits depend on who computes them.
             score: (hit.score * 1e9).round() / 1e9,
             more: hit.more,

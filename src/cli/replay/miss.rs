@@ -7,10 +7,11 @@ use runvault::replay::Miss;
 use runvault::{LookupError, Wanted};
 
 use super::stage::NAMED;
+use crate::cli::escape::escaped;
 use crate::cli::exit::Failure;
-use crate::cli::find;
 use crate::cli::output::{self, HASH};
 use crate::cli::prompt::Prompt;
+use crate::cli::{find, place};
 
 /// Tells what is missing, and where else it could be had.
 pub(super) fn tell(
@@ -62,7 +63,7 @@ fn recordings(vault: &Vault, prompt: Digest) -> Result<Vec<Hit>, Failure> {
 fn text(vault: &Vault, hit: &Hit) -> Result<String, Failure> {
     let attributes = vault.snapshot()?.attributes(hit.artifact.id)?;
     let first = hit.matches.iter().find_map(|place| match place {
-        Match::Mention { unit, place, .. } => Some(format!("{unit} {place}")),
+        Match::Mention { unit, place, .. } => Some(escaped(&place::text(unit, place)).to_string()),
         Match::Attribute { .. } | Match::Note { .. } => None,
     });
     let (core, place) = (hit.artifact.core, first.unwrap_or_default());

@@ -1,0 +1,29 @@
+//! Where something stands in an artifact, for people and as JSON.
+
+use runvault::artifact::Place;
+use serde::Serialize;
+
+/// A place as people read it, such as `step 3`, or a pointer; not yet harmless for terminals.
+pub(crate) fn text(unit: &str, place: &Place) -> String {
+    match place {
+        Place::Index(index) => format!("{unit} {index}"),
+        Place::Pointer(pointer) => pointer.clone(),
+    }
+}
+
+/// The members of an object that say where something stands.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(crate) enum JsonPlace<'p> {
+    Index { unit: &'p str, index: u32 },
+    Pointer { pointer: &'p str },
+}
+
+impl<'p> JsonPlace<'p> {
+    pub(crate) fn of(unit: &'p str, place: &'p Place) -> Self {
+        match place {
+            Place::Index(index) => Self::Index { unit, index: *index },
+            Place::Pointer(pointer) => Self::Pointer { pointer },
+        }
+    }
+}
