@@ -5,8 +5,9 @@ mod many;
 mod reindex;
 mod repair;
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::Connection;
 
+use crate::journal;
 use crate::sandbox::{Sandbox, repository, session};
 
 /// The examples: artifacts of every kind, one with two captures, one within another.
@@ -34,7 +35,7 @@ fn siblings() -> Sandbox {
 }
 
 /// A vault that is a copy of these bytes.
-fn of_bytes(bytes: &[u8]) -> Sandbox {
+pub(crate) fn of_bytes(bytes: &[u8]) -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.write("v.vault", bytes);
     // Whatever the settings of who runs the tests are.
@@ -43,15 +44,15 @@ fn of_bytes(bytes: &[u8]) -> Sandbox {
     sandbox
 }
 
-/// The vault, behind the program's back.
-fn sql(sandbox: &Sandbox) -> Connection {
-    let connection = Connection::open_with_flags(sandbox.vault(), OpenFlags::SQLITE_OPEN_READ_WRITE).unwrap();
+/// The vault, behind the program's back, in which nothing needs to fit.
+pub(crate) fn sql(sandbox: &Sandbox) -> Connection {
+    let connection = journal::sql(sandbox);
     connection.pragma_update(None, "foreign_keys", false).unwrap();
     connection
 }
 
 /// What a check finds: a line for each finding, and the exit status.
-fn findings(sandbox: &Sandbox, arguments: &[&str]) -> String {
+pub(crate) fn findings(sandbox: &Sandbox, arguments: &[&str]) -> String {
     let ran = sandbox.run([&["fsck", "--json"], arguments].concat());
     let line = |line: &serde_json::Value| {
         let text = |member: &str| line[member].as_str().unwrap_or_default().to_owned();

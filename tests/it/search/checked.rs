@@ -1,39 +1,12 @@
 //! What is wrong with the index is found and mended, and nothing else needs it.
 
-use rusqlite::{Connection, OpenFlags};
-
 use super::{examples, found, hits};
+use crate::fsck::{findings, of_bytes, sql};
 use crate::sandbox::Sandbox;
-
-/// The vault, behind the program's back.
-fn sql(sandbox: &Sandbox) -> Connection {
-    let connection = Connection::open_with_flags(sandbox.vault(), OpenFlags::SQLITE_OPEN_READ_WRITE).unwrap();
-    connection.pragma_update(None, "foreign_keys", false).unwrap();
-    connection
-}
-
-fn of_bytes(bytes: &[u8]) -> Sandbox {
-    let sandbox = Sandbox::new();
-    sandbox.write("v.vault", bytes);
-    #[cfg(unix)]
-    std::fs::set_permissions(sandbox.vault(), std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
-    sandbox
-}
 
 fn bytes_of(sandbox: &Sandbox) -> Vec<u8> {
     sql(sandbox).query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
     std::fs::read(sandbox.vault()).unwrap()
-}
-
-fn findings(sandbox: &Sandbox, arguments: &[&str]) -> String {
-    let ran = sandbox.run([&["fsck", "--json"], arguments].concat());
-    let line = |line: &serde_json::Value| {
-        let text = |member: &str| line[member].as_str().unwrap_or_default().to_owned();
-        let what =
-            if line["mended"].is_null() { text("finding") } else { format!("mended: {}", text("mended")) };
-        format!("{what} | {} {} | {}\n", text("about"), text("subject"), text("detail"))
-    };
-    ran.json().iter().map(line).collect()
 }
 
 /// What a search says.

@@ -1,6 +1,7 @@
 //! Nothing that was removed is found, and nothing of it is left in the files.
 
 use super::{examples, found, hits};
+use crate::journal::sql;
 use crate::sandbox::{Sandbox, session};
 
 /// Whether these bytes are anywhere in the vault's files.
@@ -68,11 +69,6 @@ fn words_of(sandbox: &Sandbox) -> Vec<String> {
         .unwrap();
     let mut words = connection.prepare("SELECT term FROM temp.words").unwrap();
     words.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
-}
-
-fn sql(sandbox: &Sandbox) -> rusqlite::Connection {
-    let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE;
-    rusqlite::Connection::open_with_flags(sandbox.vault(), flags).unwrap()
 }
 
 /// The bytes of the index.
