@@ -113,7 +113,9 @@ fn columns(titles: Option<&[String]>, rows: &[Vec<Cell>], room: Option<usize>) -
 /// Makes columns narrower if there is not enough room: first the hashes, then what is longest.
 fn fit_in(columns: &mut [Column], room: Option<usize>) {
     let Some(room) = room else {
-        columns.iter_mut().for_each(|column| column.width = column.width.min(WIDEST));
+        for column in columns {
+            column.width = column.width.min(WIDEST);
+        }
         return;
     };
     let room = (room + GAP).saturating_sub(GAP * columns.len());
