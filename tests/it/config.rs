@@ -146,6 +146,18 @@ fn what_is_wrong_in_the_file_is_told_with_its_line() {
 }
 
 #[test]
+fn a_list_of_settings_fits_the_terminal() {
+    let sandbox = Sandbox::new();
+    let directory = "a-directory-with-a-name-that-is-rather-long/".repeat(3);
+    let vault = sandbox.path(&format!("{directory}a.vault"));
+    config(&sandbox, &["set", "vault", vault.to_str().unwrap()]).expect(0);
+    let list = run_with(&sandbox, &[("COLUMNS", "60")], &["config", "list"]).expect(0).stdout;
+    assert!(list.lines().all(|line| line.chars().count() <= 60), "{list}");
+    assert!(list.lines().any(|line| line.starts_with("vault ") && line.contains('…')), "{list}");
+    assert!(config(&sandbox, &["list"]).expect(0).stdout.contains(vault.to_str().unwrap()));
+}
+
+#[test]
 fn a_setting_of_a_newer_runvault_is_passed_over_with_a_warning() {
     let sandbox = Sandbox::new();
     sandbox.write("s.json", session("a", &[]));
@@ -179,18 +191,6 @@ fn the_file_is_replaced_as_a_whole_and_through_links() {
         assert!(ran.stderr.contains("/dev/null is not a file"), "{}", ran.stderr);
         run_with(&sandbox, &device, &["config", "list"]).expect(0);
     }
-}
-
-#[test]
-fn a_list_of_settings_fits_the_terminal() {
-    let sandbox = Sandbox::new();
-    let directory = "a-directory-with-a-name-that-is-rather-long/".repeat(3);
-    let vault = sandbox.path(&format!("{directory}a.vault"));
-    config(&sandbox, &["set", "vault", vault.to_str().unwrap()]).expect(0);
-    let list = run_with(&sandbox, &[("COLUMNS", "60")], &["config", "list"]).expect(0).stdout;
-    assert!(list.lines().all(|line| line.chars().count() <= 60), "{list}");
-    assert!(list.lines().any(|line| line.starts_with("vault ") && line.contains('…')), "{list}");
-    assert!(config(&sandbox, &["list"]).expect(0).stdout.contains(vault.to_str().unwrap()));
 }
 
 #[test]

@@ -7,8 +7,8 @@ use runvault::digest::PREFIX;
 use runvault::store::{ArtifactRow, Snapshot, StoreError};
 use runvault::{Vault, kinds};
 
+use super::super::hash;
 use super::line::Line;
-use crate::cli::hash::DIGITS;
 use crate::cli::{find, help, rules, time};
 
 /// So many artifacts, tags or values are offered. Who wants another one types more of it.
@@ -172,7 +172,7 @@ fn artifacts(
     let digits = digits.to_ascii_lowercase();
     if digits.chars().all(|c| c.is_ascii_hexdigit()) {
         // Who has typed more than lists show gets all.
-        let shown = if digits.len() > DIGITS || !prefix.is_empty() { 64 } else { DIGITS };
+        let shown = if digits.len() > hash::DIGITS || !prefix.is_empty() { 64 } else { hash::DIGITS };
         for row in snapshot.candidates(&digits, which.kinds().as_deref(), OFFERED)? {
             let hex = row.core.0.hex();
             let value = format!("{prefix}{}", hex.get(..shown).unwrap_or(&hex));
