@@ -1,12 +1,17 @@
 //! Files that artifacts were read from, and taking them away once they are stored.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
+use std::hash::{BuildHasher, Hasher as _, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::{ExamineOptions, Item, SourceError, Verdict, examine};
 use crate::artifact::Admitted;
 use crate::digest::{BlobHash, CaptureHash, Digest};
+
+/// The clocks of file systems are coarse: of what was written so lately, the time does not tell whether it was written again.
+const LATELY: Duration = Duration::from_secs(1);
 
 /// Where an artifact was read from, and what was read there.
 #[derive(Clone, Debug)]
@@ -71,8 +76,9 @@ impl Original {
     }
 
     /// Removes what was stored: the files whose bytes are still those that were read, hashed again, and no others. A
-    /// directory loses the artifact's files, and goes itself if nothing is left in it. `options` are those that it was
-    /// examined with.
+    /// directory loses the artifact's files, and goes itself if nothing is left in it. Nothing that somebody puts in the place
+    /// of a file meanwhile is lost: a file is moved aside before it is removed, as `.runvault-` and a number, and back if it
+    /// is another one. `options` are those that it was examined with.
     #[must_use]
     pub fn remove(&self, options: &ExamineOptions) -> Taken {
         let mut taken = Taken::default();
@@ -127,33 +133,96 @@ impl Taken {
     }
 
     /// Removes a file of which `is_still` says that it is what was stored.
-    fn take(&mut self, path: &Path, is_still: impl FnOnce(&Path) -> io::Result<bool>) {
+    fn take(&mut self, path: &Path, is_still: impl Fn(&Path) -> io::Result<bool>) {
         match take(path, is_still) {
-            Ok(None) => self.removed.push(path.to_owned()),
-            Ok(Some(why)) => self.kept.push((path.to_owned(), why)),
+            Ok(Left::Nothing) => self.removed.push(path.to_owned()),
+            Ok(Left::Kept(path, why)) => self.kept.push((path, why)),
             // Whoever removed it wanted the same.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => self.failed.push(SourceError::at(path)(error)),
+            Err(error) if error.source.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => self.failed.push(error),
         }
     }
 }
 
-fn take(path: &Path, is_still: impl FnOnce(&Path) -> io::Result<bool>) -> io::Result<Option<Kept>> {
-    let before = fs::symlink_metadata(path)?;
+/// What is left of a file.
+enum Left {
+    Nothing,
+    Kept(PathBuf, Kept),
+}
+
+fn take(path: &Path, is_still: impl Fn(&Path) -> io::Result<bool>) -> Result<Left, SourceError> {
+    let at = SourceError::at;
+    let kept = |why| Ok(Left::Kept(path.to_owned(), why));
+    let before = fs::symlink_metadata(path).map_err(at(path))?;
     if before.is_symlink() {
-        return Ok(Some(Kept::Link));
+        return kept(Kept::Link);
     }
     // Something else has the name now; it may never end when it is read.
-    if !before.is_file() || !is_still(path)? {
-        return Ok(Some(Kept::Changed));
+    if !before.is_file() || !is_still(path).map_err(at(path))? {
+        return kept(Kept::Changed);
     }
     // Hashing takes a while for large files, and somebody may have written meanwhile.
-    let after = fs::symlink_metadata(path)?;
-    if after.len() != before.len() || after.modified()? != before.modified()? {
-        return Ok(Some(Kept::Changed));
+    if !is_untouched(&before, &fs::symlink_metadata(path).map_err(at(path))?) {
+        return kept(Kept::Changed);
     }
-    fs::remove_file(path)?;
-    Ok(None)
+    // Whoever gives the name to another file just now must not lose that one. No other program knows the new name.
+    let aside = path.with_file_name(format!(".runvault-{:016x}", RandomState::new().build_hasher().finish()));
+    fs::rename(path, &aside).map_err(at(path))?;
+    if is_the_same(&before, &aside, is_still).map_err(at(&aside))? {
+        fs::remove_file(&aside).map_err(at(&aside))?;
+        return Ok(Left::Nothing);
+    }
+    Ok(Left::Kept(put_back(&aside, path).map_err(at(&aside))?, Kept::Changed))
+}
+
+/// Whether what was moved aside is the file that was looked at `before`.
+fn is_the_same(
+    before: &Metadata,
+    aside: &Path,
+    is_still: impl Fn(&Path) -> io::Result<bool>,
+) -> io::Result<bool> {
+    let now = fs::symlink_metadata(aside)?;
+    let age = before.modified()?.elapsed().unwrap_or_default();
+    if !now.is_file() || !looks_the_same(before, &now)? {
+        return Ok(false);
+    }
+    Ok(cfg!(unix) && age > LATELY || is_still(aside)?)
+}
+
+/// Whether nobody wrote a file or put another one in its place, as far as the system knows.
+fn is_untouched(before: &Metadata, now: &Metadata) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        // That changes even if somebody sets the time of writing.
+        let changed = |file: &Metadata| (file.ctime(), file.ctime_nsec());
+        if changed(before) != changed(now) {
+            return false;
+        }
+    }
+    looks_the_same(before, now).unwrap_or_default()
+}
+
+fn looks_the_same(before: &Metadata, now: &Metadata) -> io::Result<bool> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        if (before.dev(), before.ino()) != (now.dev(), now.ino()) {
+            return Ok(false);
+        }
+    }
+    Ok(before.len() == now.len() && before.modified()? == now.modified()?)
+}
+
+/// Gives a file its name again, unless somebody gave that to another one meanwhile; gives where it is then.
+fn put_back(aside: &Path, path: &Path) -> io::Result<PathBuf> {
+    match fs::hard_link(aside, path) {
+        Ok(()) => fs::remove_file(aside).map(|()| path.to_owned()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(aside.to_owned()),
+        // Where there are no hard links, and for directories.
+        Err(_) if fs::symlink_metadata(path).is_err() => fs::rename(aside, path).map(|()| path.to_owned()),
+        Err(_) => Ok(aside.to_owned()),
+    }
 }
 
 fn digest_of(path: &Path) -> io::Result<Digest> {

@@ -193,6 +193,37 @@ fn the_file_is_replaced_as_a_whole_and_through_links() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn no_file_can_make_a_command_wait_or_eat() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    let sandbox = Sandbox::new();
+    mknodat(CWD, sandbox.path("pipe"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    let pipe = [("RUNVAULT_CONFIG", "pipe")];
+    let ran = run_with(&sandbox, &pipe, &["config", "list"]).expect(2);
+    assert!(
+        ran.stderr.contains("cannot read the configuration pipe: it is a pipe, not a file"),
+        "{}",
+        ran.stderr
+    );
+    run_with(&sandbox, &pipe, &["config", "set", "search", "on"]).expect(2);
+    // A shell that asks gets an answer.
+    let mut asked = sandbox.command();
+    asked.env("RUNVAULT_CONFIG", "pipe").env("RUNVAULT_COMPLETE", "fish").args(["--", "runvault", "get", ""]);
+    assert!(asked.output().unwrap().status.success());
+
+    let many: String = (0..100_000).map(|number| format!("k{number} = 1\n")).collect();
+    sandbox.write("many.toml", many);
+    let large = std::fs::File::create(sandbox.path("large.toml")).unwrap();
+    large.set_len(8 << 30).unwrap();
+    for name in ["many.toml", "large.toml", "/dev/zero"] {
+        let ran = run_with(&sandbox, &[("RUNVAULT_CONFIG", name)], &["config", "list"]).expect(2);
+        assert!(ran.stderr.contains("it has more than 65536 bytes"), "{}", ran.stderr);
+    }
+    run_with(&sandbox, &[("RUNVAULT_CONFIG", "many.toml")], &["config", "set", "search", "on"]).expect(2);
+}
+
 #[test]
 fn what_people_read() {
     let sandbox = Sandbox::new();

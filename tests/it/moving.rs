@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use runvault::Vault;
 use runvault::ingest::{Examined, Monitor};
+#[cfg(target_os = "linux")]
+use runvault::source::Original;
 use runvault::source::{ExamineOptions, Input, Inputs, Kept, SourceError, Taken};
 
 use crate::sandbox::{Sandbox, repository, session};
@@ -160,6 +162,73 @@ fn a_file_that_changes_between_reading_and_removing_stays() {
     sandbox.run(["add", "--move", "s.json"]).expect(0);
     assert!(!path.exists());
     assert_eq!(sandbox.run(["find", "--json"]).expect(0).json().len(), 2);
+}
+
+/// Where a document was read from that is in the vault then.
+#[cfg(target_os = "linux")]
+fn original_of(sandbox: &Sandbox, name: &str) -> Original {
+    struct Keep(Option<Original>);
+    impl Monitor for Keep {
+        fn examined(&mut self, examined: &Examined) {
+            self.0 = examined.original.clone();
+        }
+        fn unreadable(&mut self, error: &SourceError) {
+            panic!("{error}");
+        }
+    }
+    let vault = Vault::open_or_create(&sandbox.vault()).unwrap();
+    let mut keep = Keep(None);
+    let inputs = Inputs::new(vec![Input::Path(sandbox.path(name))]);
+    vault.add(inputs, &ExamineOptions::default(), &mut keep).unwrap();
+    keep.0.unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_takes_the_place_of_a_file_while_it_is_removed_is_never_lost() {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+    let sandbox = Sandbox::new();
+    let stored = session("a", &[("p", "r")]);
+    let (path, beside) = (sandbox.write("d/s.json", &stored), sandbox.path("d/t.json"));
+    let original = original_of(&sandbox, "d/s.json");
+    let other = stored.replace("\"m\"", "\"n\"");
+    std::fs::write(&beside, &other).unwrap();
+    // Both are so old that times tell nothing.
+    for path in [&path, &beside] {
+        std::fs::File::options().write(true).open(path).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+    }
+    let is_over = AtomicBool::new(false);
+    let mut removed = 0;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                let _ = renameat_with(CWD, &path, CWD, &beside, RenameFlags::EXCHANGE);
+            }
+        });
+        for _ in 0..5_000 {
+            let taken = original.remove(&ExamineOptions::default());
+            if !taken.removed.is_empty() {
+                removed += 1;
+                std::fs::write(sandbox.path("d/new"), &stored).unwrap();
+                // The other one may be at either place, and this goes to the one that is free.
+                for free in [&path, &beside] {
+                    if std::fs::hard_link(sandbox.path("d/new"), free).is_ok() {
+                        break;
+                    }
+                }
+                std::fs::remove_file(sandbox.path("d/new")).unwrap();
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    let left: Vec<String> = names(&sandbox.path("d"))
+        .iter()
+        .map(|name| std::fs::read_to_string(sandbox.path("d").join(name)).unwrap())
+        .collect();
+    assert!(left.contains(&other), "removed {removed} times, the last time what was not stored");
+    assert!(removed > 0, "it was not there even once");
+    assert_eq!(names(&sandbox.path("d")), ["s.json", "t.json"], "nothing is left aside");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fmt::{self, Display, Formatter};
 use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +12,9 @@ use toml_edit::{Document, DocumentMut, Item, TomlError};
 
 use super::super::disk;
 use super::{Failure, named, variable};
+
+/// So long is no file that somebody wrote for a handful of settings.
+const MOST_BYTES: u64 = 64 << 10;
 
 /// Where the configuration file is, or would be.
 pub(crate) fn path() -> Result<PathBuf, Failure> {
@@ -68,9 +71,8 @@ pub(crate) struct File {
 impl File {
     /// Reads the file at `path`. One that is not there says nothing.
     pub(crate) fn read(path: &Path) -> Result<Self, FileError> {
-        let text = match fs::read_to_string(path) {
+        let text = match text_of(path) {
             Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
             Err(error) => {
                 let message = format!(
                     "cannot read the configuration {}: {error}; RUNVAULT_CONFIG names another file",
@@ -119,15 +121,40 @@ impl File {
     }
 }
 
+/// What is in the file at `path`; nothing if it is not there. Every command reads it, and shells while somebody types: it must
+/// neither take long nor wait for the other end of a pipe.
+fn text_of(path: &Path) -> io::Result<String> {
+    let too_large = || io::Error::other(format!("it has more than {MOST_BYTES} bytes"));
+    let read = || {
+        if is_pipe(&fs::metadata(path)?.file_type()) {
+            return Err(io::Error::other("it is a pipe, not a file"));
+        }
+        let mut text = String::new();
+        fs::File::open(path)?.take(MOST_BYTES + 1).read_to_string(&mut text)?;
+        if text.len() as u64 > MOST_BYTES { Err(too_large()) } else { Ok(text) }
+    };
+    match read() {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
+        read => read,
+    }
+}
+
+#[cfg(unix)]
+fn is_pipe(file: &fs::FileType) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    file.is_fifo() || file.is_socket()
+}
+
+#[cfg(not(unix))]
+fn is_pipe(_: &fs::FileType) -> bool {
+    false
+}
+
 /// Writes the value of `name` into the file at `path`, or takes it out; false if it had none. Comments and the order of
 /// the others stay.
 pub(crate) fn edit(path: &Path, name: &str, value: Option<&str>) -> Result<bool, Failure> {
     let target = writable(path)?;
-    let text = match fs::read_to_string(&target) {
-        Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(cannot_write(path, &error)),
-    };
+    let text = text_of(&target).map_err(|error| cannot_write(path, &error))?;
     let (changed, had) = changed(&text, name, value).map_err(|error| broken(path, &text, &error))?;
     if value.is_some() || had {
         replace(&target, changed.as_bytes()).map_err(|error| cannot_write(path, &error))?;
@@ -173,7 +200,7 @@ fn writable(path: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// Whoever reads the file sees what it was before or what it is then, also after a power loss.
-fn replace(path: &Path, text: &[u8]) -> std::io::Result<()> {
+fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
     let directory = disk::parent(path);
     fs::create_dir_all(directory)?;
     // Made with the mode 0600: it says who may see what.
@@ -184,7 +211,7 @@ fn replace(path: &Path, text: &[u8]) -> std::io::Result<()> {
     Ok(())
 }
 
-fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
+fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     let path = path.display();
     Failure::CouldNotRun(format!(
         "cannot write the configuration {path}: {error}; check the permissions of its directory, or name another \
