@@ -78,14 +78,22 @@ struct IndexArgs {
 
 fn field(name: &str) -> Result<Field, String> {
     Field::ALL.into_iter().find(|field| field.name() == name).ok_or_else(|| {
-        let names = Field::ALL.map(Field::name);
+        let names: Vec<&str> = fields().collect();
         format!("one of {} can be searched", names.join(", "))
     })
 }
 
+/// The names of the fields that can be searched.
+pub(super) fn fields() -> impl Iterator<Item = &'static str> {
+    Field::ALL.into_iter().map(Field::name)
+}
+
 fn kind(name: &str) -> Result<Kind, String> {
     let known = kinds::ALL.into_iter().find(|kind| [kind.name(), kind.plural()].contains(&name));
-    known.ok_or_else(|| format!("the kinds are {}", kinds::names()))
+    known.ok_or_else(|| {
+        let plurals = kinds::ALL.map(Kind::plural).join(", ");
+        format!("the kinds are {}, also called {plurals}, and one of them is wanted", kinds::names())
+    })
 }
 
 impl From<SearchError> for Failure {
@@ -208,7 +216,7 @@ fn expect_index(vault: &Vault) -> Result<(), Failure> {
     let size = std::fs::metadata(vault.path()).map_or(0, |metadata| metadata.len());
     let artifacts = counted(vault.snapshot()?.artifacts(None)?.len() as u64, "artifact");
     Err(Failure::No(format!(
-        "{} has no search index; \"runvault search --build\" makes one of its {artifacts} ({})",
+        "{} has no search index; \"runvault search --build\" makes one of the {artifacts} in this file of {}",
         vault.path().display(),
         output::size(size)
     )))

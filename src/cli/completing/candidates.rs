@@ -7,7 +7,7 @@ use runvault::store::{ArtifactRow, Snapshot, StoreError};
 use runvault::{Vault, kinds};
 
 use super::line::Line;
-use crate::cli::{find, help, rules, time};
+use crate::cli::{columns, find, help, rules, search, time};
 
 /// So many artifacts, tags or values are offered. Who wants another one types more of it.
 const OFFERED: usize = 50;
@@ -33,6 +33,12 @@ pub(super) enum Source {
     Attributes,
     /// What "find" finds.
     Plurals,
+    /// Kinds, by both of their names.
+    Kinds,
+    /// What can be told of an artifact.
+    Columns,
+    /// What can be searched.
+    Fields,
     Rules,
     Commands,
 }
@@ -82,6 +88,10 @@ impl Source {
             "mentions" => Self::Artifacts(Which::Any),
             "keep-tag" => Self::Tags,
             "expect" => Self::ArtifactsOrFiles,
+            "columns" => Self::Columns,
+            "in" => Self::Fields,
+            // Elsewhere the kinds are values that the argument knows itself.
+            "kind" if argument.get_possible_values().is_empty() => Self::Kinds,
             _ => return None,
         })
     }
@@ -122,6 +132,14 @@ impl Source {
                 let plurals = kinds::ALL.into_iter().map(Kind::plural).chain(["artifacts"]);
                 beginning(typed, plurals.map(|plural| (plural.to_owned(), String::new())))
             }
+            Self::Kinds => {
+                let names = kinds::ALL.into_iter().flat_map(|kind| [kind.name(), kind.plural()]);
+                beginning(typed, names.map(|name| (name.to_owned(), String::new())))
+            }
+            Self::Columns => {
+                beginning(typed, columns::names().into_iter().map(|name| (name.to_owned(), String::new())))
+            }
+            Self::Fields => beginning(typed, search::fields().map(|name| (name.to_owned(), String::new()))),
             Self::Rules => beginning(&typed.to_ascii_uppercase(), rules::summaries()),
             Self::Commands => {
                 let commands = help::command();
