@@ -72,13 +72,7 @@ impl File {
         let text = match fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-            Err(error) => {
-                let message = format!(
-                    "cannot read the configuration {}: {error}; RUNVAULT_CONFIG names another file",
-                    path.display()
-                );
-                return Err(FileError::Unreadable(message));
-            }
+            Err(error) => return Err(cannot_read(path, &error)),
         };
         Self::parse(path, &text)
     }
@@ -127,7 +121,7 @@ pub(crate) fn edit(path: &Path, name: &str, value: Option<&str>) -> Result<bool,
     let text = match fs::read_to_string(&target) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(cannot_write(path, &error)),
+        Err(error) => return Err(cannot_read(path, &error).into()),
     };
     let (changed, had) = changed(&text, name, value).map_err(|error| broken(path, &text, &error))?;
     if value.is_some() || had {
@@ -168,7 +162,10 @@ fn writable(path: &Path) -> Result<PathBuf, Failure> {
             let message = format!("{} is not a file; RUNVAULT_CONFIG names another one", path.display());
             Err(Failure::CouldNotRun(message))
         }
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(path.to_owned()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(match fs::read_link(path) {
+            Ok(target) => path.parent().unwrap_or(Path::new("")).join(target),
+            Err(_) => path.to_owned(),
+        }),
         Err(error) => Err(cannot_write(path, &error)),
     }
 }
@@ -186,6 +183,17 @@ fn replace(path: &Path, text: &[u8]) -> std::io::Result<()> {
     Ok(())
 }
 
+fn cannot_read(path: &Path, error: &std::io::Error) -> FileError {
+    let path = path.display();
+    let why = match error.kind() {
+        ErrorKind::InvalidData => "it is not UTF-8".to_owned(),
+        _ => error.to_string(),
+    };
+    FileError::Unreadable(format!(
+        "cannot read the configuration {path}: {why}; RUNVAULT_CONFIG names another file"
+    ))
+}
+
 fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
     let path = path.display();
     Failure::CouldNotRun(format!(
@@ -198,7 +206,7 @@ fn broken(path: &Path, text: &str, error: &TomlError) -> FileError {
     let place = Place { path: path.to_owned(), line: line_of(text, error.span()) };
     let what = error.message().lines().collect::<Vec<_>>().join(", ");
     FileError::Wrong(format!(
-        "{place}: this is no TOML: {what}; correct the line, such as max-size = \"1G\", or name another file with \
+        "{place}: this is no TOML: {what}; correct the line, such as max-size = \"512M\", or name another file with \
          RUNVAULT_CONFIG"
     ))
 }
@@ -219,12 +227,17 @@ fn written(item: &Item) -> Option<String> {
 /// A path in the file at `file`: `~/` is the home directory, and what is relative is so to the file's directory, for the
 /// directory in which runvault is called could be any.
 pub(super) fn absolute(text: &str, file: &Path) -> OsString {
-    let home = || etcetera::home_dir().ok();
-    if let Some((rest, home)) = text.strip_prefix("~/").and_then(|rest| Some((rest, home()?))) {
-        return home.join(rest).into();
+    if let Some(path) = at_home(text) {
+        return path.into();
     }
     let directory = file.parent().unwrap_or(Path::new(""));
     directory.join(text).into()
+}
+
+/// What a path that begins with `~/` means.
+pub(crate) fn at_home(text: &str) -> Option<PathBuf> {
+    let rest = text.strip_prefix("~/")?;
+    Some(etcetera::home_dir().ok()?.join(rest))
 }
 
 #[cfg(test)]
