@@ -45,6 +45,12 @@ fn a_name_that_is_none_lists_those_that_there_are() {
             assert!(told.contains(attribute), "{attribute}: {told}");
         }
     }
+    for arguments in
+        [&["find", "--columns", ""][..], &["find", "--columns", "core,,kind"], &["find", "--format", "{{ }}"]]
+    {
+        let told = sandbox.run(arguments).expect(3).stderr;
+        assert!(told.contains("a name is missing; there are core, hash, kind,"), "{told}");
+    }
     for command in [&["find"][..], &["replay", "any", "--prompt", "p"], &["export", "-o", "some.rvz"]] {
         let told = sandbox.run([command, &["--attr", "modle_id=m"]].concat()).expect(3).stderr;
         assert!(told.contains("no kind has an attribute modle_id; there are adapter_id, agent,"), "{told}");
@@ -55,7 +61,6 @@ fn a_name_that_is_none_lists_those_that_there_are() {
         &["find", "--format", "{{core}}", "--json"],
         &["find", "--format", "{{core"],
         &["find", "--format", "\\x"],
-        &["find", "--columns", ""],
     ] {
         sandbox.run(arguments).expect(3);
     }
