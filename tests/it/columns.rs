@@ -99,6 +99,7 @@ fn columns_and_formats_tell_the_same() {
         };
         assert_eq!(find("--format", &format!("<{{{{{name}}}}}>")), format!("<{expected}>\n"));
         assert_eq!(find("--columns", name), format!("{expected}\n"));
+        assert_eq!(find("--columns", &format!(" {name} ")), format!("{expected}\n"));
     }
     let added = sandbox.run(["find", "runs", "--format", "{{added}}"]).expect(0).stdout;
     assert_eq!(crate::output::steady(&added), "0000-00-00 00:00:00 UTC\n");

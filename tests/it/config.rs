@@ -206,6 +206,20 @@ fn a_file_that_is_no_text_is_not_blamed_on_permissions() {
 
 #[cfg(unix)]
 #[test]
+fn who_has_no_home_needs_no_file() {
+    use std::os::unix::process::CommandExt;
+
+    let sandbox = Sandbox::new();
+    let mut command = sandbox.command();
+    // Of this number there is nobody; only root can become that.
+    command.env_remove("RUNVAULT_CONFIG").uid(3_141_592);
+    let Ok(output) = command.args(["config", "list"]).output() else { return };
+    let ran = Ran::from(output).expect(0);
+    assert!(ran.stdout.contains("max-depth         128"), "{}", ran.stdout);
+}
+
+#[cfg(unix)]
+#[test]
 fn a_link_to_a_file_that_is_not_there_stays_a_link() {
     let sandbox = Sandbox::new();
     std::os::unix::fs::symlink("dotfiles/config.toml", sandbox.path("config.toml")).unwrap();

@@ -59,7 +59,7 @@ impl From<FileError> for Failure {
 }
 
 /// What a configuration file says.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct File {
     path: PathBuf,
     /// The names in it with their values, and where they stand.
