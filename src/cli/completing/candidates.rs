@@ -41,6 +41,8 @@ pub(super) enum Source {
     Fields,
     Rules,
     Commands,
+    /// Values of the setting that the line names.
+    SettingValues,
 }
 
 /// Which artifacts are meant.
@@ -108,6 +110,7 @@ impl Source {
             ("WHAT", _) => Self::Plurals,
             ("ID", _) => Self::Rules,
             ("COMMAND", _) => Self::Commands,
+            ("VALUE", _) => Self::SettingValues,
             _ => return None,
         })
     }
@@ -140,6 +143,13 @@ impl Source {
                 beginning(typed, columns::names().into_iter().map(|name| (name.to_owned(), String::new())))
             }
             Self::Fields => beginning(typed, search::fields().map(|name| (name.to_owned(), String::new()))),
+            Self::SettingValues => match line.setting() {
+                Some(setting) if setting.name == "search" => {
+                    beginning(typed, ["on", "off"].map(|word| (word.to_owned(), String::new())).into_iter())
+                }
+                Some(setting) if setting.is_path => PathCompleter::any().complete(typed.as_ref()),
+                _ => Vec::new(),
+            },
             Self::Rules => beginning(&typed.to_ascii_uppercase(), rules::summaries()),
             Self::Commands => {
                 let commands = help::command();
