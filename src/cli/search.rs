@@ -1,5 +1,6 @@
 //! `runvault search`
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
@@ -228,7 +229,10 @@ fn build(vault: &Vault) -> Result<Status, Failure> {
     let indexed = vault.build_search(&mut |step| show(&mut progress, step))?;
     drop(progress);
     tell_of_damage(&indexed);
-    let (captures, seconds) = (counted(indexed.captures, "capture"), started.elapsed().as_secs_f64());
+    let (mut captures, seconds) = (counted(indexed.captures, "capture"), started.elapsed().as_secs_f64());
+    if !indexed.damaged.is_empty() {
+        captures = format!("{} of {captures}", indexed.captures.saturating_sub(indexed.damaged.len() as u64));
+    }
     let size = output::size(vault.search_index_size()?);
     output::note(&format!("{captures} can be searched, with an index of {size}; {seconds:.2} s"));
     Ok(if indexed.damaged.is_empty() { Status::Done } else { Status::Incomplete })
@@ -262,7 +266,8 @@ fn show(progress: &mut Progress, step: Step) {
 }
 
 fn tell_of_damage(indexed: &Indexed) {
-    for core in &indexed.damaged {
+    // An artifact stands there once for each of its captures that is damaged.
+    for core in BTreeSet::from_iter(&indexed.damaged) {
         output::warning(&format!(
             "the bytes of {core} are damaged and cannot be searched; \"runvault fsck\" says more"
         ));
