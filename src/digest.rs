@@ -157,7 +157,7 @@ pub enum ParseDigestError {
     #[error("{0:?} is not a hash: after an optional \"sha256:\" only the hex digits 0-9 and a-f may follow")]
     NotHex(String),
     /// Only hex digits, but not as many as needed.
-    #[error("{text:?} has {digits} hex digits; {wanted}")]
+    #[error("{text:?} has {digits} hex digit{}; {wanted}", if *.digits == 1 { "" } else { "s" })]
     Length {
         /// The text as given.
         text: String,
@@ -421,6 +421,8 @@ mod tests {
             message,
             "\"sha256:12345\" has 5 hex digits; a hash is given by at least 6 of them and at most 64"
         );
+        let message = "4".parse::<DigestPrefix>().unwrap_err().to_string();
+        assert!(message.starts_with("\"4\" has 1 hex digit; "), "{message}");
     }
 
     #[test]

@@ -180,7 +180,8 @@ impl Printer {
         report::hint(summary.rejected);
         if summary.left > 0 {
             let left = counted(summary.left, "document");
-            output::note(&format!("stopped at the first bad one; {left} after it were not looked at"));
+            let were = if summary.left == 1 { "was" } else { "were" };
+            output::note(&format!("stopped at the first bad one; {left} after it {were} not looked at"));
         }
         Ok(status.or(Status::of(summary)))
     }
@@ -261,7 +262,7 @@ fn text_of(summary: &Summary, printer: &Printer, started: Instant) -> String {
     if let Some(Mover { moved, kept, .. }) = mover {
         parts.push(format!("{moved} moved"));
         if *kept > 0 {
-            parts.push(format!("{kept} stored and kept where they are"));
+            parts.push(format!("{kept} stored and not moved"));
         }
     }
     if *warned > 0 {

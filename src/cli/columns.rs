@@ -62,12 +62,16 @@ pub(crate) fn attributes() -> Vec<&'static str> {
     names
 }
 
-/// The column of this name, for clap.
+/// The column of this name, for clap. Spaces around it are no part of it.
 pub(crate) fn named(name: &str) -> Result<Column, String> {
+    let name = name.trim();
     let own = OWN.iter().find(|(own, _)| *own == name).map(|(_, column)| *column);
     let attribute = || attributes().into_iter().find(|attribute| *attribute == name).map(Column::Attribute);
-    own.or_else(attribute)
-        .ok_or_else(|| format!("there is no {}; there are {}", brief(name), names().join(", ")))
+    own.or_else(attribute).ok_or_else(|| {
+        let none =
+            if name.is_empty() { "a name is missing" } else { &format!("there is no {}", brief(name)) };
+        format!("{none}; there are {}", names().join(", "))
+    })
 }
 
 /// The names of all columns.

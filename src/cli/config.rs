@@ -118,10 +118,12 @@ fn set(known: &dyn Known, value: &str) -> Result<Status, Failure> {
     Ok(Status::Done)
 }
 
-/// A path that means the same wherever runvault is called.
+/// A path that means the same wherever runvault is called. `~/` is what it is in the file, for a shell leaves it where it
+/// is quoted.
 fn absolute(value: &str) -> Result<String, Failure> {
     let failed = |why: String| Failure::Usage(format!("{}: {why}", escaped(value)));
-    let path = std::path::absolute(value).map_err(|error| failed(error.to_string()))?;
+    let path = std::path::absolute(settings::at_home(value).unwrap_or_else(|| value.into()))
+        .map_err(|error| failed(error.to_string()))?;
     path.into_os_string().into_string().map_err(|_| failed("the directory's name is not UTF-8".to_owned()))
 }
 

@@ -56,7 +56,7 @@ pub(crate) fn write_with<T>(
     let mut builder = tempfile::Builder::new();
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file = builder.tempfile_in(directory).map_err(&failed)?;
+    let mut file = builder.tempfile_in(directory).map_err(|error| failed(unnamed(&error)))?;
     let written = write(&mut file)?;
     if let Some(existing) = existing.filter(fs::Metadata::is_file) {
         file.as_file().set_permissions(existing.permissions()).map_err(&failed)?;
@@ -67,6 +67,11 @@ pub(crate) fn write_with<T>(
         Err(error) if error.error.kind() == ErrorKind::AlreadyExists => Err(exists(path)),
         Err(error) => Err(failed(error.error)),
     }
+}
+
+/// The error without the name of the file that could not be made: nobody gave it that name.
+fn unnamed(error: &io::Error) -> io::Error {
+    io::Error::other(format!("nothing can be written into its directory: {}", error.kind()))
 }
 
 /// Writes the files of an artifact to `path`: as an archive if its name says so, otherwise as a directory.
@@ -138,7 +143,10 @@ fn check_replaceable(path: &Path, allowed: &[&str]) -> Result<(), Failure> {
 
 /// Makes a directory under another name and gives it its own when it is complete, in the place of the one that has it.
 fn place_directory(path: &Path, existing: Option<&fs::Metadata>, members: &[StoredMember]) -> io::Result<()> {
-    let workplace = tempfile::Builder::new().prefix(".runvault-").tempdir_in(parent(path))?;
+    let workplace = tempfile::Builder::new()
+        .prefix(".runvault-")
+        .tempdir_in(parent(path))
+        .map_err(|error| unnamed(&error))?;
     let directory = workplace.path().join("new");
     fs::create_dir(&directory)?;
     for member in members {

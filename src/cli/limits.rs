@@ -59,8 +59,8 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
         _ => return Err("a size is a number of bytes, or a number followed by k, M or G".to_owned()),
     };
     let number: u64 = digits.parse().map_err(|_| "a size begins with a whole number".to_owned())?;
-    let bytes = number.checked_mul(unit).filter(|bytes| *bytes <= Limits::MAX_BYTES);
-    bytes.ok_or_else(|| "no document can be larger than 900M".to_owned())
+    let bytes = number.checked_mul(unit).filter(|bytes| (1..=Limits::MAX_BYTES).contains(bytes));
+    bytes.ok_or_else(|| "a size from 1 to 900M is wanted".to_owned())
 }
 
 pub(super) fn depth(text: &str) -> Result<usize, String> {
@@ -95,6 +95,7 @@ mod tests {
             bytes("943718401").is_err() && bytes("1G").is_err() && bytes("99999999999999999999").is_err()
         );
         assert_eq!((bytes("1k"), bytes("7"), bytes("2MiB")), (Ok(1024), Ok(7), Ok(2 << 20)));
+        assert!(bytes("0").is_err() && bytes("0k").is_err() && bytes("1").is_ok());
         assert!(depth("500").is_ok() && depth("501").is_err() && depth("0").is_err() && depth("-1").is_err());
         assert!(values("1000000000").is_ok() && values("1000000001").is_err());
         assert!(entries("1000000").is_ok() && entries("1000001").is_err());

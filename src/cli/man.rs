@@ -33,8 +33,12 @@ impl Args {
         let mut command = &root;
         for name in &self.command {
             let inner = command.find_subcommand(name);
-            command = inner
-                .ok_or_else(|| Failure::No(format!("there is no command {}", self.command.join(" "))))?;
+            command = inner.ok_or_else(|| {
+                Failure::No(format!(
+                    "there is no command {}; \"runvault help\" lists them",
+                    self.command.join(" ")
+                ))
+            })?;
         }
         output::raw().write_all(&page(command, &self.command.join(" "))?)?;
         Ok(Status::Done)

@@ -92,9 +92,11 @@ fn text(given: &str) -> Result<String, Failure> {
     if is_note(&text) {
         return Ok(text);
     }
-    Err(Failure::Usage(format!(
-        "a note has 1 to {MAX_NOTE_BYTES} bytes of text, and not only spaces, and this is none; --remove takes a note away"
-    )))
+    Err(Failure::Usage(if text.trim().is_empty() {
+        "this note has no text; --remove takes a note away".to_owned()
+    } else {
+        format!("this text is too long for a note, which has at most {MAX_NOTE_BYTES} bytes")
+    }))
 }
 
 /// Standard input without the line end at its end, and not much more of it than can be a note.

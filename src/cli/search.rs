@@ -1,5 +1,6 @@
 //! `runvault search`
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
@@ -79,14 +80,22 @@ struct IndexArgs {
 
 fn field(name: &str) -> Result<Field, String> {
     Field::ALL.into_iter().find(|field| field.name() == name).ok_or_else(|| {
-        let names = Field::ALL.map(Field::name);
+        let names: Vec<&str> = fields().collect();
         format!("one of {} can be searched", names.join(", "))
     })
 }
 
+/// The names of the fields that can be searched.
+pub(super) fn fields() -> impl Iterator<Item = &'static str> {
+    Field::ALL.into_iter().map(Field::name)
+}
+
 fn kind(name: &str) -> Result<Kind, String> {
     let known = kinds::ALL.into_iter().find(|kind| [kind.name(), kind.plural()].contains(&name));
-    known.ok_or_else(|| format!("the kinds are {}", kinds::names()))
+    known.ok_or_else(|| {
+        let plurals = kinds::ALL.map(Kind::plural).join(", ");
+        format!("the kinds are {}, also called {plurals}, and one of them is wanted", kinds::names())
+    })
 }
 
 impl From<SearchError> for Failure {
@@ -206,7 +215,7 @@ fn expect_index(vault: &Vault) -> Result<(), Failure> {
     let size = std::fs::metadata(vault.path()).map_or(0, |metadata| metadata.len());
     let artifacts = counted(vault.snapshot()?.artifact_count()?, "artifact");
     Err(Failure::No(format!(
-        "{} has no search index; \"runvault search --build\" makes one of its {artifacts} ({})",
+        "{} has no search index; \"runvault search --build\" makes one of the {artifacts} in this file of {}",
         vault.path().display(),
         output::size(size)
     )))
@@ -215,7 +224,10 @@ fn expect_index(vault: &Vault) -> Result<(), Failure> {
 fn build(vault: &Vault) -> Result<Status, Failure> {
     let started = Instant::now();
     let indexed = make(vault)?;
-    let (captures, seconds) = (counted(indexed.captures, "capture"), started.elapsed().as_secs_f64());
+    let (mut captures, seconds) = (counted(indexed.captures, "capture"), started.elapsed().as_secs_f64());
+    if !indexed.damaged.is_empty() {
+        captures = format!("{} of {captures}", indexed.captures.saturating_sub(indexed.damaged.len() as u64));
+    }
     let size = output::size(vault.search_index_size()?);
     output::note(&format!("{captures} can be searched, with an index of {size}; {seconds:.2} s"));
     Ok(if indexed.damaged.is_empty() { Status::Done } else { Status::Incomplete })
@@ -258,7 +270,8 @@ fn show(progress: &mut Progress, step: Step) {
 }
 
 fn tell_of_damage(indexed: &Indexed) {
-    for core in &indexed.damaged {
+    // An artifact stands there once for each of its captures that is damaged.
+    for core in BTreeSet::from_iter(&indexed.damaged) {
         output::warning(&format!(
             "the bytes of {core} are damaged and cannot be searched; \"runvault fsck\" says more"
         ));

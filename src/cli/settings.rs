@@ -13,7 +13,7 @@ use runvault::store::Actor;
 use super::exit::Failure;
 use super::{actor, limits, vault};
 
-pub(crate) use file::{Place, edit, path};
+pub(crate) use file::{Place, at_home, edit, path};
 pub(crate) use read::be_silent;
 
 /// A setting that is told of: its name is that in the file and of `config`.

@@ -25,8 +25,13 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
         let artifact = self.hash.locate_artifact(&vault)?.artifact;
+        let before = vault.snapshot()?.tagged(&self.name)?.filter(|before| before.id != artifact.id);
         let new = vault.tag(&artifact, &self.name)?;
-        output::note(if new { "tagged" } else { "was tagged so before" });
+        output::note(&match before {
+            Some(before) if new => format!("tagged; @{} was {:.12} before", self.name, before.core),
+            _ if new => "tagged".to_owned(),
+            _ => "was tagged so before".to_owned(),
+        });
         Ok(Status::Done)
     }
 }

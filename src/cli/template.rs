@@ -27,7 +27,7 @@ impl FromStr for Template {
                 return Err(format!("{{{{ has no }}}} after it, at {}", brief(after)));
             };
             pieces.push(Piece::Text(unescaped(before)?));
-            pieces.push(Piece::Column(columns::named(name.trim())?));
+            pieces.push(Piece::Column(columns::named(name)?));
             rest = after;
         }
         pieces.push(Piece::Text(unescaped(rest)?));

@@ -27,7 +27,7 @@ pub struct Progress {
 pub struct Indexed {
     /// So many captures.
     pub captures: u64,
-    /// Artifacts with stored bytes that are damaged. They are in the index without passages.
+    /// For each capture with stored bytes that are damaged, its artifact. They are in the index without passages.
     pub damaged: Vec<CoreHash>,
 }
 

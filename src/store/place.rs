@@ -45,7 +45,10 @@ impl Place {
         check_free(path, vault, force)?;
         let prefix = prefix(name);
         remove_leftovers(directory, &prefix);
-        let (workplace, lock) = workplace(directory, &prefix).map_err(failed(directory))?;
+        let (workplace, lock) = workplace(directory, &prefix).map_err(|error| {
+            // The error would name a directory with a name that nobody gave.
+            refused(&format!("nothing can be written into its directory: {}", error.kind()))
+        })?;
         let unfinished = workplace.path().join("copy");
         Ok(Self { path: path.to_owned(), workplace, unfinished, force, _lock: lock })
     }

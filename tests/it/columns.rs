@@ -45,6 +45,12 @@ fn a_name_that_is_none_lists_those_that_there_are() {
             assert!(told.contains(attribute), "{attribute}: {told}");
         }
     }
+    for arguments in
+        [&["find", "--columns", ""][..], &["find", "--columns", "core,,kind"], &["find", "--format", "{{ }}"]]
+    {
+        let told = sandbox.run(arguments).expect(3).stderr;
+        assert!(told.contains("a name is missing; there are core, hash, kind,"), "{told}");
+    }
     for command in [&["find"][..], &["replay", "any", "--prompt", "p"], &["export", "-o", "some.rvz"]] {
         let told = sandbox.run([command, &["--attr", "modle_id=m"]].concat()).expect(3).stderr;
         assert!(told.contains("no kind has an attribute modle_id; there are adapter_id, agent,"), "{told}");
@@ -55,7 +61,6 @@ fn a_name_that_is_none_lists_those_that_there_are() {
         &["find", "--format", "{{core}}", "--json"],
         &["find", "--format", "{{core"],
         &["find", "--format", "\\x"],
-        &["find", "--columns", ""],
     ] {
         sandbox.run(arguments).expect(3);
     }
@@ -94,6 +99,7 @@ fn columns_and_formats_tell_the_same() {
         };
         assert_eq!(find("--format", &format!("<{{{{{name}}}}}>")), format!("<{expected}>\n"));
         assert_eq!(find("--columns", name), format!("{expected}\n"));
+        assert_eq!(find("--columns", &format!(" {name} ")), format!("{expected}\n"));
     }
     let added = sandbox.run(["find", "runs", "--format", "{{added}}"]).expect(0).stdout;
     assert_eq!(crate::output::steady(&added), "0000-00-00 00:00:00 UTC\n");

@@ -83,8 +83,15 @@ fn values_of_attributes_kinds_rules_settings_and_files() {
     assert_eq!(offered(&sandbox, &["find", "--attr", "model_id=triage-s"]), ["model_id=triage-small-1"]);
     assert_eq!(offered(&sandbox, &["find", "tr"]), ["traces"]);
     assert_eq!(offered(&sandbox, &["add", "--kind", "m"]), ["model_io"]);
+    assert_eq!(offered(&sandbox, &["search", "--kind", "s"]), ["sessions"]);
+    assert_eq!(offered(&sandbox, &["search", "--in", "response,to"]), ["response,tool"]);
+    assert_eq!(offered(&sandbox, &["find", "--columns", "hash,model_i"]), ["hash,model_id"]);
     assert!(offered(&sandbox, &["rules", "rpk"]).contains(&"RPK4".to_owned()));
     assert_eq!(offered(&sandbox, &["config", "get", "max-d"]), ["max-depth"]);
+    sandbox.write("on.vault", "");
+    assert_eq!(offered(&sandbox, &["config", "set", "search", "o"]), ["on", "off"]);
+    assert_eq!(offered(&sandbox, &["config", "set", "vault", "o"]), ["on.vault"]);
+    assert!(offered(&sandbox, &["config", "set", "max-depth", "o"]).is_empty());
     assert_eq!(offered(&sandbox, &["wat"]), ["watch"]);
     sandbox.write("spool/x.json", "");
     assert_eq!(offered(&sandbox, &["add", "spo"]), ["spool/"]);

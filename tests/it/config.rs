@@ -101,6 +101,7 @@ fn what_cannot_be_set_is_refused_and_nothing_is_written() {
     let sandbox = Sandbox::new();
     for (name, value, why) in [
         ("max-size", "lots", "a size is a number of bytes"),
+        ("max-size", "0", "a size from 1 to 900M is wanted"),
         ("max-depth", "501", "a whole number from 1 to 500 is wanted"),
         ("max-depth", "-1", "a whole number from 1 to 500 is wanted"),
         ("search", "perhaps", "on or off is wanted"),
@@ -126,6 +127,8 @@ fn what_is_wrong_in_the_file_is_told_with_its_line() {
             "\nmax-depth = 'deep'\n",
             "line 2: max-depth: a whole number from 1 to 500 is wanted; \"runvault config set",
         ),
+        // What the message shows as an example can be written.
+        ("max-size = 512M\n", "correct the line, such as max-size = \"512M\""),
         ("max-depth = 1979-05-27\n", "line 1: max-depth is neither a text, nor a whole number"),
     ] {
         sandbox.write("config.toml", text);
@@ -213,7 +216,7 @@ fn no_file_can_make_a_command_wait_or_eat() {
     asked.env("RUNVAULT_CONFIG", "pipe").env("RUNVAULT_COMPLETE", "fish").args(["--", "runvault", "get", ""]);
     assert!(asked.output().unwrap().status.success());
 
-    let many: String = (0..100_000).map(|number| format!("k{number} = 1\n")).collect();
+    let many = (0..100_000).fold(String::new(), |text, number| text + &format!("k{number} = 1\n"));
     sandbox.write("many.toml", many);
     let large = std::fs::File::create(sandbox.path("large.toml")).unwrap();
     large.set_len(8 << 30).unwrap();
@@ -222,6 +225,50 @@ fn no_file_can_make_a_command_wait_or_eat() {
         assert!(ran.stderr.contains("it has more than 65536 bytes"), "{}", ran.stderr);
     }
     run_with(&sandbox, &[("RUNVAULT_CONFIG", "many.toml")], &["config", "set", "search", "on"]).expect(2);
+}
+
+#[test]
+fn a_home_directory_that_the_shell_left_alone_is_meant() {
+    let sandbox = Sandbox::new();
+    let home = sandbox.path("home");
+    let variables = [("HOME", home.to_str().unwrap()), ("RUNVAULT_VAULT", "")];
+    run_with(&sandbox, &variables, &["config", "set", "vault", "~/a.vault"]).expect(0);
+    let got = run_with(&sandbox, &variables, &["config", "get", "vault"]).expect(0).stdout;
+    assert_eq!(got.trim_end(), home.join("a.vault").to_str().unwrap());
+}
+
+#[test]
+fn a_file_that_is_no_text_is_not_blamed_on_permissions() {
+    let sandbox = Sandbox::new();
+    std::fs::write(sandbox.path("config.toml"), b"actor = \"\xff\"\n").unwrap();
+    for arguments in [&["list"][..], &["set", "search", "on"], &["unset", "search"]] {
+        let told = config(&sandbox, arguments).expect(2).stderr;
+        assert!(told.contains("cannot read the configuration") && told.contains("it is not UTF-8"), "{told}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn who_has_no_home_needs_no_file() {
+    use std::os::unix::process::CommandExt;
+
+    let sandbox = Sandbox::new();
+    let mut command = sandbox.command();
+    // Of this number there is nobody; only root can become that.
+    command.env_remove("RUNVAULT_CONFIG").uid(3_141_592);
+    let Ok(output) = command.args(["config", "list"]).output() else { return };
+    let ran = Ran::from(output).expect(0);
+    assert!(ran.stdout.contains("max-depth         128"), "{}", ran.stdout);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_to_a_file_that_is_not_there_stays_a_link() {
+    let sandbox = Sandbox::new();
+    std::os::unix::fs::symlink("dotfiles/config.toml", sandbox.path("config.toml")).unwrap();
+    config(&sandbox, &["set", "search", "on"]).expect(0);
+    assert!(sandbox.path("config.toml").is_symlink());
+    assert_eq!(std::fs::read_to_string(sandbox.path("dotfiles/config.toml")).unwrap(), "search = \"on\"\n");
 }
 
 #[test]

@@ -56,7 +56,11 @@ fn pages_that_are_not_there() {
     let sandbox = Sandbox::new();
     assert!(sandbox.run(["man"]).expect(0).stdout.contains(".TH runvault 1"));
     let ran = sandbox.run(["man", "config", "nothing"]).expect(1);
-    assert!(ran.stderr.contains("there is no command config nothing"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("there is no command config nothing; \"runvault help\" lists them"),
+        "{}",
+        ran.stderr
+    );
     sandbox.run(["man", "find", "--all", "x"]).expect(3);
     sandbox.write("file", "");
     assert!(sandbox.run(["man", "--all", "file"]).expect(2).stderr.contains("cannot write file: "));

@@ -244,3 +244,29 @@ fn a_closed_pipe_is_not_an_error() {
     }
     assert_eq!(sandbox.run(["find", "--prompt", "piped", "--json"]).expect(0).json().len(), 2_000);
 }
+
+/// Where even root can make nothing.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_directory_that_takes_nothing_is_told_by_the_name_that_was_given() {
+    let sandbox = Sandbox::new();
+    let directory = std::path::Path::new("/sys/kernel");
+    if !directory.is_dir() || std::fs::write(directory.join("runvault-test"), "").is_ok() {
+        return;
+    }
+    sandbox.add([repository("examples")]);
+    for arguments in [
+        &["sql", "--save", "/sys/kernel/x"][..],
+        &["backup", "/sys/kernel/x"],
+        &["get", "latest", "-o", "/sys/kernel/x"],
+        &["get", "54490aab8b3f", "-o", "/sys/kernel/x"],
+        &["export", "--all", "-o", "/sys/kernel/x"],
+    ] {
+        let told = sandbox.run(arguments).expect(2).stderr;
+        assert!(
+            told.contains("/sys/kernel/x: nothing can be written into its directory: permission"),
+            "{told}"
+        );
+        assert!(!told.contains("at path") && !told.contains("/."), "{told}");
+    }
+}

@@ -9,7 +9,7 @@ use runvault::{Vault, kinds};
 
 use super::super::hash;
 use super::line::Line;
-use crate::cli::{find, help, rules, time};
+use crate::cli::{columns, find, help, rules, search, time};
 
 /// So many artifacts, tags or values are offered. Who wants another one types more of it.
 const OFFERED: usize = 50;
@@ -32,8 +32,16 @@ pub(super) enum Source {
     Attributes,
     /// What "find" finds.
     Plurals,
+    /// Kinds, by both of their names.
+    Kinds,
+    /// What can be told of an artifact.
+    Columns,
+    /// What can be searched.
+    Fields,
     Rules,
     Commands,
+    /// Values of the setting that the line names.
+    SettingValues,
 }
 
 /// Which artifacts are meant.
@@ -81,6 +89,10 @@ impl Source {
             "mentions" => Self::Artifacts(Which::Any),
             "keep-tag" => Self::Tags,
             "expect" => Self::ArtifactsOrFiles,
+            "columns" => Self::Columns,
+            "in" => Self::Fields,
+            // Elsewhere the kinds are values that the argument knows itself.
+            "kind" if argument.get_possible_values().is_empty() => Self::Kinds,
             _ => return None,
         })
     }
@@ -97,6 +109,7 @@ impl Source {
             ("WHAT", _) => Self::Plurals,
             ("ID", _) => Self::Rules,
             ("COMMAND", _) => Self::Commands,
+            ("VALUE", _) => Self::SettingValues,
             _ => return None,
         })
     }
@@ -121,6 +134,21 @@ impl Source {
                 let plurals = kinds::ALL.into_iter().map(Kind::plural).chain(["artifacts"]);
                 beginning(typed, plurals.map(|plural| (plural.to_owned(), String::new())))
             }
+            Self::Kinds => {
+                let names = kinds::ALL.into_iter().flat_map(|kind| [kind.name(), kind.plural()]);
+                beginning(typed, names.map(|name| (name.to_owned(), String::new())))
+            }
+            Self::Columns => {
+                beginning(typed, columns::names().into_iter().map(|name| (name.to_owned(), String::new())))
+            }
+            Self::Fields => beginning(typed, search::fields().map(|name| (name.to_owned(), String::new()))),
+            Self::SettingValues => match line.setting() {
+                Some(setting) if setting.name == "search" => {
+                    beginning(typed, ["on", "off"].map(|word| (word.to_owned(), String::new())).into_iter())
+                }
+                Some(setting) if setting.is_path => PathCompleter::any().complete(typed.as_ref()),
+                _ => Vec::new(),
+            },
             Self::Rules => beginning(&typed.to_ascii_uppercase(), rules::summaries()),
             Self::Commands => {
                 let commands = help::command();

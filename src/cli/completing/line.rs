@@ -12,6 +12,8 @@ use crate::cli::{settings, vault};
 pub(super) struct Line {
     /// The vault that it names.
     vault: Option<PathBuf>,
+    /// The setting that gets a value.
+    setting: Option<&'static settings::Entry>,
 }
 
 impl Line {
@@ -23,7 +25,14 @@ impl Line {
             "--vault" => after(at).map(PathBuf::from),
             word => word.strip_prefix("--vault=").map(PathBuf::from),
         });
-        Self { vault: named.next() }
+        let set = words.iter().position(|word| word == "set").and_then(after);
+        let setting = set.and_then(|name| Some(settings::named(name.to_str()?)?.entry()));
+        Self { vault: named.next(), setting }
+    }
+
+    /// The setting that gets a value on this line.
+    pub(super) fn setting(&self) -> Option<&'static settings::Entry> {
+        self.setting
     }
 
     /// The vault that is meant, if it is there and nothing has to be done to it.

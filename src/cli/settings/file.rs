@@ -61,7 +61,7 @@ impl From<FileError> for Failure {
 }
 
 /// What a configuration file says.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct File {
     path: PathBuf,
     /// The names in it with their values, and where they stand.
@@ -73,13 +73,7 @@ impl File {
     pub(crate) fn read(path: &Path) -> Result<Self, FileError> {
         let text = match text_of(path) {
             Ok(text) => text,
-            Err(error) => {
-                let message = format!(
-                    "cannot read the configuration {}: {error}; RUNVAULT_CONFIG names another file",
-                    path.display()
-                );
-                return Err(FileError::Unreadable(message));
-            }
+            Err(error) => return Err(cannot_read(path, &error)),
         };
         Self::parse(path, &text)
     }
@@ -126,7 +120,7 @@ impl File {
 fn text_of(path: &Path) -> io::Result<String> {
     let too_large = || io::Error::other(format!("it has more than {MOST_BYTES} bytes"));
     let read = || {
-        if is_pipe(&fs::metadata(path)?.file_type()) {
+        if is_pipe(fs::metadata(path)?.file_type()) {
             return Err(io::Error::other("it is a pipe, not a file"));
         }
         let mut text = String::new();
@@ -140,13 +134,13 @@ fn text_of(path: &Path) -> io::Result<String> {
 }
 
 #[cfg(unix)]
-fn is_pipe(file: &fs::FileType) -> bool {
+fn is_pipe(file: fs::FileType) -> bool {
     use std::os::unix::fs::FileTypeExt;
     file.is_fifo() || file.is_socket()
 }
 
 #[cfg(not(unix))]
-fn is_pipe(_: &fs::FileType) -> bool {
+fn is_pipe(_: fs::FileType) -> bool {
     false
 }
 
@@ -154,7 +148,7 @@ fn is_pipe(_: &fs::FileType) -> bool {
 /// the others stay.
 pub(crate) fn edit(path: &Path, name: &str, value: Option<&str>) -> Result<bool, Failure> {
     let target = writable(path)?;
-    let text = text_of(&target).map_err(|error| cannot_write(path, &error))?;
+    let text = text_of(&target).map_err(|error| cannot_read(path, &error))?;
     let (changed, had) = changed(&text, name, value).map_err(|error| broken(path, &text, &error))?;
     if value.is_some() || had {
         replace(&target, changed.as_bytes()).map_err(|error| cannot_write(path, &error))?;
@@ -194,7 +188,10 @@ fn writable(path: &Path) -> Result<PathBuf, Failure> {
             let message = format!("{} is not a file; RUNVAULT_CONFIG names another one", path.display());
             Err(Failure::CouldNotRun(message))
         }
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(path.to_owned()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(match fs::read_link(path) {
+            Ok(target) => path.parent().unwrap_or(Path::new("")).join(target),
+            Err(_) => path.to_owned(),
+        }),
         Err(error) => Err(cannot_write(path, &error)),
     }
 }
@@ -211,6 +208,17 @@ fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
+fn cannot_read(path: &Path, error: &io::Error) -> FileError {
+    let path = path.display();
+    let why = match error.kind() {
+        ErrorKind::InvalidData => "it is not UTF-8".to_owned(),
+        _ => error.to_string(),
+    };
+    FileError::Unreadable(format!(
+        "cannot read the configuration {path}: {why}; RUNVAULT_CONFIG names another file"
+    ))
+}
+
 fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     let path = path.display();
     Failure::CouldNotRun(format!(
@@ -223,7 +231,7 @@ fn broken(path: &Path, text: &str, error: &TomlError) -> FileError {
     let place = Place { path: path.to_owned(), line: line_of(text, error.span()) };
     let what = error.message().lines().collect::<Vec<_>>().join(", ");
     FileError::Wrong(format!(
-        "{place}: this is no TOML: {what}; correct the line, such as max-size = \"1G\", or name another file with \
+        "{place}: this is no TOML: {what}; correct the line, such as max-size = \"512M\", or name another file with \
          RUNVAULT_CONFIG"
     ))
 }
@@ -244,12 +252,17 @@ fn written(item: &Item) -> Option<String> {
 /// A path in the file at `file`: `~/` is the home directory, and what is relative is so to the file's directory, for the
 /// directory in which runvault is called could be any.
 pub(super) fn absolute(text: &str, file: &Path) -> OsString {
-    let home = || etcetera::home_dir().ok();
-    if let Some((rest, home)) = text.strip_prefix("~/").and_then(|rest| Some((rest, home()?))) {
-        return home.join(rest).into();
+    if let Some(path) = at_home(text) {
+        return path.into();
     }
     let directory = file.parent().unwrap_or(Path::new(""));
     directory.join(text).into()
+}
+
+/// What a path that begins with `~/` means.
+pub(crate) fn at_home(text: &str) -> Option<PathBuf> {
+    let rest = text.strip_prefix("~/")?;
+    Some(etcetera::home_dir().ok()?.join(rest))
 }
 
 #[cfg(test)]

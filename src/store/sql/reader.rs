@@ -1,6 +1,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, Error, ErrorCode};
 
@@ -35,6 +36,8 @@ impl Store {
         let source = Arc::new(Source::new(self.path(), other, computed));
         source.offer(&connection).map_err(failed)?;
         connection.execute_batch("PRAGMA query_only = ON").map_err(failed)?;
+        // A name in double quotes that nothing has would be a text: a misspelt column would be compared as one.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false).map_err(failed)?;
         let guard = Guard::default();
         guard.watch(&connection).map_err(failed)?;
         Ok(Reader { connection, source, guard, views, path: self.path() })
@@ -179,6 +182,10 @@ fn bind(
     failed: impl Fn(Error) -> SqlError,
 ) -> Result<(), SqlError> {
     let mut left: Vec<&str> = parameters.iter().map(|(name, _)| *name).collect();
+    left.sort_unstable();
+    if let Some(name) = left.windows(2).find_map(|two| (two.first() == two.last()).then(|| two.first())?) {
+        return Err(SqlError::Parameter(format!("the parameter :{name} has two values")));
+    }
     for index in 1..=statement.parameter_count() {
         let name = statement.parameter_name(index).unwrap_or("?").to_owned();
         let value = name.get(1..).and_then(|name| parameters.iter().find(|(known, _)| *known == name));

@@ -116,6 +116,7 @@ fn a_question_that_has_no_answer_says_why() {
         "SELECT 1; DROP TABLE artifact",
         "SELECT\n  promt_hash FROM interactions",
         "SELECT s.x FROM sessions AS s, Tags",
+        "SELECT i FROM interactions WHERE \"promt_hash\" = 'x'",
         "SELECT * FROM session",
         "SELECT * FROM other.sessions",
         "SELECT nothing(1)",
@@ -141,6 +142,13 @@ fn a_question_that_has_no_answer_says_why() {
     for query in ["", "SELECT * FROM nothing", "SELECT abs(-9223372036854775807 - 1)"] {
         sandbox.run(["sql", query]).expect(3);
     }
+}
+
+#[test]
+fn a_parameter_has_one_value() {
+    let sandbox = examples();
+    let ran = sandbox.run(["sql", "--param", "a=1", "--param", "b=2", "--param", "a=1", "SELECT :a, :b"]);
+    assert!(ran.expect(3).stderr.contains("the parameter :a has two values"));
 }
 
 #[test]
