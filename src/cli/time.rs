@@ -24,18 +24,18 @@ pub(crate) fn length(text: &str) -> Result<Duration, String> {
 
 /// A length of time as [`length`] reads it.
 pub(crate) fn length_text(length: Duration) -> String {
-    let minutes = length.num_minutes();
-    match minutes {
-        minutes if minutes % (24 * 60) == 0 => format!("{}d", minutes / (24 * 60)),
-        minutes if minutes % 60 == 0 => format!("{}h", minutes / 60),
-        minutes => format!("{minutes}m"),
-    }
+    const UNITS: [(i64, &str); 3] = [(24 * 3600, "d"), (3600, "h"), (60, "m")];
+    let seconds = length.num_seconds();
+    let unit = UNITS.into_iter().find(|(unit, _)| seconds % unit == 0);
+    let (unit, name) = unit.unwrap_or((1, "s"));
+    format!("{}{name}", seconds / unit)
 }
 
 fn age(text: &str) -> Option<Duration> {
     let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     let number = number.parse().ok().filter(|number| *number >= 0)?;
     match unit {
+        "s" => Duration::try_seconds(number),
         "m" => Duration::try_minutes(number),
         "h" => Duration::try_hours(number),
         "d" => Duration::try_days(number),
@@ -80,6 +80,18 @@ pub(crate) fn exact(time: DateTime<Utc>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lengths_are_told_as_they_are_read() {
+        for text in ["0d", "7s", "90s", "59m", "36h", "7d", "28d"] {
+            assert_eq!(length_text(length(text).unwrap()), text);
+        }
+        assert_eq!(length_text(length("4w").unwrap()), "28d");
+        assert_eq!(length_text(length("120m").unwrap()), "2h");
+        for wrong in ["", "m", "-1m", "1.5h", "1y", "é", "99999999999999999999d"] {
+            assert!(length(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn times_are_told_as_people_say_them() {
