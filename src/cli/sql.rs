@@ -66,8 +66,12 @@ const REREADING: &str = "this query reads the same artifacts again and again, as
     WITH … AS MATERIALIZED reads them once (docs/sql.md, \"What a query costs\")";
 
 fn parameter(text: &str) -> Result<(String, String), String> {
-    let (name, value) =
-        text.split_once('=').ok_or("a parameter is given as NAME=VALUE, where the query has :NAME")?;
+    let (name, value) = text.split_once('=').unwrap_or_default();
+    // Some write the name as the query has it.
+    let name = name.trim_start_matches([':', '@', '$']);
+    if name.is_empty() {
+        return Err("a parameter is given as NAME=VALUE, where the query has :NAME".to_owned());
+    }
     Ok((name.to_owned(), value.to_owned()))
 }
 

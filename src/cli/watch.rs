@@ -1,5 +1,6 @@
 //! `runvault watch`
 
+mod held;
 mod length;
 mod stop;
 mod taking;
@@ -23,6 +24,7 @@ use super::output;
 use super::vault::VaultArgs;
 use super::{search, settings};
 
+use held::Held;
 use stop::Stop;
 use taking::Taking;
 
@@ -92,6 +94,7 @@ impl Args {
         self.expect_directories()?;
         let stop = Stop::on_signals()?;
         let vault = vault.open_or_create()?;
+        let held = Held::of(vault.path());
         let settling = Settling::new(self.directories.clone(), self.settle).of_kind(self.kind);
         let mut settling = settling.without(self.files_of(vault.path()));
         if self.new_only {
@@ -101,7 +104,7 @@ impl Args {
         let mover = self.moves.then(|| Mover::new(options.clone()));
         let printer = Printer::silent(self.shown()?).moving(mover);
         let taking = Taking::new(settling, printer);
-        let mut watch = Watch { vault, options, stop, taking, trouble: None, search };
+        let mut watch = Watch { vault, held, options, stop, taking, trouble: None, search };
         if !self.once {
             output::note(&format!("watching {}; Ctrl-C ends it", self.shown_directories()));
         }
@@ -158,6 +161,7 @@ impl Args {
 /// What goes on while directories are watched.
 struct Watch {
     vault: Vault,
+    held: Held,
     options: ExamineOptions,
     stop: Stop,
     taking: Taking,
@@ -179,6 +183,9 @@ impl Watch {
             let began = Instant::now();
             let look = self.taking.look();
             let (looking, unsettled, is_empty) = (began.elapsed(), look.unsettled, look.settled.is_empty());
+            if !is_empty {
+                self.held.check()?;
+            }
             let pause = match self.taking.take(&self.vault, look, &self.options, &self.stop) {
                 Ok(()) => {
                     self.goes_on();

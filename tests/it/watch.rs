@@ -272,6 +272,34 @@ fn what_cannot_be_watched_is_told_at_once() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn a_vault_that_is_removed_or_replaced_gets_nothing_more() {
+    for replaced in [false, true] {
+        let sandbox = Sandbox::new();
+        let watch = Watch::start(&sandbox, &["--move"]);
+        sandbox.write("d/first.json", session("first", &[]));
+        assert_eq!(watch.next(), "first.json added");
+        let vault = sandbox.vault();
+        for ending in ["", "-wal", "-shm"] {
+            let _ = fs::remove_file(format!("{}{ending}", vault.display()));
+        }
+        // Held open, so that it has a log.
+        let other = replaced.then(|| runvault::Vault::open_or_create(&vault).unwrap());
+        if replaced {
+            sandbox.add([sandbox.write("other.json", session("other", &[]))]);
+        }
+        let log = format!("{}-wal", vault.display());
+        assert_eq!(fs::exists(&log).unwrap(), replaced);
+        sandbox.write("d/second.json", session("second", &[]));
+        let ran = watch.end().expect(2);
+        assert!(ran.stderr.contains("was removed or replaced"), "{}", ran.stderr);
+        assert!(sandbox.path("d/second.json").exists());
+        assert_eq!(fs::exists(&log).unwrap(), replaced, "it is the log of the other vault");
+        drop(other);
+    }
+}
+
 /// A full disk: nothing may be written beyond a limit, which is lifted later.
 #[cfg(target_os = "linux")]
 #[test]

@@ -149,6 +149,12 @@ fn a_parameter_has_one_value() {
     let sandbox = examples();
     let ran = sandbox.run(["sql", "--param", "a=1", "--param", "b=2", "--param", "a=1", "SELECT :a, :b"]);
     assert!(ran.expect(3).stderr.contains("the parameter :a has two values"));
+    let ran = sandbox.run(["sql", "--csv", "--no-header", "--param", ":a=1=2", "SELECT :a"]);
+    assert_eq!(ran.expect(0).stdout, "1=2\r\n");
+    for wrong in ["=1", ":=1", "a"] {
+        let told = sandbox.run(["sql", "--param", wrong, "SELECT 1"]).expect(3).stderr;
+        assert!(told.contains("a parameter is given as NAME=VALUE"), "{told}");
+    }
 }
 
 #[test]
