@@ -201,8 +201,8 @@ fn no_file_can_make_a_command_wait_or_eat() {
     asked.env("RUNVAULT_CONFIG", "pipe").env("RUNVAULT_COMPLETE", "fish").args(["--", "runvault", "get", ""]);
     assert!(asked.output().unwrap().status.success());
 
-    let many: String = (0..100_000).map(|number| format!("k{number} = 1\n")).collect();
-    sandbox.write("many.toml", many);
+    let many: Vec<String> = (0..100_000).map(|number| format!("k{number} = 1")).collect();
+    sandbox.write("many.toml", many.join("\n"));
     let large = std::fs::File::create(sandbox.path("large.toml")).unwrap();
     large.set_len(8 << 30).unwrap();
     for name in ["many.toml", "large.toml", "/dev/zero"] {

@@ -170,7 +170,7 @@ fn original_of(sandbox: &Sandbox, name: &str) -> Original {
     struct Keep(Option<Original>);
     impl Monitor for Keep {
         fn examined(&mut self, examined: &Examined) {
-            self.0 = examined.original.clone();
+            self.0.clone_from(&examined.original);
         }
         fn unreadable(&mut self, error: &SourceError) {
             panic!("{error}");

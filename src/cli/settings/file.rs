@@ -127,7 +127,7 @@ impl File {
 fn text_of(path: &Path) -> io::Result<String> {
     let too_large = || io::Error::other(format!("it has more than {MOST_BYTES} bytes"));
     let read = || {
-        if is_pipe(&fs::metadata(path)?.file_type()) {
+        if is_pipe(fs::metadata(path)?.file_type()) {
             return Err(io::Error::other("it is a pipe, not a file"));
         }
         let mut text = String::new();
@@ -141,13 +141,13 @@ fn text_of(path: &Path) -> io::Result<String> {
 }
 
 #[cfg(unix)]
-fn is_pipe(file: &fs::FileType) -> bool {
+fn is_pipe(file: fs::FileType) -> bool {
     use std::os::unix::fs::FileTypeExt;
     file.is_fifo() || file.is_socket()
 }
 
 #[cfg(not(unix))]
-fn is_pipe(_: &fs::FileType) -> bool {
+fn is_pipe(_: fs::FileType) -> bool {
     false
 }
 
