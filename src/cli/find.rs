@@ -192,7 +192,7 @@ impl Args {
             _ if self.json => hits.iter().try_for_each(|hit| json::line(&mut out, &JsonHit::of(hit)))?,
             Some(template) => hits::fill(&mut out, &snapshot, &hits, template)?,
             None if self.columns.is_empty() => {
-                hits::list(&mut out, &snapshot, hits.iter().map(Listed::from))?
+                hits::list(&mut out, &snapshot, hits.iter().map(Listed::from))?;
             }
             None => hits::table(&mut out, &snapshot, &hits, &self.columns)?,
         }
