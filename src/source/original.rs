@@ -162,13 +162,11 @@ fn take(path: &Path, is_still: impl Fn(&Path) -> io::Result<bool>) -> Result<Lef
         return kept(Kept::Changed);
     }
     // Hashing takes a while for large files, and somebody may have written meanwhile.
-    if !is_untouched(&before, &fs::symlink_metadata(path).map_err(at(path))?) {
-        return kept(Kept::Changed);
-    }
+    let is_untouched = is_untouched(&before, &fs::symlink_metadata(path).map_err(at(path))?);
     // Whoever gives the name to another file just now must not lose that one. No other program knows the new name.
     let aside = path.with_file_name(format!(".runvault-{:016x}", RandomState::new().build_hasher().finish()));
     fs::rename(path, &aside).map_err(at(path))?;
-    if is_the_same(&before, &aside, is_still).map_err(at(&aside))? {
+    if is_the_same(&before, is_untouched, &aside, is_still).map_err(at(&aside))? {
         fs::remove_file(&aside).map_err(at(&aside))?;
         return Ok(Left::Nothing);
     }
@@ -178,6 +176,7 @@ fn take(path: &Path, is_still: impl Fn(&Path) -> io::Result<bool>) -> Result<Lef
 /// Whether what was moved aside is the file that was looked at `before`.
 fn is_the_same(
     before: &Metadata,
+    is_untouched: bool,
     aside: &Path,
     is_still: impl Fn(&Path) -> io::Result<bool>,
 ) -> io::Result<bool> {
@@ -186,7 +185,7 @@ fn is_the_same(
     if !now.is_file() || !looks_the_same(before, &now)? {
         return Ok(false);
     }
-    Ok(cfg!(unix) && age > LATELY || is_still(aside)?)
+    Ok(cfg!(unix) && is_untouched && age > LATELY || is_still(aside)?)
 }
 
 /// Whether nobody wrote a file or put another one in its place, as far as the system knows.
@@ -194,7 +193,7 @@ fn is_untouched(before: &Metadata, now: &Metadata) -> bool {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;
-        // That changes even if somebody sets the time of writing.
+        // That changes even if somebody sets the time of writing, and when another process moves the file aside.
         let changed = |file: &Metadata| (file.ctime(), file.ctime_nsec());
         if changed(before) != changed(now) {
             return false;

@@ -216,8 +216,8 @@ fn no_file_can_make_a_command_wait_or_eat() {
     asked.env("RUNVAULT_CONFIG", "pipe").env("RUNVAULT_COMPLETE", "fish").args(["--", "runvault", "get", ""]);
     assert!(asked.output().unwrap().status.success());
 
-    let many = (0..100_000).fold(String::new(), |text, number| text + &format!("k{number} = 1\n"));
-    sandbox.write("many.toml", many);
+    let many: Vec<String> = (0..100_000).map(|number| format!("k{number} = 1")).collect();
+    sandbox.write("many.toml", many.join("\n"));
     let large = std::fs::File::create(sandbox.path("large.toml")).unwrap();
     large.set_len(8 << 30).unwrap();
     for name in ["many.toml", "large.toml", "/dev/zero"] {
@@ -258,7 +258,7 @@ fn who_has_no_home_needs_no_file() {
     command.env_remove("RUNVAULT_CONFIG").uid(3_141_592);
     let Ok(output) = command.args(["config", "list"]).output() else { return };
     let ran = Ran::from(output).expect(0);
-    assert!(ran.stdout.contains("max-depth         128"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("max-depth        128"), "{}", ran.stdout);
 }
 
 #[cfg(unix)]
