@@ -1,6 +1,6 @@
 //! The shipped examples: one run with its sessions, traces and contract, whatever arrives first.
 
-use crate::sandbox::{Sandbox, repository};
+use crate::sandbox::{Sandbox, repository, session};
 
 const FILES: [&str; 5] = ["contract.yaml", "run.rpk", "session.json", "trace.ndjson", "pack"];
 
@@ -243,4 +243,18 @@ fn contracts_are_held_against_runs() {
     all += &sandbox.run(["audit", "--json", &risky]).expect(1).stdout;
     assert!(sandbox.run(["audit", &core("run.rpk")]).expect(1).stderr.contains("is not a contract"));
     insta::assert_snapshot!(all);
+}
+
+/// Everybody who may share an exchange is read once. Reading them again for each exchange would take minutes here.
+#[test]
+fn sessions_with_many_exchanges_in_common_are_linked_soon() {
+    const EXCHANGES: usize = 3_000;
+    let sandbox = Sandbox::new();
+    let prompts: Vec<String> = (0..EXCHANGES).map(|number| format!("prompt {number}")).collect();
+    let exchanges: Vec<(&str, &str)> = prompts.iter().map(|prompt| (prompt.as_str(), "ok")).collect();
+    let write = |adapter| sandbox.write(&format!("{adapter}.json"), session(adapter, &exchanges));
+    let cores = sandbox.add(["one", "two", "three"].map(write));
+    assert_eq!(sandbox.run(["links", &cores[0], "--json"]).expect(0).stdout, "");
+    sandbox.run(["rm", &cores[0]]).expect(0);
+    assert_eq!(sandbox.run(["find", "--prompt", "prompt 7", "--json"]).expect(0).json().len(), 2);
 }

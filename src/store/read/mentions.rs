@@ -8,6 +8,7 @@ use rusqlite::OptionalExtension;
 use super::Snapshot;
 use crate::artifact::Place;
 use crate::digest::{Digest, DigestPrefix};
+use crate::store::check::CaptureId;
 use crate::store::lists::Stated;
 use crate::store::rows::{ArtifactId, MentionRow, RoleCount};
 use crate::store::segments::Segments;
@@ -177,6 +178,30 @@ impl Snapshot<'_> {
         Ok(shared.map(|(digest, _)| digest).collect())
     }
 
+    /// The captures that may mention `digest`, in no order. All that do are among them, and few others.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn may_mention(&self, digest: Digest) -> Result<Vec<CaptureId>> {
+        let captures = self.captures_stating(segments::key(&digest)).map_err(|error| self.failed(error))?;
+        Ok(captures.into_iter().map(CaptureId).collect())
+    }
+
+    /// The artifact of a capture; nothing if there is no such capture.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn artifact_of(&self, capture: CaptureId) -> Result<Option<ArtifactId>> {
+        self.artifact_with(capture.0).map_err(|error| self.failed(error))
+    }
+
+    fn artifact_with(&self, capture: i64) -> rusqlite::Result<Option<ArtifactId>> {
+        self.connection
+            .prepare_cached("SELECT artifact FROM capture WHERE id = ?1")?
+            .query_row([capture], |row| row.get(0))
+            .optional()
+    }
+
     /// The captures whose lists may have a digest with this key.
     fn captures_stating(&self, key: u64) -> rusqlite::Result<Vec<i64>> {
         let Some(known) = &self.segments else { return segments::captures(&self.connection, key) };
@@ -197,14 +222,9 @@ impl Snapshot<'_> {
             if list.is_empty() {
                 continue;
             }
-            let artifact = self
-                .connection
-                .prepare_cached("SELECT artifact FROM capture WHERE id = ?1")?
-                .query_row([capture], |row| row.get::<_, ArtifactId>(0))
-                .optional()?;
-            found.extend(
-                artifact.into_iter().flat_map(|id| list.iter().map(move |stated| (id, stated.clone()))),
-            );
+            if let Some(artifact) = self.artifact_with(capture)? {
+                found.extend(list.into_iter().map(|stated| (artifact, stated)));
+            }
         }
         Ok(found)
     }
