@@ -114,8 +114,9 @@ impl Known {
             self.size += 1;
             let both = candidates.of_both(*prompt, *response)?;
             // One of them is whoever asks.
-            if both.len() > 1 {
-                both.into_iter().for_each(|artifact| to_read.entry(artifact).or_default().push(*pair));
+            let are_several = both.len() > 1;
+            for artifact in both.into_iter().filter(|_| are_several) {
+                to_read.entry(artifact).or_default().push(*pair);
             }
         }
         for (artifact, pairs) in to_read {
