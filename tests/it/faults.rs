@@ -107,9 +107,23 @@ impl Monitor for Acknowledged {
     }
 }
 
-/// Adds fifty artifacts again and again, each time to a copy of a vault that has some, and lets `operation` fail a little
-/// later each time, until it no longer comes to that.
+/// Adds fifty artifacts, and lets `operation` fail.
 fn fail_each(operation: Operation, failure: Failure, step: usize) {
+    let attempt = |path: &Path| match Vault::open(path).map(|vault| add(&vault, documents())) {
+        Ok((outcome, acknowledged)) => (outcome.err().map(|error| error.to_string()), acknowledged),
+        Err(error) => (Some(error.to_string()), Acknowledged::default()),
+    };
+    each_failure((operation, failure, step), attempt, check);
+}
+
+/// Does the same again and again, each time to a copy of a vault with the examples, and lets an operation fail a little
+/// later each time, until it no longer comes to that. `attempt` gives the error, if there was one, and what `check` wants
+/// to know.
+pub(crate) fn each_failure<A>(
+    (operation, failure, step): (Operation, Failure, usize),
+    attempt: impl Fn(&Path) -> (Option<String>, A),
+    check: impl Fn(&Path, &A),
+) {
     faulty::install();
     let sandbox = Sandbox::new();
     let vault = Vault::open_or_create(&sandbox.vault()).unwrap();
@@ -125,21 +139,13 @@ fn fail_each(operation: Operation, failure: Failure, step: usize) {
         std::fs::write(&path, &before).unwrap();
         let asked = faulty::asked(operation);
         faulty::fail_after(operation, times, failure);
-        let outcome = Vault::open(&path).map(|vault| add(&vault, documents()));
+        let (error, done) = attempt(&path);
         faulty::mend();
         let failed = faulty::asked(operation) - asked > u64::from(times);
-        let acknowledged = match outcome {
-            Ok((Ok(_), acknowledged)) => acknowledged,
-            Ok((Err(error), acknowledged)) => {
-                assert!(failed && !error.to_string().is_empty());
-                acknowledged
-            }
-            Err(error) => {
-                assert!(failed, "{error}");
-                Acknowledged::default()
-            }
-        };
-        check(&path, &acknowledged);
+        if let Some(error) = error {
+            assert!(failed && !error.is_empty(), "{error}");
+        }
+        check(&path, &done);
         if !failed {
             break;
         }

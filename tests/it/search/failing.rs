@@ -6,8 +6,7 @@ use runvault::search::SearchQuery;
 use runvault::{RemoveOptions, Vault, fsck};
 
 use super::RUN;
-use crate::faults::alone;
-use crate::sandbox::{Sandbox, repository};
+use crate::faults::{alone, each_failure};
 
 #[test]
 fn every_write_and_sync_that_fails() {
@@ -34,35 +33,9 @@ fn allocations() {
     fail_each(Operation::Allocation, Failure::Once, 41);
 }
 
-/// Makes an index, asks it, and removes a run, on a copy of a vault each time, and lets `operation` fail a little later each
-/// time, until it no longer comes to that.
+/// Makes an index, asks it, and removes a run, and lets `operation` fail.
 fn fail_each(operation: Operation, failure: Failure, step: usize) {
-    faulty::install();
-    let sandbox = Sandbox::new();
-    sandbox.add([repository("examples")]);
-    let before = std::fs::read(sandbox.vault()).unwrap();
-    let mut failures = 0;
-    for times in (0..).step_by(step) {
-        let path = sandbox.path("copy.vault");
-        for ending in ["", "-wal", "-shm"] {
-            let _ = std::fs::remove_file(sandbox.path(&format!("copy.vault{ending}")));
-        }
-        std::fs::write(&path, &before).unwrap();
-        let asked = faulty::asked(operation);
-        faulty::fail_after(operation, times, failure);
-        let outcome = work(&path);
-        faulty::mend();
-        let failed = faulty::asked(operation) - asked > u64::from(times);
-        if let Err(error) = outcome {
-            assert!(failed && !error.is_empty(), "{error}");
-        }
-        check(&path);
-        if !failed {
-            break;
-        }
-        failures += 1;
-    }
-    assert!(failures >= 3, "{operation:?}: {failures}");
+    each_failure((operation, failure, step), |path| (work(path).err(), ()), |path, ()| check(path));
 }
 
 fn work(path: &std::path::Path) -> Result<(), String> {
