@@ -34,6 +34,12 @@ fn siblings() -> Sandbox {
     sandbox
 }
 
+/// The bytes of a vault, all of them in its file.
+pub(crate) fn bytes_of(sandbox: &Sandbox) -> Vec<u8> {
+    sql(sandbox).query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    std::fs::read(sandbox.vault()).unwrap()
+}
+
 /// A vault that is a copy of these bytes.
 pub(crate) fn of_bytes(bytes: &[u8]) -> Sandbox {
     let sandbox = Sandbox::new();

@@ -2,7 +2,7 @@
 
 use rusqlite::types::Value;
 
-use super::{examples, findings, of_bytes, siblings, sql};
+use super::{bytes_of, examples, findings, of_bytes, siblings, sql};
 use crate::sandbox::{Sandbox, repository};
 
 /// What is found after `change`.
@@ -126,8 +126,7 @@ const TABLES: &[&str] = &[
 #[test]
 fn every_row_is_missed() {
     let original = examples();
-    sql(&original).query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
-    let bytes = std::fs::read(original.vault()).unwrap();
+    let bytes = bytes_of(&original);
     let connection = sql(&original);
     for table in TABLES {
         let mut columns = connection.prepare(&format!("SELECT * FROM {table}")).unwrap();
@@ -161,8 +160,7 @@ fn answers(sandbox: &Sandbox) -> Vec<(i32, String)> {
 fn a_vault_with_flipped_bytes_is_not_clean_unless_it_answers_as_before() {
     let original = siblings();
     let before = answers(&original);
-    sql(&original).query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
-    let bytes = std::fs::read(original.vault()).unwrap();
+    let bytes = bytes_of(&original);
     let mut found = 0;
     // Most of the file is empty pages; a stride for every day, and all of it by hand.
     let stride = std::env::var("RUNVAULT_FLIP_STRIDE").map_or(197, |stride| stride.parse().unwrap());
@@ -190,8 +188,7 @@ fn a_vault_with_flipped_bytes_is_not_clean_unless_it_answers_as_before() {
 fn a_vault_that_was_cut_off_is_not_clean() {
     let original = siblings();
     let before = answers(&original);
-    sql(&original).query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
-    let bytes = std::fs::read(original.vault()).unwrap();
+    let bytes = bytes_of(&original);
     for length in (0..bytes.len()).step_by(16_384).chain([100, bytes.len() - 1]) {
         let sandbox = of_bytes(&bytes[..length]);
         let ran = sandbox.run(["fsck"]);

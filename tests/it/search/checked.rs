@@ -1,13 +1,8 @@
 //! What is wrong with the index is found and mended, and nothing else needs it.
 
 use super::{examples, found, hits};
-use crate::fsck::{findings, of_bytes, sql};
+use crate::fsck::{bytes_of, findings, of_bytes, sql};
 use crate::sandbox::Sandbox;
-
-fn bytes_of(sandbox: &Sandbox) -> Vec<u8> {
-    sql(sandbox).query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
-    std::fs::read(sandbox.vault()).unwrap()
-}
 
 /// What a search says.
 fn answers(sandbox: &Sandbox) -> Vec<(i32, String)> {
