@@ -27,6 +27,9 @@ pub(super) struct Dictionary {
     encoder: EncoderDictionary<'static>,
     /// The last entry of the journal when the documents that it was made of began to be collected.
     begun: i64,
+    /// The digests of the artifacts that it was made of and that may never get into the vault; of a dictionary that was made
+    /// of what is in the vault there are none.
+    sources: Vec<Digest>,
 }
 
 /// A dictionary ready for reading only, which costs less to set up.
@@ -36,12 +39,22 @@ impl Dictionary {
     /// Makes a dictionary of `bytes`; nothing if they are none.
     pub(super) fn new(bytes: Vec<u8>, begun: i64) -> Option<Self> {
         let encoder = EncoderDictionary::try_copy(&bytes, LEVEL).ok()?;
-        Some(Self { digest: Digest::of(&bytes), bytes, encoder, begun })
+        Some(Self { digest: Digest::of(&bytes), bytes, encoder, begun, sources: Vec::new() })
     }
 
     /// Finds out what `samples` have in common.
     pub(super) fn train(samples: &[Vec<u8>], size: usize, begun: i64) -> Option<Self> {
         Self::new(zstd::dict::from_samples(samples, size).ok()?, begun)
+    }
+
+    /// The same, made of the artifacts with these digests before they are in the vault.
+    pub(super) fn made_of(self, sources: Vec<Digest>) -> Self {
+        Self { sources, ..self }
+    }
+
+    /// The digests of artifacts that it was made of before they were in the vault.
+    pub(super) fn sources(&self) -> &[Digest] {
+        &self.sources
     }
 
     /// The SHA-256 of the dictionary as it is stored.

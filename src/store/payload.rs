@@ -9,6 +9,7 @@ use super::compress::{self, Beside, Dictionary};
 use super::cut::{self, Cut};
 use super::dictionaries::{Choice, Dictionaries, Readers};
 use super::error::{PayloadDefect, ReadFailure};
+use super::tombstones;
 use crate::artifact::Admitted;
 use crate::digest::{BlobHash, Digest};
 
@@ -28,6 +29,8 @@ pub struct Prepared {
     pub(super) payloads: Vec<Payload>,
     /// The artifacts that are part of it.
     pub(super) embedded: Vec<Prepared>,
+    /// Every digest by which it or something in it may have been removed.
+    pub(super) digests: Vec<Digest>,
 }
 
 /// Bytes as they are to be stored, if not as a difference.
@@ -49,13 +52,14 @@ pub(super) enum Body {
 impl Prepared {
     /// Compresses the files of `admitted` and of the artifacts that are part of it.
     pub(super) fn new(mut admitted: Admitted, dictionaries: &Dictionaries) -> Self {
+        let digests = tombstones::digests(&admitted);
         let embedded =
             admitted.take_embedded().into_iter().map(|part| Self::new(part, dictionaries)).collect();
         let kind = admitted.kind().name();
         let payload = |bytes: &[u8]| {
             let cut = cut::cut(bytes);
             let text = cut.as_ref().map_or(bytes, |cut| &cut.text);
-            match dictionaries.for_text(kind, text) {
+            match dictionaries.for_text(kind, text, &digests) {
                 Choice::Now(dictionary) => Payload::of(bytes, cut, dictionary),
                 Choice::Later => {
                     Payload { digests: cut.map(|cut| cut.digests).unwrap_or_default(), body: Body::Waiting }
@@ -63,7 +67,7 @@ impl Prepared {
             }
         };
         let payloads = admitted.members().iter().map(|member| payload(member.bytes())).collect();
-        Self { admitted, payloads, embedded }
+        Self { admitted, payloads, embedded, digests }
     }
 
     /// The artifact.

@@ -2,6 +2,7 @@
 
 mod blobs;
 mod index;
+mod removed;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -14,13 +15,15 @@ use super::dictionaries::{self, Dictionaries};
 use super::journal::{Addition, Journal};
 use super::payload::{Payloads, Prepared};
 use super::read::{artifact_id, blob_id, capture_id};
+use super::rows::Tombstone;
 use super::segments;
 use super::siblings::Siblings;
+use super::tombstones::{RemovedPolicy, Tombstones};
 use crate::artifact::{Admitted, Kind};
 use crate::digest::{CaptureHash, CoreHash, Digest, Hasher};
 
 /// What putting an artifact did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PutOutcome {
     /// The artifact is new.
     Added,
@@ -28,10 +31,12 @@ pub enum PutOutcome {
     NewCapture,
     /// This byte form was there already; nothing changed.
     Present,
+    /// It was removed before, or something in it was: nothing of it was stored. The tombstones, one for each artifact.
+    Refused(Vec<Tombstone>),
 }
 
-/// An artifact that is in the vault, and what putting it there did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// An artifact that was to be put into the vault, and what became of that.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Put {
     /// Which artifact.
     pub core: CoreHash,
@@ -46,6 +51,7 @@ pub(super) struct Putting<'a> {
     pub(super) dictionaries: &'a Dictionaries,
     pub(super) actor: Option<&'a Actor>,
     pub(super) at: DateTime<Utc>,
+    pub(super) policy: RemovedPolicy,
 }
 
 /// Stores `batch` in one transaction.
@@ -54,9 +60,7 @@ pub(super) fn put<'p>(
     batch: impl IntoIterator<Item = &'p Prepared>,
     putting: &Putting<'_>,
 ) -> rusqlite::Result<Vec<Put>> {
-    in_one_transaction(connection, putting, |writer| {
-        batch.into_iter().map(|prepared| writer.put(prepared)).collect()
-    })
+    in_one_transaction(connection, putting, |writer| writer.put_all(batch))
 }
 
 /// Stores one artifact.
@@ -65,7 +69,7 @@ pub(super) fn put_one(
     prepared: &Prepared,
     putting: &Putting<'_>,
 ) -> rusqlite::Result<Put> {
-    in_one_transaction(connection, putting, |writer| writer.put(prepared))
+    in_one_transaction(connection, putting, |writer| writer.put_unless_removed(prepared))
 }
 
 fn in_one_transaction<T>(
@@ -90,6 +94,8 @@ pub(super) struct Writer<'t> {
     dictionaries: &'t Dictionaries,
     journal: Journal,
     at: DateTime<Utc>,
+    policy: RemovedPolicy,
+    tombstones: Tombstones,
     next_capture: i64,
     kinds: HashMap<&'static str, i64>,
     roles: HashMap<(i64, &'static str), i64>,
@@ -118,7 +124,7 @@ pub(super) struct StoredBlob<'p> {
 
 impl<'t> Writer<'t> {
     pub(super) fn of(transaction: &'t Transaction<'t>, putting: &Putting<'t>) -> rusqlite::Result<Self> {
-        let Putting { dictionaries, actor, at } = *putting;
+        let Putting { dictionaries, actor, at, policy } = *putting;
         let last_capture: Option<i64> =
             transaction.prepare_cached("SELECT max(id) FROM capture")?.query_row([], |row| row.get(0))?;
         Ok(Self {
@@ -126,6 +132,8 @@ impl<'t> Writer<'t> {
             dictionaries,
             journal: Journal::of(transaction, actor, at)?,
             at,
+            policy,
+            tombstones: Tombstones::default(),
             next_capture: last_capture.unwrap_or(0) + 1,
             kinds: HashMap::new(),
             roles: HashMap::new(),

@@ -63,7 +63,7 @@ impl Side {
         }
         let item = only_item(path)?;
         let options =
-            ExamineOptions { kind: None, admit: AdmitOptions { limits, ..AdmitOptions::default() } };
+            ExamineOptions { admit: AdmitOptions { limits, ..AdmitOptions::default() }, ..ExamineOptions::default() };
         let verdict =
             source::examine(item, &options).map_err(|error| Failure::CouldNotRun(error.to_string()))?;
         match verdict {
