@@ -146,6 +146,14 @@ pub(super) const IS_STALE: &str = "EXISTS (
      WHERE j.seq > d.begun AND j.entry GLOB '{\"action\":\"remove\",*'
        AND j.entry ->> 'kind' = (SELECT k.name FROM kind k WHERE k.id = d.kind))";
 
+/// The names of the kinds whose dictionaries may have pieces of documents that were removed, in their order.
+pub(super) fn stale_kinds(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    let sql = format!(
+        "SELECT DISTINCT k.name FROM dictionary d JOIN kind k ON k.id = d.kind WHERE {IS_STALE} ORDER BY k.name"
+    );
+    connection.prepare(&sql)?.query_map([], |row| row.get(0))?.collect()
+}
+
 /// Makes a dictionary of the newest documents of a kind, for those that are added from now on: where documents come one by
 /// one, there are never enough of them at once.
 pub(super) fn make(payloads: Payloads<'_>, kind: i64) -> rusqlite::Result<()> {

@@ -55,9 +55,9 @@ pub use mend::Mended;
 pub use notes::{MAX_NOTE_BYTES, is_note};
 pub use payload::Prepared;
 pub use read::{Head, JournalCheck, JournalDefect, JournalQuery, Snapshot};
-pub use reclaim::{Erasure, Reclaimable, Reclaimed};
+pub use reclaim::{Erasure, Reclaimable, Reclaimed, Remnant};
 pub use reindex::{Readmitted, Reindexed};
-pub use remove::Removed;
+pub use remove::{Removed, SharedFile};
 pub use rows::{
     ArtifactId, ArtifactRow, CaptureRow, DigestEdge, JournalRow, MemberRow, MentionRow, NameEdge, NoteRow,
     PinRow, Reference, RoleCount, StatedEdge, StoredMember, TagRow, Tombstone,
