@@ -158,7 +158,8 @@ fn keep_held(snapshot: &Snapshot<'_>, decisions: &mut [Decision], ignores_links:
 /// What would keep an artifact if it is kept itself.
 fn holding(snapshot: &Snapshot<'_>, artifact: &ArtifactRow, ignores_links: bool) -> Result<Vec<Reason>> {
     let containers = snapshot.holders_of_bytes(artifact.id)?.into_iter();
-    let mut reasons: Vec<Reason> = containers.map(|container| Reason::Contained(Box::new(container))).collect();
+    let mut reasons: Vec<Reason> =
+        containers.map(|container| Reason::Contained(Box::new(container))).collect();
     if !ignores_links {
         let links = query::holders(snapshot, artifact)?.into_iter();
         reasons.extend(links.map(|link| Reason::Linked(Box::new(link))));

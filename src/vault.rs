@@ -23,7 +23,8 @@ use crate::source::{self, ExamineOptions, Inputs};
 use crate::sql::{self, Reader, SqlError};
 use crate::store::{
     Actor, ArtifactRow, Backup, BackupError, BackupOptions, BackupProgress, CaptureRow, JournalCheck, Mended,
-    NoteRow, PinRow, Put, PutOutcome, RemovedPolicy, RoleCount, Snapshot, Stats, Store, StoreError, StoredMember, TagRow, Tombstone,
+    NoteRow, PinRow, Put, PutOutcome, RemovedPolicy, RoleCount, Snapshot, Stats, Store, StoreError,
+    StoredMember, TagRow, Tombstone,
 };
 use crate::verify::{Report, Violation};
 
@@ -245,9 +246,7 @@ impl Vault {
         let preparer = self.store.preparer()?.with_policy(policy);
         let put = self.store.put_one(&preparer.prepare(admitted), &preparer, Utc::now())?;
         match &put.outcome {
-            PutOutcome::Refused(tombstones) => {
-                Err(AddError::Rejected(ingest::removed(put.core, tombstones)))
-            }
+            PutOutcome::Refused(tombstones) => Err(AddError::Rejected(ingest::removed(put.core, tombstones))),
             _ => Ok(put),
         }
     }

@@ -148,7 +148,8 @@ pub(crate) fn warn_of_remnants(erasure: &Erasure, vault: &Path) {
             }
             Remnant::NotRewritten(why) => until_gc(&format!("the file could not be rewritten: {why}")),
             Remnant::Dictionaries(kinds) => {
-                until_gc(&format!("the compression dictionary of {} may have parts of it", kinds.join(", ")));
+                let kinds = kinds.join(", ");
+                until_gc(&format!("the compression dictionary of {kinds} may have parts of what was removed"));
             }
             Remnant::Log => warn_of_log(vault),
         }
@@ -157,13 +158,13 @@ pub(crate) fn warn_of_remnants(erasure: &Erasure, vault: &Path) {
 }
 
 fn until_gc(why: &str) {
-    output::warning(&format!("what was removed is still in the file until \"runvault gc\": {why}"));
+    output::warning(&format!("still in the file until \"runvault gc\": {why}"));
 }
 
 /// Says that removed bytes are still in the write-ahead log.
 pub(crate) fn warn_of_log(vault: &Path) {
     output::warning(&format!(
-        "what was removed is still in {}-wal until \"runvault gc\": other processes are reading the vault",
+        "still in {}-wal until \"runvault gc\": what was removed, because other processes are reading the vault",
         vault.display()
     ));
 }

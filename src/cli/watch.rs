@@ -93,8 +93,7 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let started = Instant::now();
-        let options =
-            ExamineOptions { allow_removed: self.allow_removed, ..self.checks.options(self.kind)? };
+        let options = ExamineOptions { allow_removed: self.allow_removed, ..self.checks.options(self.kind)? };
         let search = settings::search()?;
         self.expect_directories()?;
         let stop = Stop::on_signals()?;

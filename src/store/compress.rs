@@ -91,6 +91,30 @@ pub(super) fn difference(text: &[u8], base: &[u8]) -> Option<Vec<u8>> {
     compress_by(text, |context, frame| context.compress_using_dict(frame, text, base, DIFFERENCE_LEVEL))
 }
 
+/// Something that many texts are alike, made ready once for all of them.
+pub(super) struct Base {
+    encoder: EncoderDictionary<'static>,
+    decoder: Reader,
+}
+
+impl Base {
+    /// Makes `bytes` ready; nothing if the system refuses memory.
+    pub(super) fn new(bytes: &[u8]) -> Option<Self> {
+        let encoder = EncoderDictionary::try_copy(bytes, DIFFERENCE_LEVEL).ok()?;
+        Some(Self { encoder, decoder: reader(bytes).ok()? })
+    }
+
+    /// One frame with what `text` has and the base has not, as [`difference`] makes it, if it can be read again.
+    pub(super) fn difference(&self, text: &[u8]) -> Option<Vec<u8>> {
+        let compress = |context: &mut CCtx<'static>, frame: &mut Vec<u8>| {
+            context.compress_using_cdict(frame, text, self.encoder.as_cdict())
+        };
+        let frame = compress_by(text, compress)?;
+        let again = decompress(&frame, Beside::Dictionary(&self.decoder), text.len()).ok()?;
+        (again == text).then_some(frame)
+    }
+}
+
 fn compress_by(
     text: &[u8],
     work: impl FnOnce(&mut CCtx<'static>, &mut Vec<u8>) -> zstd_safe::SafeResult,
@@ -150,7 +174,8 @@ mod tests {
         fn texts_come_back(text: Vec<u8>, base: Vec<u8>) {
             let frame = compress(&text, None).unwrap();
             prop_assert_eq!(&decompress(&frame, Beside::Nothing, text.len()).unwrap(), &text);
-            if let Some(frame) = difference(&text, &base) {
+            let frames = [difference(&text, &base), Base::new(&base).and_then(|base| base.difference(&text))];
+            for frame in frames.into_iter().flatten() {
                 prop_assert_eq!(&decompress(&frame, Beside::Base(&base), text.len()).unwrap(), &text);
             }
         }

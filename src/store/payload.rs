@@ -224,6 +224,23 @@ impl Payloads<'_> {
         Ok(content)
     }
 
+    /// The same of a blob that is stored as a difference to `base`.
+    pub(super) fn verified_difference(&self, blob: i64, base: &Content) -> Result<Content, ReadFailure> {
+        let named = self.hash_of(blob)?;
+        let row = self.row(blob, named)?;
+        if row.encoding != DIFFERENCE {
+            return Err(defect(named, "it names what it is a difference to, and is none").into());
+        }
+        let content = difference_to(&row, base)?;
+        content.bytes(named, row.size, true)?;
+        Ok(content)
+    }
+
+    /// Text and digests of the blob with this number, which others are differences to. Their hashes are what proves it.
+    pub(super) fn base(&self, blob: i64) -> Result<Content, ReadFailure> {
+        self.content_of(self.row(blob, self.hash_of(blob)?)?, false)
+    }
+
     /// The digests that were cut out of the blob with this number.
     pub(super) fn digests(&self, blob: i64) -> Result<Vec<Digest>, ReadFailure> {
         let row = self
@@ -274,11 +291,7 @@ impl Payloads<'_> {
             DIFFERENCE if may_have_base => {
                 let base =
                     row.base.ok_or_else(|| defect(row.blob, "what it is a difference to is not named"))?;
-                let base = self.row(base, self.hash_of(base)?)?;
-                let base = self.content_of(base, false)?;
-                let text = compress::decompress(&row.bytes, Beside::Base(&base.text), row.size);
-                let digests = compress::decompress(&row.digests, Beside::Base(&base.digests), row.size);
-                Ok(Content { text: text.map_err(damaged)?, digests: digests.map_err(damaged)? })
+                Ok(difference_to(&row, &self.base(base)?)?)
             }
             other => Err(defect(row.blob, &format!("it has the unknown encoding {other}")).into()),
         }
@@ -302,6 +315,15 @@ impl Payloads<'_> {
             .query_row([blob], |row| row.get(0))
             .map(BlobHash)
     }
+}
+
+/// Text and digests of a payload that is stored as a difference to `base`.
+fn difference_to(row: &Row, base: &Content) -> Result<Content, PayloadDefect> {
+    let read = |frame: &[u8], base: &[u8]| {
+        compress::decompress(frame, Beside::Base(base), row.size)
+            .map_err(|error| defect(row.blob, &error.to_string()))
+    };
+    Ok(Content { text: read(&row.bytes, &base.text)?, digests: read(&row.digests, &base.digests)? })
 }
 
 fn defect(blob: BlobHash, message: &str) -> PayloadDefect {

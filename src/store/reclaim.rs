@@ -163,7 +163,8 @@ impl Store {
         } else if let Err(error) = rewrite() {
             remnants.push(Remnant::NotRewritten(StoreError::of(&self.path, error).to_string()));
         }
-        let kinds = dictionaries::stale_kinds(&connection).map_err(|error| StoreError::of(&self.path, error))?;
+        let kinds =
+            dictionaries::stale_kinds(&connection).map_err(|error| StoreError::of(&self.path, error))?;
         if !kinds.is_empty() {
             remnants.push(Remnant::Dictionaries(kinds));
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use rusqlite::{Connection, OptionalExtension};
 
+use super::ArtifactId;
 use super::Result;
 use super::edit::Edit;
 use super::error::{ReadFailure, StoreError};
@@ -12,7 +13,6 @@ use super::rows::{ArtifactRow, CaptureRow, StatedEdge};
 use super::search;
 use super::segments;
 use super::stated::StatedLink;
-use super::ArtifactId;
 use crate::digest::{CaptureHash, Digest};
 
 /// An artifact that was removed.
@@ -99,7 +99,8 @@ impl Edit<'_> {
                 }
                 let count = holders.len() as u64;
                 let holders = holders.into_iter().take(SharedFile::LISTED);
-                let holders = holders.map(|holder| self.snapshot.artifact_by_id(holder)).collect::<Result<_>>()?;
+                let holders =
+                    holders.map(|holder| self.snapshot.artifact_by_id(holder)).collect::<Result<_>>()?;
                 removed.shared.push(SharedFile { name: name.clone(), holders, count });
             }
         }

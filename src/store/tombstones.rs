@@ -67,7 +67,8 @@ pub(super) fn of_digests(connection: &Connection, digests: &[Digest]) -> rusqlit
     if !exist(connection)? {
         return Ok(Vec::new());
     }
-    let sql = format!("SELECT {COLUMNS} FROM tombstone t JOIN journal j ON j.seq = t.entry WHERE t.digest = ?1");
+    let sql =
+        format!("SELECT {COLUMNS} FROM tombstone t JOIN journal j ON j.seq = t.entry WHERE t.digest = ?1");
     let mut statement = connection.prepare_cached(&sql)?;
     let mut found: Vec<Tombstone> = Vec::new();
     for digest in digests {

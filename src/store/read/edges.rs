@@ -88,7 +88,8 @@ impl Snapshot<'_> {
                    UNION
                    SELECT h.artifact FROM capture c JOIN member m ON m.blob = c.blob JOIN capture h ON h.id = m.capture
                     WHERE c.artifact = ?1";
-        let mut holders: BTreeSet<ArtifactId> = self.rows(sql, [artifact.0], |row| row.get(0))?.into_iter().collect();
+        let mut holders: BTreeSet<ArtifactId> =
+            self.rows(sql, [artifact.0], |row| row.get(0))?.into_iter().collect();
         holders.extend(self.containers_of(artifact)?);
         holders.remove(&artifact);
         let holders = holders.into_iter().map(|holder| self.artifact_by_id(holder));
