@@ -149,7 +149,9 @@ pub(crate) fn warn_of_remnants(erasure: &Erasure, vault: &Path) {
             Remnant::NotRewritten(why) => until_gc(&format!("the file could not be rewritten: {why}")),
             Remnant::Dictionaries(kinds) => {
                 let kinds = kinds.join(", ");
-                until_gc(&format!("the compression dictionary of {kinds} may have parts of what was removed"));
+                until_gc(&format!(
+                    "the compression dictionary of {kinds} may have parts of what was removed"
+                ));
             }
             Remnant::Log => warn_of_log(vault),
         }

@@ -241,15 +241,14 @@ fn files(connection: &Connection, artifact: i64) -> rusqlite::Result<BTreeSet<(S
         .collect()
 }
 
+/// The numbers of the artifacts that have the blob `?1`.
+pub(super) const HOLDERS: &str = "SELECT artifact FROM capture WHERE blob = ?1
+    UNION ALL SELECT c.artifact FROM member m JOIN capture c ON c.id = m.capture WHERE m.blob = ?1";
+
 /// The artifacts that have a blob, by core hash.
 fn holders(connection: &Connection, blob: i64) -> rusqlite::Result<Vec<ArtifactId>> {
     connection
-        .prepare_cached(
-            "SELECT a.id FROM artifact a WHERE a.id IN (
-               SELECT artifact FROM capture WHERE blob = ?1
-               UNION ALL SELECT c.artifact FROM member m JOIN capture c ON c.id = m.capture WHERE m.blob = ?1)
-              ORDER BY a.core",
-        )?
+        .prepare_cached(&format!("SELECT a.id FROM artifact a WHERE a.id IN ({HOLDERS}) ORDER BY a.core"))?
         .query_map([blob], |row| row.get(0))?
         .collect()
 }

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use rusqlite::{Connection, Row};
+use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::read::{Snapshot, artifact_id};
+use super::remove::HOLDERS;
 use super::rows::{Milliseconds, Tombstone};
 use super::{Result, StoreError};
 use crate::artifact::Admitted;
@@ -82,6 +83,40 @@ pub(super) fn of_digests(connection: &Connection, digests: &[Digest]) -> rusqlit
     found.sort_by_key(|row| (row.core, row.digest != row.core.0, row.digest));
     found.dedup_by_key(|row| row.core);
     Ok(found)
+}
+
+/// The tombstones in force whose bytes are in the vault, one for each artifact, by core hash; each with the kind and the core
+/// hash of an artifact that has the bytes, if one does.
+pub(super) fn with_bytes(
+    connection: &Connection,
+) -> rusqlite::Result<Vec<(Tombstone, Option<(String, CoreHash)>)>> {
+    let sql = format!(
+        "SELECT {COLUMNS}, b.id FROM tombstone t JOIN journal j ON j.seq = t.entry
+           JOIN blob b ON substr(b.digest, 1, 8) = substr(t.digest, 1, 8) AND b.digest = t.digest"
+    );
+    let mut statement = connection.prepare(&sql)?;
+    let rows = statement.query_map([], |row| Ok((tombstone(row)?, row.get::<_, i64>(9)?)))?;
+    let mut found = Vec::new();
+    for row in rows {
+        let (tombstone, blob) = row?;
+        if artifact_id(connection, tombstone.core)?.is_none() {
+            found.push((tombstone, holder(connection, blob)?));
+        }
+    }
+    found.sort_by_key(|(tombstone, _)| (tombstone.core, tombstone.digest));
+    found.dedup_by_key(|(tombstone, _)| tombstone.core);
+    Ok(found)
+}
+
+/// The kind and the core hash of an artifact that has a blob: the first by core hash.
+fn holder(connection: &Connection, blob: i64) -> rusqlite::Result<Option<(String, CoreHash)>> {
+    connection
+        .prepare_cached(&format!(
+            "SELECT k.name, a.core FROM artifact a JOIN kind k ON k.id = a.kind
+              WHERE a.id IN ({HOLDERS}) ORDER BY a.core LIMIT 1"
+        ))?
+        .query_row([blob], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()
 }
 
 /// Which digests the tombstones of an artifact stand for, read once for a whole batch.
