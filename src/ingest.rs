@@ -17,9 +17,9 @@ use crate::verify::{Findings, Report, RuleInfo, Severity};
 pub const REMOVED: RuleInfo = RuleInfo {
     id: "REMOVED",
     severity: Severity::Error,
-    summary: "An artifact that was removed from a vault does not come back unless someone says so.",
-    why: "Whoever removed it had a reason, and files, packs and bundles that still have it must not undo that silently. \
-          This is also so for a pack with a session, or any other file, that was removed. With --allow-removed it is \
+    summary: "An artifact that was removed from a vault is added again only on request.",
+    why: "There was a reason to remove it, and files, packs and bundles that still have it must not undo that silently. The \
+          rule also holds for a pack with a session, or any other file, that was removed. With --allow-removed it is \
           stored again; the journal records that and by whom. \"runvault tombstones\" lists what was removed.",
 };
 

@@ -21,8 +21,8 @@ use super::{json, links, rm, time};
 /// Remove artifacts by rules of what to keep.
 ///
 /// An artifact is kept if any rule says so. Every kind counts for itself, and ages are counted from the newest artifact of
-/// its kind. What is pinned is always kept, and what is in a pack that is kept, and what something that is kept links to,
-/// unless --force. The rest is removed as by rm. Says of every artifact whether it is kept and why.
+/// its kind. What is pinned is always kept, and so is what is in a pack that is kept. What something that is kept links to is
+/// kept as well, unless --force. The rest is removed as by rm. Says of every artifact whether it is kept and why.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// Keep the newest N of each kind

@@ -101,6 +101,9 @@ fn named(artifact: &ArtifactRow) -> String {
     format!("{kind:<8} {HASH}{:.12}{HASH:#}", artifact.core)
 }
 
+/// The maximum number of containers of one artifact that a refusal lists; the others are counted.
+const LISTED: usize = 20;
+
 /// Lists what is in the way of a removal.
 pub(crate) fn refusal(error: RemoveError) -> Failure {
     let message = error.to_string();
@@ -118,7 +121,10 @@ pub(crate) fn refusal(error: RemoveError) -> Failure {
             let mut because = Vec::new();
             for Contained { artifact, containers } in contained {
                 because.push(format!("{} {}", artifact.kind, artifact.core));
-                because.extend(containers.iter().map(|row| format!("  in {} {:.12}", row.kind, row.core)));
+                let listed = containers.iter().take(LISTED);
+                because.extend(listed.map(|row| format!("  in {} {:.12}", row.kind, row.core)));
+                let more = containers.len().saturating_sub(LISTED);
+                because.extend((more > 0).then(|| format!("  and in {more} more")));
             }
             let message = format!("{message}; --with-containers removes them as well");
             Failure::Refused { message, because }

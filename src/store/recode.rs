@@ -66,7 +66,7 @@ impl Heir {
 }
 
 impl Payloads<'_> {
-    /// Stores anew what is stored as a difference to `base`: the first of it whole, the rest as differences to that. Each is
+    /// Re-encodes what is stored as a difference to `base`: the first of it whole, the rest as differences to that. Each is
     /// hashed before, and what it is stored as is read back.
     pub(super) fn release(&self, base: i64) -> Result<(), ReadFailure> {
         let dependents: Vec<i64> = self

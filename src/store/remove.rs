@@ -40,7 +40,7 @@ pub struct SharedFile {
 }
 
 impl SharedFile {
-    /// So many of the artifacts that have the bytes are listed; the others are counted.
+    /// The maximum number of artifacts that are listed; the others are counted.
     pub const LISTED: usize = 5;
 }
 

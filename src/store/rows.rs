@@ -229,8 +229,8 @@ pub struct Tombstone {
 }
 
 impl Tombstone {
-    /// Who removed it, when and why: `removed by dana on 2026-11-20 13:04:03 UTC: names a customer`, without what nobody
-    /// said.
+    /// Returns who removed it, when and why: `removed by dana on 2026-11-20 13:04:03 UTC: names a customer`, as far as that
+    /// is recorded.
     #[must_use]
     pub fn removal(&self) -> String {
         let by = self.actor.as_ref().map(|actor| format!(" by {actor}")).unwrap_or_default();

@@ -93,7 +93,7 @@ impl Vault {
         {
             return Err(StoreError::Gone { core: gone.core }.into());
         }
-        // Who names one twice means it once.
+        // An artifact that was named twice is removed once.
         let mut known = BTreeSet::new();
         present.retain(|artifact| known.insert(artifact.core));
         if options.with_containers {
@@ -129,7 +129,7 @@ impl Vault {
         }
         let leaving = decisions.iter().filter(|decision| !decision.is_kept());
         let mut leaving: Vec<ArtifactRow> = leaving.map(|decision| decision.artifact.clone()).collect();
-        // Whoever interrupts this must not leave packs with the bytes of what is gone.
+        // An interruption must not leave packs with the bytes of what is gone.
         leaving.sort_by_key(|artifact| !kinds::named(&artifact.kind).is_some_and(Kind::is_of_directories));
         let all: BTreeSet<CoreHash> = leaving.iter().map(|artifact| artifact.core).collect();
         let mut removed = Vec::new();

@@ -138,7 +138,7 @@ fn a_tombstone_tells_removed_from_never_there() {
         .unwrap();
     let expected = (hashes[0].clone(), "model_io".to_owned(), "bob".to_owned(), "r".to_owned());
     assert_eq!(row, expected);
-    // It may come back if somebody says so, and then it is there.
+    // It may be added again on request, and then it is there.
     take_back(&sandbox, "examples/session.json");
     sandbox.run(["get", SESSION]).expect(0);
     sandbox.run(["rm", SESSION, "--force", "--reason", "again"]).expect(0);

@@ -236,8 +236,8 @@ findings! {
         "`fsck --repair` adds it again.";
     REMOVED_PRESENT, "removed-present",
         "An artifact that was removed is still in the vault, as a part of another one.",
-        "Whoever removed it was told that it is gone. A runvault of an earlier version left it in packs, or something \
-         was put into the vault behind the journal's back.",
+        "The artifact was removed with the promise that its bytes are gone. A runvault of an earlier version left them in \
+         packs, or something was put into the vault without the journal.",
         "Remove what has its bytes as well, with `rm`; or take the removal back: `add --allow-removed`.";
     MENTIONS_MISSING, "mentions-missing",
         "Look-ups of digests do not lead to an artifact that mentions them.",

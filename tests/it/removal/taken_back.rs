@@ -1,4 +1,4 @@
-//! What was removed does not come back unless somebody says so.
+//! What was removed is added again only on request.
 
 use runvault::source::ExamineOptions;
 use runvault::{AddError, Vault};
