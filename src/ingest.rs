@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use chrono::{DateTime, Utc};
 
 use crate::artifact::{Admitted, Kind};
+use crate::clock;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::pipeline::{self, Event};
 use crate::source::{self, ExamineOptions, Original, Place, Rejection, SourceError, Verdict};
@@ -126,7 +127,7 @@ pub fn add(
     let preparer = store.preparer()?;
     let times = if store.last_artifact()? < LARGE_VAULT { 1 } else { LARGE_VAULT_BATCHES };
     let mut batch =
-        Batch { store, preparer: &preparer, at: Utc::now(), waiting: Vec::new(), bytes: 0, times };
+        Batch { store, preparer: &preparer, at: clock::now(), waiting: Vec::new(), bytes: 0, times };
     let prepare = |admitted| preparer.prepare(admitted);
     let mut inputs = Counted { inputs, count: 0 };
     let mut looked_at = 0;

@@ -8,12 +8,11 @@ pub use removal::{Forgetting, Removal, RemoveError, RemoveOptions};
 
 use std::path::{Path, PathBuf};
 
-use chrono::Utc;
-
 use crate::artifact::Kind;
 use crate::audit::{self, Finding};
 use crate::bundle::{self, Bundle, Imported};
 use crate::canonical::reader::Limits;
+use crate::clock;
 use crate::digest::{CoreHash, Digest, DigestPrefix, PrefixResolution};
 use crate::fsck;
 use crate::ingest::{self, Monitor, Summary};
@@ -242,7 +241,7 @@ impl Vault {
         let admitted = source::examine_document(document, "", options)
             .map_err(|rejection| AddError::Rejected(rejection.report))?;
         let preparer = self.store.preparer()?;
-        Ok(self.store.put_one(&preparer.prepare(admitted), &preparer, Utc::now())?)
+        Ok(self.store.put_one(&preparer.prepare(admitted), &preparer, clock::now())?)
     }
 
     /// Adds everything in `inputs` that is an artifact; bad ones do not stop the others.

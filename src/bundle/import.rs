@@ -2,11 +2,10 @@
 
 use std::collections::HashSet;
 
-use chrono::Utc;
-
 use super::manifest::{BundledArtifact, BundledLink};
 use super::notes::{self, ImportedNote};
 use super::read::Bundle;
+use crate::clock;
 use crate::digest::CoreHash;
 use crate::ingest::{self, Examined, Monitor, Outcome, Summary};
 use crate::source::{ExamineOptions, SourceError};
@@ -144,7 +143,7 @@ fn give_tags(store: &Store, bundle: &Bundle) -> Result<Vec<ImportedTag>> {
     if tags(bundle).next().is_none() {
         return Ok(Vec::new());
     }
-    let mut edit = store.edit(Utc::now())?;
+    let mut edit = store.edit(clock::now())?;
     let given = tags(bundle).map(|(artifact, name)| tag(&mut edit, artifact.core_hash, name));
     let given = given.collect::<Result<_>>()?;
     edit.commit()?;
@@ -173,7 +172,7 @@ fn state(store: &Store, link: &BundledLink) -> Result<ImportedLink> {
         (Some(source), Some(target)) => {
             drop(snapshot);
             let stated = StatedLink { source: &source, relation: &link.relation, target: &target };
-            let mut edit = store.edit(Utc::now())?;
+            let mut edit = store.edit(clock::now())?;
             edit.state_link(stated, link.note.as_deref())?;
             edit.commit()?;
             LinkOutcome::Stated

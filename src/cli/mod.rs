@@ -152,6 +152,9 @@ commands! {
 
 /// Runs the command that the process was started with.
 pub(crate) fn main() -> ExitCode {
+    if let Err(failure) = time::fix_clock_for_tests() {
+        return exit::of(Err(failure));
+    }
     if let Some(status) = completing::answer() {
         return status;
     }

@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 
 use anstyle::Style;
-use chrono::Utc;
 use clap::Args as ClapArgs;
 use runvault::Description;
+use runvault::clock;
 use runvault::digest::{CaptureHash, CoreHash};
 use runvault::store::{CaptureRow, MAX_NOTE_BYTES};
 use runvault::verify::Violation;
@@ -46,7 +46,7 @@ impl Args {
         let artifact = self.hash.locate(&vault)?.artifact;
         if let Some(template) = &self.format {
             let snapshot = vault.snapshot()?;
-            let line = template.fill(&Subject::new(&snapshot, &artifact, &[], Utc::now()))?;
+            let line = template.fill(&Subject::new(&snapshot, &artifact, &[], clock::now()))?;
             writeln!(output::text(), "{line}")?;
             return Ok(Status::Done);
         }

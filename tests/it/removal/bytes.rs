@@ -143,7 +143,7 @@ fn gc_gives_space_back_and_says_how_much() {
     assert_eq!(sandbox.run(["gc"]).expect(0).stdout, "nothing to reclaim\n");
     // As a removal leaves it that was killed before it wrote the file anew.
     let vault = runvault::store::Store::open(&sandbox.vault()).unwrap();
-    let mut edit = vault.edit(chrono::Utc::now()).unwrap();
+    let mut edit = vault.edit(runvault::clock::now()).unwrap();
     for core in &cores[..5] {
         let artifact = edit.snapshot().artifact(core.parse().unwrap()).unwrap().unwrap();
         edit.remove(&artifact, None).unwrap();
@@ -243,7 +243,7 @@ fn what_a_dictionary_knows_of_removed_documents_goes_with_gc() {
     assert!(!known(&sandbox));
     expect_whole(&sandbox);
     // Who still has the old dictionary cannot bring it back.
-    let at = chrono::Utc::now();
+    let at = runvault::clock::now();
     late.put_one(&prepared, &old, at).unwrap();
     late.put_one(&old.prepare(admitted(9_001)), &old, at).unwrap();
     drop(late);
