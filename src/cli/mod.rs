@@ -26,8 +26,10 @@ mod graph;
 mod grid;
 mod hash;
 mod help;
+mod hints;
 mod hits;
 mod import;
+mod init;
 mod inputs;
 mod json;
 mod limits;
@@ -63,6 +65,7 @@ mod time;
 mod unlink;
 mod unpin;
 mod untag;
+mod upgrade;
 mod vault;
 mod verify;
 mod watch;
@@ -109,6 +112,7 @@ macro_rules! commands {
 }
 
 commands! {
+    Init(init),
     Add(add),
     Watch(watch),
     Verify(verify),
@@ -144,6 +148,7 @@ commands! {
     Import(import),
     Fsck(fsck),
     Reindex(reindex),
+    Upgrade(upgrade),
     Rules(rules),
     Config(config),
     Completions(completions),
@@ -181,6 +186,7 @@ impl Cli {
     fn run(self) -> Result<Status, Failure> {
         let vault = &self.vault;
         match self.command {
+            Command::Init(args) => args.run(vault),
             Command::Add(args) => args.run(vault),
             Command::Watch(args) => args.run(vault),
             Command::Verify(args) => args.run(),
@@ -216,6 +222,7 @@ impl Cli {
             Command::Import(args) => args.run(vault),
             Command::Fsck(args) => args.run(vault),
             Command::Reindex(args) => args.run(vault),
+            Command::Upgrade(args) => args.run(vault),
             Command::Rules(args) => args.run(),
             Command::Config(args) => args.run(),
             Command::Completions(args) => args.run(),

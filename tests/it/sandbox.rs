@@ -41,7 +41,14 @@ impl From<Output> for Ran {
 }
 
 impl Sandbox {
+    /// One with an empty vault.
     pub(crate) fn new() -> Self {
+        let sandbox = Self::without_vault();
+        runvault::Vault::create(&sandbox.vault()).unwrap();
+        sandbox
+    }
+
+    pub(crate) fn without_vault() -> Self {
         Self { directory: tempfile::tempdir().unwrap(), clock: None }
     }
 
@@ -75,7 +82,7 @@ impl Sandbox {
     /// `faketime` makes up for the tests.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_runvault"));
-        command.current_dir(self.directory.path()).env_clear().env("RUNVAULT_VAULT", self.vault());
+        command.current_dir(self.directory.path()).env_clear().env("RUNVAULT_VAULT", "v.vault");
         // Not that of whoever runs the tests.
         command.env("RUNVAULT_CONFIG", self.path("config.toml"));
         let kept = |(name, _): &(OsString, OsString)| {
