@@ -73,7 +73,7 @@ impl Args {
         }
         let mut added_to = None;
         let summary = if self.dry_run {
-            let existing = if vault.path()?.exists() { Some(vault.open()?) } else { None };
+            let existing = vault.open_to_rehearse(self.create)?;
             let snapshot = existing.as_ref().map(Vault::snapshot).transpose()?;
             ingest::rehearse(snapshot.as_ref(), self.input.inputs()?, &options, &mut printer)?
         } else {

@@ -65,7 +65,7 @@ impl Args {
         let mut printer = Printer::new("importing", shown, &path);
         let mut added_to = None;
         let imported = if self.dry_run {
-            let vault = if path.exists() { Some(vault.open()?) } else { None };
+            let vault = vault.open_to_rehearse(self.create)?;
             let snapshot = vault.as_ref().map(Vault::snapshot).transpose()?;
             bundle::rehearse(snapshot.as_ref(), &bundle, &options, &mut printer)?
         } else {

@@ -53,6 +53,14 @@ impl VaultArgs {
         self.opened(create)
     }
 
+    /// The vault in which nothing is to be stored; none if it would be created.
+    pub(crate) fn open_to_rehearse(&self, create: CreateArgs) -> Result<Option<Vault>, Failure> {
+        if self.may_create(create)? && !self.path()?.exists() {
+            return Ok(None);
+        }
+        self.open().map(Some)
+    }
+
     /// The vault to watch directories for, which is created at once where [`VaultArgs::open_to_add`] would create it.
     pub(crate) fn open_to_watch(&self, create: CreateArgs) -> Result<Vault, Failure> {
         let create: fn(&Path) -> _ =

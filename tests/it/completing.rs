@@ -118,7 +118,7 @@ fn the_vault_that_is_meant_is_asked() {
 
 #[test]
 fn nothing_fails_loudly_and_nothing_is_made() {
-    let sandbox = Sandbox::new();
+    let sandbox = Sandbox::without_vault();
     assert!(offered(&sandbox, &["get", ""]).is_empty());
     assert!(!sandbox.vault().exists());
     sandbox.write("config.toml", "this is no TOML");
