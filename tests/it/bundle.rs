@@ -70,8 +70,9 @@ fn everything_comes_out_of_the_other_vault_byte_for_byte() {
         let cores = before.keys().map(|name| name.split(' ').nth(1).unwrap());
         let show = |core| on(&sandbox, vault, &["show", "--json", core]).expect(0).json().remove(0);
         let timeless = |mut value: Value| {
-            value["added_at"].take();
-            value["captures"].as_array_mut().unwrap().iter_mut().for_each(|one| drop(one["added_at"].take()));
+            let forget = |value: &mut Value| ["added_at", "seen_at"].map(|time| value[time].take());
+            forget(&mut value);
+            value["captures"].as_array_mut().unwrap().iter_mut().for_each(|one| drop(forget(one)));
             value
         };
         cores.step_by(7).map(show).map(timeless).collect::<Vec<Value>>()

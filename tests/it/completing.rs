@@ -101,7 +101,7 @@ fn the_vault_that_is_meant_is_asked() {
     let sandbox = examples();
     let other = sandbox.path("other.vault");
     sandbox.write("s.json", session("elsewhere", &[]));
-    sandbox.run(["--vault", "other.vault", "add", "s.json"]).expect(0);
+    sandbox.run(["--vault", "other.vault", "add", "--create", "s.json"]).expect(0);
     for words in [
         &["--vault", "other.vault", "find", "--adapter", ""][..],
         &["--vault=other.vault", "find", "--adapter", ""],

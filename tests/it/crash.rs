@@ -31,7 +31,7 @@ fn what_was_acknowledged_is_there_after_a_kill() {
 /// them: its output is read no further, and does not fit into a pipe. Otherwise at any moment. Gives the lines that it printed.
 fn add_and_kill(sandbox: &Sandbox, round: usize) -> Vec<String> {
     let mut command = sandbox.command();
-    command.args(["add", "--json", "d"]).stdout(Stdio::piped()).stderr(Stdio::null());
+    command.args(["add", "--create", "--json", "d"]).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
     let mut stdout = BufReader::with_capacity(1, child.stdout.take().unwrap());
     let mut printed = String::new();

@@ -113,7 +113,8 @@ fn notes_travel_in_bundles() {
     sandbox.run(["note", RUN, "from home as well"]).expect(0);
     sandbox.run(["export", SESSION, RUN, "-o", "two.rvz"]).expect(0);
     // To a vault that has one of them already, with a note of its own.
-    on(&sandbox, "other.vault", &["add", repository("examples/run.rpk").to_str().unwrap()]).expect(0);
+    on(&sandbox, "other.vault", &["add", "--create", repository("examples/run.rpk").to_str().unwrap()])
+        .expect(0);
     on(&sandbox, "other.vault", &["note", RUN, "mine"]).expect(0);
     let notes = |line: &Value| line.get("note").is_some();
     let rehearsed = on(&sandbox, "other.vault", &["import", "--create", "two.rvz", "--dry-run", "--json"])
