@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use chrono::{DateTime, Utc};
 
 use crate::artifact::{Admitted, Kind};
+use crate::clock;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::pipeline::{self, Event};
 use crate::source::{self, ExamineOptions, Original, Place, Rejection, SourceError, Verdict};
@@ -140,7 +141,7 @@ pub fn add(
     let preparer = store.preparer()?.with_policy(policy(options, monitor));
     let mut teller = Teller { monitor, summary: Summary::default() };
     let times = if store.last_artifact()? < LARGE_VAULT { 1 } else { LARGE_VAULT_BATCHES };
-    let at = Utc::now();
+    let at = clock::now();
     let mut batch =
         Batch { store, preparer: &preparer, at, waiting: Vec::new(), bytes: 0, times, dropped: 0 };
     let prepare = |admitted| preparer.prepare(admitted);

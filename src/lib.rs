@@ -7,6 +7,7 @@
 //!
 //! | module | knows | must not know |
 //! |---|---|---|
+//! | [`clock`] | the time of day | anything else of ours |
 //! | [`digest`] | SHA-256, HMAC, hex, prefixes | anything else of ours |
 //! | [`canonical`] | JSON: one strict reader, three canonical profiles | what documents mean |
 //! | [`verify`] | rules, violations, reports | anything else of ours |
@@ -44,6 +45,7 @@ pub mod artifact;
 pub mod audit;
 pub mod bundle;
 pub mod canonical;
+pub mod clock;
 pub mod diff;
 pub mod digest;
 pub mod fsck;
@@ -61,8 +63,8 @@ mod vault;
 pub mod verify;
 
 pub use vault::{
-    AddError, Description, Forgetting, Located, LookupError, Removal, RemoveError, RemoveOptions, Vault,
-    Wanted,
+    AddError, Description, Forgetting, Located, LookupError, Removal, RemoveError, RemoveOptions, Upgraded,
+    Vault, Wanted,
 };
 
 /// The README's Rust code, compiled by the tests.

@@ -8,12 +8,11 @@ pub use removal::{Forgetting, Removal, RemoveError, RemoveOptions};
 
 use std::path::{Path, PathBuf};
 
-use chrono::Utc;
-
 use crate::artifact::Kind;
 use crate::audit::{self, Finding};
 use crate::bundle::{self, Bundle, Imported};
 use crate::canonical::reader::Limits;
+use crate::clock;
 use crate::digest::{CoreHash, Digest, DigestPrefix, PrefixResolution};
 use crate::fsck;
 use crate::ingest::{self, Monitor, Summary};
@@ -24,7 +23,7 @@ use crate::sql::{self, Reader, SqlError};
 use crate::store::{
     Actor, ArtifactRow, Backup, BackupError, BackupOptions, BackupProgress, CaptureRow, JournalCheck, Mended,
     NoteRow, PinRow, Put, PutOutcome, RemovedPolicy, RoleCount, Snapshot, Stats, Store, StoreError,
-    StoredMember, TagRow, Tombstone,
+    StoredMember, TagRow, Tombstone, Upgrade,
 };
 use crate::verify::{Report, Violation};
 
@@ -78,6 +77,15 @@ pub struct Description {
     pub note: Option<NoteRow>,
     /// Its pin, if it has one.
     pub pin: Option<PinRow>,
+}
+
+/// What upgrading a vault did.
+#[derive(Debug)]
+pub struct Upgraded {
+    /// What was done to its file.
+    pub upgrade: Upgrade,
+    /// What deriving everything again reports, if that was needed.
+    pub report: Option<fsck::Report>,
 }
 
 /// Why something could not be looked up.
@@ -196,13 +204,38 @@ impl Vault {
         Store::open(path).map(|store| Self { store })
     }
 
-    /// Opens the vault at `path` if it can be used as it is: for those who must not change anything, not even bring a
-    /// vault of an older program up to date.
+    /// The vault that will be at `path` as soon as an artifact is stored in it, or the one that is there.
     ///
     /// # Errors
-    /// As [`Vault::open`].
-    pub fn open_unchanged(path: &Path) -> Result<Option<Self>, StoreError> {
-        Ok(Store::open_unchanged(path)?.map(|store| Self { store }))
+    /// As [`Store::create_when_needed`].
+    pub fn create_when_needed(path: &Path) -> Result<Self, StoreError> {
+        Store::create_when_needed(path).map(|store| Self { store })
+    }
+
+    /// Whether the vault's file was created, or was there.
+    #[must_use]
+    pub fn is_created(&self) -> bool {
+        self.store.is_created()
+    }
+
+    /// Creates a vault at `path`.
+    ///
+    /// # Errors
+    /// As [`Store::create`].
+    pub fn create(path: &Path) -> Result<Self, StoreError> {
+        Store::create(path).map(|store| Self { store })
+    }
+
+    /// Makes the vault at `path`, which an older version of this program wrote, one that this version can use: gives it the
+    /// current schema, after a copy of it was kept, and derives everything that artifacts are found by from their bytes.
+    /// A vault that is current stays as it is. Interrupting this does no harm; it goes on where it ended.
+    ///
+    /// # Errors
+    /// As [`Store::upgrade`].
+    pub fn upgrade(path: &Path, monitor: &mut dyn fsck::Monitor) -> Result<Upgraded, StoreError> {
+        let (store, upgrade) = Store::upgrade(path)?;
+        let report = if upgrade.is_outdated { Some(fsck::reindex(&store, monitor)?) } else { None };
+        Ok(Upgraded { upgrade, report })
     }
 
     /// Opens the vault at `path`, and creates it if there is none.
@@ -244,7 +277,7 @@ impl Vault {
             .map_err(|rejection| AddError::Rejected(rejection.report))?;
         let policy = if options.allow_removed { RemovedPolicy::TakeBack } else { RemovedPolicy::Refuse };
         let preparer = self.store.preparer()?.with_policy(policy);
-        let put = self.store.put_one(&preparer.prepare(admitted), &preparer, Utc::now())?;
+        let put = self.store.put_one(&preparer.prepare(admitted), &preparer, clock::now())?;
         match &put.outcome {
             PutOutcome::Refused(tombstones) => Err(AddError::Rejected(ingest::removed(put.core, tombstones))),
             _ => Ok(put),

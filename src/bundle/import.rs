@@ -2,11 +2,10 @@
 
 use std::collections::HashSet;
 
-use chrono::Utc;
-
 use super::manifest::{BundledArtifact, BundledLink};
 use super::notes::{self, ImportedNote};
 use super::read::Bundle;
+use crate::clock;
 use crate::digest::CoreHash;
 use crate::ingest::{self, Examined, Monitor, Outcome, Summary};
 use crate::source::{ExamineOptions, SourceError};
@@ -80,6 +79,10 @@ pub fn add(
     monitor: &mut dyn Monitor,
 ) -> Result<Imported> {
     let summary = ingest::add(store, bundle.items(), options, monitor)?;
+    if !store.is_created() {
+        // Nothing was admitted, so there is nothing to link or to name.
+        return relate(None, bundle, &HashSet::new(), summary);
+    }
     let links = bundle.manifest().links.iter();
     let links = links.map(|link| state(store, link)).collect::<Result<_>>()?;
     let tags = give_tags(store, bundle)?;
@@ -99,10 +102,20 @@ pub fn rehearse(
 ) -> Result<Imported> {
     let mut witness = Witness { monitor, cores: HashSet::new() };
     let summary = ingest::rehearse(snapshot, bundle.items(), options, &mut witness)?;
+    relate(snapshot, bundle, &witness.cores, summary)
+}
+
+/// What would become of the links, tags and notes of `bundle` if the vault had `cores` as well.
+fn relate(
+    snapshot: Option<&Snapshot<'_>>,
+    bundle: &Bundle,
+    cores: &HashSet<CoreHash>,
+    summary: Summary,
+) -> Result<Imported> {
     let would = |link: &BundledLink| {
         let mut missing = Vec::new();
         for end in [link.source, link.target] {
-            if !witness.cores.contains(&end) && !has(snapshot, end)? {
+            if !cores.contains(&end) && !has(snapshot, end)? {
                 missing.push(end);
             }
         }
@@ -120,13 +133,13 @@ pub fn rehearse(
         let outcome = match holder {
             Some(holder) if holder.core == core => TagOutcome::Present,
             Some(holder) => TagOutcome::Taken(holder.core),
-            None if witness.cores.contains(&core) || has(snapshot, core)? => TagOutcome::Set,
+            None if cores.contains(&core) || has(snapshot, core)? => TagOutcome::Set,
             None => TagOutcome::Missing,
         };
         Ok(ImportedTag { name: name.to_owned(), core, outcome })
     };
     let tags = tags(bundle).map(would).collect::<Result<_>>()?;
-    let is_there = |core| Ok(witness.cores.contains(&core) || has(snapshot, core)?);
+    let is_there = |core| Ok(cores.contains(&core) || has(snapshot, core)?);
     let notes = notes::rehearse(snapshot, bundle, is_there)?;
     Ok(Imported { summary, links, tags, notes })
 }
@@ -144,7 +157,7 @@ fn give_tags(store: &Store, bundle: &Bundle) -> Result<Vec<ImportedTag>> {
     if tags(bundle).next().is_none() {
         return Ok(Vec::new());
     }
-    let mut edit = store.edit(Utc::now())?;
+    let mut edit = store.edit(clock::now())?;
     let given = tags(bundle).map(|(artifact, name)| tag(&mut edit, artifact.core_hash, name));
     let given = given.collect::<Result<_>>()?;
     edit.commit()?;
@@ -173,7 +186,7 @@ fn state(store: &Store, link: &BundledLink) -> Result<ImportedLink> {
         (Some(source), Some(target)) => {
             drop(snapshot);
             let stated = StatedLink { source: &source, relation: &link.relation, target: &target };
-            let mut edit = store.edit(Utc::now())?;
+            let mut edit = store.edit(clock::now())?;
             edit.state_link(stated, link.note.as_deref())?;
             edit.commit()?;
             LinkOutcome::Stated

@@ -1,8 +1,7 @@
 //! The notes of artifacts, from a bundle into a vault.
 
-use chrono::Utc;
-
 use super::read::Bundle;
+use crate::clock;
 use crate::digest::CoreHash;
 use crate::store::{Result, Snapshot, Store};
 
@@ -40,7 +39,7 @@ pub(super) fn give(store: &Store, bundle: &Bundle) -> Result<Vec<ImportedNote>> 
     if notes(bundle).next().is_none() {
         return Ok(Vec::new());
     }
-    let mut edit = store.edit(Utc::now())?;
+    let mut edit = store.edit(clock::now())?;
     let mut given = Vec::new();
     for (core, note) in notes(bundle) {
         let artifact = edit.snapshot().artifact(core)?;

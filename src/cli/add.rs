@@ -1,6 +1,7 @@
 //! `runvault add`
 
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anstyle::Style;
@@ -16,7 +17,7 @@ use super::inputs::InputArgs;
 use super::mover::Mover;
 use super::output::{self, BAD, FAINT, GOOD, HASH, counted};
 use super::progress::Progress;
-use super::vault::VaultArgs;
+use super::vault::{CreateArgs, VaultArgs};
 use super::{json, report, search, settings};
 
 /// Verify artifacts and store them.
@@ -28,6 +29,9 @@ use super::{json, report, search, settings};
 pub(crate) struct Args {
     #[command(flatten)]
     input: InputArgs,
+
+    #[command(flatten)]
+    create: CreateArgs,
 
     /// Remove each file once it is stored, if it has not changed since
     #[arg(long = "move", conflicts_with = "dry_run")]
@@ -66,18 +70,19 @@ impl Args {
         let listed = self.input.checks.listed()?;
         let shown = Shown { dry_run: self.dry_run, verbose: self.verbose, json: self.json, listed };
         let mover = self.moves.then(|| Mover::new(options.clone()));
-        let mut printer = Printer::new("adding", shown).moving(mover).failing_fast(self.fail_fast);
+        let mut printer =
+            Printer::new("adding", shown, &vault.path()?).moving(mover).failing_fast(self.fail_fast);
         if self.moves && self.input.has_standard_input() {
             return Err(Failure::Usage("--move moves files; standard input is none".to_owned()));
         }
         let mut added_to = None;
         let summary = if self.dry_run {
-            let existing = if vault.path()?.exists() { Some(vault.open()?) } else { None };
+            let existing = vault.open_to_rehearse(self.create)?;
             let snapshot = existing.as_ref().map(Vault::snapshot).transpose()?;
             ingest::rehearse(snapshot.as_ref(), self.input.inputs()?, &options, &mut printer)?
         } else {
             let inputs = self.input.inputs()?;
-            let vault = vault.open_or_create()?;
+            let vault = vault.open_to_add(self.create)?;
             let summary = vault.add(inputs, &options, &mut printer)?;
             added_to = Some(vault);
             summary
@@ -120,6 +125,8 @@ pub(crate) struct Printer {
     mover: Option<Mover>,
     /// Whether to stop at the first bad document.
     fail_fast: bool,
+    /// Where the vault is, for the summary.
+    vault: PathBuf,
 }
 
 impl Monitor for Printer {
@@ -155,14 +162,23 @@ impl Monitor for Printer {
 }
 
 impl Printer {
-    pub(crate) fn new(doing: &'static str, shown: Shown) -> Self {
+    pub(crate) fn new(doing: &'static str, shown: Shown, vault: &Path) -> Self {
         let progress = Progress::new(doing);
-        Self { shown, progress, trouble: None, warned: 0, refused: 0, mover: None, fail_fast: false }
+        Self {
+            shown,
+            progress,
+            trouble: None,
+            warned: 0,
+            refused: 0,
+            mover: None,
+            fail_fast: false,
+            vault: vault.to_owned(),
+        }
     }
 
     /// The same without showing how far it is.
-    pub(crate) fn silent(shown: Shown) -> Self {
-        Self { progress: Progress::none(), ..Self::new("", shown) }
+    pub(crate) fn silent(shown: Shown, vault: &Path) -> Self {
+        Self { progress: Progress::none(), ..Self::new("", shown, vault) }
     }
 
     /// The same, and files are taken away once they are stored.
@@ -234,7 +250,7 @@ impl Printer {
             Outcome::NewCapture if self.shown.dry_run => ("would capture", GOOD),
             Outcome::Added => ("added", GOOD),
             Outcome::NewCapture => ("new capture", GOOD),
-            Outcome::Present if self.shown.verbose => ("already there", FAINT),
+            Outcome::Present if self.shown.verbose => ("seen again", FAINT),
             Outcome::Skipped if self.shown.verbose => ("skipped", FAINT),
             _ => return Ok(()),
         };
@@ -258,10 +274,10 @@ fn line(out: &mut impl Write, word: &str, style: Style, examined: &Examined) -> 
 }
 
 fn text_of(summary: &Summary, printer: &Printer, started: Instant) -> String {
-    let Printer { warned, mover, shown, .. } = printer;
+    let Printer { warned, mover, shown, vault, .. } = printer;
     let mut parts = vec![
         format!("{} added", summary.added),
-        format!("{} already there", summary.present),
+        format!("{} seen again", summary.present),
         counted(summary.new_captures, "new capture"),
         format!("{} rejected", summary.rejected),
     ];
@@ -282,5 +298,6 @@ fn text_of(summary: &Summary, printer: &Printer, started: Instant) -> String {
     }
     let dry = if shown.dry_run { "dry run, nothing was stored: " } else { "" };
     let (size, seconds) = (output::size(summary.bytes), started.elapsed().as_secs_f64());
-    format!("{dry}{}; {size} in {seconds:.2} s", parts.join(", "))
+    let vault = vault.to_string_lossy();
+    format!("{dry}{}; {size} in {seconds:.2} s; vault {}", parts.join(", "), escaped(&vault))
 }

@@ -11,6 +11,7 @@ use runvault::query::HashTarget;
 use runvault::store::StoreError;
 
 use super::escape::escaped;
+use super::hints;
 use super::output::{self, BAD};
 
 /// How a command that ran ended.
@@ -78,7 +79,7 @@ impl From<io::Error> for Failure {
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
-        Self::CouldNotRun(error.to_string())
+        Self::CouldNotRun(hints::with_hint(&error))
     }
 }
 
@@ -93,7 +94,10 @@ impl From<BundleError> for Failure {
 
 impl From<LookupError> for Failure {
     fn from(error: LookupError) -> Self {
-        let message = error.to_string();
+        let message = match &error {
+            LookupError::Store(error) => hints::with_hint(error),
+            _ => error.to_string(),
+        };
         match error {
             LookupError::Store(_) | LookupError::Unreadable { .. } => Self::CouldNotRun(message),
             LookupError::Ambiguous { candidates, .. } => {

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use chrono::Utc;
+use runvault::clock;
 use runvault::query::{Hit, Match};
 use runvault::store::{ArtifactRow, Snapshot};
 
@@ -46,7 +46,7 @@ pub(crate) fn list<'h>(
         column => column.of_table(),
     };
     let mut table = Table::new(columns.iter().map(of_table).collect());
-    let now = Utc::now();
+    let now = clock::now();
     for Listed { artifact, matches, below } in hits {
         let subject = Subject::new(snapshot, artifact, matches, now);
         let cell = |column: &Column| match column {
@@ -71,7 +71,7 @@ pub(crate) fn table(
     if output::is_terminal() && !hits.is_empty() {
         table = table.titled();
     }
-    let now = Utc::now();
+    let now = clock::now();
     for hit in hits {
         let subject = Subject::new(snapshot, &hit.artifact, &hit.matches, now);
         table.push(columns.iter().map(|column| subject.cell(*column)).collect::<Result<_, _>>()?);
@@ -86,7 +86,7 @@ pub(crate) fn fill(
     hits: &[Hit],
     template: &Template,
 ) -> Result<(), Failure> {
-    let now = Utc::now();
+    let now = clock::now();
     for hit in hits {
         writeln!(out, "{}", template.fill(&Subject::new(snapshot, &hit.artifact, &hit.matches, now))?)?;
     }

@@ -20,7 +20,7 @@ use super::escape::escaped;
 use super::exit::{Failure, Status};
 use super::inputs::CheckArgs;
 use super::output::{self, CAUTION, GOOD, HASH, counted};
-use super::vault::VaultArgs;
+use super::vault::{CreateArgs, VaultArgs};
 use super::{json, search, settings};
 
 /// Store what is in a bundle.
@@ -36,6 +36,9 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     checks: CheckArgs,
+
+    #[command(flatten)]
+    create: CreateArgs,
 
     /// Store artifacts that were removed before; the journal records that
     #[arg(long)]
@@ -62,15 +65,15 @@ impl Args {
         let bundle = self.read(&options)?;
         let listed = self.checks.listed()?;
         let shown = Shown { dry_run: self.dry_run, verbose: self.verbose, json: self.json, listed };
-        let mut printer = Printer::new("importing", shown);
         let path = vault.path()?;
+        let mut printer = Printer::new("importing", shown, &path);
         let mut added_to = None;
         let imported = if self.dry_run {
-            let vault = if path.exists() { Some(vault.open()?) } else { None };
+            let vault = vault.open_to_rehearse(self.create)?;
             let snapshot = vault.as_ref().map(Vault::snapshot).transpose()?;
             bundle::rehearse(snapshot.as_ref(), &bundle, &options, &mut printer)?
         } else {
-            let vault = vault.open_or_create()?;
+            let vault = vault.open_to_add(self.create)?;
             let imported = vault.import(&bundle, &options, &mut printer)?;
             added_to = Some(vault);
             imported

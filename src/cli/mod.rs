@@ -26,8 +26,10 @@ mod graph;
 mod grid;
 mod hash;
 mod help;
+mod hints;
 mod hits;
 mod import;
+mod init;
 mod inputs;
 mod json;
 mod limits;
@@ -64,6 +66,7 @@ mod tombstones;
 mod unlink;
 mod unpin;
 mod untag;
+mod upgrade;
 mod vault;
 mod verify;
 mod watch;
@@ -110,6 +113,7 @@ macro_rules! commands {
 }
 
 commands! {
+    Init(init),
     Add(add),
     Watch(watch),
     Verify(verify),
@@ -146,6 +150,7 @@ commands! {
     Import(import),
     Fsck(fsck),
     Reindex(reindex),
+    Upgrade(upgrade),
     Rules(rules),
     Config(config),
     Completions(completions),
@@ -154,6 +159,9 @@ commands! {
 
 /// Runs the command that the process was started with.
 pub(crate) fn main() -> ExitCode {
+    if let Err(failure) = time::fix_clock_for_tests() {
+        return exit::of(Err(failure));
+    }
     if let Some(status) = completing::answer() {
         return status;
     }
@@ -180,6 +188,7 @@ impl Cli {
     fn run(self) -> Result<Status, Failure> {
         let vault = &self.vault;
         match self.command {
+            Command::Init(args) => args.run(vault),
             Command::Add(args) => args.run(vault),
             Command::Watch(args) => args.run(vault),
             Command::Verify(args) => args.run(),
@@ -216,6 +225,7 @@ impl Cli {
             Command::Import(args) => args.run(vault),
             Command::Fsck(args) => args.run(vault),
             Command::Reindex(args) => args.run(vault),
+            Command::Upgrade(args) => args.run(vault),
             Command::Rules(args) => args.run(),
             Command::Config(args) => args.run(),
             Command::Completions(args) => args.run(),

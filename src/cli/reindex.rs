@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use clap::Args as ClapArgs;
 use runvault::digest::CoreHash;
-use runvault::fsck::{Finding, Monitor};
+use runvault::fsck::{Finding, Monitor, Report};
 
 use super::escape::escaped;
 use super::exit::{Failure, Status};
@@ -25,24 +25,36 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let started = Instant::now();
         let vault = vault.open()?;
-        let mut printer = Printer(Progress::of("artifacts", "indexing"));
+        let mut printer = Printer::new();
         let report = vault.reindex(&mut printer)?;
         drop(printer);
-        let mut out = output::text();
-        for Finding { info, subject, detail } in &report.findings {
-            let subject = subject.to_string();
-            writeln!(out, "{CAUTION}{}{CAUTION:#} {}: {}", info.id, escaped(&subject), escaped(detail))?;
-        }
-        out.flush()?;
-        let (size, seconds) = (output::size(report.bytes), started.elapsed().as_secs_f64());
-        let left = report.findings.len() as u64 + report.omitted;
-        let (artifacts, left) = (counted(report.artifacts, "artifact"), counted(left, "finding"));
-        output::note(&format!("{artifacts} indexed, {left}; {size} in {seconds:.2} s"));
-        Ok(if report.is_clean() { Status::Done } else { Status::No })
+        print_report(&report, started)
     }
 }
 
-struct Printer(Progress);
+/// Prints what making the index again found.
+pub(super) fn print_report(report: &Report, started: Instant) -> Result<Status, Failure> {
+    let mut out = output::text();
+    for Finding { info, subject, detail } in &report.findings {
+        let subject = subject.to_string();
+        writeln!(out, "{CAUTION}{}{CAUTION:#} {}: {}", info.id, escaped(&subject), escaped(detail))?;
+    }
+    out.flush()?;
+    let (size, seconds) = (output::size(report.bytes), started.elapsed().as_secs_f64());
+    let left = report.findings.len() as u64 + report.omitted;
+    let (artifacts, left) = (counted(report.artifacts, "artifact"), counted(left, "finding"));
+    output::note(&format!("{artifacts} indexed, {left}; {size} in {seconds:.2} s"));
+    Ok(if report.is_clean() { Status::Done } else { Status::No })
+}
+
+/// Shows how far it is.
+pub(super) struct Printer(Progress);
+
+impl Printer {
+    pub(super) fn new() -> Self {
+        Self(Progress::of("artifacts", "indexing"))
+    }
+}
 
 impl Monitor for Printer {
     fn found(&mut self, _: &Finding) {}

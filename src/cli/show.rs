@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 
 use anstyle::Style;
-use chrono::Utc;
 use clap::Args as ClapArgs;
 use runvault::Description;
+use runvault::clock;
 use runvault::digest::{CaptureHash, CoreHash};
 use runvault::store::{CaptureRow, MAX_NOTE_BYTES};
 use runvault::verify::Violation;
@@ -46,7 +46,7 @@ impl Args {
         let artifact = self.hash.locate(&vault)?.artifact;
         if let Some(template) = &self.format {
             let snapshot = vault.snapshot()?;
-            let line = template.fill(&Subject::new(&snapshot, &artifact, &[], Utc::now()))?;
+            let line = template.fill(&Subject::new(&snapshot, &artifact, &[], clock::now()))?;
             writeln!(output::text(), "{line}")?;
             return Ok(Status::Done);
         }
@@ -118,7 +118,10 @@ fn attributes(attributes: &[(String, String)], fields: &mut Fields) {
 }
 
 fn print_capture(out: &mut dyn Write, fields: &Fields, capture: &CaptureRow) -> io::Result<()> {
-    let rest = format!("{}, {}", output::size(capture.size), time::shown(capture.added_at));
+    let mut rest = format!("{}, {}", output::size(capture.size), time::shown(capture.added_at));
+    if capture.seen_at > capture.added_at {
+        rest += &format!(", seen again {}", time::shown(capture.seen_at));
+    }
     let whole = capture.capture.to_string();
     let room = fields.room().unwrap_or(usize::MAX);
     // Where it has no room, as much of it as is enough to type.
@@ -136,6 +139,7 @@ struct JsonDescription<'d> {
     core_hash: CoreHash,
     kind: &'d str,
     added_at: String,
+    seen_at: String,
     attributes: Vec<JsonAttribute<'d>>,
     mentions: Vec<JsonCount<'d>>,
     captures: Vec<JsonCapture<'d>>,
@@ -162,6 +166,7 @@ struct JsonCapture<'d> {
     capture_hash: CaptureHash,
     size: u64,
     added_at: String,
+    seen_at: String,
     violations: &'d [Violation],
 }
 
@@ -172,6 +177,7 @@ impl<'d> JsonDescription<'d> {
             core_hash: artifact.core,
             kind: &artifact.kind,
             added_at: time::exact(artifact.added_at),
+            seen_at: time::exact(artifact.seen_at),
             attributes: attributes.iter().map(|(name, value)| JsonAttribute { name, value }).collect(),
             mentions: mentions
                 .iter()
@@ -183,6 +189,7 @@ impl<'d> JsonDescription<'d> {
                     capture_hash: capture.capture,
                     size: capture.size,
                     added_at: time::exact(capture.added_at),
+                    seen_at: time::exact(capture.seen_at),
                     violations: &capture.warnings,
                 })
                 .collect(),

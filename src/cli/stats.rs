@@ -5,8 +5,9 @@ mod chart;
 use std::io::{self, Write};
 
 use anstyle::Style;
-use chrono::{Days, NaiveDate, Utc};
+use chrono::{Days, NaiveDate};
 use clap::Args as ClapArgs;
+use runvault::clock;
 use runvault::digest::CoreHash;
 use runvault::store::{ArtifactRow, Day, KindStats, Sized, Stats, Storage};
 use serde::Serialize;
@@ -58,7 +59,7 @@ fn print(out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
         writeln!(out)?;
         artifacts(stats, oldest, newest).write(out)?;
         writeln!(out)?;
-        let today = Utc::now().date_naive();
+        let today = clock::now().date_naive();
         let days: Vec<Day> = recent(&stats.days, today);
         if output::is_terminal() {
             chart::print(out, &days)?;

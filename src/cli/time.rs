@@ -2,7 +2,22 @@
 
 use chrono::{DateTime, Duration, NaiveDate, SecondsFormat, Utc};
 
+use super::exit::Failure;
 use super::output::{self, counted};
+
+use runvault::clock;
+
+/// For tests only: the time at which the clock stands still, as an RFC 3339 timestamp.
+const TEST_CLOCK: &str = "RUNVAULT_TEST_CLOCK";
+
+/// Fixes the clock of this process if the environment says so, which only tests do.
+pub(crate) fn fix_clock_for_tests() -> Result<(), Failure> {
+    let Some(text) = std::env::var_os(TEST_CLOCK) else { return Ok(()) };
+    let time = text.to_str().and_then(|text| DateTime::parse_from_rfc3339(text).ok());
+    let time = time.ok_or_else(|| Failure::Usage(format!("{TEST_CLOCK} is not an RFC 3339 timestamp")))?;
+    clock::fix(Some(time.to_utc()));
+    Ok(())
+}
 
 /// A point in time for clap: `2026-11-20`, an RFC 3339 timestamp, or an age such as `90m`, `36h`, `7d` or `4w`.
 pub(crate) fn point(text: &str) -> Result<DateTime<Utc>, String> {
@@ -12,7 +27,7 @@ pub(crate) fn point(text: &str) -> Result<DateTime<Utc>, String> {
     if let Some(midnight) = text.parse::<NaiveDate>().ok().and_then(|date| date.and_hms_opt(0, 0, 0)) {
         return Ok(midnight.and_utc());
     }
-    age(text).and_then(|age| Utc::now().checked_sub_signed(age)).ok_or_else(|| {
+    age(text).and_then(|age| clock::now().checked_sub_signed(age)).ok_or_else(|| {
         "a time is like 2026-11-20, 2026-11-20T12:00:00Z, or an age like 90m, 36h, 7d, 4w".to_owned()
     })
 }
@@ -69,7 +84,7 @@ pub(crate) fn ago(time: DateTime<Utc>, now: DateTime<Utc>) -> String {
 /// A time as people are told it: on a terminal how long ago that was, elsewhere exactly, for it must be right tomorrow as
 /// well.
 pub(crate) fn shown(time: DateTime<Utc>) -> String {
-    if output::is_terminal() { ago(time, Utc::now()) } else { display(time) }
+    if output::is_terminal() { ago(time, clock::now()) } else { display(time) }
 }
 
 /// A time for programs, as exact as the vault has it.

@@ -1,10 +1,11 @@
 //! Which vault is meant.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use etcetera::BaseStrategy;
 use runvault::Vault;
+use runvault::store::StoreError;
 
 use super::exit::Failure;
 use super::{actor, settings};
@@ -12,14 +13,22 @@ use super::{actor, settings};
 /// Which vault to use.
 #[derive(Args)]
 pub(crate) struct VaultArgs {
-    /// The vault to use; "add" creates it. Default: the setting vault, else runvault/default.vault in the user's data
-    /// directory
+    /// The vault to use. Default: the setting vault, else runvault/default.vault in the user's data directory, which is
+    /// created when it is first needed
     #[arg(long, global = true, value_name = "PATH", help_heading = "Vault")]
     vault: Option<PathBuf>,
 
     /// Who the journal says did it. Default: the setting actor, else the user and the machine
     #[arg(long, global = true, value_name = "NAME", help_heading = "Vault")]
     actor: Option<String>,
+}
+
+/// Whether a vault may be created where one was named.
+#[derive(Args, Clone, Copy)]
+pub(crate) struct CreateArgs {
+    /// Create the vault if it does not exist; without this, only the one at the default location is created
+    #[arg(long)]
+    create: bool,
 }
 
 impl VaultArgs {
@@ -33,14 +42,49 @@ impl VaultArgs {
 
     /// The vault, which must exist.
     pub(crate) fn open(&self) -> Result<Vault, Failure> {
-        let actor = actor::actor(self.actor.as_deref())?;
-        Ok(Vault::open(&self.path()?)?.acting_as(actor))
+        self.opened(Vault::open)
     }
 
-    /// The vault, which is created if it does not exist.
-    pub(crate) fn open_or_create(&self) -> Result<Vault, Failure> {
+    /// The vault to store artifacts in. If there is none, it is created when the first artifact is stored: at the default
+    /// location, elsewhere only if `create` allows it, so that a mistyped path is an error.
+    pub(crate) fn open_to_add(&self, create: CreateArgs) -> Result<Vault, Failure> {
+        let create: fn(&Path) -> _ =
+            if self.may_create(create)? { Vault::create_when_needed } else { Vault::open };
+        self.opened(create)
+    }
+
+    /// The vault in which nothing is to be stored; none if it would be created.
+    pub(crate) fn open_to_rehearse(&self, create: CreateArgs) -> Result<Option<Vault>, Failure> {
+        if self.may_create(create)? && !self.path()?.exists() {
+            return Ok(None);
+        }
+        self.open().map(Some)
+    }
+
+    /// The vault to watch directories for, which is created at once where [`VaultArgs::open_to_add`] would create it.
+    pub(crate) fn open_to_watch(&self, create: CreateArgs) -> Result<Vault, Failure> {
+        let create: fn(&Path) -> _ =
+            if self.may_create(create)? { Vault::open_or_create } else { Vault::open };
+        self.opened(create)
+    }
+
+    /// A new vault.
+    pub(crate) fn create(&self) -> Result<Vault, Failure> {
+        self.opened(Vault::create)
+    }
+
+    fn opened(&self, open: impl FnOnce(&Path) -> Result<Vault, StoreError>) -> Result<Vault, Failure> {
         let actor = actor::actor(self.actor.as_deref())?;
-        Ok(Vault::open_or_create(&self.path()?)?.acting_as(actor))
+        Ok(open(&self.path()?)?.acting_as(actor))
+    }
+
+    fn may_create(&self, create: CreateArgs) -> Result<bool, Failure> {
+        Ok(create.create || self.is_default()?)
+    }
+
+    /// Whether no vault was named, neither by an argument nor by a setting.
+    fn is_default(&self) -> Result<bool, Failure> {
+        Ok(self.vault.is_none() && settings::VAULT.get_path()?.is_none())
     }
 }
 

@@ -21,7 +21,7 @@ use super::exit::{Failure, Status};
 use super::inputs::{CheckArgs, a_kind};
 use super::mover::Mover;
 use super::output;
-use super::vault::VaultArgs;
+use super::vault::{CreateArgs, VaultArgs};
 use super::{search, settings};
 
 use held::Held;
@@ -66,6 +66,9 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "new_only")]
     once: bool,
 
+    #[command(flatten)]
+    create: CreateArgs,
+
     /// Remove each file once it is stored, if it has not changed since
     #[arg(long = "move")]
     moves: bool,
@@ -97,7 +100,7 @@ impl Args {
         let search = settings::search()?;
         self.expect_directories()?;
         let stop = Stop::on_signals()?;
-        let vault = vault.open_or_create()?;
+        let vault = vault.open_to_watch(self.create)?;
         let held = Held::of(vault.path());
         let settling = Settling::new(self.directories.clone(), self.settle).of_kind(self.kind);
         let mut settling = settling.without(self.files_of(vault.path()));
@@ -106,7 +109,7 @@ impl Args {
             settling.all_done();
         }
         let mover = self.moves.then(|| Mover::new(options.clone()));
-        let printer = Printer::silent(self.shown()?).moving(mover);
+        let printer = Printer::silent(self.shown()?, vault.path()).moving(mover);
         let taking = Taking::new(settling, printer);
         let mut watch = Watch { vault, held, options, stop, taking, trouble: None, search };
         if !self.once {

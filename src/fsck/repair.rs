@@ -3,12 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use chrono::Utc;
-
 use super::reading::{Item, Reading, admit_as};
 use super::sources::{Source, from_vault};
 use super::{Report, Teller, reindex, search};
 use crate::artifact::Admitted;
+use crate::clock;
 use crate::digest::BlobHash;
 use crate::kinds;
 use crate::store::check::finding::{
@@ -278,7 +277,7 @@ impl Repair<'_> {
         if self.subjects(&[CAPTURE_DAMAGED]).any(|damaged| *damaged == subject) {
             self.done.append(&mut self.store.drop_capture(admitted.capture())?);
         }
-        let put = self.store.put_one(&preparer.prepare(admitted), &preparer, Utc::now())?;
+        let put = self.store.put_one(&preparer.prepare(admitted), &preparer, clock::now())?;
         if matches!(put.outcome, PutOutcome::Refused(_)) {
             return Ok(());
         }

@@ -4,10 +4,11 @@ use std::fs::{self, File, Metadata};
 use std::hash::{BuildHasher, Hasher as _, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use super::{ExamineOptions, Item, SourceError, Verdict, examine};
 use crate::artifact::Admitted;
+use crate::clock;
 use crate::digest::{BlobHash, CaptureHash, Digest};
 
 /// The clocks of file systems are coarse: of what was written so lately, the time does not tell whether it was written again.
@@ -181,7 +182,7 @@ fn is_the_same(
     is_still: impl Fn(&Path) -> io::Result<bool>,
 ) -> io::Result<bool> {
     let now = fs::symlink_metadata(aside)?;
-    let age = before.modified()?.elapsed().unwrap_or_default();
+    let age = SystemTime::from(clock::now()).duration_since(before.modified()?).unwrap_or_default();
     if !now.is_file() || !looks_the_same(before, &now)? {
         return Ok(false);
     }

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 use super::packed::is_member;
 use super::{Item, SourceError, directory};
 use crate::artifact::Kind;
+use crate::clock;
 
 /// Looks at directories and remembers what it saw. Every look asks once for each file how it is, and reads nothing but
 /// the beginnings of files that make a directory a pack.
@@ -238,7 +239,8 @@ impl Stamp {
 
     /// How much of `settle` is left, going by when it was written.
     fn rest(&self, settle: Duration) -> Duration {
-        let age = self.modified.and_then(|modified| SystemTime::now().duration_since(modified).ok());
+        let age =
+            self.modified.and_then(|modified| SystemTime::from(clock::now()).duration_since(modified).ok());
         settle.saturating_sub(age.unwrap_or_default())
     }
 }

@@ -22,6 +22,7 @@ const SAMPLE_BYTES: usize = 768 << 10;
 const MAX_SIZE: usize = 32 << 10;
 
 /// Dictionaries for writing, by kind. The first texts of a kind make one if the vault has none.
+#[derive(Default)]
 pub(super) struct Dictionaries {
     slots: Mutex<HashMap<String, Slot>>,
     /// The last entry of the journal when this began to collect texts.

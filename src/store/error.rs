@@ -10,7 +10,7 @@ use crate::digest::{BlobHash, CaptureHash, CoreHash};
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// There is no vault.
-    #[error("there is no vault at {}; \"runvault add\" creates one", path.display())]
+    #[error("there is no vault at {}", path.display())]
     Missing {
         /// Where it was looked for.
         path: PathBuf,
@@ -37,8 +37,22 @@ pub enum StoreError {
         /// The newest version that this program understands.
         supported: i64,
     },
+    /// The vault was written by an older program, and has to be upgraded before it is used.
+    #[error("{} was written by an older version of runvault ({found}) and has to be upgraded first", path.display())]
+    Older {
+        /// The vault.
+        path: PathBuf,
+        /// What is older.
+        found: String,
+    },
+    /// There is a file already where a vault was to be created.
+    #[error("{} exists already", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
     /// There is no space left where the vault is.
-    #[error("no space left for {}; nothing of this step was stored, make room and repeat it", path.display())]
+    #[error("the disk is full: no space left for {}; nothing of this step was stored, make room and repeat it", path.display())]
     Full {
         /// The vault.
         path: PathBuf,

@@ -5,6 +5,7 @@ use rusqlite::{Connection, OptionalExtension, ToSql};
 use serde::Serialize;
 
 use super::actor::Actor;
+use super::rows::Milliseconds;
 use crate::digest::{CaptureHash, CoreHash, Digest, Hasher};
 
 /// What happened. Members are declared in their canonical order.
@@ -13,6 +14,8 @@ use crate::digest::{CaptureHash, CoreHash, Digest, Hasher};
 pub(super) enum Event<'e> {
     /// A capture was added: the first of its artifact, or a further one.
     Add { capture: CaptureHash, core: CoreHash, kind: &'e str, size: u64 },
+    /// Captures that were there were added again, in this order.
+    Seen { captures: &'e [CaptureHash] },
     /// A person stated a link.
     Link {
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,6 +68,7 @@ impl Event<'_> {
     fn action(&self) -> &'static str {
         match self {
             Self::Add { .. } => "add",
+            Self::Seen { .. } => "seen",
             Self::Link { .. } => "link",
             Self::Unlink { .. } => "unlink",
             Self::Tag { .. } => "tag",
@@ -115,17 +119,20 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// The journal as it is now, for what `actor` does at the time `at`.
+    /// The journal as it is now, for what `actor` does at the time `at`. Times never go back: if the last entry is later,
+    /// its time counts.
     pub(super) fn of(
         connection: &Connection,
         actor: Option<&Actor>,
         at: DateTime<Utc>,
     ) -> rusqlite::Result<Self> {
         let last = connection
-            .prepare_cached("SELECT seq, chain FROM journal ORDER BY seq DESC LIMIT 1")?
-            .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
+            .prepare_cached("SELECT seq, chain, at FROM journal ORDER BY seq DESC LIMIT 1")?
+            .query_row([], |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, Milliseconds>(2)?)))
             .optional()?;
-        let (seq, chain) = last.unwrap_or((0, Digest::from_bytes([0; 32])));
+        let (seq, chain, last) = last.unwrap_or((0, Digest::from_bytes([0; 32]), Milliseconds(at)));
+        // As it will be read again.
+        let at = DateTime::from_timestamp_millis(at.timestamp_millis()).unwrap_or(at).max(last.0);
         let at_text = at.to_rfc3339_opts(SecondsFormat::Millis, true);
         Ok(Self { seq, chain, actor: actor.cloned(), actor_id: None, at, at_text })
     }
@@ -220,6 +227,7 @@ mod tests {
         let size = 9_007_199_254_740_991;
         for event in [
             Event::Add { capture, core, kind: "trace", size },
+            Event::Seen { captures: &[capture, capture] },
             Event::Link { note, relation: "governs", source: core, target: core },
             Event::Link { note: None, relation: "governs", source: core, target: core },
             Event::Unlink { relation: "governs", source: core, target: core },

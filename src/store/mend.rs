@@ -5,7 +5,6 @@ mod blobs;
 use std::collections::HashMap;
 use std::path::Path;
 
-use chrono::Utc;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 
 use super::check::finding::Subject;
@@ -17,6 +16,7 @@ use super::search;
 use super::write::seal;
 use super::{Result, Store, StoreError};
 use crate::artifact::Admitted;
+use crate::clock;
 use crate::digest::CaptureHash;
 
 /// Something that was put right.
@@ -68,6 +68,7 @@ impl Store {
             search::forget(transaction, id)?;
             for sql in [
                 "DELETE FROM mention_list WHERE capture = ?1",
+                "DELETE FROM signature WHERE capture = ?1",
                 "DELETE FROM member WHERE capture = ?1",
                 "DELETE FROM capture WHERE id = ?1",
             ] {
@@ -203,7 +204,7 @@ impl Store {
             secure_delete(connection, true)?;
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let mended = work(&transaction)?;
-            let mut journal = Journal::of(&transaction, self.actor.as_ref(), Utc::now())?;
+            let mut journal = Journal::of(&transaction, self.actor.as_ref(), clock::now())?;
             for Mended { subject, did } in &mended {
                 journal.append(&transaction, &Event::Repair { did, subject: &subject.to_string() })?;
             }

@@ -9,6 +9,7 @@ mod backup;
 pub mod check;
 mod compress;
 mod cut;
+mod derived;
 mod dictionaries;
 mod edit;
 mod error;
@@ -41,6 +42,7 @@ mod varint;
 mod write;
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use chrono::{DateTime, Utc};
 use rusqlite::Connection;
@@ -75,9 +77,11 @@ pub use write::{Put, PutOutcome};
 
 use dictionaries::{Dictionaries, Readers};
 use pool::{Lease, Pool};
+use schema::CreatePolicy;
 use write::Putting;
 
 use crate::artifact::Admitted;
+use crate::clock;
 use crate::digest::CoreHash;
 
 /// What every function of the store returns.
@@ -91,6 +95,19 @@ pub struct Store {
     pool: Pool,
     readers: Readers,
     actor: Option<Actor>,
+    /// Done once the file is there.
+    created: OnceLock<()>,
+}
+
+/// What upgrading a vault did and what is left to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Upgrade {
+    /// The schema version that it had.
+    pub from: i64,
+    /// The copy of the vault as it was, if its schema was changed.
+    pub copy: Option<PathBuf>,
+    /// Whether what is derived from the artifacts has to be derived again.
+    pub is_outdated: bool,
 }
 
 /// Makes artifacts ready to be stored in one vault: compresses them with what documents of their kind have in common.
@@ -100,6 +117,10 @@ pub struct Preparer {
 }
 
 impl Preparer {
+    fn new(dictionaries: Dictionaries) -> Self {
+        Self { dictionaries, policy: RemovedPolicy::default() }
+    }
+
     /// The same, with what happens to artifacts that were removed before. Unless this is said, they are refused.
     #[must_use]
     pub fn with_policy(self, policy: RemovedPolicy) -> Self {
@@ -114,13 +135,41 @@ impl Preparer {
 }
 
 impl Store {
-    /// Opens the vault at `path`. A vault of an older program is brought up to date, after a copy of it is kept.
+    /// Opens the vault at `path`. Where nothing can be written to the vault or beside it, it can be read.
     ///
     /// # Errors
-    /// [`StoreError::Missing`] if there is none, [`StoreError::NotAVault`], [`StoreError::Newer`], or what the system
-    /// says.
+    /// Returns [`StoreError::Missing`] if there is no file, [`StoreError::NotAVault`] if it is something else,
+    /// [`StoreError::Older`] or [`StoreError::Newer`] if another version of this program wrote it, and another error if the
+    /// file cannot be read.
     pub fn open(path: &Path) -> Result<Self> {
-        Self::prepare(path, schema::Beginning::Refused)
+        Self::prepare(path, CreatePolicy::Open)
+    }
+
+    /// Creates a vault at `path`, readable by its owner only.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Exists`] if there is a file already, unless it is empty, and another error if the file cannot be
+    /// written.
+    pub fn create(path: &Path) -> Result<Self> {
+        if std::fs::symlink_metadata(path).is_ok_and(|file| file.len() > 0 || !file.is_file()) {
+            return Err(StoreError::Exists { path: path.to_owned() });
+        }
+        Self::open_or_create(path)
+    }
+
+    /// Gives the vault at `path` the current schema, if it has an older one, after a copy of it was kept beside it. What is
+    /// derived from artifacts has to be derived again afterwards, with [`Store::reindex`] and [`Store::finish_reindex`].
+    ///
+    /// # Errors
+    /// As for [`Store::open`], but for [`StoreError::Older`].
+    pub fn upgrade(path: &Path) -> Result<(Self, Upgrade)> {
+        pool::expect_file(path)?;
+        let from = schema::version(path)?;
+        let store = Self::prepare(path, CreatePolicy::Upgrade)?;
+        let copy = (from < i64::from(SCHEMA_VERSION)).then(|| schema::copy_path(path, from));
+        let is_outdated =
+            matches!(derived::expect_current(&*store.connection()?, path), Err(StoreError::Older { .. }));
+        Ok((store, Upgrade { from, copy, is_outdated }))
     }
 
     /// Opens the vault at `path`, and creates it if there is none, readable by its owner only.
@@ -129,33 +178,52 @@ impl Store {
     /// As for [`Store::open`], but for [`StoreError::Missing`].
     pub fn open_or_create(path: &Path) -> Result<Self> {
         pool::create_file(path)?;
-        Self::prepare(path, schema::Beginning::Allowed)
+        Self::prepare(path, CreatePolicy::Create)
     }
 
-    /// The vault at `path`, if it can be used as it is: for those who must not change anything, not even bring it up to
-    /// date.
+    /// The vault that will be at `path` as soon as something is stored in it: nothing is created before. Until then,
+    /// whatever else is asked of it gives [`StoreError::Missing`].
     ///
     /// # Errors
-    /// As for [`Store::open`].
-    pub fn open_unchanged(path: &Path) -> Result<Option<Self>> {
-        pool::expect_file(path)?;
-        let failed = |error| StoreError::of(path, error);
-        let connection = pool::connect(path).map_err(failed)?;
-        if !schema::is_up_to_date(&connection).map_err(failed)? {
-            return Ok(None);
+    /// As for [`Store::open`] if there is a file already.
+    pub fn create_when_needed(path: &Path) -> Result<Self> {
+        if std::fs::symlink_metadata(path).is_ok() {
+            return Self::open(path);
         }
-        Ok(Some(Self::of(path, connection)))
+        Ok(Self {
+            path: path.to_owned(),
+            pool: Pool::new(path, None),
+            readers: Readers::default(),
+            actor: None,
+            created: OnceLock::new(),
+        })
     }
 
-    fn prepare(path: &Path, beginning: schema::Beginning) -> Result<Self> {
+    /// Whether the vault's file was created, or was there.
+    #[must_use]
+    pub fn is_created(&self) -> bool {
+        self.created.get().is_some()
+    }
+
+    fn create_now(&self) -> Result<()> {
+        if !self.is_created() {
+            pool::create_file(&self.path)?;
+            drop(schema::open(&self.path, CreatePolicy::Create)?);
+            self.created.get_or_init(|| ());
+        }
+        Ok(())
+    }
+
+    fn prepare(path: &Path, policy: CreatePolicy) -> Result<Self> {
         pool::expect_file(path)?;
-        let connection = schema::bring_up_to_date(path, beginning)?;
+        let connection = schema::open(path, policy)?;
         Ok(Self::of(path, connection))
     }
 
     fn of(path: &Path, connection: Connection) -> Self {
-        let pool = Pool::new(path, connection);
-        Self { path: path.to_owned(), pool, readers: Readers::default(), actor: None }
+        let pool = Pool::new(path, Some(connection));
+        let created = OnceLock::from(());
+        Self { path: path.to_owned(), pool, readers: Readers::default(), actor: None, created }
     }
 
     /// The same vault, where the journal says of everything that is done from now on that `actor` did it.
@@ -175,6 +243,9 @@ impl Store {
     /// # Errors
     /// What the database says.
     pub fn last_artifact(&self) -> Result<u64> {
+        if !self.is_created() {
+            return Ok(0);
+        }
         let connection = self.connection()?;
         let last = connection.prepare_cached("SELECT coalesce(max(id), 0) FROM artifact");
         last.and_then(|mut last| last.query_row([], |row| row.get(0)))
@@ -186,8 +257,11 @@ impl Store {
     /// # Errors
     /// What the database says.
     pub fn preparer(&self) -> Result<Preparer> {
+        if !self.is_created() {
+            return Ok(Preparer::new(Dictionaries::default()));
+        }
         Dictionaries::of(&*self.connection()?)
-            .map(|dictionaries| Preparer { dictionaries, policy: RemovedPolicy::default() })
+            .map(Preparer::new)
             .map_err(|error| StoreError::of(&self.path, error))
     }
 
@@ -207,6 +281,7 @@ impl Store {
         if batch.peek().is_none() {
             return Ok(Vec::new());
         }
+        self.create_now()?;
         let mut connection = self.connection()?;
         write::put(&mut connection, batch, &self.putting(preparer, at))
             .map_err(|error| StoreError::of(&self.path, error))
@@ -217,6 +292,7 @@ impl Store {
     /// # Errors
     /// As [`Store::put`].
     pub fn put_one(&self, artifact: &Prepared, preparer: &Preparer, at: DateTime<Utc>) -> Result<Put> {
+        self.create_now()?;
         let mut connection = self.connection()?;
         write::put_one(&mut connection, artifact, &self.putting(preparer, at))
             .map_err(|error| StoreError::of(&self.path, error))
@@ -286,7 +362,7 @@ impl Store {
     /// As [`Store::put`].
     pub fn reindex(&self, batch: &[Readmitted]) -> Result<Vec<Reindexed>> {
         let mut connection = self.connection()?;
-        reindex::artifacts(&mut connection, batch, self.actor.as_ref(), Utc::now())
+        reindex::artifacts(&mut connection, batch, self.actor.as_ref(), clock::now())
             .map_err(|error| StoreError::of(&self.path, error))
     }
 
@@ -297,11 +373,14 @@ impl Store {
     /// As [`Store::put`].
     pub fn finish_reindex(&self, artifacts: u64, not_admitted: u64) -> Result<()> {
         let mut connection = self.connection()?;
-        reindex::finish(&mut connection, artifacts, not_admitted, self.actor.as_ref(), Utc::now())
+        reindex::finish(&mut connection, artifacts, not_admitted, self.actor.as_ref(), clock::now())
             .map_err(|error| StoreError::of(&self.path, error))
     }
 
     fn connection(&self) -> Result<Lease<'_>> {
+        if !self.is_created() {
+            return Err(StoreError::Missing { path: self.path.clone() });
+        }
         self.pool.lease()
     }
 }

@@ -58,7 +58,8 @@ pub(super) fn sync_directory(directory: &Path) -> std::io::Result<()> {
     if cfg!(unix) { std::fs::File::open(directory)?.sync_all() } else { Ok(()) }
 }
 
-/// Opens a connection to the vault at `path`, which must exist.
+/// Opens a connection to the vault at `path`, which must exist. Where nothing can be written beside the vault, the
+/// connection can only read.
 pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
 }
@@ -69,10 +70,55 @@ pub(super) fn connect_to_read(path: &Path) -> rusqlite::Result<Connection> {
 }
 
 fn open(path: &Path, mode: OpenFlags) -> rusqlite::Result<Connection> {
-    // SQLite reads names that begin with "file:" as URIs, and what follows in them as options.
+    let connection = configured(Connection::open_with_flags(plain(path), mode | NO_MUTEX)?)?;
+    // The first look is what needs the shared memory beside the file, and a log.
+    match connection.query_row("PRAGMA schema_version", [], |_| Ok(())) {
+        Err(error) if is_without_log(&error) && !has_log(path) => open_alone(path),
+        Err(error) => Err(error),
+        Ok(()) => Ok(connection),
+    }
+}
+
+const NO_MUTEX: OpenFlags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
+
+/// SQLite reads names that begin with "file:" as URIs, and what follows in them as options.
+fn plain(path: &Path) -> PathBuf {
     let is_uri = path.as_os_str().to_string_lossy().starts_with("file:");
-    let path = if is_uri { Path::new(".").join(path) } else { path.to_owned() };
-    let connection = Connection::open_with_flags(path, mode | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    if is_uri { Path::new(".").join(path) } else { path.to_owned() }
+}
+
+/// Whether SQLite could not make or open the log or its shared memory: a directory, file or disk that takes nothing.
+fn is_without_log(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::SystemIoFailure | ErrorCode::DiskFull)
+    )
+}
+
+/// Whether there is a log with something in it, without which the file is not the whole vault.
+fn has_log(path: &Path) -> bool {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    std::fs::metadata(PathBuf::from(log)).is_ok_and(|log| log.len() > 0)
+}
+
+/// Opens a vault that has no log, and beside which none can be made: its file alone, without any locks. No connection that
+/// could change it is open as long as there is no log.
+fn open_alone(path: &Path) -> rusqlite::Result<Connection> {
+    let mut uri = b"file:".to_vec();
+    for byte in plain(path).as_os_str().as_encoded_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => uri.push(*byte),
+            _ => uri.extend(format!("%{byte:02X}").bytes()),
+        }
+    }
+    uri.extend(b"?immutable=1");
+    let uri = String::from_utf8_lossy(&uri).into_owned();
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | NO_MUTEX;
+    configured(Connection::open_with_flags(uri, flags)?)
+}
+
+fn configured(connection: Connection) -> rusqlite::Result<Connection> {
     connection.busy_timeout(PATIENCE)?;
     connection.set_prepared_statement_cache_capacity(64);
     connection.execute_batch(
@@ -104,8 +150,8 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    pub(super) fn new(path: &Path, first: Connection) -> Self {
-        Self { path: path.to_owned(), idle: Mutex::new(vec![first]) }
+    pub(super) fn new(path: &Path, first: Option<Connection>) -> Self {
+        Self { path: path.to_owned(), idle: Mutex::new(first.into_iter().collect()) }
     }
 
     pub(super) fn lease(&self) -> Result<Lease<'_>> {

@@ -98,7 +98,7 @@ impl<'s> Snapshot<'s> {
     /// # Errors
     /// What the database says.
     pub fn artifact(&self, core: CoreHash) -> Result<Option<ArtifactRow>> {
-        let sql = "SELECT a.id, a.core, k.name, a.added_at FROM artifact a JOIN kind k ON k.id = a.kind
+        let sql = "SELECT a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival FROM artifact a JOIN kind k ON k.id = a.kind
                     WHERE substr(a.core, 1, 8) = ?1 AND a.core = ?2";
         Ok(self.rows(sql, (beginning(&core.0), core.0.as_bytes()), artifact_row)?.pop())
     }
@@ -108,7 +108,7 @@ impl<'s> Snapshot<'s> {
     /// # Errors
     /// What the database says; also if there is no such artifact, for then the vault is damaged.
     pub fn artifact_by_id(&self, id: ArtifactId) -> Result<ArtifactRow> {
-        let sql = "SELECT a.id, a.core, k.name, a.added_at
+        let sql = "SELECT a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival
                      FROM artifact a JOIN kind k ON k.id = a.kind WHERE a.id = ?1";
         self.connection
             .prepare_cached(sql)
@@ -116,15 +116,15 @@ impl<'s> Snapshot<'s> {
             .map_err(|error| self.failed(error))
     }
 
-    /// The artifact that arrived last, or so many before that one; nothing if there are not that many.
+    /// The artifact that was last added or seen again, or the one `back` places before it; nothing if there are not that many.
     ///
     /// # Errors
     /// What the database says.
     pub fn latest(&self, back: u64) -> Result<Option<ArtifactRow>> {
         // No more can be counted in the database, nor be there.
         let Ok(back) = i64::try_from(back) else { return Ok(None) };
-        let sql = "SELECT a.id, a.core, k.name, a.added_at FROM artifact a JOIN kind k ON k.id = a.kind
-                    WHERE a.id = (SELECT id FROM artifact ORDER BY id DESC LIMIT 1 OFFSET ?1)";
+        let sql = "SELECT a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival FROM artifact a JOIN kind k ON k.id = a.kind
+                    WHERE a.id = (SELECT id FROM artifact ORDER BY arrival DESC, id DESC LIMIT 1 OFFSET ?1)";
         Ok(self.rows(sql, [back], artifact_row)?.pop())
     }
 
@@ -161,7 +161,7 @@ impl<'s> Snapshot<'s> {
     /// What the database says.
     pub fn capture(&self, capture: CaptureHash) -> Result<Option<CaptureRow>> {
         let id = capture_id(&self.connection, capture).map_err(|error| self.failed(error))?;
-        let sql = "SELECT coalesce(c.digest, b.digest), c.artifact, c.size, c.added_at, c.warnings
+        let sql = "SELECT coalesce(c.digest, b.digest), c.artifact, c.size, c.added_at, c.seen_at, c.warnings
                      FROM capture c LEFT JOIN blob b ON b.id = c.blob WHERE c.id = ?1";
         Ok(self.rows(sql, [id], capture_row)?.pop())
     }
@@ -171,7 +171,7 @@ impl<'s> Snapshot<'s> {
     /// # Errors
     /// What the database says.
     pub fn captures(&self, artifact: ArtifactId) -> Result<Vec<CaptureRow>> {
-        let sql = "SELECT coalesce(c.digest, b.digest), c.artifact, c.size, c.added_at, c.warnings
+        let sql = "SELECT coalesce(c.digest, b.digest), c.artifact, c.size, c.added_at, c.seen_at, c.warnings
                      FROM capture c LEFT JOIN blob b ON b.id = c.blob WHERE c.artifact = ?1 ORDER BY c.id";
         self.rows(sql, [artifact.0], capture_row)
     }
@@ -181,7 +181,7 @@ impl<'s> Snapshot<'s> {
     /// # Errors
     /// What the database says.
     pub fn first_capture(&self, artifact: ArtifactId) -> Result<Option<CaptureRow>> {
-        let sql = "SELECT coalesce(c.digest, b.digest), c.artifact, c.size, c.added_at, c.warnings
+        let sql = "SELECT coalesce(c.digest, b.digest), c.artifact, c.size, c.added_at, c.seen_at, c.warnings
                      FROM capture c LEFT JOIN blob b ON b.id = c.blob WHERE c.artifact = ?1 ORDER BY c.id LIMIT 1";
         Ok(self.rows(sql, [artifact.0], capture_row)?.pop())
     }
@@ -191,7 +191,7 @@ impl<'s> Snapshot<'s> {
     /// # Errors
     /// What the database says.
     pub fn artifacts(&self, kind: Option<&str>) -> Result<Vec<ArtifactRow>> {
-        let sql = "SELECT a.id, a.core, k.name, a.added_at
+        let sql = "SELECT a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival
                      FROM artifact a JOIN kind k ON k.id = a.kind
                     WHERE ?1 IS NULL OR k.name = ?1 ORDER BY a.core";
         self.rows(sql, [kind], artifact_row)
@@ -274,19 +274,27 @@ fn time(row: &Row<'_>, index: usize) -> rusqlite::Result<DateTime<Utc>> {
 }
 
 fn artifact_row(row: &Row<'_>) -> rusqlite::Result<ArtifactRow> {
-    Ok(ArtifactRow { id: row.get(0)?, core: row.get(1)?, kind: row.get(2)?, added_at: time(row, 3)? })
+    Ok(ArtifactRow {
+        id: row.get(0)?,
+        core: row.get(1)?,
+        kind: row.get(2)?,
+        added_at: time(row, 3)?,
+        seen_at: time(row, 4)?,
+        arrival: row.get(5)?,
+    })
 }
 
 fn capture_row(row: &Row<'_>) -> rusqlite::Result<CaptureRow> {
-    let warnings: Option<String> = row.get(4)?;
+    let warnings: Option<String> = row.get(5)?;
     let warnings = serde_json::from_str(warnings.as_deref().unwrap_or("[]")).map_err(|error| {
-        rusqlite::Error::FromSqlConversionFailure(4, rusqlite::types::Type::Text, error.into())
+        rusqlite::Error::FromSqlConversionFailure(5, rusqlite::types::Type::Text, error.into())
     })?;
     Ok(CaptureRow {
         capture: row.get(0)?,
         artifact: row.get(1)?,
         size: row.get(2)?,
         added_at: time(row, 3)?,
+        seen_at: time(row, 4)?,
         warnings,
     })
 }

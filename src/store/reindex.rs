@@ -10,6 +10,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use super::actor::Actor;
 use super::check::{CaptureId, CheckedArtifact, is_damage};
+use super::derived;
 use super::dictionaries::{Dictionaries, Readers};
 use super::journal::{Event, Journal};
 use super::lists::Lists;
@@ -189,6 +190,7 @@ pub(super) fn finish(
     mentions(&transaction)?;
     Journal::of(&transaction, actor, at)?
         .append(&transaction, &Event::Reindex { indexed: artifacts, not_admitted })?;
+    derived::finish(&transaction)?;
     transaction.commit()
 }
 

@@ -136,6 +136,7 @@ impl Edit<'_> {
             self.orphans.extend(numbers(connection, blobs, capture)?);
             search::forget(connection, capture)?;
             delete("DELETE FROM mention_list WHERE capture = ?1", capture)?;
+            delete("DELETE FROM signature WHERE capture = ?1", capture)?;
             delete("DELETE FROM member WHERE capture = ?1", capture)?;
             delete("DELETE FROM capture WHERE id = ?1", capture)?;
         }

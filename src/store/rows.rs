@@ -32,6 +32,11 @@ pub struct ArtifactRow {
     pub kind: String,
     /// When its first capture was added.
     pub added_at: DateTime<Utc>,
+    /// When one of its captures was last added or seen again.
+    pub seen_at: DateTime<Utc>,
+    /// Its place in the order in which artifacts were last added or seen again, which is that of the journal: later ones have
+    /// larger numbers.
+    pub arrival: i64,
 }
 
 /// A capture in the vault.
@@ -45,6 +50,8 @@ pub struct CaptureRow {
     pub size: u64,
     /// When it was added.
     pub added_at: DateTime<Utc>,
+    /// When it was last added or seen again.
+    pub seen_at: DateTime<Utc>,
     /// What was reported when it was admitted.
     pub warnings: Vec<Violation>,
 }

@@ -8,6 +8,7 @@ use std::time::Instant;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use rusqlite_migration::{M, Migrations};
 
+use super::derived;
 use super::edit::secure_delete;
 use super::packed;
 use super::pool::{self, PATIENCE};
@@ -21,38 +22,54 @@ const APPLICATION_ID: i64 = 0x7275_6e76;
 const PAGE_SIZE: u32 = 16_384;
 
 /// The version that this program writes.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 fn steps() -> Vec<M<'static>> {
     vec![
         M::up(include_str!("../../migrations/0001_vault.sql")),
         M::up_with_hook(include_str!("../../migrations/0002_packed.sql"), packed::pack_mentions),
         M::up(include_str!("../../migrations/0003_everyday.sql")),
+        M::up_with_hook(include_str!("../../migrations/0004_seen.sql"), derived::begin),
     ]
 }
 
-/// Whether an empty file may become a vault.
+/// What may be done to a file so that it can be used as a vault.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Beginning {
-    Allowed,
-    /// Who only reads must not change anything.
-    Refused,
+pub(super) enum CreatePolicy {
+    /// Nothing: it has to be a vault of the current schema.
+    Open,
+    /// An empty file becomes a vault.
+    Create,
+    /// A vault of an older schema gets the current one.
+    Upgrade,
 }
 
-/// Makes the file at `path` a vault of the current schema, if it is a vault of an older one, or empty and that is allowed.
-/// Gives a connection to it.
-pub(super) fn bring_up_to_date(path: &Path, beginning: Beginning) -> Result<Connection> {
+/// Opens the file at `path` as a vault of the current schema, after what `policy` allows was done to it.
+pub(super) fn open(path: &Path, policy: CreatePolicy) -> Result<Connection> {
     let mut connection = pool::connect(path).map_err(|source| StoreError::of(path, source))?;
-    apply(&mut connection, path, &steps(), beginning)?;
+    apply(&mut connection, path, &steps(), policy)?;
+    if policy != CreatePolicy::Upgrade {
+        derived::expect_current(&connection, path)?;
+    }
     Ok(connection)
 }
 
-/// Whether it is a vault of the current schema.
-pub(super) fn is_up_to_date(connection: &Connection) -> rusqlite::Result<bool> {
-    Ok(matches!(State::of(connection)?, State::Vault { version } if version == i64::from(VERSION)))
+/// The schema version of the vault at `path`.
+pub(super) fn version(path: &Path) -> Result<i64> {
+    let connection = pool::connect(path).map_err(|source| StoreError::of(path, source))?;
+    match State::of(&connection).map_err(|source| StoreError::of(path, source))? {
+        State::Vault { version } => Ok(version),
+        State::Empty => {
+            Err(StoreError::NotAVault { path: path.to_owned(), reason: "it is empty".to_owned() })
+        }
+        State::Foreign => {
+            let reason = "it is a database of another program".to_owned();
+            Err(StoreError::NotAVault { path: path.to_owned(), reason })
+        }
+    }
 }
 
-fn apply(connection: &mut Connection, path: &Path, steps: &[M<'_>], beginning: Beginning) -> Result<()> {
+fn apply(connection: &mut Connection, path: &Path, steps: &[M<'_>], policy: CreatePolicy) -> Result<()> {
     let not_a_vault =
         |reason: &str| StoreError::NotAVault { path: path.to_owned(), reason: reason.to_owned() };
     let latest = i64::try_from(steps.len()).unwrap_or(i64::MAX);
@@ -63,10 +80,12 @@ fn apply(connection: &mut Connection, path: &Path, steps: &[M<'_>], beginning: B
             return Err(StoreError::Newer { path: path.to_owned(), found: version, supported: latest });
         }
         State::Vault { version: ..1 } => return Err(not_a_vault("it has no schema version; it is damaged")),
-        State::Vault { version } => keep_copy(connection, path, version)?,
-        State::Empty if beginning == Beginning::Refused => {
-            return Err(not_a_vault("it is empty; \"runvault add\" makes it one"));
+        State::Vault { version } if policy != CreatePolicy::Upgrade => {
+            let found = format!("schema version {version}, the current one is {latest}");
+            return Err(StoreError::Older { path: path.to_owned(), found });
         }
+        State::Vault { version } => keep_copy(connection, path, version)?,
+        State::Empty if policy != CreatePolicy::Create => return Err(not_a_vault("it is empty")),
         State::Empty => begin(connection).map_err(|source| StoreError::of(path, source))?,
         State::Foreign => return Err(not_a_vault("it is a database of another program")),
     }
@@ -168,7 +187,7 @@ fn begin(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Where the copy of a vault is kept before its schema changes from `version`.
-fn copy_path(path: &Path, version: i64) -> PathBuf {
+pub(super) fn copy_path(path: &Path, version: i64) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".schema-{version}"));
     name.into()
@@ -219,12 +238,16 @@ mod tests {
     fn an_older_vault_is_migrated_after_a_copy_was_kept() {
         let directory = tempfile::tempdir().unwrap();
         let (path, mut connection) = fresh(&directory);
-        apply(&mut connection, &path, &steps(), Beginning::Allowed).unwrap();
+        apply(&mut connection, &path, &steps(), CreatePolicy::Create).unwrap();
         connection.execute("INSERT INTO kind (name) VALUES ('old')", []).unwrap();
         let longer = with_a_next_one();
-        apply(&mut connection, &path, &longer, Beginning::Allowed).unwrap();
+        for policy in [CreatePolicy::Open, CreatePolicy::Create] {
+            let refused = apply(&mut connection, &path, &longer, policy);
+            assert!(matches!(refused, Err(StoreError::Older { .. })));
+        }
+        apply(&mut connection, &path, &longer, CreatePolicy::Upgrade).unwrap();
         assert_eq!(connection.query_row("SELECT count(*) FROM next", [], |row| row.get::<_, i64>(0)), Ok(0));
-        let copy = pool::connect(&copy_path(&path, 3)).unwrap();
+        let copy = pool::connect(&copy_path(&path, 4)).unwrap();
         assert_eq!(copy.query_row("SELECT name FROM kind", [], |row| row.get(0)), Ok("old".to_owned()));
         assert!(copy.execute("SELECT count(*) FROM next", []).is_err());
     }
@@ -234,9 +257,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (path, mut connection) = fresh(&directory);
         let longer = with_a_next_one();
-        apply(&mut connection, &path, &longer, Beginning::Allowed).unwrap();
-        let message = apply(&mut connection, &path, &steps(), Beginning::Allowed).unwrap_err().to_string();
-        assert!(message.contains("schema version 4") && message.contains("up to 3"), "{message}");
+        apply(&mut connection, &path, &longer, CreatePolicy::Create).unwrap();
+        let message = apply(&mut connection, &path, &steps(), CreatePolicy::Create).unwrap_err().to_string();
+        assert!(message.contains("schema version 5") && message.contains("up to 4"), "{message}");
     }
 
     #[test]
@@ -245,7 +268,7 @@ mod tests {
         let (path, mut connection) = fresh(&directory);
         connection.execute_batch("CREATE TABLE theirs (x)").unwrap();
         assert!(matches!(
-            apply(&mut connection, &path, &steps(), Beginning::Allowed),
+            apply(&mut connection, &path, &steps(), CreatePolicy::Create),
             Err(StoreError::NotAVault { .. })
         ));
     }

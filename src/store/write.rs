@@ -3,6 +3,7 @@
 mod blobs;
 mod index;
 mod removed;
+mod seen;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -21,6 +22,7 @@ use super::siblings::Siblings;
 use super::tombstones::{RemovedPolicy, Tombstones};
 use crate::artifact::{Admitted, Kind};
 use crate::digest::{CaptureHash, CoreHash, Digest, Hasher};
+use seen::{Sightings, arrival};
 
 /// What putting an artifact did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +31,7 @@ pub enum PutOutcome {
     Added,
     /// The artifact was there, this byte form of it was not.
     NewCapture,
-    /// This byte form was there already; nothing changed.
+    /// This byte form was there already, which is recorded as seen again, and nothing else changed.
     Present,
     /// It was removed before, or something in it was: nothing of it was stored. The tombstones, one for each artifact.
     Refused(Vec<Tombstone>),
@@ -93,9 +95,9 @@ pub(super) struct Writer<'t> {
     pub(super) transaction: &'t Transaction<'t>,
     dictionaries: &'t Dictionaries,
     journal: Journal,
-    at: DateTime<Utc>,
     policy: RemovedPolicy,
     tombstones: Tombstones,
+    seen: Sightings,
     next_capture: i64,
     kinds: HashMap<&'static str, i64>,
     roles: HashMap<(i64, &'static str), i64>,
@@ -127,13 +129,14 @@ impl<'t> Writer<'t> {
         let Putting { dictionaries, actor, at, policy } = *putting;
         let last_capture: Option<i64> =
             transaction.prepare_cached("SELECT max(id) FROM capture")?.query_row([], |row| row.get(0))?;
+        let journal = Journal::of(transaction, actor, at)?;
         Ok(Self {
             transaction,
             dictionaries,
-            journal: Journal::of(transaction, actor, at)?,
-            at,
             policy,
             tombstones: Tombstones::default(),
+            seen: Sightings::after(journal.seq()),
+            journal,
             next_capture: last_capture.unwrap_or(0) + 1,
             kinds: HashMap::new(),
             roles: HashMap::new(),
@@ -155,9 +158,11 @@ impl<'t> Writer<'t> {
             [only] => blob_id(self.transaction, only.blob()).map(|known| (known, known.is_some()))?,
             _ => (None, true),
         };
-        if may_be_present && capture_id(self.transaction, capture)?.is_some() {
+        if may_be_present && let Some(id) = capture_id(self.transaction, capture)? {
+            self.see(id, capture)?;
             return Ok(Put { core, capture, outcome: PutOutcome::Present });
         }
+        self.record_seen()?;
         let kind = self.kind(admitted.kind())?;
         let (artifact, outcome) = self.artifact(core, kind)?;
         let is_first = outcome == PutOutcome::Added;
@@ -193,11 +198,15 @@ impl<'t> Writer<'t> {
 
     fn artifact(&self, core: CoreHash, kind: i64) -> rusqlite::Result<(i64, PutOutcome)> {
         if let Some(id) = artifact_id(self.transaction, core)? {
+            self.arrived(id, arrival(self.journal.seq() + 1, 0))?;
             return Ok((id, PutOutcome::NewCapture));
         }
+        let at = self.journal.at().timestamp_millis();
         self.transaction
-            .prepare_cached("INSERT INTO artifact (core, kind, added_at) VALUES (?1, ?2, ?3)")?
-            .execute((core.0.as_bytes(), kind, self.at.timestamp_millis()))?;
+            .prepare_cached(
+                "INSERT INTO artifact (core, kind, added_at, seen_at, arrival) VALUES (?1, ?2, ?3, ?3, ?4)",
+            )?
+            .execute((core.0.as_bytes(), kind, at, arrival(self.journal.seq() + 1, 0)))?;
         Ok((self.transaction.last_insert_rowid(), PutOutcome::Added))
     }
 
@@ -223,8 +232,8 @@ impl<'t> Writer<'t> {
         self.next_capture += 1;
         self.transaction
             .prepare_cached(
-                "INSERT INTO capture (id, artifact, blob, digest, size, added_at, warnings, seal)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                "INSERT INTO capture (id, artifact, blob, digest, size, added_at, seen_at, warnings, seal)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8)",
             )?
             .execute((
                 id,
@@ -232,7 +241,7 @@ impl<'t> Writer<'t> {
                 document,
                 document.is_none().then_some(capture.0.as_bytes()),
                 admitted.size().cast_signed(),
-                self.at.timestamp_millis(),
+                self.journal.at().timestamp_millis(),
                 warnings,
                 seal(admitted.core(), capture),
             ))?;
@@ -246,7 +255,8 @@ impl<'t> Writer<'t> {
         Ok(id)
     }
 
-    pub(super) fn finish(self) -> rusqlite::Result<()> {
+    pub(super) fn finish(mut self) -> rusqlite::Result<()> {
+        self.record_seen()?;
         segments::add(self.transaction, self.entries)
     }
 }

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use chrono::Utc;
-
 use super::Vault;
 use crate::artifact::Kind;
+use crate::clock;
 use crate::digest::CoreHash;
 use crate::kinds;
 use crate::query::{self, Contained, Link, LinkTarget};
@@ -86,7 +85,7 @@ impl Vault {
     /// [`RemoveError::Contained`] if other artifacts have the bytes, unless those are removed as well;
     /// [`RemoveError::Pinned`]; [`RemoveError::Linked`]; or what the store says.
     pub fn remove(&self, artifacts: &[ArtifactRow], options: &RemoveOptions) -> Result<Removal, RemoveError> {
-        let mut edit = self.store.edit(Utc::now())?;
+        let mut edit = self.store.edit(clock::now())?;
         let mut present = present(&edit, artifacts)?;
         if let Some(gone) =
             artifacts.iter().find(|artifact| !present.iter().any(|row| row.core == artifact.core))
@@ -134,7 +133,7 @@ impl Vault {
         let all: BTreeSet<CoreHash> = leaving.iter().map(|artifact| artifact.core).collect();
         let mut removed = Vec::new();
         for batch in leaving.chunks(BATCH) {
-            let mut edit = self.store.edit(Utc::now())?;
+            let mut edit = self.store.edit(clock::now())?;
             // What was pinned or linked to since the decision is not removed. Others may have removed some of it.
             let batch = present(&edit, batch)?;
             expect_uncontained(&edit, &batch, &all)?;
@@ -166,7 +165,7 @@ impl Vault {
     /// # Errors
     /// What the store says. What was done before stays done.
     pub fn reclaim(&self) -> Result<Option<Reclaimed>, StoreError> {
-        self.store.reclaim(Utc::now())
+        self.store.reclaim(clock::now())
     }
 
     /// Protects an artifact from removal. Gives false if it was protected with this note before.
@@ -237,7 +236,7 @@ impl Vault {
         &self,
         work: impl FnOnce(&mut Edit<'_>) -> Result<bool, StoreError>,
     ) -> Result<bool, StoreError> {
-        let mut edit = self.store.edit(Utc::now())?;
+        let mut edit = self.store.edit(clock::now())?;
         let did = work(&mut edit)?;
         if did {
             edit.commit()?;

@@ -1,7 +1,5 @@
 //! Input that nobody should be able to hurt a vault with: a clear error, the right status, the vault as it was.
 
-use std::time::{Duration, Instant};
-
 use crate::sandbox::{Ran, Sandbox, session};
 
 /// A sandbox whose vault has one session, and what `find` says of it.
@@ -16,9 +14,7 @@ fn prepared() -> (Sandbox, String) {
 fn add_in_vain(arguments: &[&str], write: impl Fn(&Sandbox), status: i32) -> Ran {
     let (sandbox, before) = prepared();
     write(&sandbox);
-    let started = Instant::now();
     let ran = sandbox.run(["add", "--json"].iter().chain(arguments)).expect(status);
-    assert!(started.elapsed() < Duration::from_mins(1));
     assert_eq!(sandbox.run(["find", "--json"]).expect(0).stdout, before);
     ran
 }
@@ -41,7 +37,7 @@ fn what_is_not_there() {
     assert!(ran.stderr.contains("error: no/such/directory: "), "{}", ran.stderr);
     let (sandbox, _) = prepared();
     let missing = sandbox.run(["--vault", "other.vault", "find"]).expect(2);
-    assert!(missing.stderr.contains("there is no vault at other.vault; \"runvault add\" creates one"));
+    assert!(missing.stderr.contains("there is no vault at other.vault; \"runvault init\" creates one"));
 }
 
 #[test]
@@ -211,22 +207,18 @@ fn a_vault_that_is_none() {
         "text",
         "this is no database, but it is long enough to have a header of a hundred bytes".repeat(3),
     );
-    let ran = sandbox.run(["--vault", "text", "add", "good.json"]).expect(2);
+    let ran = sandbox.run(["--vault", "text", "add", "--create", "good.json"]).expect(2);
     assert!(ran.stderr.contains("text is not a vault: it is not an SQLite database"), "{}", ran.stderr);
     std::fs::create_dir(sandbox.path("directory")).unwrap();
-    sandbox.run(["--vault", "directory", "add", "good.json"]).expect(2);
-    sandbox.run(["--vault", "good.json/below", "add", "good.json"]).expect(2);
+    sandbox.run(["--vault", "directory", "add", "--create", "good.json"]).expect(2);
+    sandbox.run(["--vault", "good.json/below", "add", "--create", "good.json"]).expect(2);
     // Who only reads changes nothing.
     sandbox.write("empty", "");
     let ran = sandbox.run(["--vault", "empty", "find"]).expect(2);
-    assert!(
-        ran.stderr.contains("empty is not a vault: it is empty; \"runvault add\" makes it one"),
-        "{}",
-        ran.stderr
-    );
+    assert!(ran.stderr.contains("empty is not a vault: it is empty"), "{}", ran.stderr);
     assert_eq!(std::fs::read(sandbox.path("empty")).unwrap(), b"");
     // A name is a name, not a URI with options.
-    sandbox.run(["--vault", "file:odd.vault?mode=memory", "add", "good.json"]).expect(0);
+    sandbox.run(["--vault", "file:odd.vault?mode=memory", "add", "--create", "good.json"]).expect(0);
     assert!(sandbox.path("file:odd.vault?mode=memory").metadata().unwrap().len() > 0);
     #[cfg(unix)]
     {

@@ -62,7 +62,7 @@ fn everything_comes_out_of_the_other_vault_byte_for_byte() {
     assert_eq!(kinds.len(), 5);
     assert!(before.values().any(|captures| captures.len() > 2));
     sandbox.run(["export", "--all", "-o", "all.rvz"]).expect(0);
-    let imported = on(&sandbox, "n.vault", &["import", "all.rvz", "--json"]).expect(0);
+    let imported = on(&sandbox, "n.vault", &["import", "--create", "all.rvz", "--json"]).expect(0);
     assert!(imported.json().iter().all(|line| line["violations"].is_array()));
     assert_eq!(contents(&sandbox, "n.vault"), before);
     // The other vault says the same of everything, but for when.
@@ -70,14 +70,15 @@ fn everything_comes_out_of_the_other_vault_byte_for_byte() {
         let cores = before.keys().map(|name| name.split(' ').nth(1).unwrap());
         let show = |core| on(&sandbox, vault, &["show", "--json", core]).expect(0).json().remove(0);
         let timeless = |mut value: Value| {
-            value["added_at"].take();
-            value["captures"].as_array_mut().unwrap().iter_mut().for_each(|one| drop(one["added_at"].take()));
+            let forget = |value: &mut Value| ["added_at", "seen_at"].map(|time| value[time].take());
+            forget(&mut value);
+            value["captures"].as_array_mut().unwrap().iter_mut().for_each(|one| drop(forget(one)));
             value
         };
         cores.step_by(7).map(show).map(timeless).collect::<Vec<Value>>()
     };
     assert_eq!(shown("v.vault"), shown("n.vault"));
-    let again = on(&sandbox, "n.vault", &["import", "all.rvz", "--json"]).expect(0);
+    let again = on(&sandbox, "n.vault", &["import", "--create", "all.rvz", "--json"]).expect(0);
     assert!(again.json().iter().all(|line| line["outcome"] == "present"));
 }
 
@@ -115,7 +116,7 @@ fn what_is_linked_comes_along_if_it_is_wanted() {
     assert_eq!(cores(&sandbox, "alone.rvz"), std::slice::from_ref(&run));
     sandbox.run(["export", &run, "--with-links", "-o", "linked.rvz"]).expect(0);
     assert_eq!(cores(&sandbox, "linked.rvz").len(), 7, "all but the lonely one");
-    on(&sandbox, "n.vault", &["import", "linked.rvz"]).expect(0);
+    on(&sandbox, "n.vault", &["import", "--create", "linked.rvz"]).expect(0);
     let links = |vault: &str| on(&sandbox, vault, &["links", &run]).expect(0).stdout;
     assert_eq!(links("v.vault"), links("n.vault"));
 }
@@ -168,20 +169,20 @@ fn stated_links_come_along_with_their_notes() {
     sandbox.run(["export", &contract, &trace, "-o", "b.rvz"]).expect(0);
     let manifest = serde_json::to_string_pretty(&Making::of(&sandbox, "b.rvz").manifest).unwrap();
     insta::assert_snapshot!("manifest", crate::output::steady(&manifest));
-    let dry = on(&sandbox, "n.vault", &["import", "b.rvz", "--json", "--dry-run"]).expect(0);
+    let dry = on(&sandbox, "n.vault", &["import", "--create", "b.rvz", "--json", "--dry-run"]).expect(0);
     assert!(!sandbox.path("n.vault").exists());
-    let first = on(&sandbox, "n.vault", &["import", "b.rvz", "--json"]).expect(0);
+    let first = on(&sandbox, "n.vault", &["import", "--create", "b.rvz", "--json"]).expect(0);
     assert_eq!(dry.stdout, first.stdout);
-    let text = on(&sandbox, "n.vault", &["import", "b.rvz"]).expect(0);
+    let text = on(&sandbox, "n.vault", &["import", "--create", "b.rvz"]).expect(0);
     insta::assert_snapshot!(format!("{}--\n{}", first.stdout, crate::output::steady(&text.stderr)));
     // What somebody said of a link here is not replaced.
     on(&sandbox, "n.vault", &["link", &contract, "governs", &trace, "--note", "I know better"]).expect(0);
-    on(&sandbox, "n.vault", &["import", "b.rvz"]).expect(0);
+    on(&sandbox, "n.vault", &["import", "--create", "b.rvz"]).expect(0);
     let links = on(&sandbox, "n.vault", &["links", &contract]).expect(0).stdout;
     assert!(links.contains("I know better"), "{links}");
     // The link is stated when what was missing has arrived.
     sandbox.run(["export", &run, "-o", "run.rvz"]).expect(0);
-    let second = on(&sandbox, "n.vault", &["import", "run.rvz", "--json"]).expect(0);
+    let second = on(&sandbox, "n.vault", &["import", "--create", "run.rvz", "--json"]).expect(0);
     assert_eq!(second.json()[1]["outcome"], "linked");
 }
 
@@ -192,7 +193,7 @@ fn pipes_and_standard_tools() {
     let bytes = exported.args(["export", "--all", "-o", "-"]).output().unwrap().stdout;
     sandbox.run(["export", "--all", "-o", "all.rvz"]).expect(0);
     assert_eq!(bytes, std::fs::read(sandbox.path("all.rvz")).unwrap());
-    sandbox.run_on(&bytes, &["--vault", "piped.vault", "import", "-"]).expect(0);
+    sandbox.run_on(&bytes, &["--vault", "piped.vault", "import", "--create", "-"]).expect(0);
     assert_eq!(contents(&sandbox, "piped.vault"), contents(&sandbox, "v.vault"));
     // A plain tar file is a bundle as well, with whatever times, owners and modes.
     let mut made = Making::of(&sandbox, "all.rvz");
@@ -201,7 +202,7 @@ fn pipes_and_standard_tools() {
         header.set_uid(1000);
         header.set_mode(0o600);
     };
-    sandbox.run_on(&made.tar(), &["--vault", "tar.vault", "import", "-"]).expect(0);
+    sandbox.run_on(&made.tar(), &["--vault", "tar.vault", "import", "--create", "-"]).expect(0);
     assert_eq!(contents(&sandbox, "tar.vault"), contents(&sandbox, "v.vault"));
 }
 
@@ -223,7 +224,9 @@ fn larger_captures_need_to_be_allowed() {
     sandbox.add([sandbox.write("s.json", session("a", &[("p", &"text ".repeat(100))]))]);
     sandbox.run(["export", "--all", "-o", "x.rvz"]).expect(0);
     let size = std::fs::metadata(sandbox.path("s.json")).unwrap().len();
-    let import = |limit: u64| on(&sandbox, "n.vault", &["import", "x.rvz", "--max-size", &limit.to_string()]);
+    let import = |limit: u64| {
+        on(&sandbox, "n.vault", &["import", "--create", "x.rvz", "--max-size", &limit.to_string()])
+    };
     let refused = import(size - 1).expect(1);
     assert!(refused.stderr.contains("more than the limit of"), "{}", refused.stderr);
     assert!(refused.stderr.contains("--max-size sets another (rule BU7)"), "{}", refused.stderr);

@@ -42,6 +42,8 @@ fn a_vault_and_an_actor_that_are_set_are_used() {
     sandbox.write("s.json", session("a", &[]));
     config(&sandbox, &["set", "vault", "mine.vault"]).expect(0);
     config(&sandbox, &["set", "actor", "dana"]).expect(0);
+    run_with(&sandbox, &[], &["add", "s.json"]).expect(2);
+    run_with(&sandbox, &[], &["init"]).expect(0);
     run_with(&sandbox, &[], &["add", "s.json"]).expect(0);
     assert!(sandbox.path("mine.vault").is_file());
     // It is the same vault from everywhere.
@@ -59,8 +61,8 @@ fn whoever_imports_is_in_the_journal() {
     sandbox.add([sandbox.write("s.json", session("a", &[]))]);
     sandbox.run(["export", "--all", "-o", "a.rvz"]).expect(0);
     config(&sandbox, &["set", "actor", "nightly"]).expect(0);
-    sandbox.run(["--vault", "b.vault", "import", "a.rvz"]).expect(0);
-    sandbox.run(["--vault", "c.vault", "--actor", "kim", "import", "a.rvz"]).expect(0);
+    sandbox.run(["--vault", "b.vault", "import", "--create", "a.rvz"]).expect(0);
+    sandbox.run(["--vault", "c.vault", "--actor", "kim", "import", "--create", "a.rvz"]).expect(0);
     for (vault, actor) in [("b.vault", "nightly"), ("c.vault", "kim")] {
         let log = sandbox.run(["--vault", vault, "log", "--json"]).expect(0).json();
         assert_eq!(log[0]["entry"]["actor"], actor);
@@ -118,7 +120,7 @@ fn what_cannot_be_set_is_refused_and_nothing_is_written() {
 
 #[test]
 fn what_is_wrong_in_the_file_is_told_with_its_line() {
-    let sandbox = Sandbox::new();
+    let sandbox = Sandbox::without_vault();
     sandbox.write("s.json", session("a", &[]));
     let path = sandbox.path("config.toml");
     for (text, why) in [

@@ -85,7 +85,7 @@ impl Shell {
 }
 
 /// Runs every command of a document and holds what it prints to what the document says, but for times. Where a line of
-/// the document begins with `anew`, the commands after it run in a new directory. With `UPDATE_DOCS` in the environment,
+/// the document begins with `anew`, the commands after it run in a new directory with an empty vault. With `UPDATE_DOCS` in the environment,
 /// the document is written anew. Gives the number of commands.
 pub(crate) fn check(file: &str, anew: Option<&str>) -> usize {
     let path = repository(file);
@@ -96,7 +96,10 @@ pub(crate) fn check(file: &str, anew: Option<&str>) -> usize {
     let mut commands = 0;
     for piece in &mut pieces {
         match piece {
-            Piece::Text(line) if anew.is_some_and(|anew| line.starts_with(anew)) => shell = Shell::new(),
+            Piece::Text(line) if anew.is_some_and(|anew| line.starts_with(anew)) => {
+                shell = Shell::new();
+                shell.run("runvault init");
+            }
             Piece::Text(_) => {}
             Piece::Command { lines, output } => {
                 let script = lines.join("\n");

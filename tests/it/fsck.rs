@@ -102,6 +102,7 @@ fn everything_that_is_admitted_is_clean() {
 fn vaults_of_earlier_schemas_are_clean() {
     let file = std::fs::File::open(repository("tests/vaults/schema-1.vault.zst")).unwrap();
     let sandbox = of_bytes(&zstd::decode_all(file).unwrap());
+    sandbox.run(["upgrade"]).expect(0);
     assert_eq!(findings(&sandbox, &[]), "");
     sandbox.run(["reindex"]).expect(0);
     assert_eq!(findings(&sandbox, &[]), "");
@@ -160,7 +161,7 @@ fn asked() -> String {
 
 #[test]
 fn what_cannot_be_looked_at_is_not_clean() {
-    let sandbox = Sandbox::new();
+    let sandbox = Sandbox::without_vault();
     sandbox.run(["fsck"]).expect(2);
     sandbox
         .write("v.vault", "no database, but a text that is long enough to have a header of one".repeat(40));

@@ -157,7 +157,7 @@ fn a_head_that_was_written_down_proves_that_the_vault_only_grew() {
     let check = |digest: &str| sandbox.run(["log", "--verify-from", digest]);
     let grown = check(&written_down).expect(0);
     assert!(
-        grown.stdout.contains("was the head after entry 1; nothing was changed, 7 entries were added since")
+        grown.stdout.contains("was the head after entry 1; nothing was changed, 8 entries were added since")
     );
     let all = check(&"0".repeat(64)).expect(0).stdout;
     assert!(all.contains("after entry 0"), "{all}");
@@ -236,6 +236,34 @@ fn nobody_else_can_read_a_new_vault_or_its_copies() {
     let old = zstd::decode_all(std::fs::File::open(repository("tests/vaults/schema-1.vault.zst")).unwrap());
     std::fs::write(sandbox.vault(), old.unwrap()).unwrap();
     std::fs::set_permissions(sandbox.vault(), std::fs::Permissions::from_mode(0o644)).unwrap();
-    sandbox.run(["find"]).expect(0);
+    sandbox.run(["upgrade"]).expect(0);
     assert_eq!(mode(&sandbox.path("v.vault.schema-1")), 0o600);
+}
+
+#[test]
+fn times_come_from_the_clock_that_a_test_fixes() {
+    let mut sandbox = Sandbox::at("2024-02-29T23:59:59.999Z");
+    sandbox.add([sandbox.write("a.json", session("a", &[("hello", "hi")]))]);
+    sandbox.set_clock("1969-12-31T23:00:00+00:30");
+    sandbox.run(["tag", "latest", "old"]).expect(0);
+    let times: Vec<_> = sandbox
+        .run(["log", "--json"])
+        .expect(0)
+        .json()
+        .iter()
+        .map(|line| line["entry"]["at"].clone())
+        .collect();
+    assert_eq!(times, ["2024-02-29T23:59:59.999Z"; 2]);
+    // Times never go back. Those before 1970 are times as well.
+    sandbox.run(["--vault", "old.vault", "add", "--create", "a.json"]).expect(0);
+    sandbox.run(["--vault", "old.vault", "tag", "latest", "old"]).expect(0);
+    let log = sandbox.run(["--vault", "old.vault", "log", "--json"]).expect(0).json();
+    assert!(
+        log.len() == 2 && log.iter().all(|line| line["entry"]["at"] == "1969-12-31T22:30:00.000Z"),
+        "{log:?}"
+    );
+    sandbox.run(["--vault", "old.vault", "fsck"]).expect(0);
+    sandbox.set_clock("yesterday");
+    let ran = sandbox.run(["log"]).expect(3);
+    assert!(ran.stderr.contains("RUNVAULT_TEST_CLOCK is not an RFC 3339 timestamp"), "{}", ran.stderr);
 }

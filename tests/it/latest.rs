@@ -3,7 +3,7 @@
 use crate::sandbox::{Sandbox, repository, session};
 
 /// In the order in which they arrive.
-const EXAMPLES: [&str; 5] = ["contract.yaml", "session.json", "session-small-model.json", "run.rpk", "pack"];
+const EXAMPLES: [&str; 5] = ["contract.yaml", "pack", "session-small-model.json", "session.json", "run.rpk"];
 
 fn in_order() -> (Sandbox, Vec<String>) {
     let sandbox = Sandbox::new();
@@ -19,7 +19,7 @@ fn core(sandbox: &Sandbox, name: &str) -> String {
 #[test]
 fn it_counts_back_from_what_arrived_last() {
     let (sandbox, cores) = in_order();
-    // The session in the pack was there before.
+    // The session came with the pack, and was seen again later.
     for (back, expected) in cores.iter().rev().enumerate() {
         assert_eq!(core(&sandbox, &format!("latest~{back}")), *expected);
     }
@@ -27,13 +27,39 @@ fn it_counts_back_from_what_arrived_last() {
     let gone = sandbox.run(["show", "latest~5"]).expect(1).stderr;
     assert_eq!(gone, "error: there is no latest~5: the vault has 5 artifacts\n");
     sandbox.run(["show", "latest~18446744073709551615"]).expect(1);
-    // What was there before did not arrive.
-    sandbox.add([repository("examples/contract.yaml")]);
-    assert_eq!(core(&sandbox, "latest"), cores[4]);
     sandbox.run(["rm", "latest"]).expect(0);
     assert_eq!(core(&sandbox, "latest"), cores[3]);
-    sandbox.add([repository("examples/contract.yaml"), repository("examples/pack")]);
-    assert_eq!(core(&sandbox, "latest"), cores[4]);
+}
+
+#[test]
+fn what_is_added_again_is_the_latest() {
+    let mut sandbox = Sandbox::at("2026-01-01T00:00:00Z");
+    let paths: Vec<_> =
+        ["a", "b", "c"].iter().map(|name| sandbox.write(name, session(name, &[("p", name)]))).collect();
+    let cores = sandbox.add(&paths);
+    assert_eq!(core(&sandbox, "latest"), cores[2]);
+    sandbox.set_clock("2026-02-01T00:00:00Z");
+    let again = sandbox.run(["add", "b", "a"]).expect(0);
+    assert!(again.stderr.starts_with("0 added, 2 seen again, "), "{}", again.stderr);
+    // In the order in which they were named.
+    assert_eq!(
+        ["latest", "latest~1", "latest~2"].map(|name| core(&sandbox, name)),
+        [&*cores[0], &cores[1], &cores[2]]
+    );
+    let seen = sandbox.run(["log", "--json", "--action", "seen"]).expect(0).json();
+    assert_eq!((seen.len(), &seen[0]["entry"]["at"]), (1, &"2026-02-01T00:00:00.000Z".into()));
+    assert_eq!(seen[0]["entry"]["captures"].as_array().unwrap().len(), 2);
+    // A clock that is wrong does not take it back.
+    sandbox.set_clock("2026-01-15T00:00:00Z");
+    sandbox.run(["add", "c"]).expect(0);
+    let shown = sandbox.run(["show", "latest", "--json"]).expect(0).json().remove(0);
+    assert_eq!(
+        (&shown["core_hash"], &shown["seen_at"]),
+        (&cores[2].clone().into(), &"2026-02-01T00:00:00.000Z".into())
+    );
+    assert_eq!(shown["added_at"], "2026-01-01T00:00:00.000Z");
+    assert_eq!(shown["captures"][0]["seen_at"], "2026-02-01T00:00:00.000Z");
+    sandbox.run(["fsck"]).expect(0);
 }
 
 #[test]
@@ -50,28 +76,28 @@ fn every_command_takes_it() {
     let question = "Which label fits ticket 4711: bug, question or billing?";
     for arguments in [
         &["get", "latest~1"][..],
-        &["get", "latest~3", "--core"],
+        &["get", "latest~4", "--core"],
         &["links", "latest"],
         &["why", "latest", "latest~4"],
-        &["audit", "latest~4", "latest~1"],
-        &["tag", "latest~3", "base"],
+        &["audit", "latest~4", "latest"],
+        &["tag", "latest~1", "base"],
         &["note", "latest", "a note"],
-        &["pin", "latest~1"],
-        &["unpin", "latest~1"],
+        &["pin", "latest~3"],
+        &["unpin", "latest~3"],
         &["link", "latest~4", "governs", "latest~2"],
         &["unlink", "latest~4", "governs", "latest~2"],
-        &["replay", "latest~3", "--prompt", question],
-        &["stub", "latest~1"],
+        &["replay", "latest~1", "--prompt", question],
+        &["stub", "latest"],
         &["export", "latest", "@base", "-o", "two.rvz"],
         &["find", "--mentions", "latest~4"],
         &["rm", "latest~2", "--dry-run", "--force"],
     ] {
         sandbox.run(arguments).expect(0);
     }
-    let diff = sandbox.run(["diff", "latest~3", "latest~2", "--json"]).expect(1).json().remove(0);
+    let diff = sandbox.run(["diff", "latest~1", "latest~2", "--json"]).expect(1).json().remove(0);
     assert_eq!(
         (&diff["one"]["core_hash"], &diff["other"]["core_hash"]),
-        (&cores[1].clone().into(), &cores[2].clone().into())
+        (&cores[3].clone().into(), &cores[2].clone().into())
     );
     // Who mentions it is who mentions its hash.
     let by_name = sandbox.run(["find", "--mentions", "latest~4", "--json"]).expect(0).stdout;
@@ -82,7 +108,8 @@ fn every_command_takes_it() {
 #[test]
 fn what_is_not_meant_is_explained() {
     let sandbox = Sandbox::new();
-    sandbox.run(["show", "latest"]).expect(2);
+    let empty = sandbox.run(["show", "latest"]).expect(1).stderr;
+    assert!(empty.contains("the vault has 0 artifacts"), "{empty}");
     sandbox.write("one.json", session("a", &[]));
     sandbox.add([sandbox.path("one.json")]);
     for wrong in ["latest~", "latest~-1", "latest~x", "latest~+1", "latest2", "latest~18446744073709551616"] {

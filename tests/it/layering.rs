@@ -6,6 +6,7 @@ use crate::sandbox::repository;
 
 /// Which of our modules, and which of the crates that have one home, a module may name. A folder's modules share a row.
 const TABLE: &[(&str, &[&str])] = &[
+    ("clock", &[]),
     ("digest", &["sha2", "hmac"]),
     ("canonical", &["digest", "serde_json", "serde_json_canonicalizer"]),
     ("verify", &[]),
@@ -14,21 +15,32 @@ const TABLE: &[(&str, &[&str])] = &[
     ("kinds", &["artifact", "digest", "canonical", "verify", "saphyr_parser"]),
     (
         "store",
-        &["digest", "verify", "artifact", "serde_json", "rusqlite", "rusqlite_migration", "tempfile", "zstd"],
+        &[
+            "clock",
+            "digest",
+            "verify",
+            "artifact",
+            "serde_json",
+            "rusqlite",
+            "rusqlite_migration",
+            "tempfile",
+            "zstd",
+        ],
     ),
     ("query", &["store", "artifact", "digest"]),
     ("retention", &["query", "store"]),
-    ("source", &["archive", "artifact", "canonical", "digest", "kinds", "verify"]),
+    ("source", &["clock", "archive", "artifact", "canonical", "digest", "kinds", "verify"]),
     ("audit", &["artifact", "canonical", "digest", "kinds", "verify"]),
     ("replay", &["artifact", "canonical", "digest", "source", "verify"]),
     ("diff", &["artifact", "canonical", "digest"]),
     ("sql", &["artifact", "canonical", "kinds", "query", "store"]),
     ("search", &["artifact", "canonical", "digest", "kinds", "pipeline", "query", "store"]),
     ("pipeline", &[]),
-    ("ingest", &["artifact", "digest", "pipeline", "source", "store", "verify"]),
+    ("ingest", &["clock", "artifact", "digest", "pipeline", "source", "store", "verify"]),
     (
         "bundle",
         &[
+            "clock",
             "artifact",
             "canonical",
             "digest",
@@ -46,6 +58,7 @@ const TABLE: &[(&str, &[&str])] = &[
     (
         "fsck",
         &[
+            "clock",
             "archive",
             "artifact",
             "canonical",
@@ -61,6 +74,7 @@ const TABLE: &[(&str, &[&str])] = &[
     (
         "vault",
         &[
+            "clock",
             "artifact",
             "audit",
             "bundle",

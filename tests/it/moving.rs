@@ -53,7 +53,7 @@ fn what_is_stored_goes_and_nothing_else() {
     );
     assert_eq!(names(&sandbox.path("d")), ["bad.rpk", "notes.txt"]);
     assert!(
-        ran.stderr.contains("2 added, 1 already there") && ran.stderr.contains("3 moved;"),
+        ran.stderr.contains("2 added, 1 seen again") && ran.stderr.contains("3 moved;"),
         "{}",
         ran.stderr
     );
@@ -77,7 +77,7 @@ fn archives_go_as_a_whole() {
 
 #[test]
 fn standard_input_and_rehearsals_move_nothing() {
-    let sandbox = Sandbox::new();
+    let sandbox = Sandbox::without_vault();
     let ran = sandbox.run_on(b"{}", &["add", "--move", "-"]).expect(3);
     assert!(ran.stderr.contains("--move moves files; standard input is none"), "{}", ran.stderr);
     sandbox.write("s.json", session("a", &[]));

@@ -113,12 +113,14 @@ fn notes_travel_in_bundles() {
     sandbox.run(["note", RUN, "from home as well"]).expect(0);
     sandbox.run(["export", SESSION, RUN, "-o", "two.rvz"]).expect(0);
     // To a vault that has one of them already, with a note of its own.
-    on(&sandbox, "other.vault", &["add", repository("examples/run.rpk").to_str().unwrap()]).expect(0);
+    on(&sandbox, "other.vault", &["add", "--create", repository("examples/run.rpk").to_str().unwrap()])
+        .expect(0);
     on(&sandbox, "other.vault", &["note", RUN, "mine"]).expect(0);
     let notes = |line: &Value| line.get("note").is_some();
-    let rehearsed =
-        on(&sandbox, "other.vault", &["import", "two.rvz", "--dry-run", "--json"]).expect(0).json();
-    let imported = on(&sandbox, "other.vault", &["import", "two.rvz", "--json"]).expect(0).json();
+    let rehearsed = on(&sandbox, "other.vault", &["import", "--create", "two.rvz", "--dry-run", "--json"])
+        .expect(0)
+        .json();
+    let imported = on(&sandbox, "other.vault", &["import", "--create", "two.rvz", "--json"]).expect(0).json();
     let outcomes = |lines: &[Value]| -> Vec<Value> {
         lines.iter().filter(|line| notes(line)).map(|line| line["outcome"].clone()).collect()
     };
@@ -126,7 +128,7 @@ fn notes_travel_in_bundles() {
     assert_eq!(outcomes(&rehearsed), outcomes(&imported));
     assert_eq!(on(&sandbox, "other.vault", &["note", SESSION]).expect(0).stdout, "from home\n");
     assert_eq!(on(&sandbox, "other.vault", &["note", RUN]).expect(0).stdout, "mine\n");
-    let again = on(&sandbox, "other.vault", &["import", "two.rvz"]).expect(0).stderr;
+    let again = on(&sandbox, "other.vault", &["import", "--create", "two.rvz"]).expect(0).stderr;
     assert!(again.contains("not noted 3941d389b337: it has another note here"), "{again}");
     assert!(again.ends_with("0 notes set\n"), "{again}");
     on(&sandbox, "other.vault", &["fsck"]).expect(0);

@@ -1,5 +1,6 @@
 //! A directory with a vault, and the real program to run on it.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -8,6 +9,7 @@ use tempfile::TempDir;
 
 pub(crate) struct Sandbox {
     directory: TempDir,
+    clock: Option<&'static str>,
 }
 
 pub(crate) struct Ran {
@@ -39,8 +41,25 @@ impl From<Output> for Ran {
 }
 
 impl Sandbox {
+    /// One with an empty vault.
     pub(crate) fn new() -> Self {
-        Self { directory: tempfile::tempdir().unwrap() }
+        let sandbox = Self::without_vault();
+        runvault::Vault::create(&sandbox.vault()).unwrap();
+        sandbox
+    }
+
+    pub(crate) fn without_vault() -> Self {
+        Self { directory: tempfile::tempdir().unwrap(), clock: None }
+    }
+
+    /// One in which the program's clock stands still at `time`, an RFC 3339 timestamp.
+    pub(crate) fn at(time: &'static str) -> Self {
+        Self { clock: Some(time), ..Self::new() }
+    }
+
+    /// From now on, the program's clock stands still at `time`.
+    pub(crate) fn set_clock(&mut self, time: &'static str) {
+        self.clock = Some(time);
     }
 
     /// A path in the directory.
@@ -59,12 +78,20 @@ impl Sandbox {
         self.path("v.vault")
     }
 
-    /// The program, working in the directory on its vault, with nothing else from the environment.
+    /// The program, working in the directory on its vault, with nothing else from the environment but the date that
+    /// `faketime` makes up for the tests.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_runvault"));
-        command.current_dir(self.directory.path()).env_clear().env("RUNVAULT_VAULT", self.vault());
+        command.current_dir(self.directory.path()).env_clear().env("RUNVAULT_VAULT", "v.vault");
         // Not that of whoever runs the tests.
         command.env("RUNVAULT_CONFIG", self.path("config.toml"));
+        let kept = |(name, _): &(OsString, OsString)| {
+            name.to_str().is_some_and(|name| name == "LD_PRELOAD" || name.contains("FAKE"))
+        };
+        command.envs(std::env::vars_os().filter(kept));
+        if let Some(time) = self.clock {
+            command.env("RUNVAULT_TEST_CLOCK", time);
+        }
         command
     }
 

@@ -9,8 +9,11 @@ use crate::sandbox::{Sandbox, repository};
 
 /// Vaults with the repository's examples and one stated link, each made by the last program of its schema. They are kept
 /// for good.
-const VAULTS: &[(u32, &str)] =
-    &[(1, "tests/vaults/schema-1.vault.zst"), (2, "tests/vaults/schema-2.vault.zst")];
+const VAULTS: &[(u32, &str)] = &[
+    (1, "tests/vaults/schema-1.vault.zst"),
+    (2, "tests/vaults/schema-2.vault.zst"),
+    (3, "tests/vaults/schema-3.vault.zst"),
+];
 
 /// The examples are as they were when the first of those vaults was made.
 fn added_today() -> Sandbox {
@@ -28,7 +31,10 @@ fn of_schema(version: u32, file: &str) -> Sandbox {
     let sandbox = Sandbox::new();
     let vault = zstd::decode_all(fs::File::open(repository(file)).unwrap()).unwrap();
     fs::write(sandbox.vault(), &vault).unwrap();
-    sandbox.run(["find"]).expect(0);
+    let refused = sandbox.run(["find"]).expect(2);
+    assert!(refused.stderr.contains("\"runvault upgrade\""), "{}", refused.stderr);
+    assert!(fs::read(sandbox.vault()).unwrap() == vault, "find changed an old vault");
+    sandbox.run(["upgrade"]).expect(0);
     let copy = sandbox.path(&format!("v.vault.schema-{version}"));
     let kept =
         rusqlite::Connection::open_with_flags(copy, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
@@ -70,6 +76,7 @@ fn forget_times(value: &mut Value) {
     match value {
         Value::Object(members) => {
             members.remove("added_at");
+            members.remove("seen_at");
             members.remove("stated_at");
             members.values_mut().for_each(forget_times);
         }

@@ -98,7 +98,7 @@ fn a_slow_writer_is_waited_for() {
     drop(file);
     assert_eq!(watch.next(), "slow.json added", "half of it was never looked at");
     watch.is_silent();
-    assert!(watch.interrupt("-INT").contains("1 added, 0 already there, 0 new captures, 0 rejected;"));
+    assert!(watch.interrupt("-INT").contains("1 added, 0 seen again, 0 new captures, 0 rejected;"));
 }
 
 #[cfg(unix)]
@@ -113,7 +113,7 @@ fn half_a_document_is_told_once_and_tried_again_when_it_changes() {
     let mut file = fs::File::options().append(true).open(&path).unwrap();
     file.write_all(&text.as_bytes()[text.len() / 2..]).unwrap();
     assert_eq!(watch.next(), "model_io.json added");
-    assert!(watch.interrupt("-TERM").contains("1 added, 0 already there, 0 new captures, 1 rejected;"));
+    assert!(watch.interrupt("-TERM").contains("1 added, 0 seen again, 0 new captures, 1 rejected;"));
 }
 
 #[cfg(unix)]
@@ -195,7 +195,7 @@ fn the_vault_in_the_directory_is_left_alone() {
     sandbox.write("d/s.json", session("s", &[]));
     let mut command = sandbox.command();
     command.env("RUNVAULT_VAULT", sandbox.path("d/v.vault"));
-    command.args(["watch", "--json", "--interval", "20ms", "--settle", "100ms", "-v", "d"]);
+    command.args(["watch", "--create", "--json", "--interval", "20ms", "--settle", "100ms", "-v", "d"]);
     let watch = Watch::of(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
     assert_eq!(watch.next(), "s.json added");
     watch.is_silent();
@@ -260,7 +260,7 @@ fn what_is_added_can_be_searched_if_that_is_set() {
 
 #[test]
 fn what_cannot_be_watched_is_told_at_once() {
-    let sandbox = Sandbox::new();
+    let sandbox = Sandbox::without_vault();
     sandbox.write("file", "");
     let ran = sandbox.run(["watch", "missing"]).expect(2);
     assert!(ran.stderr.contains("cannot watch missing: "), "{}", ran.stderr);

@@ -42,6 +42,6 @@ impl Line {
             Some(path) => path.clone(),
             None => set()?.map_or_else(|| vault::default().ok(), Some)?,
         };
-        Vault::open_unchanged(&path).ok()?
+        Vault::open(&path).ok()
     }
 }

@@ -2,6 +2,7 @@
 
 /// Command lines with what they do, by the command.
 const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
+    ("init", &[("a vault for a project", "runvault --vault runs.vault init")]),
     (
         "add",
         &[
@@ -165,6 +166,7 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     ("reindex", &[("after \"fsck\" found the index damaged", "runvault reindex")]),
+    ("upgrade", &[("before a vault of an older runvault is used", "runvault upgrade")]),
     ("rules", &[("what a rule is for", "runvault rules MI7")]),
     (
         "config",

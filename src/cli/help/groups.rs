@@ -4,14 +4,14 @@ use clap::Command;
 
 /// Commands that are listed together. `help` is made by clap itself.
 const GROUPS: [(&str, &[&str]); 9] = [
-    ("Everyday", &["add", "watch", "verify", "get", "show", "find", "search"]),
+    ("Everyday", &["init", "add", "watch", "verify", "get", "show", "find", "search"]),
     ("Replay and compare", &["replay", "stub", "diff"]),
     ("Links", &["links", "link", "unlink", "why", "dangling", "forks", "audit"]),
     ("Tables and numbers", &["sql", "stats"]),
     ("Names, notes and protection", &["tag", "untag", "tags", "note", "pin", "unpin", "pins"]),
     ("Copies", &["backup", "export", "import"]),
     ("Removal", &["rm", "forget", "gc", "tombstones"]),
-    ("Trust", &["fsck", "reindex", "log", "rules"]),
+    ("Trust", &["fsck", "reindex", "upgrade", "log", "rules"]),
     ("Settings and help", &["config", "completions", "man", "help"]),
 ];
 

@@ -27,7 +27,7 @@ impl Snapshot<'_> {
         let fits = |row: &ArtifactRow| {
             (low..=high).contains(&row.core.0) && kinds.is_none_or(|kinds| kinds.contains(&row.kind.as_str()))
         };
-        let select = "SELECT a.id, a.core, k.name, a.added_at FROM artifact a JOIN kind k ON k.id = a.kind";
+        let select = "SELECT a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival FROM artifact a JOIN kind k ON k.id = a.kind";
         if digits.len() < TELLING_DIGITS {
             return self.fitting(&format!("{select} ORDER BY a.id DESC LIMIT ?1"), [NEWEST], fits, limit);
         }

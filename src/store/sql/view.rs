@@ -41,6 +41,8 @@ impl From<&Computed> for View {
 const ARTIFACT: Column = Column::new("artifact", Number, "the number of the artifact in this vault");
 const CORE_HASH: Column = Column::new("core_hash", Hash, "its core hash");
 const ADDED_AT: Column = Column::new("added_at", Text, "when its first capture was added");
+const SEEN_AT: Column = Column::new("seen_at", Text, "when one of its captures was last added or seen again");
+const CREATED_AT: Column = Column::new("created_at", Text, "when it was made, as it states itself, in UTC");
 const RUN_ID: Column = Column::new("run_id", Text, "the run's id");
 
 const PLAIN: &[(&str, &str, &[Column])] = &[
@@ -52,6 +54,7 @@ const PLAIN: &[(&str, &str, &[Column])] = &[
             CORE_HASH,
             Column::new("kind", Text, "`model_io`, `rpk`, `trace`, `contract` or `pack`"),
             ADDED_AT,
+            SEEN_AT,
             Column::new("captures", Number, "how many captures it has"),
         ],
     ),
@@ -63,6 +66,9 @@ const PLAIN: &[(&str, &str, &[Column])] = &[
             Column::new("capture_hash", Hash, "its hash"),
             Column::new("size", Number, "its size in bytes"),
             Column::new("added_at", Text, "when it was added"),
+            Column::new("seen_at", Text, "when it was last added or seen again"),
+            Column::new("signature", Text, "`verified`, `wrong`, `unchecked`, or `unsigned` if it has none"),
+            Column::new("key_id", Text, "the key of the signature"),
             Column::new("warnings", Json, "the list of the violations with which it was admitted"),
         ],
     ),
@@ -138,10 +144,12 @@ const PLAIN: &[(&str, &str, &[Column])] = &[
             ARTIFACT,
             CORE_HASH,
             ADDED_AT,
+            SEEN_AT,
             Column::new("adapter_id", Text, "which adapter recorded it"),
             Column::new("model_id", Text, "which model answered"),
             Column::new("mode", Text, "`record` or `replay`"),
             Column::new("interactions", Number, "how many interactions it has"),
+            CREATED_AT,
         ],
     ),
     (
@@ -151,6 +159,7 @@ const PLAIN: &[(&str, &str, &[Column])] = &[
             ARTIFACT,
             CORE_HASH,
             ADDED_AT,
+            SEEN_AT,
             RUN_ID,
             Column::new("source_run_id", Text, "the id of the run that it was derived from"),
             Column::new("provider", Text, "who provides the model"),
@@ -158,6 +167,7 @@ const PLAIN: &[(&str, &str, &[Column])] = &[
             Column::new("source", Text, "what recorded it"),
             Column::new("capture_mode", Text, "how it was recorded"),
             Column::new("steps", Number, "how many steps it has"),
+            CREATED_AT,
         ],
     ),
     (
@@ -167,9 +177,11 @@ const PLAIN: &[(&str, &str, &[Column])] = &[
             ARTIFACT,
             CORE_HASH,
             ADDED_AT,
+            SEEN_AT,
             Column::new("trace_id", Text, "its id, which is that of the run"),
             Column::new("engine_version", Text, "the version of the engine"),
             Column::new("records", Number, "how many records it has, the header included"),
+            CREATED_AT,
         ],
     ),
     (
@@ -179,8 +191,10 @@ const PLAIN: &[(&str, &str, &[Column])] = &[
             ARTIFACT,
             CORE_HASH,
             ADDED_AT,
+            SEEN_AT,
             Column::new("effects", Number, "how many effects it declares"),
             Column::new("io_refs", Number, "how many refs it declares"),
+            CREATED_AT,
         ],
     ),
     (
@@ -190,11 +204,13 @@ const PLAIN: &[(&str, &str, &[Column])] = &[
             ARTIFACT,
             CORE_HASH,
             ADDED_AT,
+            SEEN_AT,
             RUN_ID,
             Column::new("result", Text, "`BUNDLE`, `CLARIFY` or `REFUSE`"),
             Column::new("policy", Text, "the policy, with its version"),
             Column::new("model_mode", Text, "how the model was used"),
             Column::new("kernel_version", Text, "the version of the kernel"),
+            CREATED_AT,
         ],
     ),
 ];

@@ -80,12 +80,13 @@ fn a_bad_session_keeps_all_of_a_pack_out() {
 
 #[test]
 fn a_rehearsal_knows_what_packs_bring_along() {
-    let sandbox = Sandbox::new();
+    let sandbox = Sandbox::without_vault();
     pack_with_session(&sandbox, None);
-    let lines = sandbox.run(["add", "--dry-run", "--json", "p", "p/model_io.json"]).expect(0).json();
+    let lines =
+        sandbox.run(["add", "--create", "--dry-run", "--json", "p", "p/model_io.json"]).expect(0).json();
     assert_eq!([&lines[0]["outcome"], &lines[1]["outcome"]], ["added", "present"]);
     assert!(!sandbox.vault().exists());
-    let really = sandbox.run(["add", "--json", "p", "p/model_io.json"]).expect(0).json();
+    let really = sandbox.run(["add", "--create", "--json", "p", "p/model_io.json"]).expect(0).json();
     assert_eq!(lines, really);
 }
 

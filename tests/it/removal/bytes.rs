@@ -134,8 +134,9 @@ fn bytes_are_gone_in_whatever_order_things_were_removed() {
 
 #[test]
 fn gc_gives_space_back_and_says_how_much() {
+    let nothing = Sandbox::without_vault();
+    assert_eq!(nothing.run(["gc"]).status, 2, "there is no vault");
     let sandbox = Sandbox::new();
-    assert_eq!(sandbox.run(["gc"]).status, 2, "there is no vault");
     let text = |number: u64| session(&format!("{number}"), &[("p", &noise(number, 300_000))]);
     let cores: Vec<String> =
         (0..6).map(|number| sandbox.add([sandbox.write("s.json", text(number))]).remove(0)).collect();
@@ -143,7 +144,7 @@ fn gc_gives_space_back_and_says_how_much() {
     assert_eq!(sandbox.run(["gc"]).expect(0).stdout, "nothing to reclaim\n");
     // As a removal leaves it that was killed before it wrote the file anew.
     let vault = runvault::store::Store::open(&sandbox.vault()).unwrap();
-    let mut edit = vault.edit(chrono::Utc::now()).unwrap();
+    let mut edit = vault.edit(runvault::clock::now()).unwrap();
     for core in &cores[..5] {
         let artifact = edit.snapshot().artifact(core.parse().unwrap()).unwrap().unwrap();
         edit.remove(&artifact, None).unwrap();
@@ -243,7 +244,7 @@ fn what_a_dictionary_knows_of_removed_documents_goes_with_gc() {
     assert!(!known(&sandbox));
     expect_whole(&sandbox);
     // Who still has the old dictionary cannot bring it back.
-    let at = chrono::Utc::now();
+    let at = runvault::clock::now();
     late.put_one(&prepared, &old, at).unwrap();
     late.put_one(&old.prepare(admitted(9_001)), &old, at).unwrap();
     drop(late);

@@ -56,9 +56,9 @@ fn the_setting_builds_the_index_of_a_vault_that_has_none() {
     on(&["add", "b.json"]);
     assert_eq!(found(&sandbox, &["before OR after"]).len(), 2);
     // What is imported is found, and what is only rehearsed makes nothing.
-    on(&["--vault", "other.vault", "import", "all.rvz"]);
+    on(&["--vault", "other.vault", "import", "--create", "all.rvz"]);
     assert_eq!(found(&sandbox, &["before", "--vault", "other.vault"]).len(), 1);
-    on(&["--vault", "none.vault", "add", "--dry-run", "b.json"]);
+    on(&["--vault", "none.vault", "add", "--create", "--dry-run", "b.json"]);
     assert!(!sandbox.path("none.vault").exists());
 }
 
@@ -181,12 +181,16 @@ fn copies_of_a_vault_have_its_index_and_dropping_it_gives_the_space_back() {
     assert_eq!(runvault::Vault::open(&sandbox.vault()).unwrap().search_index_size().unwrap(), 0);
     sandbox.run(["search", "--drop"]).expect(1);
     sandbox.run(["gc"]).expect(0);
-    assert!(of_index > 0 && size() == with - of_index, "{of_index} of {with}");
+    let without = size();
+    // The definitions of its tables may take another page.
+    let gone = with - without;
+    assert!(of_index > 0 && (of_index..=of_index + 16_384).contains(&gone), "{of_index} of {with}: {gone}");
     sandbox.run(["search", "export"]).expect(1);
     clean(&sandbox);
     // Vaults that earlier programs made take an index as well.
     let old = std::fs::File::open(repository("tests/vaults/schema-1.vault.zst")).unwrap();
     sandbox.write("old.vault", zstd::decode_all(old).unwrap());
+    sandbox.run(["upgrade", "--vault", "old.vault"]).expect(0);
     sandbox.run(["search", "--build", "--vault", "old.vault"]).expect(0);
     assert!(!hits(&sandbox, &["export", "--vault", "old.vault"]).is_empty());
 }

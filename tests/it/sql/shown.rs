@@ -86,7 +86,7 @@ fn a_query_comes_from_where_it_is() {
         sandbox.run(arguments).expect(status);
     }
     sandbox.run_on(b"SELECT '\xff'", &["sql", "-"]).expect(2);
-    let nothing = Sandbox::new();
+    let nothing = Sandbox::without_vault();
     let missing = nothing.run(["sql", "SELECT 1"]).expect(2);
     assert!(missing.stderr.contains("there is no vault"), "{}", missing.stderr);
     // What can be asked does not depend on a vault.

@@ -1,0 +1,23 @@
+//! `runvault init`
+
+use clap::Args as ClapArgs;
+
+use super::escape::escaped;
+use super::exit::{Failure, Status};
+use super::output;
+use super::vault::VaultArgs;
+
+/// Create an empty vault.
+///
+/// Only its owner can read it. Nothing happens to a file that exists already.
+#[derive(ClapArgs)]
+pub(crate) struct Args {}
+
+impl Args {
+    #[expect(clippy::unused_self, reason = "commands are called alike")]
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        let vault = vault.create()?;
+        output::note(&format!("created {}", escaped(&vault.path().to_string_lossy())));
+        Ok(Status::Done)
+    }
+}

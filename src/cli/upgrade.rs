@@ -1,0 +1,47 @@
+//! `runvault upgrade`
+
+use std::time::Instant;
+
+use clap::Args as ClapArgs;
+use runvault::store::{SCHEMA_VERSION, Upgrade};
+use runvault::{Upgraded, Vault};
+
+use super::escape::escaped;
+use super::exit::{Failure, Status};
+use super::output;
+use super::reindex::{Printer, print_report};
+use super::vault::VaultArgs;
+
+/// Make a vault of an older runvault one of this version.
+///
+/// A copy of the vault as it was is kept beside it. Interrupting this does no harm; repeating it goes on where it ended. A
+/// vault that is current stays as it is. Older versions of runvault cannot open the vault afterwards.
+#[derive(ClapArgs)]
+pub(crate) struct Args {}
+
+impl Args {
+    #[expect(clippy::unused_self, reason = "commands are called alike")]
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        let started = Instant::now();
+        let path = vault.path()?;
+        let mut printer = Printer::new();
+        let Upgraded { upgrade, report } = Vault::upgrade(&path, &mut printer)?;
+        drop(printer);
+        let Upgrade { from, copy, .. } = upgrade;
+        let name = escaped(&path.to_string_lossy()).to_string();
+        if let Some(copy) = &copy {
+            let copy = copy.to_string_lossy();
+            output::note(&format!(
+                "{name}: schema version {from} to {SCHEMA_VERSION}; the vault as it was is kept as {}",
+                escaped(&copy)
+            ));
+        }
+        match report {
+            Some(report) => print_report(&report, started),
+            None => {
+                output::note(&format!("{name} is current: schema version {SCHEMA_VERSION}"));
+                Ok(Status::Done)
+            }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! The version of what is derived from artifacts: their mentions, attributes and names.
+//!
+//! A program that derives more or something else than the one that filled a vault would give answers that are half of the
+//! one and half of the other. So a vault states the version, and is used only with that of the program.
+
+use std::path::Path;
+
+use rusqlite::{Connection, Transaction};
+use rusqlite_migration::HookResult;
+
+use super::{Result, StoreError};
+
+/// Changes whenever a kind derives something else from the same bytes.
+pub(super) const VERSION: i64 = 1;
+
+/// States the version in a new vault. What an older vault has is of an unknown one.
+pub(super) fn begin(transaction: &Transaction<'_>) -> HookResult {
+    transaction
+        .execute("UPDATE derived SET version = ?1 WHERE NOT EXISTS (SELECT 1 FROM artifact)", [VERSION])?;
+    Ok(())
+}
+
+/// States that everything is of the version of this program.
+pub(super) fn finish(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute("INSERT OR REPLACE INTO derived VALUES (1, ?1)", [VERSION]).map(drop)
+}
+
+/// Refuses a vault of another version.
+pub(super) fn expect_current(connection: &Connection, path: &Path) -> Result<()> {
+    let version = connection
+        .prepare_cached("SELECT version FROM derived")
+        .and_then(|mut statement| statement.query_row([], |row| row.get::<_, i64>(0)));
+    match version {
+        Ok(version) if version < VERSION => {
+            let found = format!("index version {version}, the current one is {VERSION}");
+            Err(StoreError::Older { path: path.to_owned(), found })
+        }
+        Ok(version) if version > VERSION => {
+            Err(StoreError::Newer { path: path.to_owned(), found: version, supported: VERSION })
+        }
+        Ok(_) => Ok(()),
+        // A vault that lost the row is damaged, and can be checked and repaired.
+        Err(rusqlite::Error::QueryReturnedNoRows) => Ok(()),
+        Err(error) => Err(StoreError::of(path, error)),
+    }
+}

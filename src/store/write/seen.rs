@@ -1,0 +1,78 @@
+//! What is added again is seen again: when, and in which order, follows from the journal.
+
+use std::collections::HashSet;
+
+use super::Writer;
+use crate::digest::CaptureHash;
+use crate::store::journal::Event;
+
+/// An entry names at most so many captures, so that no entry takes much memory.
+const MAX_CAPTURES: usize = 1_000;
+
+/// Orders arrivals by the journal: by the number of the entry, then by the position in it.
+pub(in crate::store) fn arrival(entry: i64, position: usize) -> i64 {
+    const { assert!(MAX_CAPTURES < 1 << 20) };
+    (entry << 20) + position as i64
+}
+
+/// Captures that were seen again, until the journal has them.
+pub(super) struct Sightings {
+    /// The last entry before this transaction.
+    before: i64,
+    captures: Vec<CaptureHash>,
+    /// Their numbers and those of their artifacts.
+    numbers: Vec<(i64, i64)>,
+    pending: HashSet<i64>,
+}
+
+impl Sightings {
+    pub(super) fn after(entry: i64) -> Self {
+        Self { before: entry, captures: Vec::new(), numbers: Vec::new(), pending: HashSet::new() }
+    }
+}
+
+impl Writer<'_> {
+    /// Takes note that the capture with the number `id` was seen again, unless it arrived in this transaction.
+    pub(super) fn see(&mut self, id: i64, capture: CaptureHash) -> rusqlite::Result<()> {
+        let (artifact, last): (i64, i64) = self
+            .transaction
+            .prepare_cached(
+                "SELECT a.id, a.arrival FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.id = ?1",
+            )?
+            .query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        if last > arrival(self.seen.before, MAX_CAPTURES) || !self.seen.pending.insert(id) {
+            return Ok(());
+        }
+        self.seen.captures.push(capture);
+        self.seen.numbers.push((id, artifact));
+        if self.seen.captures.len() == MAX_CAPTURES { self.record_seen() } else { Ok(()) }
+    }
+
+    /// Journals what was seen since the last entry.
+    pub(super) fn record_seen(&mut self) -> rusqlite::Result<()> {
+        if self.seen.captures.is_empty() {
+            return Ok(());
+        }
+        let captures = std::mem::take(&mut self.seen.captures);
+        self.journal.append(self.transaction, &Event::Seen { captures: &captures })?;
+        let at = self.journal.at().timestamp_millis();
+        for (position, (capture, artifact)) in std::mem::take(&mut self.seen.numbers).into_iter().enumerate()
+        {
+            self.transaction
+                .prepare_cached("UPDATE capture SET seen_at = ?2 WHERE id = ?1")?
+                .execute((capture, at))?;
+            self.arrived(artifact, arrival(self.journal.seq(), position))?;
+        }
+        self.seen.pending.clear();
+        Ok(())
+    }
+
+    /// Makes `arrival` the last one of an artifact.
+    pub(super) fn arrived(&self, artifact: i64, arrival: i64) -> rusqlite::Result<()> {
+        let at = self.journal.at().timestamp_millis();
+        self.transaction
+            .prepare_cached("UPDATE artifact SET seen_at = ?2, arrival = ?3 WHERE id = ?1")?
+            .execute((artifact, at, arrival))
+            .map(drop)
+    }
+}
