@@ -113,7 +113,7 @@ impl Vault {
             return Ok(Removal { removed, erasure: None });
         }
         edit.commit()?;
-        Ok(Removal { removed, erasure: Some(self.store.erase()?) })
+        Ok(Removal { removed, erasure: Some(self.store.erase()) })
     }
 
     /// Decides by `policy` what to keep, and removes the rest unless that is only to be told. [`Removed::shared`] is empty:
@@ -146,7 +146,7 @@ impl Vault {
             }
             edit.commit()?;
         }
-        let erasure = if removed.is_empty() { None } else { Some(self.store.erase()?) };
+        let erasure = if removed.is_empty() { None } else { Some(self.store.erase()) };
         Ok(Forgetting { decisions, removal: Some(Removal { removed, erasure }) })
     }
 
