@@ -35,6 +35,7 @@ mod output;
 mod packs;
 mod properties;
 #[cfg(unix)]
+mod reading;
 mod readme;
 mod real;
 mod removal;
