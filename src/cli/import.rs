@@ -93,6 +93,11 @@ impl Args {
         Ok(bundle::read(io::BufReader::new(file), &name, limit)?)
     }
 
+    /// `verb` as what was done, or in a dry run as what would be.
+    fn done(&self, verb: &str) -> String {
+        if self.dry_run { format!("would be {verb}") } else { verb.to_owned() }
+    }
+
     fn print_links(&self, imported: &Imported) -> Result<(), Failure> {
         let mut out = output::raw();
         let (mut stated, mut present, mut missing) = (0, 0, 0);
@@ -114,7 +119,8 @@ impl Args {
         if !imported.links.is_empty() {
             let links = counted(stated, "link");
             output::note(&format!(
-                "{links} stated, {present} already there, {missing} with an end that is missing"
+                "{links} {}, {present} already there, {missing} with an end that is missing",
+                self.done("stated")
             ));
         }
         Ok(())
@@ -132,7 +138,7 @@ impl Args {
             }
         }
         if !imported.tags.is_empty() {
-            output::note(&format!("{} set", counted(set, "tag")));
+            output::note(&format!("{} {}", counted(set, "tag"), self.done("set")));
         }
         Ok(())
     }
@@ -149,7 +155,7 @@ impl Args {
             }
         }
         if !imported.notes.is_empty() {
-            output::note(&format!("{} set", counted(set, "note")));
+            output::note(&format!("{} {}", counted(set, "note"), self.done("set")));
         }
         Ok(())
     }

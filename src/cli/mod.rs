@@ -56,6 +56,7 @@ mod settings;
 mod show;
 mod sql;
 mod stats;
+mod stop;
 mod stub;
 mod table;
 mod tag;

@@ -18,6 +18,7 @@ mod conformance;
 #[cfg(unix)]
 mod console;
 mod crash;
+mod creating;
 mod damage;
 mod diff;
 mod faults;
