@@ -8,7 +8,7 @@ use anstyle::Style;
 use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::ingest::{self, Examined, Monitor, Outcome, Summary};
-use runvault::source::SourceError;
+use runvault::source::{ExamineOptions, SourceError};
 use serde::Serialize;
 
 use super::escape::escaped;
@@ -45,6 +45,10 @@ pub(crate) struct Args {
     #[arg(long, overrides_with = "keep_going", conflicts_with = "dry_run")]
     fail_fast: bool,
 
+    /// Store artifacts that were removed before; the journal records that
+    #[arg(long)]
+    allow_removed: bool,
+
     /// Tell what would be done, and store nothing
     #[arg(long)]
     dry_run: bool,
@@ -61,7 +65,7 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let started = Instant::now();
-        let options = self.input.options()?;
+        let options = ExamineOptions { allow_removed: self.allow_removed, ..self.input.options()? };
         let search = settings::search()?;
         let listed = self.input.checks.listed()?;
         let shown = Shown { dry_run: self.dry_run, verbose: self.verbose, json: self.json, listed };
@@ -115,6 +119,8 @@ pub(crate) struct Printer {
     trouble: Option<io::Error>,
     /// How many documents got in with warnings.
     warned: u64,
+    /// How many were refused because they were removed before.
+    refused: u64,
     /// Takes files away, if that is asked for.
     mover: Option<Mover>,
     /// Whether to stop at the first bad document.
@@ -136,6 +142,7 @@ impl Monitor for Printer {
         {
             self.warned += 1;
         }
+        self.refused += u64::from(was_removed(examined));
         if self.trouble.is_some() {
             return;
         }
@@ -162,6 +169,7 @@ impl Printer {
             progress,
             trouble: None,
             warned: 0,
+            refused: 0,
             mover: None,
             fail_fast: false,
             vault: vault.to_owned(),
@@ -192,7 +200,7 @@ impl Printer {
         self.progress.end();
         let status = self.mover.as_ref().map_or(Status::Done, Mover::status);
         output::note(&text_of(summary, &self, started));
-        report::hint(summary.rejected);
+        report::hint(summary.rejected, self.refused);
         if summary.left > 0 {
             let left = counted(summary.left, "document");
             let were = if summary.left == 1 { "was" } else { "were" };
@@ -252,6 +260,11 @@ impl Printer {
         }
         Ok(())
     }
+}
+
+/// Whether a document was refused because it was removed before.
+fn was_removed(examined: &Examined) -> bool {
+    examined.report.violations().iter().any(|violation| violation.rule_id == ingest::REMOVED.id)
 }
 
 fn line(out: &mut impl Write, word: &str, style: Style, examined: &Examined) -> io::Result<()> {

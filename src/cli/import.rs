@@ -40,6 +40,10 @@ pub(crate) struct Args {
     #[command(flatten)]
     create: CreateArgs,
 
+    /// Store artifacts that were removed before; the journal records that
+    #[arg(long)]
+    allow_removed: bool,
+
     /// Tell what would be done, and store nothing
     #[arg(long)]
     dry_run: bool,
@@ -56,7 +60,7 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let started = Instant::now();
-        let options = self.checks.options(None)?;
+        let options = ExamineOptions { allow_removed: self.allow_removed, ..self.checks.options(None)? };
         let search = settings::search()?;
         let bundle = self.read(&options)?;
         let listed = self.checks.listed()?;

@@ -63,6 +63,7 @@ mod tag;
 mod tags;
 mod template;
 mod time;
+mod tombstones;
 mod unlink;
 mod unpin;
 mod untag;
@@ -144,6 +145,7 @@ commands! {
     Rm(rm),
     Forget(forget),
     Gc(gc),
+    Tombstones(tombstones),
     Backup(backup),
     Export(export),
     Import(import),
@@ -218,6 +220,7 @@ impl Cli {
             Command::Rm(args) => args.run(vault),
             Command::Forget(args) => args.run(vault),
             Command::Gc(args) => args.run(vault),
+            Command::Tombstones(args) => args.run(vault),
             Command::Backup(args) => args.run(vault),
             Command::Export(args) => args.run(vault),
             Command::Import(args) => args.run(vault),

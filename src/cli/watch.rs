@@ -72,6 +72,10 @@ pub(crate) struct Args {
     #[arg(long = "move")]
     moves: bool,
 
+    /// Store artifacts that were removed before; the journal records that
+    #[arg(long)]
+    allow_removed: bool,
+
     /// Insist on a kind instead of recognising it by content
     #[arg(long, value_parser = a_kind())]
     kind: Option<Kind>,
@@ -91,7 +95,7 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let started = Instant::now();
-        let options = self.checks.options(self.kind)?;
+        let options = ExamineOptions { allow_removed: self.allow_removed, ..self.checks.options(self.kind)? };
         let search = settings::search()?;
         self.expect_directories()?;
         let stop = Stop::on_signals()?;
