@@ -21,6 +21,7 @@ mod crash;
 mod damage;
 mod diff;
 mod faults;
+mod forks;
 mod fsck;
 mod fuzzing;
 mod journal;

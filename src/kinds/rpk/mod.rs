@@ -18,7 +18,7 @@ use crate::artifact::{
     AdmitOptions, Artifact, Attribute, Draft, Exchange, Mention, NameHandle, Part, Passage, Playback,
     Recognition, Relation, Role, RunResult, Table, document, unreadable,
 };
-use crate::canonical::Value;
+use crate::canonical::{Value, compact};
 use crate::canonical::reader::{self, Limits, MemberNames, ReadError};
 use crate::canonical::replaykit::{self, Uncanonical, Volatile};
 use crate::digest::{CoreHash, Digest};
@@ -100,6 +100,12 @@ impl Artifact for Rpk {
             Some(RunResult { place: format!("step {index}"), value: step.get("output")?.clone() })
         });
         outputs.collect()
+    }
+
+    /// A step, without white space.
+    fn quote(document: &[u8], index: usize) -> Option<String> {
+        let root = reader::read(document, &Limits::most()).ok()?;
+        steps(&root).get(index).map(compact::text)
     }
 
     fn exchanges(document: &[u8], limits: &Limits) -> Result<Vec<Exchange>, ReadError> {
