@@ -46,16 +46,17 @@ impl Snapshot<'_> {
     /// # Errors
     /// What the database says.
     pub fn has_namesake(&self, artifact: ArtifactId) -> Result<bool> {
+        // The plus keeps the database from going through all artifacts of the kind.
         let sql = "SELECT EXISTS (
                      SELECT 1 FROM identity mine JOIN identity other ON other.handle = mine.handle
                        JOIN artifact a ON a.id = other.artifact
                       WHERE mine.artifact = ?1 AND a.id <> ?1
-                        AND a.kind = (SELECT kind FROM artifact WHERE id = ?1))
+                        AND +a.kind = (SELECT kind FROM artifact WHERE id = ?1))
                    OR EXISTS (
                      SELECT 1 FROM name_mention mine JOIN name_mention other ON other.handle = mine.handle
                        JOIN artifact a ON a.id = other.artifact
                       WHERE mine.artifact = ?1 AND a.id <> ?1
-                        AND a.kind = (SELECT kind FROM artifact WHERE id = ?1))";
+                        AND +a.kind = (SELECT kind FROM artifact WHERE id = ?1))";
         Ok(self.rows(sql, [artifact.0], |row| row.get(0))?.pop().unwrap_or_default())
     }
 }
