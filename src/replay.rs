@@ -238,7 +238,11 @@ impl Player {
             Asked::Call { arguments: asked, .. } => {
                 let expected = exchange.arguments.as_ref().map(Arguments::digest);
                 let is_same = expected == Some(asked);
-                if is_same { Ok(()) } else { Err(Miss::OtherArguments { call, unit, index, expected, asked }) }
+                if is_same {
+                    Ok(())
+                } else {
+                    Err(Miss::OtherArguments { call, unit, index, expected, asked })
+                }
             }
         }
     }

@@ -23,8 +23,8 @@ use super::output::{self, counted};
 use super::prompt::{Prompt, PromptArgs};
 use super::vault::VaultArgs;
 
-use arguments::{AnyArgs, OrderArgs, Recording, ServeArgs, recording};
 pub(super) use arguments::RepeatArg;
+use arguments::{AnyArgs, OrderArgs, Recording, ServeArgs, recording};
 pub(super) use protocol::{Asked, OfRun};
 pub(super) use serve::{Ending, serve};
 pub(super) use stage::One;

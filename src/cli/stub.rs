@@ -37,7 +37,14 @@ pub(crate) struct Args {
     #[arg(long, requires = "serve_stdio")]
     sequential: bool,
     /// What a request gets that is asked more often than it was recorded: "never" refuses it, "last" plays the last recording again
-    #[arg(long, value_name = "WHICH", value_enum, default_value_t, requires = "serve_stdio", conflicts_with = "sequential")]
+    #[arg(
+        long,
+        value_name = "WHICH",
+        value_enum,
+        default_value_t,
+        requires = "serve_stdio",
+        conflicts_with = "sequential"
+    )]
     repeat: RepeatArg,
     /// Exit with status 1 if any recording was not played
     #[arg(long, requires = "serve_stdio")]
@@ -68,7 +75,9 @@ impl<'l> Line<'l> {
             index: *index,
             of_run: OfRun::of(exchange),
             prompt_hashes: prompts,
-            arguments: arguments.as_ref().and_then(|arguments| serde_json::from_str(arguments.as_json()).ok()),
+            arguments: arguments
+                .as_ref()
+                .and_then(|arguments| serde_json::from_str(arguments.as_json()).ok()),
             arguments_hash: arguments.as_ref().map(Arguments::digest),
             response,
             is_error: *is_error,
@@ -82,8 +91,11 @@ impl Args {
         let located = self.run.locate(&vault)?;
         let player = vault.player(&located)?;
         if self.serve_stdio {
-            let (mode, asked) =
-                if self.sequential { (Mode::Sequential, Asked::RunInOrder) } else { (Mode::Lookup, Asked::Run) };
+            let (mode, asked) = if self.sequential {
+                (Mode::Sequential, Asked::RunInOrder)
+            } else {
+                (Mode::Lookup, Asked::Run)
+            };
             let player = player.in_mode(mode).repeating(self.repeat.into());
             let mut stage = One { vault: &vault, core: located.artifact.core, player };
             let ending = Ending { fail_unused: self.fail_unused, json: self.json };

@@ -84,11 +84,7 @@ pub fn forks(snapshot: &Snapshot<'_>) -> Result<Vec<Fork>> {
 ///
 /// # Errors
 /// What the database says.
-pub fn forks_of(
-    snapshot: &Snapshot<'_>,
-    artifact: &ArtifactRow,
-    limit: usize,
-) -> Result<(Vec<Fork>, usize)> {
+pub fn forks_of(snapshot: &Snapshot<'_>, artifact: &ArtifactRow, limit: usize) -> Result<(Vec<Fork>, usize)> {
     let mut compared = 0;
     let mut forks = Vec::new();
     // Histories of one run have a name in common, which is sooner looked up than their records.

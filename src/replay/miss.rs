@@ -128,7 +128,8 @@ fn others(count: usize) -> String {
 }
 
 fn with(arguments: Option<&Digest>) -> String {
-    arguments.map_or_else(|| "the unrecorded arguments".to_owned(), |digest| format!("the arguments {digest}"))
+    arguments
+        .map_or_else(|| "the unrecorded arguments".to_owned(), |digest| format!("the arguments {digest}"))
 }
 
 fn of(responder: Option<Responder>) -> String {

@@ -144,7 +144,8 @@ pub(crate) fn session(adapter: &str, exchanges: &[(&str, &str)]) -> String {
 /// A valid run pack of these steps, which need a `type` and may have what else steps have.
 pub(crate) fn run_pack(run_id: &str, steps: &[Value]) -> String {
     let steps = steps.iter().enumerate().map(|(index, given)| {
-        let mut step = serde_json::json!({"id": format!("step-{index}"), "input": null, "output": null, "metadata": {}});
+        let mut step =
+            serde_json::json!({"id": format!("step-{index}"), "input": null, "output": null, "metadata": {}});
         step.as_object_mut().unwrap().extend(given.as_object().unwrap().clone());
         let hash = replaykit_hash(&step, &["type", "input", "output", "metadata"], Volatile::Dropped);
         step["hash"] = hash.into();

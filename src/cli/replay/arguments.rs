@@ -42,7 +42,14 @@ pub(super) struct ServeArgs {
     #[arg(long, groups = ["asked", "call"])]
     pub(super) serve_stdio: bool,
     /// What a prompt gets that is asked more often than it was recorded: "never" refuses it, "last" plays the last recording again
-    #[arg(long, value_name = "WHICH", value_enum, default_value_t, requires = "serve_stdio", conflicts_with = "sequential")]
+    #[arg(
+        long,
+        value_name = "WHICH",
+        value_enum,
+        default_value_t,
+        requires = "serve_stdio",
+        conflicts_with = "sequential"
+    )]
     pub(super) repeat: RepeatArg,
     /// Exit with status 1 if any recording was not played
     #[arg(long, requires = "serve_stdio")]

@@ -101,7 +101,8 @@ fn report(stage: &dyn Stage, requests: u64, refused: u64, ending: &Ending) -> Re
     let told = stage.unused();
     let (recordings, unused) = told.map_or((None, Vec::new()), |(count, unused)| (Some(count), unused));
     if ending.json {
-        let listed = recordings.map(|_| unused.iter().map(|exchange| JsonUnused::of(stage, exchange)).collect());
+        let listed =
+            recordings.map(|_| unused.iter().map(|exchange| JsonUnused::of(stage, exchange)).collect());
         let mut text = Vec::new();
         json::line(&mut text, &Report { requests, refused, recordings, unused: listed })?;
         output::note(String::from_utf8_lossy(&text).trim_end());

@@ -72,7 +72,8 @@ impl Stage for One<'_> {
 
     fn occurrence(&self, exchange: &Exchange) -> Option<Occurrence> {
         let recorded = || exchange.prompts.last().map(|prompt| self.player.recorded(*prompt));
-        let (of, before) = (recorded()?.count(), recorded()?.position(|other| std::ptr::eq(other, exchange))?);
+        let (of, before) =
+            (recorded()?.count(), recorded()?.position(|other| std::ptr::eq(other, exchange))?);
         (of > 1).then_some(Occurrence { number: before + 1, of })
     }
 

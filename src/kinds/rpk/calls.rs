@@ -10,8 +10,7 @@ use crate::digest::Digest;
 const ARGUMENT_MEMBERS: [&str; 4] = ["arguments", "parameters", "params", "input"];
 
 /// Members of a tool's request that say which call it is, not with what.
-const IDENTITY_MEMBERS: [&str; 6] =
-    ["tool", "tool_name", "call_id", "request_id", "correlation_id", "type"];
+const IDENTITY_MEMBERS: [&str; 6] = ["tool", "tool_name", "call_id", "request_id", "correlation_id", "type"];
 
 /// What a step says of its call.
 #[derive(Debug)]
@@ -63,8 +62,7 @@ impl Call {
     /// Whether both are of one responder, as far as they name it.
     pub(super) fn is_compatible(&self, other: &Self) -> bool {
         let share_name = || self.names.iter().any(|name| other.names.contains(name));
-        self.responder == other.responder
-            && (self.names.is_empty() || other.names.is_empty() || share_name())
+        self.responder == other.responder && (self.names.is_empty() || other.names.is_empty() || share_name())
     }
 
     /// Whether both ask the same of the same.

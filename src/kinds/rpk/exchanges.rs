@@ -200,7 +200,9 @@ mod tests {
             let asked = match (tool, arguments) {
                 (tool, Some(arguments)) => format!("{}({})", tool.unwrap_or_default(), arguments.as_json()),
                 (Some(tool), None) => format!("{tool}?"),
-                (None, None) => prompts.iter().map(|prompt| format!("{prompt:.6}")).collect::<Vec<_>>().join(","),
+                (None, None) => {
+                    prompts.iter().map(|prompt| format!("{prompt:.6}")).collect::<Vec<_>>().join(",")
+                }
             };
             format!("{index} {asked} -> {}{response}", if is_error { "error: " } else { "" })
         });
@@ -295,7 +297,13 @@ mod tests {
             let input = json!({"tool": "function_call_output", "call_id": call});
             derived("tool.response", "function_call_output", input, "r2")
         };
-        let steps = json!([response("c0"), request("c1", "Paris"), request("c2", "Rome"), response("c2"), response("c1")]);
+        let steps = json!([
+            response("c0"),
+            request("c1", "Paris"),
+            request("c2", "Rome"),
+            response("c2"),
+            response("c1")
+        ]);
         let calls: Vec<_> = exchanges(&steps)
             .into_iter()
             .map(|exchange| (exchange.tool, exchange.arguments.map(|it| it.as_json().to_owned())))
@@ -308,7 +316,10 @@ mod tests {
     fn what_failed_was_not_answered() {
         let found = told(&json!([{"type": "model.request", "input": "failed"}, {"type": "error.event"},
             {"type": "model.request", "input": "asked again"}, {"type": "model.response", "output": "yes"}]));
-        assert_eq!(found, [format!("1 {} -> error: ", short("failed")), format!("3 {} -> yes", short("asked again"))]);
+        assert_eq!(
+            found,
+            [format!("1 {} -> error: ", short("failed")), format!("3 {} -> yes", short("asked again"))]
+        );
     }
 
     /// As ReplayKit's recorder writes them.

@@ -18,9 +18,9 @@ use crate::artifact::{
     AdmitOptions, Artifact, Attribute, Draft, Exchange, Mention, NameHandle, Part, Passage, Playback,
     Recognition, Relation, Role, RunResult, Table, document, unreadable,
 };
-use crate::canonical::{Value, compact};
 use crate::canonical::reader::{self, Limits, MemberNames, ReadError};
 use crate::canonical::replaykit::{self, Uncanonical, Volatile};
+use crate::canonical::{Value, compact};
 use crate::digest::{CoreHash, Digest};
 use crate::verify::{Findings, RuleInfo, apply};
 

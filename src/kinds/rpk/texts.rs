@@ -233,7 +233,9 @@ mod tests {
                     Carries::Prompts => [shape.instructions, shape.prompts].concat(),
                     Carries::Responses => shape.responses.to_vec(),
                 };
-                for pointer in bodies.iter().flat_map(|body| places.iter().map(move |at| format!("{body}{at}"))) {
+                for pointer in
+                    bodies.iter().flat_map(|body| places.iter().map(move |at| format!("{body}{at}")))
+                {
                     let mut step = step_with_text_at(step_type, &pointer);
                     assert_eq!(texts(&step, *carries), ["the text"], "{} {step}", shape.name);
                     step["type"] = "error.event".into();
@@ -256,5 +258,30 @@ mod tests {
         let listed = json!({"type": "model.request", "input": {"input": [
             {"role": "user", "text": "asked"}, {"role": "assistant", "text": "not asked"}, "plain", ""]}});
         assert_eq!(texts(&listed, Carries::Prompts), ["asked", "plain"]);
+    }
+
+    #[test]
+    fn the_documentation_has_the_tables() {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/formats.md");
+        let document = std::fs::read_to_string(path).unwrap();
+        let cell = |places: &[&str]| {
+            let places =
+                places.iter().map(|at| if at.is_empty() { "the body".to_owned() } else { format!("`{at}`") });
+            let places = places.collect::<Vec<_>>().join(" ");
+            if places.is_empty() { String::new() } else { format!(" {places}") }
+        };
+        for Shape { name, instructions, prompts, responses } in SHAPES {
+            let row = format!("| {name} |{} |{} |{} |\n", cell(instructions), cell(prompts), cell(responses));
+            assert!(document.contains(&row), "{row}");
+        }
+        for (step_type, carries, bodies) in BODIES {
+            let carries = format!("{carries:?}").to_lowercase();
+            let row = format!("| `{step_type}` | {carries} |{} |\n", cell(bodies));
+            assert!(document.contains(&row), "{row}");
+        }
+        let words = ROLES_NOT_ASKED.iter().chain(TYPES_PASSED_OVER);
+        for word in words {
+            assert!(document.contains(&format!("`{word}`")), "{word}");
+        }
     }
 }

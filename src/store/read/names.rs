@@ -37,7 +37,8 @@ impl Snapshot<'_> {
     /// # Errors
     /// What the database says.
     pub fn own_names(&self, artifact: ArtifactId, group: &str) -> Result<Vec<String>> {
-        let sql = format!("SELECT i.handle FROM identity i WHERE i.artifact = ?2 AND {IS_ORIGINAL} ORDER BY 1");
+        let sql =
+            format!("SELECT i.handle FROM identity i WHERE i.artifact = ?2 AND {IS_ORIGINAL} ORDER BY 1");
         self.rows(&sql, (group, artifact.0), |row| row.get(0))
     }
 

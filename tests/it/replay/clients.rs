@@ -57,8 +57,7 @@ impl Language {
     fn run(&self, sandbox: &Sandbox, file: &Path, arguments: &[&str]) -> Ran {
         let built = Path::new(env!("CARGO_BIN_EXE_runvault")).parent().unwrap().to_owned();
         let rest = std::env::var_os("PATH").unwrap_or_default();
-        let path =
-            std::env::join_paths(std::iter::once(built).chain(std::env::split_paths(&rest))).unwrap();
+        let path = std::env::join_paths(std::iter::once(built).chain(std::env::split_paths(&rest))).unwrap();
         let mut command = Command::new(self.program);
         command.env("PATH", path).env("RUNVAULT_VAULT", sandbox.vault());
         command.env("RUNVAULT_CONFIG", sandbox.path("config.toml"));

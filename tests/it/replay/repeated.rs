@@ -40,7 +40,8 @@ fn the_nth_time_a_prompt_is_asked_it_gets_its_nth_recording() {
 fn a_recording_that_was_asked_by_its_number_is_not_given_again() {
     let sandbox = Sandbox::new();
     let core = sandbox.add([sandbox.write("s.json", session("a", &EXCHANGES))]).remove(0);
-    let asked = [json!({"prompt": "again", "occurrence": 2}), json!({"prompt": "again"}), json!({"prompt": "again"})];
+    let asked =
+        [json!({"prompt": "again", "occurrence": 2}), json!({"prompt": "again"}), json!({"prompt": "again"})];
     let ran = sandbox.run_on(&lines(&asked), &["replay", &core, "--serve-stdio"]).expect(0);
     assert_eq!(said(&ran.json()), ["B", "A", "C"]);
 }
@@ -56,7 +57,8 @@ fn the_report_counts_occurrences() {
     assert!(ran.stderr.contains("(occurrence 2 of 3)") && ran.stderr.contains("(occurrence 3 of 3)"));
     let report = sandbox.run_on(&asked, &[&serve[..], &["--json"]].concat()).expect(1).stderr;
     let report: Value = serde_json::from_str(&report).unwrap();
-    let unused: Vec<_> = report["unused"].as_array().unwrap().iter().map(|left| &left["occurrence"]).collect();
+    let unused: Vec<_> =
+        report["unused"].as_array().unwrap().iter().map(|left| &left["occurrence"]).collect();
     assert_eq!(unused, [2, 3]);
     sandbox.run_on(&lines(&vec![json!({"prompt": "again"}); 3]), &serve).expect(1);
     let all = [&asked[..], &lines(&vec![json!({"prompt": "again"}); 2])].concat();

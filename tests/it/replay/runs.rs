@@ -9,9 +9,7 @@ use crate::sandbox::{Sandbox, run_pack};
 /// Two tools, one of them called with different arguments, and one that failed.
 fn steps() -> Vec<Value> {
     let called = |tool: &str, arguments: Value| json!({"type": "tool.request", "input": {"tool": tool, "arguments": arguments}});
-    let returned = |tool: &str, output: &str| {
-        json!({"type": "tool.response", "input": {"tool": tool}, "output": {"result": output}})
-    };
+    let returned = |tool: &str, output: &str| json!({"type": "tool.response", "input": {"tool": tool}, "output": {"result": output}});
     vec![
         called("weather", json!({"city": "Paris", "days": 1})),
         returned("weather", "sunny"),
@@ -54,7 +52,11 @@ fn a_tool_is_answered_with_the_recording_of_exactly_that_call() {
     assert_eq!((&answers[0]["output"]["result"], &answers[0]["index"]), (&"rain".into(), &3.into()));
     assert_eq!((&answers[1]["output"]["result"], &answers[1]["index"]), (&"sunny".into(), &1.into()));
     assert_eq!(answers[2]["error"]["code"], "not_recorded");
-    assert!(answers[2]["error"]["message"].as_str().unwrap().contains("2 other calls of it"), "{}", answers[2]);
+    assert!(
+        answers[2]["error"]["message"].as_str().unwrap().contains("2 other calls of it"),
+        "{}",
+        answers[2]
+    );
     assert_eq!(answers[3]["error"]["code"], "no_occurrence");
 }
 
@@ -76,8 +78,10 @@ fn a_tool_is_never_answered_with_the_response_of_another_tool() {
 
 #[test]
 fn recorded_errors_are_played_as_errors() {
-    let asked =
-        [json!({"id": 1, "tool": "shell", "arguments": {"command": "ls"}}), json!({"id": 2, "prompt": "And now?"})];
+    let asked = [
+        json!({"id": 1, "tool": "shell", "arguments": {"command": "ls"}}),
+        json!({"id": 2, "prompt": "And now?"}),
+    ];
     let answers = serve(&asked, &[]);
     let error = &answers[0]["error"];
     assert_eq!(answers[0]["id"], 1);
@@ -87,7 +91,9 @@ fn recorded_errors_are_played_as_errors() {
     assert_eq!(answers[1]["error"]["message"], "overloaded");
     let mut player = Player::new(run_pack("run-1", &steps()).into_bytes()).unwrap();
     let failed = player.play(&Request::call("shell", r#"{"command": "ls"}"#).unwrap());
-    assert!(matches!(failed, Err(Miss::RecordedError { exchange, .. }) if exchange.response == "not allowed"));
+    assert!(
+        matches!(failed, Err(Miss::RecordedError { exchange, .. }) if exchange.response == "not allowed")
+    );
     assert_eq!(player.exchanges().len() - player.unused().count(), 1, "it was played");
 }
 
@@ -117,7 +123,8 @@ fn a_prompt_is_not_answered_where_there_is_nothing_to_compare() {
 #[test]
 fn what_was_said_before_does_not_answer_for_what_is_asked() {
     let request = |texts: &[&str]| {
-        let messages: Vec<Value> = texts.iter().map(|text| json!({"role": "user", "content": text})).collect();
+        let messages: Vec<Value> =
+            texts.iter().map(|text| json!({"role": "user", "content": text})).collect();
         json!({"type": "model.request", "input": {"payload": {"system": "be brief", "messages": messages}}})
     };
     let response = |text: &str| json!({"type": "model.response", "output": {"content": text}});

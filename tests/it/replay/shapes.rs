@@ -7,7 +7,8 @@ use crate::sandbox::{Sandbox, run_pack, session};
 
 /// What the listener records of a request and its response.
 fn recorded(provider: &str, path: &str, payload: &Value, body: &Value, assembled: &str) -> [Value; 2] {
-    let metadata = json!({"provider": provider, "path": path, "request_id": "r-1", "capture_mode": "passive"});
+    let metadata =
+        json!({"provider": provider, "path": path, "request_id": "r-1", "capture_mode": "passive"});
     [
         json!({"type": "model.request", "input": {"provider": provider, "path": path, "request_id": "r-1",
             "model": "m", "stream": false, "headers": {}, "payload": payload},
@@ -83,7 +84,8 @@ fn gemini_generate_content() {
 /// Coding agents send events, whose input is theirs.
 #[test]
 fn events_of_agents() {
-    let event = |step_type: &str| json!({"agent": "codex", "event_type": step_type, "capture_mode": "passive"});
+    let event =
+        |step_type: &str| json!({"agent": "codex", "event_type": step_type, "capture_mode": "passive"});
     prompts_are_seen(&[
         json!({"type": "model.request", "input": {"model": "m", "messages": [{"role": "user", "content": PROMPT}]},
             "metadata": event("model.request")}),
