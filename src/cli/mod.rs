@@ -18,6 +18,7 @@ mod fields;
 mod find;
 mod fit;
 mod forget;
+mod fork_notes;
 mod forks;
 mod fsck;
 mod gc;

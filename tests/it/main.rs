@@ -22,6 +22,7 @@ mod creating;
 mod damage;
 mod diff;
 mod faults;
+mod forks;
 mod fsck;
 mod fuzzing;
 mod journal;
