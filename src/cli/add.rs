@@ -91,7 +91,7 @@ impl Args {
         };
         let forks = printer.forks.take().unwrap_or_default();
         let status = printer.finish(&summary, started)?;
-        if let Some(vault) = added_to {
+        if let Some(vault) = added_to.filter(Vault::is_created) {
             forks.tell(&vault)?;
             search::after_adding(&vault, search)?;
         }

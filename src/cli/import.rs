@@ -82,7 +82,7 @@ impl Args {
         self.print_links(&imported)?;
         self.print_tags(&imported)?;
         self.print_notes(&imported)?;
-        added_to.map_or(Ok(()), |vault| search::after_adding(&vault, search))?;
+        added_to.filter(Vault::is_created).map_or(Ok(()), |vault| search::after_adding(&vault, search))?;
         Ok(status)
     }
 
