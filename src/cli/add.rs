@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use super::escape::escaped;
 use super::exit::{Failure, Status};
+use super::fork_notes::ForkNotes;
 use super::inputs::InputArgs;
 use super::mover::Mover;
 use super::output::{self, BAD, FAINT, GOOD, HASH, counted};
@@ -72,6 +73,7 @@ impl Args {
         let mover = self.moves.then(|| Mover::new(options.clone()));
         let mut printer =
             Printer::new("adding", shown, &vault.path()?).moving(mover).failing_fast(self.fail_fast);
+        printer.forks = Some(ForkNotes::default());
         if self.moves && self.input.has_standard_input() {
             return Err(Failure::Usage("--move moves files; standard input is none".to_owned()));
         }
@@ -87,8 +89,12 @@ impl Args {
             added_to = Some(vault);
             summary
         };
+        let forks = printer.forks.take().unwrap_or_default();
         let status = printer.finish(&summary, started)?;
-        added_to.map_or(Ok(()), |vault| search::after_adding(&vault, search))?;
+        if let Some(vault) = added_to.filter(Vault::is_created) {
+            forks.tell(&vault)?;
+            search::after_adding(&vault, search)?;
+        }
         Ok(status)
     }
 }
@@ -127,11 +133,16 @@ pub(crate) struct Printer {
     fail_fast: bool,
     /// Where the vault is, for the summary.
     vault: PathBuf,
+    /// Which runs were added, if their forks are to be told.
+    forks: Option<ForkNotes>,
 }
 
 impl Monitor for Printer {
     fn examined(&mut self, examined: &Examined) {
         self.progress.file(examined.size);
+        if let Some(forks) = &mut self.forks {
+            forks.see(examined);
+        }
         // What is told of is on the disk: from here on, its files are not needed.
         let moved = self.mover.as_mut().and_then(|mover| self.progress.aside(|| mover.take(examined)));
         if !self.shown.json && examined.outcome == Outcome::Rejected {
@@ -173,6 +184,7 @@ impl Printer {
             mover: None,
             fail_fast: false,
             vault: vault.to_owned(),
+            forks: None,
         }
     }
 

@@ -83,7 +83,7 @@ impl Args {
         self.print_links(&imported)?;
         self.print_tags(&imported)?;
         self.print_notes(&imported)?;
-        added_to.map_or(Ok(()), |vault| search::after_adding(&vault, search))?;
+        added_to.filter(Vault::is_created).map_or(Ok(()), |vault| search::after_adding(&vault, search))?;
         Ok(status)
     }
 
@@ -96,6 +96,11 @@ impl Args {
         let file = File::open(&self.file);
         let file = file.map_err(|error| Failure::CouldNotRun(format!("cannot read {name}: {error}")))?;
         Ok(bundle::read(io::BufReader::new(file), &name, limit)?)
+    }
+
+    /// `verb` as what was done, or in a dry run as what would be.
+    fn done(&self, verb: &str) -> String {
+        if self.dry_run { format!("would be {verb}") } else { verb.to_owned() }
     }
 
     fn print_links(&self, imported: &Imported) -> Result<(), Failure> {
@@ -119,7 +124,8 @@ impl Args {
         if !imported.links.is_empty() {
             let links = counted(stated, "link");
             output::note(&format!(
-                "{links} stated, {present} already there, {missing} with an end that is missing"
+                "{links} {}, {present} already there, {missing} with an end that is missing",
+                self.done("stated")
             ));
         }
         Ok(())
@@ -137,7 +143,7 @@ impl Args {
             }
         }
         if !imported.tags.is_empty() {
-            output::note(&format!("{} set", counted(set, "tag")));
+            output::note(&format!("{} {}", counted(set, "tag"), self.done("set")));
         }
         Ok(())
     }
@@ -154,7 +160,7 @@ impl Args {
             }
         }
         if !imported.notes.is_empty() {
-            output::note(&format!("{} set", counted(set, "note")));
+            output::note(&format!("{} {}", counted(set, "note"), self.done("set")));
         }
         Ok(())
     }

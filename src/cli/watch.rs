@@ -2,7 +2,6 @@
 
 mod held;
 mod length;
-mod stop;
 mod taking;
 
 use std::ffi::OsString;
@@ -21,11 +20,11 @@ use super::exit::{Failure, Status};
 use super::inputs::{CheckArgs, a_kind};
 use super::mover::Mover;
 use super::output;
+use super::stop::Stop;
 use super::vault::{CreateArgs, VaultArgs};
 use super::{search, settings};
 
 use held::Held;
-use stop::Stop;
 use taking::Taking;
 
 /// Looking is to take no more than one part in so many of the time.

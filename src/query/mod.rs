@@ -16,7 +16,7 @@ mod resolve;
 pub use containers::{Contained, all_containers, contained};
 pub use dangling::{Dangling, Referrer, dangling};
 pub use find::{Filter, Hit, Match, Query, Sort, find};
-pub use forks::{Fork, forks};
+pub use forks::{Fork, Shared, forks, forks_of};
 pub use graph::{ChainStep, Edge, Graph, MAX_SEARCHED, Node, Walk, chain, walk};
 pub use holders::holders;
 pub use links::{Direction, Link, LinkTarget, Linker, Origin, links};

@@ -34,7 +34,7 @@ impl Store {
     /// # Errors
     /// What the system says.
     pub fn mend_permissions(&self, subject: Subject) -> Result<Vec<Mended>> {
-        take_from_others(&self.path).map_err(|source| StoreError::Io { path: self.path.clone(), source })?;
+        take_from_others(&self.path).map_err(|source| StoreError::io(&self.path, source))?;
         self.mend(|_| Ok(vec![Mended { subject, did: "closed to others" }]))
     }
 

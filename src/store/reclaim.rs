@@ -193,7 +193,7 @@ impl Store {
         let mut log = self.path.as_os_str().to_owned();
         log.push("-wal");
         let size = std::fs::metadata(&self.path).map(|metadata| metadata.len());
-        let size = size.map_err(|source| StoreError::Io { path: self.path.clone(), source })?;
+        let size = size.map_err(|source| StoreError::io(&self.path, source))?;
         Ok(size + std::fs::metadata(log).map_or(0, |metadata| metadata.len()))
     }
 
