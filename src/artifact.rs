@@ -210,6 +210,16 @@ pub struct RunResult<'d> {
     pub value: Value<'d>,
 }
 
+/// Whether more may be added to the file that a document was read from, by the program that writes it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Completeness {
+    /// It is whole: the kind has documents that are written once, or it ends with what ends documents of its kind.
+    #[default]
+    Complete,
+    /// It is valid as it is, and documents of its kind are valid at many points while they are written.
+    MayGrow,
+}
+
 /// What a kind says of a document: its identity and what it can be found by.
 #[derive(Debug)]
 pub struct Draft {
@@ -225,6 +235,8 @@ pub struct Draft {
     pub refers_to: Vec<(Relation, NameHandle)>,
     /// Artifacts that are part of it and are stored with it, each as an artifact of its own.
     pub embedded: Vec<Admitted>,
+    /// Whether its file may still grow.
+    pub completeness: Completeness,
     /// The bytes of the pointers in `mentions`.
     pointer_bytes: usize,
 }
@@ -240,6 +252,7 @@ impl Draft {
             identified_by: Vec::new(),
             refers_to: Vec::new(),
             embedded: Vec::new(),
+            completeness: Completeness::Complete,
             pointer_bytes: 0,
         }
     }

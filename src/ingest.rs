@@ -8,7 +8,7 @@ use crate::artifact::{Admitted, Kind};
 use crate::clock;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::pipeline::{self, Event};
-use crate::source::{self, ExamineOptions, Original, Place, Rejection, SourceError, Verdict};
+use crate::source::{self, ExamineOptions, Original, Rejection, SourceError, Verdict};
 use crate::store::{Prepared, Preparer, Put, PutOutcome, Result, Snapshot, Store, StoreError};
 use crate::verify::Report;
 
@@ -253,14 +253,15 @@ fn each<A: Send, E>(
     consume: impl FnMut(Event<Item<A>>) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
     let open = |item: Found| {
-        let opened = item.map(|item| (item.name(), item.place(), item.open()));
+        let opened = item.map(|item| (item.name(), item.open()));
         let size = opened.as_ref().map_or(0, |(.., opened)| opened.size());
         (opened, size)
     };
-    let work = |opened: std::result::Result<(String, Option<Place>, source::Opened), SourceError>| {
-        let (path, place, opened) = opened?;
+    let work = |opened: std::result::Result<(String, source::Opened), SourceError>| {
+        let (path, opened) = opened?;
         let mut original = None;
-        let verdict = match opened.examine(options)? {
+        let (verdict, place) = opened.examine_in_place(options)?;
+        let verdict = match verdict {
             Verdict::Admitted(admitted) => {
                 original = Original::of(place, &admitted);
                 Finding::Admitted(make(admitted))

@@ -6,8 +6,11 @@ mod inputs;
 mod opened;
 mod original;
 mod packed;
+mod removing;
 mod settling;
 mod stated;
+mod tree;
+mod writers;
 
 use std::io::{self, Cursor};
 use std::path::{Path, PathBuf};
@@ -25,9 +28,10 @@ use file::{Contents, OpenFile};
 pub use inputs::Inputs;
 pub use opened::Opened;
 pub(crate) use original::Place;
-pub use original::{Kept, Original, Taken};
+pub use original::{Kept, MoveOptions, Original, Taken};
 pub use settling::{Look, Settling};
 pub use stated::{STATED, Stated};
+pub use tree::FoundPath;
 
 /// How documents are examined.
 #[derive(Clone, Debug, Default)]
@@ -66,6 +70,14 @@ pub struct Rejection {
     pub report: Report,
 }
 
+impl Rejection {
+    /// A rejection of what is meant to be of `kind`.
+    #[must_use]
+    pub fn new(kind: Option<Kind>, report: Report) -> Self {
+        Self { kind, report }
+    }
+}
+
 impl From<Result<Admitted, Rejection>> for Verdict {
     fn from(outcome: Result<Admitted, Rejection>) -> Self {
         match outcome {
@@ -95,13 +107,13 @@ pub enum Item {
     /// A file that was asked for by its name: it is an artifact or a rejection.
     Named(PathBuf),
     /// A file in a directory: it may be no artifact.
-    Found(PathBuf),
+    Found(FoundPath),
     /// A link, device or pipe in a directory: never opened. One that has a name which a format gives is a rejection.
     NotAFile(PathBuf),
     /// A directory that is meant to be one artifact.
     Directory {
         /// Where it is.
-        path: PathBuf,
+        path: FoundPath,
         /// Of which kind.
         kind: Kind,
         /// Whether it was asked for by its name.
@@ -123,9 +135,8 @@ impl Item {
     #[must_use]
     pub fn name(&self) -> String {
         match self {
-            Self::Named(path) | Self::Found(path) | Self::NotAFile(path) | Self::Directory { path, .. } => {
-                path.to_string_lossy().into_owned()
-            }
+            Self::Named(path) | Self::NotAFile(path) => path.to_string_lossy().into_owned(),
+            Self::Found(path) | Self::Directory { path, .. } => path.to_string_lossy().into_owned(),
             Self::Document { name, .. } | Self::Stated(Stated { name, .. }) => name.clone(),
         }
     }
