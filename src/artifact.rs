@@ -21,7 +21,7 @@ use std::io::{self, Write};
 use crate::canonical::Value;
 use crate::canonical::reader::{Limits, MemberNames, ReadError};
 use crate::canonical::replaykit;
-use crate::digest::CoreHash;
+use crate::digest::{CoreHash, Digest};
 use crate::verify::{Findings, RuleInfo};
 
 pub use admitted::{Admitted, Member};
@@ -49,6 +49,8 @@ pub trait Artifact: 'static {
     const ATTRIBUTES: &'static [&'static str];
     /// Whether artifacts of this kind record runs, so that contracts can be held against them.
     const IS_RUN: bool = false;
+    /// Whether its documents are written part by part, so that one may [continue](Self::continues) another.
+    const GROWS: bool = false;
     /// How the responses that artifacts of this kind record are played back, if they record any.
     const PLAYBACK: Option<Playback> = None;
     /// What its artifacts contain, as tables.
@@ -70,6 +72,22 @@ pub trait Artifact: 'static {
     /// # Errors
     /// Those of `out`; a document that was not admitted is invalid data.
     fn write_core(document: &[u8], limits: &Limits, out: &mut dyn Write) -> io::Result<()>;
+
+    /// What `document` continues, if it is the rest of a longer document of this kind and no whole one. Nothing but its
+    /// beginning is looked at.
+    #[must_use]
+    fn continues(document: &[u8], limits: &Limits) -> Option<Rest> {
+        let _ = (document, limits);
+        None
+    }
+
+    /// Puts a document that [continues](Self::continues) another one after the part of the admitted `beginning` that goes
+    /// before it; nothing if there is no such part.
+    #[must_use]
+    fn join(beginning: &[u8], rest: &Rest, document: &[u8], limits: &Limits) -> Option<Joined> {
+        let _ = (beginning, rest, document, limits);
+        None
+    }
 
     /// What an admitted `document` recorded as results, in order.
     #[must_use]
@@ -106,6 +124,30 @@ pub trait Artifact: 'static {
     /// # Errors
     /// What keeps the document from being read.
     fn passages(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError>;
+}
+
+/// What a document says that is the rest of a longer one.
+#[derive(Clone, Debug)]
+pub struct Rest {
+    /// What it continues: the core hash of the document up to there.
+    pub after: Digest,
+    /// The group of roles in which longer documents mention that.
+    pub group: &'static str,
+    /// What the digest is that of, such as `record`.
+    pub what: &'static str,
+    /// The rule that such a document breaks where its beginning is not known.
+    pub rule: RuleInfo,
+    /// Where in the document the digest stands.
+    pub path: String,
+}
+
+/// A document that was put together of a beginning and a rest.
+#[derive(Debug)]
+pub struct Joined {
+    /// The bytes.
+    pub document: Vec<u8>,
+    /// How many lines are before those of the rest.
+    pub lines: usize,
 }
 
 /// How sure it is that a document is meant to be of a kind.

@@ -268,13 +268,17 @@ impl Vault {
         self.store.path()
     }
 
-    /// Adds one document. When this returns, it is on the disk.
+    /// Adds one document. When this returns, it is on the disk. One that is the rest of a document in the vault is added
+    /// together with that, as one.
     ///
     /// # Errors
     /// [`AddError::Rejected`] with all violations, or what the store says.
     pub fn add_document(&self, document: Vec<u8>, options: &ExamineOptions) -> Result<Put, AddError> {
-        let admitted = source::examine_document(document, "", options)
-            .map_err(|rejection| AddError::Rejected(rejection.report))?;
+        let admitted = match source::examine_document(document, "", options) {
+            Ok(admitted) => admitted,
+            Err(rejection) => ingest::joined(&self.store, rejection, options)?
+                .map_err(|rejection| AddError::Rejected(rejection.report))?,
+        };
         let preparer = self.store.preparer()?;
         Ok(self.store.put_one(&preparer.prepare(admitted), &preparer, clock::now())?)
     }

@@ -116,6 +116,18 @@ impl Original {
         &self.path
     }
 
+    /// Where the document was read from, to read it again; nothing if it was no file with one.
+    pub(crate) fn place(&self) -> Option<Place> {
+        let place = || Place::of_file(self.path.clone(), self.directory, true);
+        (self.form == Form::Document).then(place)
+    }
+
+    /// The byte form that was stored.
+    #[must_use]
+    pub fn capture(&self) -> CaptureHash {
+        self.capture
+    }
+
     /// Removes what was stored, as [`Original::remove_all`] does.
     #[must_use]
     pub fn remove(&self, options: &MoveOptions, now: SystemTime) -> Taken {

@@ -4,10 +4,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use runvault::Vault;
+use runvault::clock;
 use runvault::ingest::{Examined, Monitor};
 #[cfg(target_os = "linux")]
 use runvault::source::Original;
-use runvault::source::{ExamineOptions, Input, Inputs, Kept, SourceError, Taken};
+use runvault::source::{ExamineOptions, Input, Inputs, Kept, MoveOptions, SourceError, Taken};
 
 use crate::sandbox::{Sandbox, repository, session};
 
@@ -130,7 +131,7 @@ impl<F: FnMut()> Monitor for Between<F> {
     fn examined(&mut self, examined: &Examined) {
         (self.act)();
         let original = examined.original.as_ref();
-        self.taken.extend(original.map(|original| original.remove(&ExamineOptions::default())));
+        self.taken.extend(original.map(|original| original.remove(&MoveOptions::default(), clock::now().into())));
     }
 
     fn unreadable(&mut self, error: &SourceError) {
@@ -207,7 +208,7 @@ fn what_takes_the_place_of_a_file_while_it_is_removed_is_never_lost() {
             }
         });
         for _ in 0..5_000 {
-            let taken = original.remove(&ExamineOptions::default());
+            let taken = original.remove(&MoveOptions::default(), clock::now().into());
             if !taken.removed.is_empty() {
                 removed += 1;
                 std::fs::write(sandbox.path("d/new"), &stored).unwrap();
