@@ -49,8 +49,9 @@ pub trait Artifact: 'static {
     const ATTRIBUTES: &'static [&'static str];
     /// Whether artifacts of this kind record runs, so that contracts can be held against them.
     const IS_RUN: bool = false;
-    /// Whether its documents are written part by part, so that one may [continue](Self::continues) another.
-    const GROWS: bool = false;
+    /// How one of its documents is seen to be a longer version of another, if they are written part by part: then one may
+    /// also [continue](Self::continues) another.
+    const VERSIONS: Option<Versions> = None;
     /// How the responses that artifacts of this kind record are played back, if they record any.
     const PLAYBACK: Option<Playback> = None;
     /// What its artifacts contain, as tables.
@@ -124,6 +125,15 @@ pub trait Artifact: 'static {
     /// # Errors
     /// What keeps the document from being read.
     fn passages(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError>;
+}
+
+/// How one document of a kind is seen to be a longer version of another.
+#[derive(Clone, Copy, Debug)]
+pub struct Versions {
+    /// The relation of the longer one to the other.
+    pub relation: &'static str,
+    /// The attribute that has the same value in both.
+    pub attribute: &'static str,
 }
 
 /// What a document says that is the rest of a longer one.

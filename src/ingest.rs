@@ -338,7 +338,7 @@ impl Target<Admitted> for Rehearsal<'_, '_> {
         let mut outcome = Outcome::Verified;
         if let Ok(Examination { verdict: Finding::Admitted(admitted), original, continues, .. }) = &item {
             outcome = self.seen.outcome(admitted)?;
-            if let Some(bytes) = admitted.members().first().filter(|_| admitted.kind().grows()) {
+            if let Some(bytes) = admitted.members().first().filter(|_| admitted.kind().versions().is_some()) {
                 let place = original.as_ref().filter(|_| continues.is_none()).and_then(Original::place);
                 let grown = place.map_or_else(|| Grown::Bytes(bytes.bytes().to_vec()), Grown::Place);
                 self.grown.insert(admitted.core(), grown);
@@ -525,7 +525,9 @@ impl Batch<'_> {
     }
 
     fn store(&mut self, teller: &mut Teller<'_>) -> Result<()> {
-        let admitted = |item: &(_, Item<Prepared>)| matches!(item.1, Ok(Examination { verdict: Finding::Admitted(_), .. }));
+        let admitted = |item: &(_, Item<Prepared>)| {
+            matches!(item.1, Ok(Examination { verdict: Finding::Admitted(_), .. }))
+        };
         let originals = self.waiting.iter().filter(|item| admitted(item));
         let originals: Vec<&Original> =
             originals.filter_map(|(_, item)| item.as_ref().ok()?.original.as_ref()).collect();

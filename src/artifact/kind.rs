@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use super::directory::{ArtifactDirectory, Directory, EntryContent, MemberBytes, Peek, capture_hash};
 use super::passage::{OfDirectory, OfDocument};
 use super::{
-    AdmitOptions, Admitted, Artifact, Draft, Exchange, Joined, Member, Part, Passage, Playback, Recognition, Rest,
-    RunResult, Table,
+    AdmitOptions, Admitted, Artifact, Draft, Exchange, Joined, Member, Part, Passage, Playback, Recognition,
+    Rest, RunResult, Table, Versions,
 };
 use crate::canonical::reader::{Limits, MemberNames, ReadError};
 use crate::digest::CaptureHash;
@@ -21,7 +21,7 @@ struct KindTable {
     stated_by: Option<&'static str>,
     attributes: &'static [&'static str],
     is_run: bool,
-    grows: bool,
+    versions: Option<Versions>,
     playback: Option<Playback>,
     tables: &'static [Table],
     rules: fn() -> Vec<RuleInfo>,
@@ -68,7 +68,7 @@ impl Kind {
                     stated_by: K::STATED_BY,
                     attributes: K::ATTRIBUTES,
                     is_run: K::IS_RUN,
-                    grows: K::GROWS,
+                    versions: K::VERSIONS,
                     playback: K::PLAYBACK,
                     tables: K::TABLES,
                     rules: K::rules,
@@ -102,7 +102,7 @@ impl Kind {
                     stated_by: K::STATED_BY,
                     attributes: K::ATTRIBUTES,
                     is_run: K::IS_RUN,
-                    grows: false,
+                    versions: None,
                     playback: None,
                     tables: K::TABLES,
                     rules: K::rules,
@@ -338,10 +338,10 @@ impl Kind {
         self.0.is_run
     }
 
-    /// Whether its documents are written part by part, so that one may continue another.
+    /// How one of its artifacts is seen to be a longer version of another, if they are written part by part.
     #[must_use]
-    pub fn grows(self) -> bool {
-        self.0.grows
+    pub fn versions(self) -> Option<Versions> {
+        self.0.versions
     }
 
     /// What an admitted artifact of these `members` recorded as results, in order.

@@ -284,7 +284,8 @@ impl Printer {
 fn line(out: &mut impl Write, word: &str, style: Style, examined: &Examined) -> io::Result<()> {
     let kind = examined.kind.map_or("", runvault::artifact::Kind::name);
     let hash = examined.core.map(|core| format!("{HASH}{core:.12}{HASH:#} ")).unwrap_or_default();
-    let joined = examined.continues.map(|core| format!(" (continues {HASH}{core:.12}{HASH:#})")).unwrap_or_default();
+    let joined =
+        examined.continues.map(|core| format!(" (continues {HASH}{core:.12}{HASH:#})")).unwrap_or_default();
     writeln!(out, "{style}{word:<13}{style:#} {kind:<8} {hash}{}{joined}", escaped(&examined.path))
 }
 

@@ -47,7 +47,9 @@ mod tests {
 
     #[test]
     fn what_is_printed_can_be_read() {
-        for (written, shown) in [("0", "0s"), ("500ms", "500ms"), ("1.5s", "1.5s"), ("90", "90s"), ("600s", "10m"), ("60m", "1h")] {
+        for (written, shown) in
+            [("0", "0s"), ("500ms", "500ms"), ("1.5s", "1.5s"), ("90", "90s"), ("600s", "10m"), ("60m", "1h")]
+        {
             let read = length(written).unwrap();
             assert_eq!(text(read), shown);
             assert_eq!(length(&text(read)), Ok(read));

@@ -203,9 +203,11 @@ impl Mover {
                 length::text(self.options.settle_growing)
             ),
             Kept::InUse => "a process has it open for writing; what was read is in the vault".to_owned(),
-            Kept::Replaced => "its directory was replaced by another one or by a link, in which nothing was touched; \
+            Kept::Replaced => {
+                "its directory was replaced by another one or by a link, in which nothing was touched; \
                                what was read is in the vault"
-                .to_owned(),
+                    .to_owned()
+            }
         }
     }
 }

@@ -153,11 +153,7 @@ impl<'o, M> Joining<'o, M> {
         Ok(())
     }
 
-    fn resolve<A>(
-        &self,
-        waiting: Waiting,
-        target: &mut impl Target<A>,
-    ) -> Result<(Item<A>, Option<CoreHash>)>
+    fn resolve<A>(&self, waiting: Waiting, target: &mut impl Target<A>) -> Result<(Item<A>, Option<CoreHash>)>
     where
         M: Fn(Admitted) -> A,
     {

@@ -11,6 +11,7 @@ mod graph;
 mod holders;
 mod links;
 mod resolve;
+mod versions;
 
 pub use dangling::{Dangling, Referrer, dangling};
 pub use find::{Filter, Hit, Match, Query, Sort, find};
@@ -19,3 +20,4 @@ pub use graph::{ChainStep, Edge, Graph, MAX_SEARCHED, Node, Walk, chain, walk};
 pub use holders::holders;
 pub use links::{Direction, Link, LinkTarget, Linker, Origin, links};
 pub use resolve::{HashTarget, resolve, resolve_mentioned};
+pub use versions::extended;

@@ -86,9 +86,9 @@ impl Inputs {
 /// Opens a directory that was found in another one. Nothing but a directory in the same place is opened.
 pub(super) fn open_found(path: &FoundPath) -> io::Result<OpenDir> {
     let Some(name) = path.file_name() else { return OpenDir::open(path) };
-    OpenDir::parent_of(path)?.open_directory(name).map_err(|error| {
-        if tree::is_no_directory(&error) { tree::replaced() } else { error }
-    })
+    OpenDir::parent_of(path)?
+        .open_directory(name)
+        .map_err(|error| if tree::is_no_directory(&error) { tree::replaced() } else { error })
 }
 
 impl Iterator for Inputs {

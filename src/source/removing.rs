@@ -179,12 +179,15 @@ impl<'o> Group<'o> {
         name: &OsStr,
     ) -> io::Result<Result<FileState, Kept>> {
         let state = directory.state(name)?;
-        let is_quiet = || state.quiet(self.now).is_some_and(|quiet| quiet >= self.options.settle_growing);
+        // Times in the future say nothing: it may have been written just now.
+        let is_quiet = || state.quiet(self.now).unwrap_or_default() >= self.options.settle_growing;
         Ok(match state.kind {
             FileKind::Link => Err(Kept::Link),
             // It may never end when it is read.
             FileKind::Directory | FileKind::Other => Err(Kept::Changed),
-            FileKind::File if original.completeness == Completeness::MayGrow && !is_quiet() => Err(Kept::MayGrow),
+            FileKind::File if original.completeness == Completeness::MayGrow && !is_quiet() => {
+                Err(Kept::MayGrow)
+            }
             FileKind::File => Ok(state),
         })
     }
@@ -242,8 +245,13 @@ impl<'o> Group<'o> {
         let Some(taken) = self.taken.get_mut(owner) else { return };
         let mut left: Vec<PathBuf> = entries.iter().map(|entry| directory.path().join(&entry.name)).collect();
         left.sort();
-        let known: HashSet<PathBuf> =
-            taken.kept.iter().map(|(path, _)| path).chain(taken.failed.iter().map(|error| &error.path)).cloned().collect();
+        let known: HashSet<PathBuf> = taken
+            .kept
+            .iter()
+            .map(|(path, _)| path)
+            .chain(taken.failed.iter().map(|error| &error.path))
+            .cloned()
+            .collect();
         let strangers = left.into_iter().filter(|path| !known.contains(path));
         taken.kept.extend(strangers.map(|path| (path, Kept::Stranger)));
     }

@@ -133,7 +133,9 @@ impl Settling {
             let path = root.path.clone();
             // A directory that was exchanged for a link is not what was to be watched.
             let opened = if root.is_link { OpenDir::open(&path) } else { OpenDir::open_no_follow(&path) };
-            let mut entered = opened.map_err(SourceError::at(&path)).and_then(|opened| self.enter(&path.into(), &opened, &mut found));
+            let mut entered = opened
+                .map_err(SourceError::at(&path))
+                .and_then(|opened| self.enter(&path.into(), &opened, &mut found));
             loop {
                 match entered {
                     Ok(further) => waiting.extend(further),

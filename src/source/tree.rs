@@ -320,7 +320,11 @@ mod unix {
         FileId { device: stat.st_dev as u64, number: u64::from(stat.st_ino) }
     }
 
-    #[allow(clippy::useless_conversion, clippy::unnecessary_fallible_conversions, reason = "not on each system")]
+    #[allow(
+        clippy::useless_conversion,
+        clippy::unnecessary_fallible_conversions,
+        reason = "not on each system"
+    )]
     fn state(stat: &Stat) -> FileState {
         let time = |seconds: Option<i64>, nanoseconds: Option<u32>| time(seconds?, nanoseconds?);
         let mode: RawMode = stat.st_mode;

@@ -60,11 +60,14 @@ mod linux {
     fn is_for_writing(info: &Path) -> bool {
         let Ok(text) = fs::read_to_string(info) else { return true };
         let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
-        flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok()).is_none_or(|flags| flags & ACCESS_MODE != 0)
+        flags
+            .and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok())
+            .is_none_or(|flags| flags & ACCESS_MODE != 0)
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use std::fs::File;
 

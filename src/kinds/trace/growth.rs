@@ -109,9 +109,13 @@ mod tests {
         let control = |action: &str| format!(r#"{{"type":"control","action":"{action}"}}"#);
         let (success, failed) = (step("success"), step("failed"));
         let (stop, repeat, gave_up) = (control("stop"), control("repeat"), control("max_iterations_reached"));
-        for records in
-            [&[header][..], &[header, &success], &[header, &success, &stop], &[header, &success, &repeat], &[header, &failed]]
-        {
+        for records in [
+            &[header][..],
+            &[header, &success],
+            &[header, &success, &stop],
+            &[header, &success, &repeat],
+            &[header, &failed],
+        ] {
             assert_eq!(completeness(records), Completeness::MayGrow, "{records:?}");
         }
         for last in [&stop, &repeat, &gave_up] {

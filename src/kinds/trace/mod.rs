@@ -15,8 +15,8 @@ mod table;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, Draft, Joined, Mention, NameHandle, Part, Passage, Recognition, Relation, Rest, Role,
-    RunResult, Table, unreadable,
+    AdmitOptions, Artifact, Draft, Joined, Mention, NameHandle, Part, Passage, Recognition, Relation, Rest,
+    Role, RunResult, Table, Versions, unreadable,
 };
 use crate::canonical::reader::{self, Limits, MemberNames, ReadError};
 use crate::canonical::{Value, c14n_v1};
@@ -27,13 +27,10 @@ use growth::Growth;
 use lines::Lines;
 use record::{Chain, Record};
 
-const RECORD: Role = Role {
-    name: "record",
-    group: "record",
-    unit: "record",
-    // A trace extends the one whose last record is one of its own. Most records are the last one of no trace.
-    relation: Some(Relation { name: "extends", dangles: false }),
-};
+const RECORD: Role = Role { name: "record", group: "record", unit: "record", relation: Some(EXTENDS) };
+
+/// A trace extends the one whose last record is one of its own. Most records are the last one of no trace.
+const EXTENDS: Relation = Relation { name: "extends", dangles: false };
 
 const fn role(name: &'static str, group: &'static str) -> Role {
     Role { name, group, unit: "record", relation: None }
@@ -75,7 +72,7 @@ impl Artifact for Trace {
     const FILE_NAMES: &'static [&'static str] = &[];
     const ATTRIBUTES: &'static [&'static str] = &["engine_version", "records", "step", "trace_id"];
     const IS_RUN: bool = true;
-    const GROWS: bool = true;
+    const VERSIONS: Option<Versions> = Some(Versions { relation: EXTENDS.name, attribute: "trace_id" });
     const TABLES: &'static [Table] = &[table::RECORDS];
 
     fn rules() -> Vec<RuleInfo> {
