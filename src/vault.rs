@@ -17,7 +17,7 @@ use crate::digest::{CoreHash, Digest, DigestPrefix, PrefixResolution};
 use crate::fsck;
 use crate::ingest::{self, Monitor, Summary};
 use crate::kinds::{self, contract, model_io};
-use crate::query::{self, Direction, Graph, HashTarget, Hit, Link, LinkTarget, Origin, Query, Walk};
+use crate::query::{self, Direction, Extension, Graph, HashTarget, Hit, Link, LinkTarget, Query, Walk};
 use crate::source::{self, ExamineOptions, Inputs};
 use crate::sql::{self, Reader, SqlError};
 use crate::store::{
@@ -71,8 +71,8 @@ pub struct Description {
     pub captures: Vec<CaptureRow>,
     /// Its links.
     pub links: Vec<Link>,
-    /// The longest artifacts that extend it, each with its attributes: the histories that go on where it ends.
-    pub extended_by: Vec<(ArtifactRow, Vec<(String, String)>)>,
+    /// The longest artifacts that extend it.
+    pub extended_by: Vec<Extension>,
     /// Its tags, by name.
     pub tags: Vec<TagRow>,
     /// Its note, if it has one.
@@ -712,7 +712,10 @@ impl Vault {
         let artifact = locate(&snapshot, prefix)?.artifact;
         let links = query::links(&snapshot, &artifact)?;
         Ok(Description {
-            extended_by: extended_by(&snapshot, &artifact, &links)?,
+            extended_by: match kinds::named(&artifact.kind).and_then(Kind::versions) {
+                Some(versions) => query::longest_extensions(&snapshot, &artifact, &links, versions)?,
+                None => Vec::new(),
+            },
             attributes: snapshot.attributes(artifact.id)?,
             mentions: snapshot.role_counts(artifact.id)?,
             captures: snapshot.captures(artifact.id)?,
@@ -723,25 +726,6 @@ impl Vault {
             artifact,
         })
     }
-}
-
-/// The artifacts that extend `artifact` and that no other one of them extends, by core hash.
-fn extended_by(
-    snapshot: &Snapshot<'_>,
-    artifact: &ArtifactRow,
-    links: &[Link],
-) -> Result<Vec<(ArtifactRow, Vec<(String, String)>)>, StoreError> {
-    let Some(versions) = kinds::named(&artifact.kind).and_then(Kind::versions) else { return Ok(Vec::new()) };
-    let longer = links.iter().filter_map(|link| match &link.target {
-        LinkTarget::Artifact(other) => {
-            let extends = link.direction == Direction::In && link.relation == versions.relation;
-            (extends && matches!(link.origin, Origin::Derived(_))).then_some(other)
-        }
-        LinkTarget::MissingDigest(_) | LinkTarget::MissingName(_) => None,
-    });
-    let extended = query::extended(snapshot, longer.clone(), &[(&artifact.kind, versions)])?;
-    let longest = longer.filter(|other| !extended.contains(&other.id));
-    longest.map(|other| Ok((other.clone(), snapshot.attributes(other.id)?))).collect()
 }
 
 fn locate(snapshot: &Snapshot<'_>, prefix: &DigestPrefix) -> Result<Located, LookupError> {

@@ -239,7 +239,8 @@ impl Args {
 /// Leaves out the artifacts that others of them extend, and gives how many these are.
 fn leave_out_extended(snapshot: &Snapshot<'_>, hits: &mut Vec<Hit>) -> Result<usize, Failure> {
     let before = hits.len();
-    let extended = query::extended(snapshot, hits.iter().map(|hit| &hit.artifact), &kinds::versions())?;
+    let artifacts = hits.iter().map(|hit| &hit.artifact);
+    let extended = query::extended(snapshot, &artifacts, &kinds::versions())?;
     hits.retain(|hit| !extended.contains(&hit.artifact.id));
     Ok(before - hits.len())
 }

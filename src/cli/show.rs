@@ -7,7 +7,8 @@ use clap::Args as ClapArgs;
 use runvault::Description;
 use runvault::clock;
 use runvault::digest::{CaptureHash, CoreHash};
-use runvault::store::{ArtifactRow, CaptureRow, MAX_NOTE_BYTES};
+use runvault::query::Extension;
+use runvault::store::{CaptureRow, MAX_NOTE_BYTES};
 use runvault::verify::Violation;
 use serde::Serialize;
 
@@ -117,7 +118,7 @@ fn extensions(description: &Description, fields: &mut Fields) {
     fields.push("extended by", texts.join(", "), Style::new());
 }
 
-fn extension((artifact, attributes): &(ArtifactRow, Vec<(String, String)>)) -> String {
+fn extension(Extension { artifact, attributes }: &Extension) -> String {
     let records = attributes.iter().find(|(name, _)| name == "records");
     let count = records.and_then(|(_, count)| count.parse().ok());
     let records = count.map(|count| format!(" ({})", counted(count, "record"))).unwrap_or_default();
@@ -217,7 +218,7 @@ impl<'d> JsonDescription<'d> {
                 })
                 .collect(),
             links: links.iter().map(JsonLink::of).collect(),
-            extended_by: extended_by.iter().map(|(artifact, _)| artifact.core).collect(),
+            extended_by: extended_by.iter().map(|extension| extension.artifact.core).collect(),
             tags: tags.iter().map(|tag| tag.name.as_str()).collect(),
             note: note.as_ref().map(|note| note.text.as_str()),
             pinned: pin.is_some(),

@@ -251,16 +251,14 @@ impl<A> Examination<A> {
 pub(super) fn in_vault(snapshot: &Snapshot<'_>, wanted: &Wanted) -> Result<Option<Beginning>> {
     let is_of_kind = |kind: &str| kind == wanted.kind.name();
     let exact = snapshot.artifact(CoreHash(wanted.after))?.filter(|artifact| is_of_kind(&artifact.kind));
-    let artifact = match exact {
-        Some(artifact) => Some(artifact),
-        None => {
-            let mentions = snapshot.mentioning(wanted.after, Some(wanted.group))?.into_iter();
-            let mut artifacts = mentions
-                .map(|mention| snapshot.artifact_by_id(mention.artifact))
-                .collect::<Result<Vec<_>>>()?;
-            artifacts.retain(|artifact| is_of_kind(&artifact.kind));
-            artifacts.into_iter().min_by_key(|artifact| artifact.core)
-        }
+    let artifact = if exact.is_some() {
+        exact
+    } else {
+        let mentions = snapshot.mentioning(wanted.after, Some(wanted.group))?.into_iter();
+        let mut artifacts =
+            mentions.map(|mention| snapshot.artifact_by_id(mention.artifact)).collect::<Result<Vec<_>>>()?;
+        artifacts.retain(|artifact| is_of_kind(&artifact.kind));
+        artifacts.into_iter().min_by_key(|artifact| artifact.core)
     };
     let Some(artifact) = artifact else { return Ok(None) };
     let Some(capture) = snapshot.first_capture(artifact.id)? else { return Ok(None) };

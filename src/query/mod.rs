@@ -20,4 +20,4 @@ pub use graph::{ChainStep, Edge, Graph, MAX_SEARCHED, Node, Walk, chain, walk};
 pub use holders::holders;
 pub use links::{Direction, Link, LinkTarget, Linker, Origin, links};
 pub use resolve::{HashTarget, resolve, resolve_mentioned};
-pub use versions::extended;
+pub use versions::{Extension, extended, longest_extensions};

@@ -97,7 +97,9 @@ impl<'o> Group<'o> {
         }
         // Nothing opens a file by a name that it does not know, so from here on there is no new writer.
         let in_use = writers::among(&aside.iter().map(|aside| aside.candidate.state.id).collect());
-        aside.into_iter().for_each(|aside| self.finish(aside, &in_use));
+        for aside in &aside {
+            self.finish(aside, &in_use);
+        }
         for (owner, directory) in std::mem::take(&mut self.directories).into_iter().enumerate() {
             if let Some(directory) = directory {
                 self.finish_directory(owner, &directory);
@@ -204,8 +206,8 @@ impl<'o> Group<'o> {
     }
 
     /// Removes a file that was set aside, or gives it its name again if it is in use.
-    fn finish(&mut self, aside: Aside<'o>, in_use: &HashSet<FileId>) {
-        let Aside { candidate, name } = &aside;
+    fn finish(&mut self, aside: &Aside<'o>, in_use: &HashSet<FileId>) {
+        let Aside { candidate, name } = aside;
         let why = match candidate.directory.state(name) {
             _ if in_use.contains(&candidate.state.id) => Kept::InUse,
             // Whoever had it open until just now may have written.

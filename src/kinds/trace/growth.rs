@@ -108,17 +108,17 @@ mod tests {
         let step = |status: &str| format!(r#"{{"type":"step","result":{{"status":"{status}"}}}}"#);
         let control = |action: &str| format!(r#"{{"type":"control","action":"{action}"}}"#);
         let (success, failed) = (step("success"), step("failed"));
-        let (stop, repeat, gave_up) = (control("stop"), control("repeat"), control("max_iterations_reached"));
+        let (done, repeat, gave_up) = (control("stop"), control("repeat"), control("max_iterations_reached"));
         for records in [
             &[header][..],
             &[header, &success],
-            &[header, &success, &stop],
+            &[header, &success, &done],
             &[header, &success, &repeat],
             &[header, &failed],
         ] {
             assert_eq!(completeness(records), Completeness::MayGrow, "{records:?}");
         }
-        for last in [&stop, &repeat, &gave_up] {
+        for last in [&done, &repeat, &gave_up] {
             assert_eq!(completeness(&[header, &failed, last]), Completeness::Complete);
         }
         assert_eq!(completeness(&[header, &success, &gave_up]), Completeness::Complete);
