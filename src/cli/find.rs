@@ -226,13 +226,11 @@ impl Args {
             Some(_) => format!("{shown} of {found_text}"),
             None => format!("{shown} of {found_text}; --limit {found} shows all"),
         };
-        match hidden {
-            0 => listed,
-            _ => {
-                let hidden = counted(hidden as u64, "shorter version");
-                format!("{listed}; {hidden} not shown, --all-versions shows all")
-            }
+        if hidden == 0 {
+            return listed;
         }
+        let hidden = counted(hidden as u64, "shorter version");
+        format!("{listed}; {hidden} not shown, --all-versions shows all")
     }
 }
 

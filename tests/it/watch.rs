@@ -202,7 +202,7 @@ fn a_trace_goes_later_without_being_written_again() {
     let sandbox = Sandbox::new();
     let path = sandbox.write("d/run.ndjson", steps("run", 1).concat());
     // Some seconds are left of the hour.
-    written(&path, Duration::from_mins(60) - Duration::from_secs(3));
+    written(&path, Duration::from_secs(3_597));
     let watch = Watch::settling(&sandbox, "20ms", &["--move", "--settle-traces", "1h"]);
     let first = watch.next_moved();
     // On a machine that does other things, they may be over.
@@ -211,7 +211,7 @@ fn a_trace_goes_later_without_being_written_again() {
     }
     assert!(!path.exists());
     let said = watch.interrupt("-INT");
-    assert!(said.contains("1 added, 0 already there") && said.contains("1 moved;"), "{said}");
+    assert!(said.contains("1 added") && said.contains("1 moved;"), "{said}");
 }
 
 #[cfg(unix)]
