@@ -28,8 +28,8 @@ use super::{hash, json, time};
 /// Find artifacts by what they mention.
 ///
 /// All conditions must hold. The answer says where an artifact matched. Hashes may be given by their first digits. With
-/// "packs", a pack matches as well where the session that it contains does. Of the traces that match, those are left out
-/// that a longer one of them extends.
+/// "packs", a pack matches as well where the session that it contains does. A trace that a
+/// longer matching trace extends is not listed.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// sessions, runs, traces, contracts, packs or artifacts (any kind)
@@ -39,7 +39,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     conditions: Conditions,
 
-    /// List traces as well that a longer one in the answer extends
+    /// Also list traces that a longer matching trace extends
     #[arg(long)]
     all_versions: bool,
 

@@ -26,8 +26,8 @@ pub(crate) struct MoveArgs {
     #[arg(long = "move")]
     pub(crate) moves: bool,
 
-    /// Remove a trace that may still grow once it was not written to for so long. Default: the setting settle-traces,
-    /// else 10m
+    /// How long after its last write a trace that may still grow is removed. Default: the setting settle-traces, else
+    /// 10m
     #[arg(long, value_name = "DURATION", requires = "moves", value_parser = length)]
     settle_traces: Option<Duration>,
 }
@@ -198,7 +198,7 @@ impl Mover {
             Kept::Link => "it is a link; what it leads to is in the vault".to_owned(),
             Kept::Stranger => "it is not part of the pack, and is not in the vault".to_owned(),
             Kept::MayGrow => format!(
-                "the trace may still grow; it is in the vault, and is removed once it was not written to for {} \
+                "the trace may still grow; it is in the vault, and its file can be removed {} after the last write \
                  (--settle-traces)",
                 length::text(self.options.settle_growing)
             ),

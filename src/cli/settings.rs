@@ -135,7 +135,7 @@ pub(crate) static SETTLE_TRACES: Setting<Duration> = Setting {
         name: "settle-traces",
         variable: "RUNVAULT_SETTLE_TRACES",
         argument: Some("--settle-traces"),
-        about: "With `--move`, remove a trace that may still grow once it was not written to for so long: 90s, 10m, 1h.",
+        about: "With `--move`, how long after its last write a trace that may still grow is removed: 90s, 10m, 1h.",
         default_text: "10m",
         default: || Some("10m".to_owned()),
         is_path: false,

@@ -107,9 +107,6 @@ impl Args {
         let printer = Printer::silent(self.shown()?, vault.path()).moving(mover);
         let taking = Taking::new(settling, printer);
         let mut watch = Watch { vault, held, options, stop, taking, trouble: None, search };
-        if !self.once {
-            output::note(&format!("watching {}; Ctrl-C ends it", self.shown_directories()));
-        }
         let unsettled = watch.run(self)?;
         let status = watch.taking.finish(started)?;
         if self.once && unsettled > 0 {
@@ -181,10 +178,15 @@ struct Trouble {
 impl Watch {
     /// Goes on until somebody asks it to end, and gives how many had not settled then.
     fn run(&mut self, args: &Args) -> Result<usize, Failure> {
+        let mut is_first = true;
         loop {
             let began = Instant::now();
             self.retry_moving()?;
             let look = self.look(args);
+            // From here on, it is noticed when something appears.
+            if std::mem::take(&mut is_first) && !args.once {
+                output::note(&format!("watching {}; Ctrl-C ends it", args.shown_directories()));
+            }
             let (looking, unsettled, is_empty) = (began.elapsed(), look.unsettled, look.settled.is_empty());
             if !is_empty {
                 self.held.check()?;

@@ -47,8 +47,8 @@ fn a_trace_that_may_grow_is_stored_and_its_file_kept_until_it_was_not_written_fo
     age(&path, Duration::from_secs(599));
     let ran = sandbox.run(["add", "--move", "--json", "d"]).expect(1);
     assert_eq!(told(&ran), ["d/run.ndjson added false"]);
-    let why = "kept d/run.ndjson: the trace may still grow; it is in the vault, and is removed once it was not written \
-               to for 10m (--settle-traces)";
+    let why = "kept d/run.ndjson: the trace may still grow; it is in the vault, and its file can be removed 10m after \
+               the last write (--settle-traces)";
     assert!(ran.stderr.contains(why), "{}", ran.stderr);
     assert!(ran.stderr.contains("0 moved, 1 stored and not moved"), "{}", ran.stderr);
     assert_eq!(fs::read_to_string(&path).unwrap(), text);

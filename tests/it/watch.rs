@@ -141,7 +141,6 @@ fn a_log_that_grows_is_taken_each_time_it_has_settled() {
 }
 
 /// Sets when a file was written.
-#[cfg(unix)]
 fn written(path: &std::path::Path, ago: Duration) {
     let now: std::time::SystemTime = runvault::clock::now().into();
     fs::File::options().append(true).open(path).unwrap().set_modified(now - ago).unwrap();
@@ -432,15 +431,15 @@ fn ten_thousand_files_and_an_interrupt_in_the_middle() {
 #[test]
 fn once_takes_what_has_settled_and_ends() {
     let sandbox = Sandbox::new();
-    sandbox.write("d/s.json", session("s", &[]));
+    written(&sandbox.write("d/s.json", session("s", &[])), Duration::ZERO);
     let hasty = sandbox.run(["watch", "--once", "--settle", "1h", "d"]).expect(0);
     assert!(
         hasty.stderr.contains("0 added") && hasty.stderr.contains("1 has not settled yet"),
         "{}",
         hasty.stderr
     );
-    sandbox.write("d/bad.rpk", "{}");
-    std::thread::sleep(Duration::from_millis(20));
+    written(&sandbox.path("d/s.json"), Duration::from_secs(1));
+    written(&sandbox.write("d/bad.rpk", "{}"), Duration::from_secs(1));
     let ran = sandbox.run(["watch", "--once", "--settle", "10ms", "d"]).expect(1);
     assert!(
         ran.stdout.starts_with("added ") && ran.stderr.contains("rejected rpk d/bad.rpk"),
