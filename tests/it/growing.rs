@@ -6,8 +6,11 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use chrono::{DateTime, Utc};
+use proptest::collection::vec;
+use proptest::prelude::*;
 use runvault::Vault;
-use runvault::source::ExamineOptions;
+use runvault::ingest::{Examined, Monitor, Outcome};
+use runvault::source::{ExamineOptions, Input, Inputs, SourceError};
 
 use crate::sandbox::{Ran, Sandbox, session};
 use crate::traces::{Record, core, lines, steps};
@@ -340,6 +343,80 @@ fn a_part_that_a_program_hands_over_is_joined_as_well() {
     let put = add(all[2..].concat()).unwrap();
     assert_eq!(put.core.to_string(), core(&all[3]));
     assert_eq!(vault.get(&put.core.0.into()).unwrap(), all.concat().into_bytes());
+}
+
+/// Remembers what was rejected, and counts the rest.
+#[derive(Default)]
+struct Told {
+    admitted: usize,
+    rejected: Vec<String>,
+    done: Vec<usize>,
+}
+
+impl Monitor for Told {
+    fn done(&mut self, input: usize) {
+        self.done.push(input);
+    }
+
+    fn examined(&mut self, examined: &Examined) {
+        if examined.outcome == Outcome::Rejected {
+            self.rejected.push(examined.path.clone());
+        } else {
+            self.admitted += 1;
+        }
+    }
+
+    fn unreadable(&mut self, error: &SourceError) {
+        panic!("{error}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// However a trace is cut, and in whatever order the parts come: all of it is stored if no part is missing, and
+    /// otherwise exactly what comes before the first that is.
+    #[test]
+    fn parts_make_the_whole(
+        count in 1_usize..8,
+        cuts in vec(any::<bool>(), 8),
+        order in vec(any::<u32>(), 9),
+        missing in proptest::option::of(0_usize..9),
+    ) {
+        let all = steps("run", count);
+        let mut parts: Vec<Vec<&String>> = vec![vec![]];
+        for (line, cut) in all.iter().zip(&cuts) {
+            parts.last_mut().unwrap().push(line);
+            if *cut {
+                parts.push(vec![]);
+            }
+        }
+        parts.extend([all[cuts.len().min(all.len())..].iter().collect::<Vec<_>>()]);
+        parts.retain(|part| !part.is_empty());
+        let missing = missing.filter(|missing| *missing < parts.len());
+        let known: usize = parts[..missing.unwrap_or(parts.len())].iter().map(Vec::len).sum();
+        let mut given: Vec<(u32, usize)> = (0..parts.len()).map(|part| (order[part], part)).collect();
+        given.retain(|(_, part)| Some(*part) != missing);
+        given.sort_unstable();
+        let inputs = given.iter().map(|(_, part)| Input::Document {
+            name: part.to_string(),
+            bytes: parts[*part].iter().map(|line| line.as_str()).collect::<String>().into_bytes(),
+        });
+        let directory = tempfile::tempdir().unwrap();
+        let vault = Vault::open_or_create(&directory.path().join("v.vault")).unwrap();
+        let mut told = Told::default();
+        let inputs = Inputs::new(inputs.collect());
+        vault.add(inputs, &ExamineOptions::default(), &mut told).unwrap();
+        let lost = missing.map_or(0, |missing| parts.len() - missing - 1);
+        prop_assert_eq!(told.rejected.len(), lost);
+        prop_assert_eq!(told.admitted, missing.unwrap_or(parts.len()));
+        told.done.sort_unstable();
+        prop_assert!(told.done.into_iter().eq(0..given.len()), "each input is done once");
+        if let Some(last) = known.checked_sub(1) {
+            let whole = vault.get(&core(&all[last]).parse().unwrap()).unwrap();
+            prop_assert_eq!(whole, all[..known].concat().into_bytes());
+        }
+    }
 }
 
 #[test]
