@@ -11,8 +11,23 @@ use crate::clock;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::pipeline::{self, Event};
 use crate::source::{self, ExamineOptions, Original, Place, Rejection, SourceError, Verdict, Wanted};
-use crate::store::{Prepared, Preparer, Put, PutOutcome, Result, Snapshot, Store, StoreError};
-use crate::verify::Report;
+use crate::store::{
+    Prepared, Preparer, Put, PutOutcome, RemovedPolicy, Result, Snapshot, Store, StoreError, Tombstone,
+};
+use crate::verify::{Findings, Report, RuleInfo, Severity};
+
+/// What keeps an artifact out of a vault that was removed from it.
+pub const REMOVED: RuleInfo = RuleInfo {
+    id: "REMOVED",
+    severity: Severity::Error,
+    summary: "An artifact that was removed from a vault is added again only on request.",
+    why: "There was a reason to remove it, and files, packs and bundles that still have it must not undo that silently. The \
+          rule also holds for a pack with a session, or any other file, that was removed. With --allow-removed it is \
+          stored again; the journal records that and by whom. \"runvault tombstones\" lists what was removed.",
+};
+
+/// The rules of adding. What is added is held to those of its kind as well.
+pub const RULES: [RuleInfo; 1] = [REMOVED];
 
 use joining::{Beginning, Joining, Rest, Target};
 
@@ -36,7 +51,7 @@ pub enum Outcome {
     Present,
     /// It is an artifact; nothing was to be stored.
     Verified,
-    /// It breaks rules, and nothing of it was stored.
+    /// It breaks rules or was removed before ([`REMOVED`]), and nothing of it was stored.
     Rejected,
     /// It is no artifact.
     Skipped,
@@ -102,7 +117,7 @@ pub struct Summary {
     pub present: u64,
     /// Those that are artifacts, when nothing was to be stored.
     pub verified: u64,
-    /// Those that break rules.
+    /// Those that break rules, or were removed before.
     pub rejected: u64,
     /// Those that are no artifacts.
     pub skipped: u64,
@@ -142,9 +157,10 @@ pub fn add(
     options: &ExamineOptions,
     monitor: &mut dyn Monitor,
 ) -> Result<Summary> {
-    let preparer = store.preparer()?;
+    let preparer = store.preparer()?.with_policy(policy(options, monitor));
     let times = if store.last_artifact()? < LARGE_VAULT { 1 } else { LARGE_VAULT_BATCHES };
-    let batch = Batch { store, preparer: &preparer, at: clock::now(), waiting: Vec::new(), bytes: 0, times };
+    let at = clock::now();
+    let batch = Batch { store, preparer: &preparer, at, waiting: Vec::new(), bytes: 0, times, dropped: 0 };
     let stops_at_bad = monitor.stops_at_bad();
     let mut adding = Adding { batch, teller: Teller { monitor, summary: Summary::default() } };
     let prepare = |admitted| preparer.prepare(admitted);
@@ -152,25 +168,21 @@ pub fn add(
     let mut inputs = Counted { inputs, count: 0 };
     let mut looked_at = 0;
     let outcome = each(&mut inputs, options, prepare, |event| {
-        let Event::Result(item) = event else { return adding.settle().map_err(End::Failed) };
+        let Event::Result(item) = event else { return adding.settle() };
         let number = looked_at;
         looked_at += 1;
-        let Some(item) = joining.take(number, item, &mut adding).map_err(End::Failed)? else { return Ok(()) };
+        let Some(item) = joining.take(number, item, &mut adding)? else { return Ok(()) };
         let is_last = stops_at_bad && is_bad(&item);
-        adding.push(number, item).map_err(End::Failed)?;
+        adding.push(number, item)?;
         if is_last { Err(End::Stopped) } else { Ok(()) }
     });
-    match outcome {
-        Err(End::Failed(error)) => return Err(error),
-        Err(End::Stopped) => {
-            adding.settle()?;
-            inputs.by_ref().for_each(drop);
-            adding.teller.summary.left = inputs.count - looked_at as u64;
-        }
-        Ok(()) => {
-            joining.finish(&mut adding)?;
-            adding.settle()?;
-        }
+    let stopped_before = is_stopped(outcome)?;
+    if !stopped_before {
+        is_stopped(joining.finish(&mut adding))?;
+    }
+    if is_stopped(adding.settle())? || stopped_before {
+        inputs.by_ref().for_each(drop);
+        adding.teller.summary.left = inputs.count - looked_at as u64 + adding.batch.dropped;
     }
     Ok(adding.teller.summary)
 }
@@ -203,6 +215,8 @@ struct Adding<'s, 'm> {
 }
 
 impl Target<Prepared> for Adding<'_, '_> {
+    type Error = End;
+
     fn beginning(&mut self, wanted: &Wanted) -> Result<Option<Beginning>> {
         // What is about to be stored comes first: that may be the beginning, and looking there costs nothing.
         if let Some(beginning) = self.batch.beginning(wanted) {
@@ -211,12 +225,30 @@ impl Target<Prepared> for Adding<'_, '_> {
         joining::in_vault(&self.batch.store.snapshot()?, wanted)
     }
 
-    fn push(&mut self, number: usize, item: Item<Prepared>) -> Result<()> {
+    fn push(&mut self, number: usize, item: Item<Prepared>) -> std::result::Result<(), End> {
         self.batch.push(number, item, &mut self.teller)
     }
 
-    fn settle(&mut self) -> Result<()> {
+    fn settle(&mut self) -> std::result::Result<(), End> {
         self.batch.store(&mut self.teller)
+    }
+}
+
+/// Whether adding ended at a bad document.
+fn is_stopped(outcome: std::result::Result<(), End>) -> Result<bool> {
+    match outcome {
+        Ok(()) => Ok(false),
+        Err(End::Stopped) => Ok(true),
+        Err(End::Failed(error)) => Err(error),
+    }
+}
+
+/// What to do with what was removed before.
+fn policy(options: &ExamineOptions, monitor: &dyn Monitor) -> RemovedPolicy {
+    match (options.allow_removed, monitor.stops_at_bad()) {
+        (true, _) => RemovedPolicy::TakeBack,
+        (false, true) => RemovedPolicy::RefuseAndStop,
+        (false, false) => RemovedPolicy::Refuse,
     }
 }
 
@@ -225,6 +257,12 @@ enum End {
     /// At a bad document, as it was wanted.
     Stopped,
     Failed(StoreError),
+}
+
+impl From<StoreError> for End {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error)
+    }
 }
 
 /// Inputs, and how many of them were taken.
@@ -262,7 +300,7 @@ pub fn verify(
         Brief::from,
         |event| {
             if let Event::Result(item) = event {
-                teller.tell(number, item, || Outcome::Verified);
+                teller.tell(number, item, || Fate::Has(Outcome::Verified));
                 number += 1;
             }
             Ok(())
@@ -284,7 +322,8 @@ pub fn rehearse(
     options: &ExamineOptions,
     monitor: &mut dyn Monitor,
 ) -> Result<Summary> {
-    let seen = Seen { snapshot, cores: HashSet::new(), captures: HashSet::new() };
+    let allow_removed = options.allow_removed;
+    let seen = Seen { snapshot, allow_removed, cores: HashSet::new(), captures: HashSet::new() };
     let teller = Teller { monitor, summary: Summary::default() };
     let mut rehearsal = Rehearsal { seen, grown: HashMap::new(), options, teller };
     let mut joining = Joining::new(options, |admitted| admitted, true);
@@ -320,6 +359,8 @@ enum Grown {
 }
 
 impl Target<Admitted> for Rehearsal<'_, '_> {
+    type Error = StoreError;
+
     fn beginning(&mut self, wanted: &Wanted) -> Result<Option<Beginning>> {
         let core = CoreHash(wanted.after);
         let document = match self.grown.get(&core) {
@@ -335,16 +376,16 @@ impl Target<Admitted> for Rehearsal<'_, '_> {
     }
 
     fn push(&mut self, number: usize, item: Item<Admitted>) -> Result<()> {
-        let mut outcome = Outcome::Verified;
+        let mut fate = Fate::Has(Outcome::Verified);
         if let Ok(Examination { verdict: Finding::Admitted(admitted), original, continues, .. }) = &item {
-            outcome = self.seen.outcome(admitted)?;
+            fate = self.seen.fate(admitted)?;
             if let Some(bytes) = admitted.members().first().filter(|_| admitted.kind().versions().is_some()) {
                 let place = original.as_ref().filter(|_| continues.is_none()).and_then(Original::place);
                 let grown = place.map_or_else(|| Grown::Bytes(bytes.bytes().to_vec()), Grown::Place);
                 self.grown.insert(admitted.core(), grown);
             }
         }
-        self.teller.tell(number, item, || outcome);
+        self.teller.tell(number, item, || fate);
         Ok(())
     }
 
@@ -409,12 +450,12 @@ struct Teller<'m> {
 }
 
 impl Teller<'_> {
-    /// Tells of `item`, whose `outcome` is given for the case that it was admitted.
-    fn tell<A: Into<Brief>>(&mut self, number: usize, item: Item<A>, outcome: impl FnOnce() -> Outcome) {
+    /// Tells of `item`, whose `fate` is given for the case that it was admitted.
+    fn tell<A: Into<Brief>>(&mut self, number: usize, item: Item<A>, fate: impl FnOnce() -> Fate) {
         self.monitor.done(number);
         match item {
             Ok(examination) => {
-                let examined = examination.told(outcome);
+                let examined = examination.told(fate);
                 self.summary.count(&examined);
                 self.monitor.examined(&examined);
             }
@@ -454,7 +495,7 @@ impl From<Prepared> for Brief {
 }
 
 impl<A: Into<Brief>> Examination<A> {
-    fn told(self, outcome: impl FnOnce() -> Outcome) -> Examined {
+    fn told(self, fate: impl FnOnce() -> Fate) -> Examined {
         let mut told = Examined {
             path: self.path,
             kind: None,
@@ -468,8 +509,11 @@ impl<A: Into<Brief>> Examination<A> {
         match self.verdict {
             Finding::Admitted(admitted) => {
                 let Brief { kind, core, size, report } = admitted.into();
-                told.outcome = outcome();
-                (told.kind, told.core, told.size, told.report) = (Some(kind), Some(core), size, report);
+                (told.kind, told.core) = (Some(kind), Some(core));
+                match fate() {
+                    Fate::Has(outcome) => (told.outcome, told.size, told.report) = (outcome, size, report),
+                    Fate::Refused(report) => (told.outcome, told.report) = (Outcome::Rejected, report),
+                }
             }
             Finding::Rejected(Rejection { kind, report, .. })
             | Finding::Rest(Rest { rejection: Rejection { kind, report, .. }, .. }) => {
@@ -493,6 +537,8 @@ struct Batch<'s> {
     bytes: u64,
     /// How many times as large as usual it may be.
     times: usize,
+    /// How many were not stored because one before them was refused.
+    dropped: u64,
 }
 
 impl Batch<'_> {
@@ -510,7 +556,12 @@ impl Batch<'_> {
         })
     }
 
-    fn push(&mut self, number: usize, item: Item<Prepared>, teller: &mut Teller<'_>) -> Result<()> {
+    fn push(
+        &mut self,
+        number: usize,
+        item: Item<Prepared>,
+        teller: &mut Teller<'_>,
+    ) -> std::result::Result<(), End> {
         self.bytes += match &item {
             Ok(Examination { verdict: Finding::Admitted(prepared), .. }) => prepared.admitted().size(),
             Ok(Examination { verdict: Finding::Rejected(rejection), .. }) => rejection.report.bytes() as u64,
@@ -524,45 +575,92 @@ impl Batch<'_> {
         Ok(())
     }
 
-    fn store(&mut self, teller: &mut Teller<'_>) -> Result<()> {
-        let admitted = |item: &(_, Item<Prepared>)| {
-            matches!(item.1, Ok(Examination { verdict: Finding::Admitted(_), .. }))
-        };
-        let originals = self.waiting.iter().filter(|item| admitted(item));
+    fn store(&mut self, teller: &mut Teller<'_>) -> std::result::Result<(), End> {
+        let prepared = self.waiting.iter().filter_map(|(_, item)| prepared_of(item));
+        let stored = self.store.put(prepared, self.preparer, self.at).map_err(End::Failed)?;
+        let fates: Vec<Fate> = stored.into_iter().map(Fate::from).collect();
+        // What is refused is not in the vault, and neither is what comes after it where that is the end.
+        let admitted = self.waiting.iter().filter(|(_, item)| prepared_of(item).is_some()).zip(&fates);
+        let kept = admitted.filter(|(_, fate)| matches!(fate, Fate::Has(_)));
         let originals: Vec<&Original> =
-            originals.filter_map(|(_, item)| item.as_ref().ok()?.original.as_ref()).collect();
-        let prepared = self.waiting.iter().filter_map(|(_, item)| match item {
-            Ok(Examination { verdict: Finding::Admitted(prepared), .. }) => Some(prepared),
-            _ => None,
-        });
-        let mut stored = self.store.put(prepared, self.preparer, self.at)?.into_iter();
+            kept.filter_map(|((_, item), _)| item.as_ref().ok()?.original.as_ref()).collect();
         teller.monitor.stored(&originals);
+        let mut fates = fates.into_iter();
         self.bytes = 0;
-        for (number, item) in self.waiting.drain(..) {
-            teller.tell(number, item, || stored.next().map_or(Outcome::Present, Outcome::from));
+        let mut waiting = self.waiting.drain(..);
+        while let Some((number, item)) = waiting.next() {
+            let fate = prepared_of(&item).and_then(|_| fates.next());
+            let is_refused = matches!(fate, Some(Fate::Refused(_)));
+            teller.tell(number, item, || fate.unwrap_or(Fate::Has(Outcome::Present)));
+            if is_refused && teller.monitor.stops_at_bad() {
+                self.dropped = waiting.len() as u64;
+                return Err(End::Stopped);
+            }
         }
         Ok(())
     }
 }
 
-impl From<Put> for Outcome {
+/// The artifact that is to be stored, if the item is one.
+fn prepared_of(item: &Item<Prepared>) -> Option<&Prepared> {
+    match item {
+        Ok(Examination { verdict: Finding::Admitted(prepared), .. }) => Some(prepared),
+        _ => None,
+    }
+}
+
+/// What became of an artifact that was admitted.
+enum Fate {
+    Has(Outcome),
+    /// It was removed before.
+    Refused(Report),
+}
+
+impl From<Put> for Fate {
     fn from(put: Put) -> Self {
-        match put.outcome {
-            PutOutcome::Added => Self::Added,
-            PutOutcome::NewCapture => Self::NewCapture,
-            PutOutcome::Present => Self::Present,
+        Self::Has(match put.outcome {
+            PutOutcome::Added => Outcome::Added,
+            PutOutcome::NewCapture => Outcome::NewCapture,
+            PutOutcome::Present => Outcome::Present,
+            PutOutcome::Refused(tombstones) => return Self::Refused(removed(put.core, &tombstones)),
+        })
+    }
+}
+
+/// Why the artifact `core` is refused, if these tombstones keep it out.
+pub(crate) fn removed(core: CoreHash, tombstones: &[Tombstone]) -> Report {
+    let mut findings = Findings::default();
+    let mut found = findings.of(REMOVED);
+    for tombstone in tombstones {
+        let removal = tombstone.removal();
+        if tombstone.core == core {
+            found.add("", removal);
+        } else {
+            found.add("", format!("has {} {}, which was {removal}", tombstone.kind, tombstone.core));
         }
     }
+    findings.into_report()
 }
 
 /// What the vault has, and would have by now.
 struct Seen<'s> {
     snapshot: Option<&'s Snapshot<'s>>,
+    allow_removed: bool,
     cores: HashSet<CoreHash>,
     captures: HashSet<CaptureHash>,
 }
 
 impl Seen<'_> {
+    fn fate(&mut self, admitted: &Admitted) -> Result<Fate> {
+        if let Some(snapshot) = self.snapshot.filter(|_| !self.allow_removed) {
+            let tombstones = snapshot.tombstones_of(admitted)?;
+            if !tombstones.is_empty() {
+                return Ok(Fate::Refused(removed(admitted.core(), &tombstones)));
+            }
+        }
+        self.outcome(admitted).map(Fate::Has)
+    }
+
     fn outcome(&mut self, admitted: &Admitted) -> Result<Outcome> {
         for embedded in admitted.embedded() {
             self.outcome(embedded)?;

@@ -22,8 +22,8 @@ use crate::source::{self, ExamineOptions, Inputs};
 use crate::sql::{self, Reader, SqlError};
 use crate::store::{
     Actor, ArtifactRow, Backup, BackupError, BackupOptions, BackupProgress, CaptureRow, JournalCheck, Mended,
-    NoteRow, PinRow, Put, RoleCount, Snapshot, Stats, Store, StoreError, StoredMember, TagRow, Tombstone,
-    Upgrade,
+    NoteRow, PinRow, Put, PutOutcome, RemovedPolicy, RoleCount, Snapshot, Stats, Store, StoreError,
+    StoredMember, TagRow, Tombstone, Upgrade,
 };
 use crate::verify::{Report, Violation};
 
@@ -274,15 +274,20 @@ impl Vault {
     /// together with that, as one.
     ///
     /// # Errors
-    /// [`AddError::Rejected`] with all violations, or what the store says.
+    /// [`AddError::Rejected`] with all violations, also if it was removed before; or what the store says.
     pub fn add_document(&self, document: Vec<u8>, options: &ExamineOptions) -> Result<Put, AddError> {
         let admitted = match source::examine_document(document, "", options) {
             Ok(admitted) => admitted,
             Err(rejection) => ingest::joined(&self.store, rejection, options)?
                 .map_err(|rejection| AddError::Rejected(rejection.report))?,
         };
-        let preparer = self.store.preparer()?;
-        Ok(self.store.put_one(&preparer.prepare(admitted), &preparer, clock::now())?)
+        let policy = if options.allow_removed { RemovedPolicy::TakeBack } else { RemovedPolicy::Refuse };
+        let preparer = self.store.preparer()?.with_policy(policy);
+        let put = self.store.put_one(&preparer.prepare(admitted), &preparer, clock::now())?;
+        match &put.outcome {
+            PutOutcome::Refused(tombstones) => Err(AddError::Rejected(ingest::removed(put.core, tombstones))),
+            _ => Ok(put),
+        }
     }
 
     /// Adds everything in `inputs` that is an artifact; bad ones do not stop the others.

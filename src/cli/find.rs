@@ -205,8 +205,11 @@ impl Args {
             None => hits::table(&mut out, &snapshot, &hits, &self.columns)?,
         }
         out.flush()?;
-        if !self.json && self.format.is_none() {
-            output::note(&self.ending(hits.len(), found, hidden));
+        // Programs that read the lines are not to miss what is left out.
+        match (self.json || self.format.is_some(), hidden) {
+            (false, _) => output::note(&self.ending(hits.len(), found, hidden)),
+            (true, 1..) => output::note(&not_shown(hidden)),
+            (true, 0) => {}
         }
         Ok(if found == 0 { Status::No } else { Status::Done })
     }
@@ -226,12 +229,13 @@ impl Args {
             Some(_) => format!("{shown} of {found_text}"),
             None => format!("{shown} of {found_text}; --limit {found} shows all"),
         };
-        if hidden == 0 {
-            return listed;
-        }
-        let hidden = counted(hidden as u64, "shorter version");
-        format!("{listed}; {hidden} not shown, --all-versions shows all")
+        if hidden == 0 { listed } else { format!("{listed}; {}", not_shown(hidden)) }
     }
+}
+
+fn not_shown(hidden: usize) -> String {
+    let hidden = counted(hidden as u64, "shorter version");
+    format!("{hidden} not shown, --all-versions shows all")
 }
 
 /// Leaves out the artifacts that others of them extend, and gives how many these are.

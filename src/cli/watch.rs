@@ -1,7 +1,6 @@
 //! `runvault watch`
 
 mod held;
-mod stop;
 mod taking;
 
 use std::ffi::OsString;
@@ -21,11 +20,11 @@ use super::inputs::{CheckArgs, a_kind};
 use super::length::length;
 use super::mover::{MoveArgs, Mover};
 use super::output;
+use super::stop::Stop;
 use super::vault::{CreateArgs, VaultArgs};
 use super::{search, settings};
 
 use held::Held;
-use stop::Stop;
 use taking::Taking;
 
 /// Looking is to take no more than one part in so many of the time.
@@ -72,6 +71,10 @@ pub(crate) struct Args {
     #[command(flatten)]
     moving: MoveArgs,
 
+    /// Store artifacts that were removed before; the journal records that
+    #[arg(long)]
+    allow_removed: bool,
+
     /// Insist on a kind instead of recognising it by content
     #[arg(long, value_parser = a_kind())]
     kind: Option<Kind>,
@@ -91,7 +94,7 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let started = Instant::now();
-        let options = self.checks.options(self.kind)?;
+        let options = ExamineOptions { allow_removed: self.allow_removed, ..self.checks.options(self.kind)? };
         let search = settings::search()?;
         self.expect_directories()?;
         let stop = Stop::on_signals()?;

@@ -7,7 +7,7 @@ use super::{Examination, Finding, Item};
 use crate::artifact::Admitted;
 use crate::digest::{CoreHash, Digest};
 use crate::source::{Continuation, ExamineOptions, Original, Place, Rejection, Verdict, Wanted};
-use crate::store::{Result, Snapshot};
+use crate::store::{Result, Snapshot, StoreError};
 
 /// So many bytes of documents whose beginning may come later are kept; files beyond that are read again.
 const MOST_KEPT: usize = 64 << 20;
@@ -37,14 +37,17 @@ impl Beginning {
 
 /// Where documents go, and where their beginnings are looked for.
 pub(super) trait Target<A> {
+    /// Why no more is taken.
+    type Error: From<StoreError>;
+
     /// The document that goes up to what is wanted, or further.
     fn beginning(&mut self, wanted: &Wanted) -> Result<Option<Beginning>>;
 
     /// Takes the next document, the one with this number among the inputs.
-    fn push(&mut self, number: usize, item: Item<A>) -> Result<()>;
+    fn push(&mut self, number: usize, item: Item<A>) -> std::result::Result<(), Self::Error>;
 
     /// Everything that was pushed can be found by all that it mentions from here on.
-    fn settle(&mut self) -> Result<()>;
+    fn settle(&mut self) -> std::result::Result<(), Self::Error>;
 }
 
 /// Puts documents together.
@@ -114,7 +117,7 @@ impl<'o, M> Joining<'o, M> {
     }
 
     /// Pushes all that waits: with their beginnings those that have one by now, the others as rejected.
-    pub(super) fn finish<A>(mut self, target: &mut impl Target<A>) -> Result<()>
+    pub(super) fn finish<A, T: Target<A>>(mut self, target: &mut T) -> std::result::Result<(), T::Error>
     where
         M: Fn(Admitted) -> A,
     {

@@ -68,6 +68,7 @@ impl Store {
             search::forget(transaction, id)?;
             for sql in [
                 "DELETE FROM mention_list WHERE capture = ?1",
+                "DELETE FROM signature WHERE capture = ?1",
                 "DELETE FROM member WHERE capture = ?1",
                 "DELETE FROM capture WHERE id = ?1",
             ] {

@@ -5,6 +5,7 @@ mod edges;
 mod files;
 mod journal;
 mod mentions;
+mod names;
 mod versions;
 
 pub use journal::{Head, JournalCheck, JournalDefect, JournalQuery};

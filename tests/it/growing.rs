@@ -454,8 +454,9 @@ fn of_a_trace_that_grew_the_longest_is_listed_and_the_others_say_so() {
     // All of them are traces that have the first record.
     let record = core(&all[0]);
     assert_eq!(listed(&["--record-hash", &record]).0, std::slice::from_ref(&long));
-    let json = sandbox.run(["find", "traces", "--json"]).expect(0).json();
-    assert_eq!(json.len(), 2);
+    let ran = sandbox.run(["find", "traces", "--json"]).expect(0);
+    assert_eq!(ran.json().len(), 2);
+    assert_eq!(ran.stderr.trim(), "3 shorter versions not shown, --all-versions shows all");
 
     let show = sandbox.run(["show", &core(&all[1])]).expect(0).stdout;
     assert!(show.contains(&format!("extended by    trace {} (4 records)\n", &long[7..19])), "{show}");

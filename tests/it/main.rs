@@ -18,9 +18,11 @@ mod conformance;
 #[cfg(unix)]
 mod console;
 mod crash;
+mod creating;
 mod damage;
 mod diff;
 mod faults;
+mod forks;
 mod fsck;
 mod fuzzing;
 mod growing;

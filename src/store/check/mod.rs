@@ -9,6 +9,7 @@ mod facts;
 pub mod finding;
 mod journal;
 mod permissions;
+mod removed;
 mod search;
 mod segments;
 mod structure;
