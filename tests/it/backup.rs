@@ -98,7 +98,7 @@ fn nothing_is_replaced_unless_it_is_wanted() {
     insta::assert_snapshot!(refusals);
     assert_eq!(std::fs::read_to_string(sandbox.path("there")).unwrap(), "mine");
     sandbox.run(["backup", "there", "--force"]).expect(0);
-    assert_eq!(on(&sandbox, "there", &["find", "--json"]).expect(0).json().len(), 7);
+    assert_eq!(on(&sandbox, "there", &["find", "--all-versions", "--json"]).expect(0).json().len(), 7);
     #[cfg(unix)]
     {
         std::os::unix::fs::symlink("v.vault", sandbox.path("link")).unwrap();
@@ -124,7 +124,7 @@ fn a_backup_is_restored_like_it_was_made() {
     }
     let restored = head(on(&sandbox, "b.vault", &["backup", "v.vault", "--force", "--json"]));
     assert_eq!(made, restored);
-    assert_eq!(sandbox.run(["find", "--json"]).expect(0).json().len(), 7);
+    assert_eq!(sandbox.run(["find", "--all-versions", "--json"]).expect(0).json().len(), 7);
 }
 
 fn adding(sandbox: &Sandbox) -> Child {
@@ -200,7 +200,7 @@ fn backups_to_one_place_do_not_take_each_others_work_away() {
         let output = child.wait_with_output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
-    assert_eq!(on(&sandbox, "b.vault", &["find", "--json"]).expect(0).json().len(), 7);
+    assert_eq!(on(&sandbox, "b.vault", &["find", "--all-versions", "--json"]).expect(0).json().len(), 7);
     sandbox.run(["backup", "b.vault", "--force"]).expect(0);
     assert_eq!(leftovers(&sandbox), Vec::<String>::new());
 }

@@ -154,7 +154,7 @@ fn containers_are_protected_like_anything_else() {
     // The traces say that they record the run of the pack.
     let refused = sandbox.run(["rm", SESSION, "--with-containers"]).expect(1);
     assert!(refused.stderr.contains("<- records-run trace"), "{}", refused.stderr);
-    assert_eq!(sandbox.run(["find", "--json"]).expect(0).json().len(), 7);
+    assert_eq!(sandbox.run(["find", "--all-versions", "--json"]).expect(0).json().len(), 7);
     sandbox.run(["tag", PACK, "release"]).expect(0);
     sandbox.run(["rm", SESSION, "--with-containers", "--force"]).expect(0);
     assert_eq!(sandbox.run(["tags"]).expect(0).stdout, "");
