@@ -59,6 +59,8 @@ impl Seen {
     /// How messages show it.
     pub(super) fn shown(&self) -> String {
         match self {
+            // Whoever wants to know what it is of needs all of it.
+            Self::Plain(Value::String(text)) if Digest::stated_either(text).is_some() => text.to_string(),
             Self::Plain(Value::String(text)) => excerpt(text),
             Self::Plain(Value::Number(number)) if number.literal().len() <= 40 => number.literal().to_owned(),
             Self::Plain(Value::Bool(truth)) => truth.to_string(),
