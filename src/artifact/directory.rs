@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use super::{AdmitOptions, Draft, Part, Passage, RunResult, Table};
+use super::{AdmitOptions, Draft, EventVisitor, Part, Passage, Table};
 use crate::canonical::reader::{Limits, ReadError};
 use crate::canonical::rfc8785;
 use crate::digest::{BlobHash, CaptureHash, Digest};
@@ -42,11 +42,17 @@ pub trait ArtifactDirectory: 'static {
     /// Those of `out`; members that were not admitted are invalid data.
     fn write_core(members: &[MemberBytes<'_>], limits: &Limits, out: &mut dyn Write) -> io::Result<()>;
 
-    /// What an admitted directory of `members` recorded as results, in order.
-    #[must_use]
-    fn results<'d>(members: &[MemberBytes<'d>], limits: &Limits) -> Vec<RunResult<'d>> {
-        let _ = (members, limits);
-        Vec::new()
+    /// Gives `visit` what an admitted directory of `members` recorded of a run, in order.
+    ///
+    /// # Errors
+    /// Returns an error if a member cannot be read.
+    fn run_events(
+        members: &[MemberBytes<'_>],
+        limits: &Limits,
+        visit: &mut EventVisitor<'_>,
+    ) -> Result<(), ReadError> {
+        let _ = (members, limits, visit);
+        Ok(())
     }
 
     /// What an admitted directory of `members` is compared by: causes before what follows from them.

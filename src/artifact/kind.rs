@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use super::directory::{ArtifactDirectory, Directory, EntryContent, MemberBytes, Peek, capture_hash};
 use super::passage::{OfDirectory, OfDocument};
 use super::{
-    AdmitOptions, Admitted, Artifact, Draft, Exchange, Joined, Member, Part, Passage, Playback, Recognition,
-    Rest, RunResult, Table, Versions,
+    AdmitOptions, Admitted, Artifact, Draft, EventVisitor, Exchange, Joined, Member, Part, Passage, Playback,
+    Recognition, Rest, Table, Versions,
 };
 use crate::canonical::reader::{Limits, MemberNames, ReadError};
 use crate::digest::CaptureHash;
@@ -36,7 +36,7 @@ enum Form {
         recognises: fn(&str, &mut MemberNames<'_>) -> Option<Recognition>,
         examine: fn(&[u8], &AdmitOptions, &mut Findings) -> Option<Draft>,
         write_core: fn(&[u8], &Limits, &mut dyn Write) -> io::Result<()>,
-        results: for<'d> fn(&'d [u8], &Limits) -> Vec<RunResult<'d>>,
+        run_events: fn(&[u8], &Limits, &mut EventVisitor<'_>) -> Result<(), ReadError>,
         exchanges: fn(&[u8], &Limits) -> Result<Vec<Exchange>, ReadError>,
         continues: fn(&[u8], &Limits) -> Option<Rest>,
         join: fn(&[u8], &Rest, &[u8], &Limits) -> Option<Joined>,
@@ -50,7 +50,7 @@ enum Form {
         recognises: fn(&[&str], &mut Peek<'_>) -> bool,
         examine: fn(&Directory, &AdmitOptions, &mut Findings) -> Option<Draft>,
         write_core: fn(&[MemberBytes<'_>], &Limits, &mut dyn Write) -> io::Result<()>,
-        results: for<'d> fn(&[MemberBytes<'d>], &Limits) -> Vec<RunResult<'d>>,
+        run_events: fn(&[MemberBytes<'_>], &Limits, &mut EventVisitor<'_>) -> Result<(), ReadError>,
         parts: for<'d> fn(&[MemberBytes<'d>], &Limits) -> Result<Vec<Part<'d>>, ReadError>,
         passages: OfDirectory,
     },
@@ -78,7 +78,7 @@ impl Kind {
                         recognises: K::recognises,
                         examine: K::examine,
                         write_core: K::write_core,
-                        results: K::results,
+                        run_events: K::run_events,
                         exchanges: K::exchanges,
                         continues: K::continues,
                         join: K::join,
@@ -112,7 +112,7 @@ impl Kind {
                         recognises: K::recognises,
                         examine: K::examine,
                         write_core: K::write_core,
-                        results: K::results,
+                        run_events: K::run_events,
                         parts: K::parts,
                         passages: K::passages,
                     },
@@ -344,13 +344,20 @@ impl Kind {
         self.0.versions
     }
 
-    /// What an admitted artifact of these `members` recorded as results, in order.
-    #[must_use]
-    pub fn results<'d>(self, members: &[MemberBytes<'d>], limits: &Limits) -> Vec<RunResult<'d>> {
+    /// Gives `visit` what an admitted artifact of these `members` recorded of a run, in order.
+    ///
+    /// # Errors
+    /// Returns an error if a member cannot be read.
+    pub fn run_events(
+        self,
+        members: &[MemberBytes<'_>],
+        limits: &Limits,
+        visit: &mut EventVisitor<'_>,
+    ) -> Result<(), ReadError> {
         match (&self.0.form, members) {
-            (Form::Document { results, .. }, [only]) => results(only.bytes, limits),
-            (Form::Document { .. }, _) => Vec::new(),
-            (Form::Directory { results, .. }, members) => results(members, limits),
+            (Form::Document { run_events, .. }, [only]) => run_events(only.bytes, limits, visit),
+            (Form::Document { .. }, _) => Ok(()),
+            (Form::Directory { run_events, .. }, members) => run_events(members, limits, visit),
         }
     }
 

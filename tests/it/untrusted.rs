@@ -67,7 +67,7 @@ fn hostile_run(contract: &str) -> String {
         runvault::digest::Digest::of(&object(&members, volatile).unwrap()).to_string()
     };
     let mut step = json!({
-        "type": "tool.request", "input": {"tool": HOSTILE, "model": HOSTILE}, "output": {HOSTILE: HOSTILE},
+        "type": "tool.response", "input": {"tool": HOSTILE, "model": HOSTILE}, "output": {HOSTILE: HOSTILE},
         "metadata": {"provider": HOSTILE, "agent": HOSTILE},
     });
     step["hash"] = hash(&step, Volatile::Dropped).into();
@@ -156,8 +156,8 @@ fn what_is_in_a_vault() {
         (&["find", "--io-ref", HOSTILE], 0),
         (&["dangling"], 0),
         (&["forks"], 1),
-        (&["audit", &contract], 0),
-        (&["audit", &contract, &run], 0),
+        (&["audit", &contract], 1),
+        (&["audit", &contract, &run], 1),
     ] {
         let ran = harmless(sandbox.run(arguments)).expect(status);
         assert!(ran.stdout.contains(r"\u{9b}31m"), "{arguments:?}: {}", ran.stdout);
@@ -181,7 +181,7 @@ fn json_has_it_all_and_shows_none_of_it() {
     values.extend(json_of(&sandbox, &["find", "--json", "--mentions", &digest("nowhere")], 0));
     values.extend(json_of(&sandbox, &["dangling", "--json"], 0));
     values.extend(json_of(&sandbox, &["forks", "--json"], 1));
-    values.extend(json_of(&sandbox, &["audit", "--json", &contract, &run], 0));
+    values.extend(json_of(&sandbox, &["audit", "--json", &contract, &run], 1));
     values.extend(json_of(&sandbox, &["verify", "--json", &format!("{NAME}1"), &format!("{NAME}2")], 0));
     let strings: Vec<String> = values.iter().flat_map(strings).collect();
     for whole in [HOSTILE.to_owned(), format!("{NAME}1"), format!("{HOSTILE}{}", "l".repeat(300_000))] {
@@ -225,7 +225,7 @@ fn what_is_refused() {
         "io_refs: []\neffects: []\nx: \u{9b}\n".to_owned(),
         "io_refs: []\neffects: []\nx: !\u{202e} y\n".to_owned(),
         format!("%YAML {HOSTILE}\n---\nio_refs: []\neffects: []\n"),
-        hostile_run("").replace("tool.request", &text),
+        hostile_run("").replace("tool.response", &text),
         hostile_traces()[0].replace("repeat", &text),
         hostile_traces()[0].replace("\"loop\"", &format!("{escaped}, {escaped}: [{escaped}]")),
         format!("=== {HOSTILE}"),

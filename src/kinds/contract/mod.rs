@@ -1,15 +1,17 @@
 //! `contract`: IO contracts, in JSON or YAML. Rules: the IO contract specification's static checks; `docs/formats.md`,
 //! "contract".
 
-mod effect;
 mod key_field;
 mod parts;
 mod passages;
 mod read;
 mod recognise;
 mod rules;
+mod schema;
 mod shape;
+mod statement;
 mod tables;
+mod terms;
 mod yaml;
 
 use std::collections::HashMap;
@@ -24,7 +26,8 @@ use crate::canonical::rfc8785::{self, Form};
 use crate::digest::{CoreHash, Hasher};
 use crate::verify::{Findings, RuleInfo, apply};
 
-pub use effect::{Effect, Evidence};
+pub use statement::{Bound, Bounds, Stated, comparable};
+pub use terms::{Effect, Evidence, IoRef, SchemaSource, Terms};
 
 /// The kind `contract`.
 pub struct Contract;

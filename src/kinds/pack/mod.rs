@@ -2,6 +2,7 @@
 //! files in a pack; `docs/formats.md`, "pack".
 
 mod bundle;
+mod calls;
 mod checks;
 mod hash;
 mod index;
@@ -20,10 +21,10 @@ mod runner;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, ArtifactDirectory, Directory, Draft, Entry, EntryContent, MemberBytes, Part, Passage, Peek,
-    RunResult,
+    AdmitOptions, ArtifactDirectory, Directory, Draft, Entry, EntryContent, EventVisitor, MemberBytes, Part,
+    Passage, Peek,
 };
-use crate::canonical::reader::{self, Limits, ReadError};
+use crate::canonical::reader::{Limits, ReadError};
 use crate::canonical::rfc8785;
 use crate::verify::{Findings, RuleInfo, apply};
 
@@ -68,14 +69,12 @@ impl ArtifactDirectory for Pack {
         out.write_all(&rfc8785::to_vec(&Members::of(&directory, &options).digests())?)
     }
 
-    /// What the run, its runner and its evidence say, in this order: the evidence decides.
-    fn results<'d>(members: &[MemberBytes<'d>], limits: &Limits) -> Vec<RunResult<'d>> {
-        let results = ["run.json", "runner.json", "evidence.json"].into_iter().filter_map(|name| {
-            let member = members.iter().find(|member| member.name == name)?;
-            let value = reader::read_keeping_overflow(member.bytes, limits).ok()?;
-            Some(RunResult { place: name.to_owned(), value })
-        });
-        results.collect()
+    fn run_events(
+        members: &[MemberBytes<'_>],
+        limits: &Limits,
+        visit: &mut EventVisitor<'_>,
+    ) -> Result<(), ReadError> {
+        calls::visit(members, limits, visit)
     }
 
     fn parts<'d>(members: &[MemberBytes<'d>], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {

@@ -1,12 +1,14 @@
 //! `rpk`: ReplayKit run packs and their `.bundle` exports. Rules: the format specification, version 1;
 //! `docs/formats.md`, "rpk".
 
+mod arguments;
 mod calls;
 mod exchanges;
 mod open;
 mod parts;
 mod passages;
 mod rules;
+mod run_events;
 mod shape;
 mod shapes;
 mod table;
@@ -15,12 +17,12 @@ mod texts;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, Attribute, Draft, Exchange, Mention, NameHandle, Part, Passage, Playback,
-    Recognition, Relation, Role, RunResult, Table, document, unreadable,
+    AdmitOptions, Artifact, Attribute, Draft, EventVisitor, Exchange, Mention, NameHandle, Part, Passage,
+    Playback, Recognition, Relation, Role, RunEvent, Table, document, unreadable,
 };
 use crate::canonical::reader::{self, Limits, MemberNames, ReadError};
 use crate::canonical::replaykit::{self, Uncanonical, Volatile};
-use crate::canonical::{Value, compact};
+use crate::canonical::{Object, Value, compact};
 use crate::digest::{CoreHash, Digest};
 use crate::verify::{Findings, RuleInfo, apply};
 
@@ -93,13 +95,17 @@ impl Artifact for Rpk {
         out.write_all(&text)
     }
 
-    /// The outputs of all steps.
-    fn results<'d>(document: &'d [u8], limits: &Limits) -> Vec<RunResult<'d>> {
-        let Ok(root) = reader::read(document, limits) else { return Vec::new() };
-        let outputs = steps(&root).iter().enumerate().filter_map(|(index, step)| {
-            Some(RunResult { place: format!("step {index}"), value: step.get("output")?.clone() })
-        });
-        outputs.collect()
+    /// The tool calls. Only the output of a `tool.response` shows that something happened. The recorder states the
+    /// metadata of the pack, the run and its steps, and what prompts were rendered from.
+    fn run_events(document: &[u8], limits: &Limits, visit: &mut EventVisitor<'_>) -> Result<(), ReadError> {
+        let root = reader::read(document, limits)?;
+        root.get("metadata").into_iter().for_each(|metadata| visit(RunEvent::Statement(metadata)));
+        let run = at(&root, &["payload", "run"]).and_then(Value::as_object);
+        for (_, stated) in run.into_iter().flat_map(Object::iter).filter(|(name, _)| *name != "steps") {
+            visit(RunEvent::Statement(stated));
+        }
+        run_events::visit(steps(&root), visit);
+        Ok(())
     }
 
     /// A step, without white space.

@@ -2,6 +2,7 @@
 //!
 //! Records are checked one at a time, so memory does not grow with the values in a trace.
 
+mod calls;
 mod control;
 mod growth;
 mod lines;
@@ -15,8 +16,8 @@ mod table;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, Draft, Joined, Mention, NameHandle, Part, Passage, Recognition, Relation, Rest,
-    Role, RunResult, Table, Versions, unreadable,
+    AdmitOptions, Artifact, Draft, EventVisitor, Joined, Mention, NameHandle, Part, Passage, Recognition,
+    Relation, Rest, Role, Table, Versions, unreadable,
 };
 use crate::canonical::reader::{self, Limits, MemberNames, ReadError};
 use crate::canonical::{Value, c14n_v1};
@@ -133,15 +134,8 @@ impl Artifact for Trace {
         growth::join(beginning, rest.after, document, limits)
     }
 
-    /// The outputs of all steps.
-    fn results<'d>(document: &'d [u8], limits: &Limits) -> Vec<RunResult<'d>> {
-        let lines = document.split(|byte| *byte == b'\n').enumerate();
-        let outputs = lines.filter_map(|(index, line)| {
-            let record = reader::read(line, limits).ok()?;
-            let value = record.get("result")?.get("output")?.clone();
-            Some(RunResult { place: format!("record {index}"), value })
-        });
-        outputs.collect()
+    fn run_events(document: &[u8], limits: &Limits, visit: &mut EventVisitor<'_>) -> Result<(), ReadError> {
+        calls::visit(document, limits, visit)
     }
 
     fn quote(document: &[u8], index: usize) -> Option<String> {
