@@ -128,8 +128,8 @@ pub struct MemberBytes<'m> {
 /// each file under its name.
 pub(super) fn capture_hash<'m>(files: impl Iterator<Item = (&'m str, BlobHash)>) -> CaptureHash {
     let digests: BTreeMap<&str, BlobHash> = files.collect();
-    // Names and digests are strings, which all have a canonical form.
-    CaptureHash(Digest::of(&rfc8785::to_vec(&digests).unwrap_or_default()))
+    let texts = digests.into_iter().map(|(name, digest)| (name, digest.to_string()));
+    CaptureHash(Digest::of(&rfc8785::object_of_texts(texts)))
 }
 
 /// Whether `capture` is the hash of an artifact of these files, given by name and blob hash: the digest of the only file

@@ -1,5 +1,7 @@
 //! The rules that hold for documents of every kind, and for finding out which kind a document is.
 
+use std::fmt;
+
 use crate::canonical::reader::{Defect, ReadError};
 use crate::verify::{Findings, RuleInfo, Severity, Violation};
 
@@ -123,6 +125,11 @@ pub fn too_much(message: String) -> Violation {
 #[must_use]
 pub fn broken_archive(message: String) -> Violation {
     Violation::new(SYNTAX, "", message)
+}
+
+/// Reports that what stands at `path` of a document has no canonical form, so that no hash of it exists.
+pub fn report_uncanonical(path: &str, error: &dyn fmt::Display, findings: &mut Findings) {
+    findings.of(NUMBER).add(path, format!("there is no canonical form to hash: {error}"));
 }
 
 /// Reports that a document cannot be read.

@@ -21,7 +21,7 @@ use crate::artifact::{
 use crate::canonical::Value;
 use crate::canonical::reader::{Defect, Limits, MemberNames, ReadError};
 use crate::canonical::rfc8785::{self, Form};
-use crate::digest::{CoreHash, Hasher};
+use crate::digest::CoreHash;
 use crate::verify::{Findings, RuleInfo, apply};
 
 pub use effect::{Effect, Evidence};
@@ -66,7 +66,13 @@ impl Artifact for Contract {
         if findings.has_errors() {
             return None;
         }
-        Some(describe(&root, &view))
+        match rfc8785::digest(view.core, b"") {
+            Ok(core) => Some(describe(&root, &view, CoreHash(core))),
+            Err(error) => {
+                document::report_uncanonical("", &error, findings);
+                None
+            }
+        }
     }
 
     fn write_core(document: &[u8], limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
@@ -138,11 +144,8 @@ impl<'v> From<Core<'v>> for Form<'v> {
     }
 }
 
-fn describe(root: &Value<'_>, view: &View<'_>) -> Draft {
-    let mut hasher = Hasher::new();
-    // Neither can fail: the hasher takes everything, and the rules allow no number that overflows.
-    let _ = rfc8785::write(view.core, &mut hasher);
-    let mut draft = Draft::new(CoreHash(hasher.finish()));
+fn describe(root: &Value<'_>, view: &View<'_>, core: CoreHash) -> Draft {
+    let mut draft = Draft::new(core);
     draft.collect_references(root, "", &[]);
     let text = |value: &Value<'_>, name: &str| {
         value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()

@@ -14,7 +14,7 @@ use crate::artifact::{
 use crate::canonical::Value;
 use crate::canonical::reader::{self, Limits, MemberNames, ReadError};
 use crate::canonical::rfc8785::{self, Form};
-use crate::digest::{CoreHash, Digest, Hasher};
+use crate::digest::{CoreHash, Digest};
 use crate::verify::{Findings, RuleInfo, apply};
 
 pub use session::{Interaction, Mode, Session};
@@ -65,7 +65,13 @@ impl Artifact for ModelIo {
         if findings.has_errors() {
             return None;
         }
-        Some(describe(&root, &view))
+        match rfc8785::digest(view.core(), b"") {
+            Ok(core) => Some(describe(&root, &view, CoreHash(core))),
+            Err(error) => {
+                document::report_uncanonical("", &error, findings);
+                None
+            }
+        }
     }
 
     fn write_core(document: &[u8], limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
@@ -156,11 +162,8 @@ fn core_of_interaction<'v>(interaction: &'v Value<'v>) -> Form<'v> {
     Form::Object(members.collect())
 }
 
-fn describe(root: &Value<'_>, view: &View<'_>) -> Draft {
-    let mut hasher = Hasher::new();
-    // Neither can fail: the hasher takes everything, and the rules allow no number that overflows in the core.
-    let _ = rfc8785::write(view.core(), &mut hasher);
-    let mut draft = Draft::new(CoreHash(hasher.finish()));
+fn describe(root: &Value<'_>, view: &View<'_>, core: CoreHash) -> Draft {
+    let mut draft = Draft::new(core);
     for (index, interaction) in view.interactions.iter().enumerate() {
         for (name, role) in [("prompt_hash", &PROMPT), ("response_hash", &RESPONSE)] {
             let digest = interaction.get(name).and_then(Value::as_str).and_then(Digest::stated);

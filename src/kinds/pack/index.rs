@@ -1,7 +1,9 @@
 //! What a pack is found by.
 
-use super::ledger;
+use std::collections::BTreeMap;
+
 use super::members::{Members, SESSION};
+use super::{hash, ledger};
 use crate::artifact::{Draft, Mention, NameHandle, Place, Relation, Role};
 use crate::canonical::{Value, rfc8785};
 use crate::digest::{CoreHash, Digest};
@@ -31,11 +33,8 @@ const INDEXED_IN_LEDGER: [(&str, &str, &Role); 2] = [
 /// The longest text that is indexed as a policy.
 const MAX_POLICY_BYTES: usize = 256;
 
-pub(super) fn describe(members: Members<'_>) -> Draft {
-    let digests = members.digests();
-    // Names and digests are strings, which all have a canonical form.
-    let core = rfc8785::to_vec(&digests).unwrap_or_default();
-    let mut draft = Draft::new(CoreHash(Digest::of(&core)));
+pub(super) fn describe(members: Members<'_>, digests: BTreeMap<&'static str, Digest>) -> Draft {
+    let mut draft = Draft::new(CoreHash(Digest::of(&hash::core(&digests))));
     let bundle = digests.get("bundle.json").copied();
     for (name, digest) in digests {
         mention(&MEMBER, name.to_owned(), digest, &mut draft);

@@ -6,7 +6,6 @@ mod checks;
 mod hash;
 mod index;
 mod inner;
-mod js;
 mod ledger;
 mod members;
 mod parts;
@@ -21,10 +20,9 @@ use std::io::{self, Write};
 
 use crate::artifact::{
     AdmitOptions, ArtifactDirectory, Directory, Draft, Entry, EntryContent, MemberBytes, Part, Passage, Peek,
-    RunResult,
+    RunResult, document,
 };
 use crate::canonical::reader::{self, Limits, ReadError};
-use crate::canonical::rfc8785;
 use crate::verify::{Findings, RuleInfo, apply};
 
 use members::Members;
@@ -55,7 +53,13 @@ impl ArtifactDirectory for Pack {
         if findings.has_errors() {
             return None;
         }
-        Some(index::describe(members))
+        match members.digests() {
+            Ok(digests) => Some(index::describe(members, digests)),
+            Err(error) => {
+                document::report_uncanonical("", &error, findings);
+                None
+            }
+        }
     }
 
     fn write_core(members: &[MemberBytes<'_>], limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
@@ -65,7 +69,7 @@ impl ArtifactDirectory for Pack {
         });
         let directory = Directory { given: None, entries: entries.collect() };
         let options = AdmitOptions { limits: *limits, ..AdmitOptions::default() };
-        out.write_all(&rfc8785::to_vec(&Members::of(&directory, &options).digests())?)
+        out.write_all(&hash::core(&Members::of(&directory, &options).digests()?))
     }
 
     /// What the run, its runner and its evidence say, in this order: the evidence decides.

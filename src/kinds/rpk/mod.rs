@@ -83,8 +83,15 @@ impl Artifact for Rpk {
         if findings.has_errors() {
             return None;
         }
-        let checksum = envelope.checksum?.ok()?;
-        Some(describe(&root, CoreHash(checksum)))
+        match envelope.checksum? {
+            Ok(checksum) => Some(describe(&root, CoreHash(checksum))),
+            Err(defects) => {
+                for Uncanonical { pointer, defect } in defects {
+                    document::report_uncanonical(&pointer, &defect, findings);
+                }
+                None
+            }
+        }
     }
 
     fn write_core(document: &[u8], limits: &Limits, out: &mut dyn Write) -> io::Result<()> {

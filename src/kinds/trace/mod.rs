@@ -15,7 +15,7 @@ use std::io::{self, Write};
 
 use crate::artifact::{
     AdmitOptions, Artifact, Draft, Mention, NameHandle, Part, Passage, Recognition, Relation, Role,
-    RunResult, Table, unreadable,
+    RunResult, Table, document, unreadable,
 };
 use crate::canonical::reader::{self, Limits, MemberNames, ReadError};
 use crate::canonical::{Value, c14n_v1};
@@ -100,7 +100,14 @@ impl Artifact for Trace {
                 chain.break_off();
                 continue;
             };
-            let record = Record::of(line.number, position, &value, &chain);
+            let record = match Record::new(line.number, position, &value, &chain) {
+                Ok(record) => record,
+                Err(error) => {
+                    document::report_uncanonical(&format!("line {}", line.number), &error, findings);
+                    chain.break_off();
+                    continue;
+                }
+            };
             apply(&rules::RULES, findings, |check, found| check(&record, found));
             draft.core = CoreHash(record.hash);
             // What is refused is not described: its records may be as many as they like.

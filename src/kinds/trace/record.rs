@@ -1,6 +1,7 @@
 //! A record, and what the records before it demand of it.
 
-use crate::canonical::{Value, c14n_v1};
+use crate::canonical::Value;
+use crate::canonical::c14n_v1::{self, Unprintable};
 use crate::digest::Digest;
 
 /// What a record must follow. Hashes are unknown after a line that is no record, until the next one states them.
@@ -47,9 +48,19 @@ pub(super) struct Record<'v> {
 }
 
 impl<'v> Record<'v> {
-    pub(super) fn of(line: usize, position: usize, value: &'v Value<'v>, chain: &'v Chain) -> Self {
-        let text = value.as_object().and_then(|object| c14n_v1::object_without(object, "record_hash").ok());
-        Self { line, position, value, hash: Digest::of(&text.unwrap_or_default()), chain }
+    /// # Errors
+    /// A number that overflows to infinity has no canonical form, so the record has no hash.
+    pub(super) fn new(
+        line: usize,
+        position: usize,
+        value: &'v Value<'v>,
+        chain: &'v Chain,
+    ) -> Result<Self, Unprintable> {
+        let text = match value.as_object() {
+            Some(object) => c14n_v1::object_without(object, "record_hash")?,
+            None => c14n_v1::to_vec(value)?,
+        };
+        Ok(Self { line, position, value, hash: Digest::of(&text), chain })
     }
 
     /// The path of the member at `pointer`.

@@ -118,7 +118,7 @@ pub(super) static CANONICAL: [InnerRule; 1] = [InnerRule {
         "A number that overflows to infinity cannot be written canonically, also where it is not hashed.",
     ),
     check: |runner, found| {
-        if hash::canonical_hash(runner).is_none() {
+        if hash::canonical_hash(runner).is_err() {
             found.add("a number overflows to infinity; the record has no canonical form");
         }
     },
