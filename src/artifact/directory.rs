@@ -68,8 +68,6 @@ pub type Peek<'p> = dyn FnMut(&str) -> Vec<u8> + 'p;
 /// A directory or archive that was read: what it contains, one level deep.
 #[derive(Debug, Default)]
 pub struct Directory {
-    /// The path that somebody gave for it. Nothing if it was come across, or is an archive.
-    pub given: Option<String>,
     /// What is in it. In an archive, several entries may have the same name.
     pub entries: Vec<Entry>,
 }

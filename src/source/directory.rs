@@ -43,7 +43,6 @@ pub(super) fn weigh(path: &Path, kind: Kind) -> u64 {
 /// opened. The inner error is why it can be none.
 pub(super) fn read(
     path: &Path,
-    given: Option<String>,
     kind: Kind,
     options: &ExamineOptions,
 ) -> Result<Result<Directory, Report>, SourceError> {
@@ -59,7 +58,7 @@ pub(super) fn read(
     }
     let limit = options.admit.limits.bytes.min(Limits::MAX_BYTES);
     let mut left = limit;
-    let mut directory = Directory { given, entries: Vec::new() };
+    let mut directory = Directory { entries: Vec::new() };
     for entry in entries {
         let name = entry.file_name().to_string_lossy().into_owned();
         let at = entry.path();

@@ -63,13 +63,10 @@ impl Opened {
                 verdict.map_err(SourceError::at(&path))
             }
             Item::NotAFile(path) => Ok(examine_other(&path)),
-            Item::Directory { path, kind, named } => {
-                let given = named.then(|| path.to_string_lossy().into_owned());
-                Ok(match directory::read(&path, given, kind, options)? {
-                    Ok(directory) => admitted(kind, kind.admit_directory(directory, &options.admit)).into(),
-                    Err(report) => Verdict::Rejected(Rejection { kind: Some(kind), report }),
-                })
-            }
+            Item::Directory { path, kind, .. } => Ok(match directory::read(&path, kind, options)? {
+                Ok(directory) => admitted(kind, kind.admit_directory(directory, &options.admit)).into(),
+                Err(report) => Verdict::Rejected(Rejection { kind: Some(kind), report }),
+            }),
         }
     }
 }

@@ -65,7 +65,7 @@ fn judge(contents: Contents, kind: Option<Kind>, options: &ExamineOptions) -> Re
             report: Violation::new(document::UNRECOGNISED, "", message).into(),
         });
     };
-    let directory = Directory { given: None, entries: contents.entries };
+    let directory = Directory { entries: contents.entries };
     admitted(kind, kind.admit_directory(directory, &options.admit))
 }
 

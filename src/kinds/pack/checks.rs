@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::inner::Inner;
 use super::members::{Members, NAMES, SESSION, not_json};
-use super::{hash, patch, path, runner};
+use super::{hash, patch, runner};
 use crate::canonical::reader::{ReadError, excerpt};
 use crate::canonical::{Value, rfc8785};
 use crate::verify::Finder;
@@ -110,11 +110,6 @@ pub(super) fn bundle_hash(members: &Members<'_>, found: &mut Finder<'_>) {
 }
 
 pub(super) fn plain_names(members: &Members<'_>, found: &mut Finder<'_>) {
-    if let Some(given) = members.directory.given.as_deref().filter(|given| !path::is_plain(given)) {
-        let message = "the path has \"..\" or is not in its plain form; name the directory plainly, for example by its \
-                       absolute path";
-        found.add(given, message);
-    }
     for entry in &members.directory.entries {
         if entry.name.contains(['/', '\\', '\0']) {
             found.add(&entry.name, "the name contains a slash, a backslash or a NUL");

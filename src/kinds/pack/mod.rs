@@ -11,7 +11,6 @@ mod members;
 mod parts;
 mod passages;
 mod patch;
-mod path;
 mod recognise;
 mod rules;
 mod runner;
@@ -67,7 +66,7 @@ impl ArtifactDirectory for Pack {
             name: member.name.to_owned(),
             content: EntryContent::File(member.bytes.to_vec()),
         });
-        let directory = Directory { given: None, entries: entries.collect() };
+        let directory = Directory { entries: entries.collect() };
         let options = AdmitOptions { limits: *limits, ..AdmitOptions::default() };
         out.write_all(&hash::core(&Members::of(&directory, &options).digests()?))
     }

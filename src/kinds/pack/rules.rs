@@ -84,9 +84,9 @@ pub(super) static RULES: [Rule<Check>; 15] = [
         info: info(
             "PK7",
             "Names do not lead anywhere else.",
-            "The name of an entry contains no slash, backslash or NUL. A directory that is named must be named plainly: \
-             without .., without superfluous dots and slashes. In an archive, absolute names and names that climb out \
-             are refused; nothing is ever written by such a name.",
+            "The name of an entry contains no slash, backslash or NUL. In an archive, absolute names and names that climb \
+             out are refused; nothing is ever written by such a name. How the pack itself is named, as ./pack or ../pack, \
+             does not matter.",
         ),
         check: checks::plain_names,
     },
