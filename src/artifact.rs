@@ -14,6 +14,7 @@ mod mention;
 mod part;
 mod passage;
 mod table;
+mod version;
 
 use std::fmt;
 use std::io::{self, Write};
@@ -32,6 +33,7 @@ pub use mention::{Mention, Place, REFERENCE, Relation, Role};
 pub use part::{Content, Part, PartSort, differ, same_place};
 pub use passage::{Field, Passage, Passages, words_of};
 pub use table::{Cell, Cells, Column, ColumnSort, Table};
+pub use version::{KnownMajors, is_semver};
 
 /// A kind of artifact, as its folder defines it.
 pub trait Artifact: 'static {

@@ -46,6 +46,7 @@ mod round_trip;
 mod sandbox;
 mod search;
 mod sql;
+mod stated;
 mod stats;
 mod storage;
 mod story;

@@ -1,6 +1,7 @@
 use std::collections::HashSet;
 
 use super::View;
+use crate::artifact::KnownMajors;
 use crate::canonical::reader::excerpt;
 use crate::canonical::{Number, Value, ecmascript};
 use crate::digest::Digest;
@@ -17,6 +18,9 @@ const fn info(id: &'static str, summary: &'static str, why: &'static str) -> Rul
     RuleInfo { id, severity: Severity::Error, summary, why }
 }
 
+/// The major versions of the format that are known.
+const VERSIONS: KnownMajors = KnownMajors::new(&["1"]);
+
 type RootCheck = fn(&Value<'_>, &mut Finder<'_>);
 type ContentCheck = fn(&View<'_>, &mut Finder<'_>);
 
@@ -27,7 +31,8 @@ pub(super) static ROOT: [Rule<RootCheck>; 2] = [
             "MI1",
             "model_io_schema_version is digits.digits.digits.",
             "The version says which rules a session claims to follow. It is three groups of ASCII digits; pre-release \
-             and build parts are not used.",
+             and build parts are not used. The format's own verifier accepts any major version, so one that is not \
+             known is a warning: it may mean something else by the same members.",
         ),
         check: schema_version,
     },
@@ -159,6 +164,9 @@ fn schema_version(root: &Value<'_>, found: &mut Finder<'_>) {
             Some(other) => format!("is {}, not a string like \"1.0.0\"", other.sort()),
         };
         found.add("$.model_io_schema_version", message);
+    } else if let Some(message) = version.and_then(Value::as_str).and_then(|text| VERSIONS.objection(text)) {
+        // The format's own verifier accepts every number.
+        found.warn("$.model_io_schema_version", format!("{message}; it was checked by the rules of those"));
     }
 }
 

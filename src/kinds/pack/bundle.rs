@@ -1,9 +1,13 @@
 //! The rules of `bundle.json`.
 
 use super::hash;
-use super::inner::{Inner, InnerRule, SCHEMA, filled, info, required, sort};
+use super::inner::{Inner, InnerRule, SCHEMA, info, required, sort, version};
+use crate::artifact::KnownMajors;
 use crate::canonical::reader::excerpt;
 use crate::canonical::{Value, ecmascript};
+
+/// The major versions of bundles that are known.
+const VERSIONS: KnownMajors = KnownMajors::new(&["0"]);
 
 /// Applied first. If SCHEMA is broken, the rest is not looked at.
 pub(super) static SHAPE: [InnerRule; 2] = [
@@ -11,9 +15,10 @@ pub(super) static SHAPE: [InnerRule; 2] = [
         info: info(
             "BS1",
             "bundle.json: schema_version is a string that is not empty.",
-            "The version says which rules a bundle claims to follow. Its text is not looked at beyond that.",
+            "The version says which rules a bundle claims to follow. If it states a major version, it is 0: another one \
+             may mean something else by the same members.",
         ),
-        check: |bundle, found| filled(bundle, "", "schema_version", found),
+        check: |bundle, found| version(bundle, "schema_version", VERSIONS, found),
     },
     InnerRule { info: SCHEMA, check: shape },
 ];

@@ -5,9 +5,13 @@ use std::collections::BTreeSet;
 use super::inner::Inner;
 use super::members::{Members, NAMES, SESSION, not_json};
 use super::{hash, patch, runner};
+use crate::artifact::KnownMajors;
 use crate::canonical::reader::{ReadError, excerpt};
 use crate::canonical::{Value, rfc8785};
-use crate::verify::Finder;
+use crate::verify::{Finder, Severity};
+
+/// The major versions of runs that are known.
+const RUN_VERSIONS: KnownMajors = KnownMajors::new(&["1"]);
 
 const RUN_FIELDS: [&str; 10] = [
     "run_schema_version",
@@ -52,8 +56,12 @@ pub(super) fn known_names(members: &Members<'_>, found: &mut Finder<'_>) {
 
 pub(super) fn run(members: &Members<'_>, found: &mut Finder<'_>) {
     const NAME: &str = "run.json";
-    let result =
-        required(members, NAME, "a run", &RUN_FIELDS, found).and_then(|run| run.get("kernel_result_kind"));
+    let run = required(members, NAME, "a run", &RUN_FIELDS, found);
+    let version = run.and_then(|run| run.get("run_schema_version")).and_then(Value::as_str);
+    if let Some(message) = version.and_then(|version| RUN_VERSIONS.objection(version)) {
+        found.add(NAME, format!("run_schema_version: {message}"));
+    }
+    let result = run.and_then(|run| run.get("kernel_result_kind"));
     let is_known = |kind: &Value<'_>| matches!(kind.as_str(), Some("BUNDLE" | "CLARIFY" | "REFUSE"));
     if let Some(other) = result.filter(|kind| !is_known(kind)) {
         let is = other.as_filled_str().map_or_else(|| other.sort().to_owned(), excerpt);
@@ -126,7 +134,8 @@ pub(super) fn optional_members(members: &Members<'_>, found: &mut Finder<'_>) {
         found.add("meta.json", not_json(error));
     }
     if let Some(Err(report)) = &members.session {
-        for violation in report.violations() {
+        // Its warnings do not keep a session out, so they do not keep out the pack.
+        for violation in report.violations().iter().filter(|one| one.severity == Severity::Error) {
             let (rule, path, message) = (&violation.rule_id, &violation.path, &violation.message);
             let message = if rule.starts_with("DOC") {
                 format!("not JSON: {path}: {message} (rule {rule})")

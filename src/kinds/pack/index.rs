@@ -110,8 +110,7 @@ fn describe_policy(policy: &Value<'_>, draft: &mut Draft) {
 }
 
 fn describe_ledger(members: &Members<'_>, draft: &mut Draft) {
-    let text = members.file(ledger::NAME).and_then(|bytes| std::str::from_utf8(bytes).ok());
-    for (number, entry) in ledger::entries(text.unwrap_or_default(), members.limits) {
+    for (number, entry) in members.ledger() {
         let Ok(entry) = entry else { continue };
         let prefix = format!("{} line {number} ", ledger::NAME);
         for (name, pointer, role) in INDEXED_IN_LEDGER {

@@ -74,6 +74,12 @@ impl<'d> Members<'d> {
         matches!(self.directory.entry(name), Some(entry) if matches!(entry.content, EntryContent::Other))
     }
 
+    /// The lines of the ledger that are entries, numbered from 1; none if it is not text.
+    pub(super) fn ledger(&self) -> impl Iterator<Item = (usize, Result<Value<'d>, ReadError>)> {
+        let text = self.file(ledger::NAME).and_then(|bytes| std::str::from_utf8(bytes).ok());
+        text.into_iter().flat_map(|text| ledger::entries(text, self.limits))
+    }
+
     /// A member, or why it cannot be read. Nothing if it is not there.
     pub(super) fn json(&self, name: &str) -> Option<Result<&Value<'d>, &ReadError>> {
         self.json.get(name).map(Result::as_ref)

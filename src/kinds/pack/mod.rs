@@ -4,6 +4,7 @@
 mod bundle;
 mod checks;
 mod hash;
+mod hashes;
 mod index;
 mod inner;
 mod ledger;

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::inner::{Inner, InnerRule, SCHEMA, filled, info, required, sort, text};
+use super::inner::{Inner, InnerRule, SCHEMA, info, required, sort, text, version};
+use crate::artifact::KnownMajors;
 use crate::canonical::reader::excerpt;
 use crate::canonical::{Number, Value, ecmascript};
 use crate::verify::utf16_order;
@@ -10,15 +11,19 @@ use crate::verify::utf16_order;
 /// The most bytes of content in a patch: 50 MiB.
 const MAX_TOTAL_BYTES: f64 = 52_428_800.0;
 
+/// The major versions of patches that are known.
+const VERSIONS: KnownMajors = KnownMajors::new(&["1"]);
+
 /// Applied first. If SCHEMA is broken, the rest is not looked at.
 pub(super) static SHAPE: [InnerRule; 2] = [
     InnerRule {
         info: info(
             "PS1",
             "patch.json: patch_schema_version is a string that is not empty.",
-            "The version says which rules a patch claims to follow. Its text is not looked at beyond that.",
+            "The version says which rules a patch claims to follow. If it states a major version, it is 1: another one \
+             may mean something else by the same members.",
         ),
-        check: |patch, found| filled(patch, "", "patch_schema_version", found),
+        check: |patch, found| version(patch, "patch_schema_version", VERSIONS, found),
     },
     InnerRule { info: SCHEMA, check: shape },
 ];

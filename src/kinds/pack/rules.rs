@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::inner::{InnerRule, SCHEMA, info};
 use super::members::{self, Members};
-use super::{bundle, checks, ledger, patch, runner};
+use super::{bundle, checks, hashes, ledger, patch, runner};
 use crate::artifact::EntryContent;
 use crate::verify::{Finder, Rule, RuleInfo, Severity};
 
@@ -21,7 +21,7 @@ const fn warning(id: &'static str, summary: &'static str, why: &'static str) -> 
 type Check = fn(&Members<'_>, &mut Finder<'_>);
 
 /// All rules of packs, applied in this order.
-pub(super) static RULES: [Rule<Check>; 15] = [
+pub(super) static RULES: [Rule<Check>; 16] = [
     Rule {
         info: info(
             "PK1",
@@ -45,7 +45,8 @@ pub(super) static RULES: [Rule<Check>; 15] = [
             "PK3",
             "run.json has the members of a run.",
             "The ten required ones may have any value, null included. If kernel_result_kind is there, it is BUNDLE, \
-             CLARIFY or REFUSE.",
+             CLARIFY or REFUSE. If run_schema_version states a major version, it is 1: another one may mean something \
+             else by the same members.",
         ),
         check: checks::run,
     },
@@ -189,6 +190,15 @@ pub(super) static RULES: [Rule<Check>; 15] = [
                 found.add(name, format!("there are {count} entries of this name"));
             }
         },
+    },
+    Rule {
+        info: warning(
+            "PK16",
+            "Stated hashes are sha256: and 64 lowercase hex digits.",
+            "The format's own verifier does not look at the hashes of intents and proposals, so this does not refuse the \
+             pack. Nothing can be found by a hash that is none.",
+        ),
+        check: hashes::check,
     },
 ];
 

@@ -85,7 +85,7 @@ fn questions_are_sorted_by_priority_then_id() {
 fn patches() {
     let patch = |operations: &str, total: &str| {
         format!(
-            r#"{{"patch_schema_version":"1","source_proposal_id":0,"source_proposal_hash":0,
+            r#"{{"patch_schema_version":"1","source_proposal_id":0,"source_proposal_hash":null,
             "operations":{operations},"total_bytes":{total}}}"#
         )
     };

@@ -10,6 +10,7 @@ mod record;
 mod rules;
 mod step_result;
 mod table;
+mod time;
 
 use std::io::{self, Write};
 
@@ -97,14 +98,14 @@ impl Artifact for Trace {
             }
             records = position + 1;
             let Some(value) = line.value(&options.limits, findings) else {
-                chain.break_off();
+                chain.break_off(line.begins_record());
                 continue;
             };
             let record = match Record::new(line.number, position, &value, &chain) {
                 Ok(record) => record,
                 Err(error) => {
                     document::report_uncanonical(&format!("line {}", line.number), &error, findings);
-                    chain.break_off();
+                    chain.break_off(true);
                     continue;
                 }
             };

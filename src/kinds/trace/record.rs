@@ -7,6 +7,8 @@ use crate::digest::Digest;
 /// What a record must follow. Hashes are unknown after a line that is no record, until the next one states them.
 #[derive(Default)]
 pub(super) struct Chain {
+    /// There was a record, or the beginning of one.
+    begun: bool,
     /// A line was no record, so nobody knows how many records it stands for.
     broken: bool,
     /// The record hash that the previous record states.
@@ -16,14 +18,15 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    /// A line was no record.
-    pub(super) fn break_off(&mut self) {
-        *self = Self { broken: true, ..Self::default() };
+    /// A line was no record; `begins_one` tells whether it begins like one.
+    pub(super) fn break_off(&mut self, begins_one: bool) {
+        *self = Self { begun: self.begun || begins_one, broken: true, ..Self::default() };
     }
 
     /// Goes on from `record`.
     pub(super) fn follow(&mut self, record: &Value<'_>) {
         let text = |name: &str| record.get(name).and_then(Value::as_filled_str).map(str::to_owned);
+        self.begun = true;
         self.previous_hash = text("record_hash");
         match record.get("type").and_then(Value::as_str) {
             Some("header") => self.state = text("initial_state_hash"),
@@ -76,6 +79,11 @@ impl<'v> Record<'v> {
         self.value.get(name).and_then(Value::as_str)
     }
 
+    /// Whether no record came before it that could be read.
+    pub(super) fn is_first(&self) -> bool {
+        !self.chain.begun
+    }
+
     /// Whether every line before is one record, so that the position is the index.
     pub(super) fn position_is_known(&self) -> bool {
         !self.chain.broken
@@ -96,14 +104,4 @@ impl<'v> Record<'v> {
 pub(super) fn is_version(text: &str) -> bool {
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     text.split('.').count() == 3 && text.split('.').all(digits)
-}
-
-/// Whether `text` has the form `YYYY-MM-DDTHH:MM:SSZ`. The calendar is not consulted, as in the format.
-pub(super) fn is_timestamp(text: &str) -> bool {
-    const FORM: &str = "0000-00-00T00:00:00Z";
-    text.len() == FORM.len()
-        && text.bytes().zip(FORM.bytes()).all(|(byte, form)| match form {
-            b'0' => byte.is_ascii_digit(),
-            other => byte == other,
-        })
 }

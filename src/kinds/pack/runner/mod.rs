@@ -25,7 +25,9 @@ pub(super) static RULES: [InnerRule; 11] = [
         ),
         check: |runner, found| {
             if text(runner, "runner_schema_version") != Some("1.0.0") {
-                found.add("runner_schema_version is not \"1.0.0\"");
+                let is = text(runner, "runner_schema_version")
+                    .map_or_else(|| sort(runner.get("runner_schema_version")).to_owned(), excerpt);
+                found.add(format!("runner_schema_version is {is}, which is not known; known: \"1.0.0\""));
             }
         },
     },
