@@ -149,7 +149,7 @@ pub fn add(
     let mut looked_at = 0;
     let outcome = each(&mut inputs, options, prepare, |event| {
         let Event::Result(item) = event else { return batch.store(&mut teller) };
-        looked_at += 1;
+        looked_at += u64::from(!matches!(&item, Ok(Examination { is_end: true, .. })));
         let is_last = teller.monitor.stops_at_bad() && is_bad(&item);
         batch.push(item, &mut teller)?;
         if is_last { Err(End::Stopped) } else { Ok(()) }
@@ -187,20 +187,24 @@ enum End {
     Failed(StoreError),
 }
 
-/// Inputs, and how many of them were taken.
+/// Inputs, and how many of them were taken. The end of a directory is none.
 struct Counted<I> {
     inputs: I,
     count: u64,
 }
 
-impl<I: Iterator> Iterator for Counted<I> {
-    type Item = I::Item;
+impl<I: Iterator<Item = Found>> Iterator for Counted<I> {
+    type Item = Found;
 
-    fn next(&mut self) -> Option<I::Item> {
+    fn next(&mut self) -> Option<Found> {
         let next = self.inputs.next();
-        self.count += u64::from(next.is_some());
+        self.count += u64::from(next.as_ref().is_some_and(|next| !is_end(next)));
         next
     }
+}
+
+fn is_end(found: &Found) -> bool {
+    matches!(found, Ok(source::Item::End { .. }))
 }
 
 fn is_bad<A>(item: &Item<A>) -> bool {
@@ -267,12 +271,16 @@ struct Examination<A> {
     path: String,
     original: Option<Original>,
     verdict: Finding<A>,
+    /// Whether it stands for a whole directory, at its end.
+    is_end: bool,
 }
 
 enum Finding<A> {
     Admitted(A),
     Rejected(Rejection),
     NoArtifact,
+    /// The end of a directory in which there were so many items.
+    End(u64),
 }
 
 type Item<A> = std::result::Result<Examination<A>, SourceError>;
@@ -281,27 +289,52 @@ fn each<A: Send, E>(
     inputs: impl Iterator<Item = Found> + Send,
     options: &ExamineOptions,
     make: impl Fn(Admitted) -> A + Sync,
-    consume: impl FnMut(Event<Item<A>>) -> std::result::Result<(), E>,
+    mut consume: impl FnMut(Event<Item<A>>) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
     let open = |item: Found| {
-        let opened = item.map(|item| (item.name(), item.place(), item.open()));
+        let opened = item.map(|item| (item.name(), item.place(), item.items(), item.open()));
         let size = opened.as_ref().map_or(0, |(.., opened)| opened.size());
         (opened, size)
     };
-    let work = |opened: std::result::Result<(String, Option<Place>, source::Opened), SourceError>| {
-        let (path, place, opened) = opened?;
-        let mut original = None;
-        let verdict = match opened.examine(options)? {
-            Verdict::Admitted(admitted) => {
-                original = Original::of(place, &admitted);
-                Finding::Admitted(make(admitted))
-            }
-            Verdict::Rejected(rejection) => Finding::Rejected(rejection),
-            Verdict::NoArtifact => Finding::NoArtifact,
+    let work =
+        |opened: std::result::Result<(String, Option<Place>, Option<u64>, source::Opened), SourceError>| {
+            let (path, place, items, opened) = opened?;
+            let mut original = None;
+            let verdict = match opened.examine(options)? {
+                Verdict::Admitted(admitted) => {
+                    original = Original::of(place, &admitted);
+                    Finding::Admitted(make(admitted))
+                }
+                Verdict::Rejected(rejection) => Finding::Rejected(rejection),
+                Verdict::NoArtifact => items.map_or(Finding::NoArtifact, Finding::End),
+            };
+            Ok(Examination { path, original, verdict, is_end: items.is_some() })
         };
-        Ok(Examination { path, original, verdict })
-    };
-    pipeline::in_order(inputs, open, work, consume)
+    let mut passed_over = 0;
+    pipeline::in_order(inputs, open, work, |event| match event {
+        Event::Idle => consume(Event::Idle),
+        Event::Result(item) => match judge_end(item, &mut passed_over, options) {
+            Some(item) => consume(Event::Result(item)),
+            None => Ok(()),
+        },
+    })
+}
+
+/// Counts in `passed_over` how many items in a row were no artifacts, and turns the end of a directory in which there were
+/// no others into a rejection. Nothing if the directory had something else in it.
+fn judge_end<A>(item: Item<A>, passed_over: &mut u64, options: &ExamineOptions) -> Option<Item<A>> {
+    match &item {
+        Ok(Examination { verdict: Finding::NoArtifact, .. }) => *passed_over += 1,
+        Ok(Examination { verdict: Finding::End(items), path, .. }) => {
+            if std::mem::take(passed_over) < *items {
+                return None;
+            }
+            let verdict = Finding::Rejected(source::nothing_recognised(options));
+            return Some(Ok(Examination { path: path.clone(), original: None, verdict, is_end: true }));
+        }
+        _ => *passed_over = 0,
+    }
+    Some(item)
 }
 
 /// Counts, and passes on to the monitor.
@@ -377,7 +410,7 @@ impl<A: Into<Brief>> Examination<A> {
             Finding::Rejected(Rejection { kind, report }) => {
                 (told.kind, told.outcome, told.report) = (kind, Outcome::Rejected, report);
             }
-            Finding::NoArtifact => {}
+            Finding::NoArtifact | Finding::End(_) => {}
         }
         told
     }
@@ -431,7 +464,8 @@ impl Batch<'_> {
             let is_refused = matches!(fate, Some(Fate::Refused(_)));
             teller.tell(item, || fate.unwrap_or(Fate::Has(Outcome::Present)));
             if is_refused && teller.monitor.stops_at_bad() {
-                self.dropped = waiting.len() as u64;
+                let documents = waiting.filter(|item| !matches!(item, Ok(Examination { is_end: true, .. })));
+                self.dropped = documents.count() as u64;
                 return Err(End::Stopped);
             }
         }

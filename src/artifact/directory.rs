@@ -5,7 +5,7 @@ use super::{AdmitOptions, Draft, Part, Passage, RunResult, Table};
 use crate::canonical::reader::{Limits, ReadError};
 use crate::canonical::rfc8785;
 use crate::digest::{BlobHash, CaptureHash, Digest};
-use crate::verify::{Findings, RuleInfo};
+use crate::verify::{Findings, RuleInfo, Violation};
 
 /// A kind whose artifacts are directories of named files, as its folder defines it.
 pub trait ArtifactDirectory: 'static {
@@ -31,6 +31,12 @@ pub trait ArtifactDirectory: 'static {
 
     /// Whether a directory with entries of these names is meant to be of this kind, valid or not.
     fn recognises(names: &[&str], peek: &mut Peek<'_>) -> bool;
+
+    /// Whether a file of this name that begins with `head` has what only files of this kind's artifacts have.
+    fn recognises_member(name: &str, head: &[u8]) -> bool;
+
+    /// The violation that such a file is where it stands in no artifact.
+    fn incomplete(name: &str) -> Violation;
 
     /// Applies every rule to `directory` and describes it. Gives nothing if it cannot be described, and then `findings`
     /// has an error that says why.

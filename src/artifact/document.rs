@@ -19,7 +19,8 @@ const SYNTAX: RuleInfo = rule(
     "DOC2",
     "The document is well-formed JSON, JSON Lines or YAML; an archive is whole.",
     "JSON is read as RFC 8259 defines it: no comments, no trailing commas, nothing after the value. A file that breaks \
-     off in the middle was often copied while it was still being written.",
+     off in the middle, or has bytes that are zero, was often copied while it was still being written, or before a \
+     disk was full or a machine lost power: copy it again, or record it again, and leave it out otherwise.",
 );
 const DUPLICATE_KEY: RuleInfo = rule(
     "DOC3",

@@ -12,10 +12,12 @@ use std::collections::HashSet;
 
 use memchr::memchr2;
 
+mod fragments;
 mod names;
 
 use super::{Number, Object, Value};
 
+pub use fragments::{has_key, has_lost_beginning};
 pub use names::MemberNames;
 
 /// How large a document may be. All limits there are stand in `docs/limits.md`.
@@ -131,6 +133,9 @@ pub fn utf8<'a>(bytes: &'a [u8], limits: &Limits) -> Result<&'a str, ReadError> 
         let message =
             format!("the document has more bytes than the limit of {limit}; --max-size sets another");
         return Err(ReadError::at(bytes, 0, Defect::TooLarge, message));
+    }
+    if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
+        return Err(ReadError::at(bytes, 0, Defect::Encoding, "the text is UTF-16; save it as UTF-8"));
     }
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let offset = error.valid_up_to();

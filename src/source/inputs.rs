@@ -11,19 +11,26 @@ use crate::artifact::Kind;
 pub struct Inputs {
     waiting: VecDeque<Waiting>,
     kind: Option<Kind>,
+    /// Whether the ends of directories are items.
+    with_ends: bool,
+    /// How many items, or errors in their places, there were so far.
+    given: u64,
 }
 
 #[derive(Debug)]
 enum Waiting {
     Input(Input),
     Entry(PathBuf, fs::FileType),
+    /// The end of a directory, and how many items there were before it.
+    End(PathBuf, u64),
 }
 
 impl Inputs {
     /// All of `inputs`, in their order.
     #[must_use]
     pub fn new(inputs: Vec<Input>) -> Self {
-        Self { waiting: inputs.into_iter().map(Waiting::Input).collect(), kind: None }
+        let waiting = inputs.into_iter().map(Waiting::Input).collect();
+        Self { waiting, kind: None, with_ends: false, given: 0 }
     }
 
     /// The same for those who ask for artifacts of one kind. If it is one of directories, every directory that is named
@@ -31,6 +38,12 @@ impl Inputs {
     #[must_use]
     pub fn of_kind(self, kind: Option<Kind>) -> Self {
         Self { kind, ..self }
+    }
+
+    /// The same, with an [`Item::End`] after everything in a directory that is named and is no artifact itself.
+    #[must_use]
+    pub fn with_ends(self) -> Self {
+        Self { with_ends: true, ..self }
     }
 
     fn named(&mut self, path: PathBuf) -> Result<Option<Item>, SourceError> {
@@ -72,6 +85,9 @@ impl Inputs {
             return Ok(Some(Item::Directory { path, kind, named }));
         }
         entries.sort_by_cached_key(fs::DirEntry::file_name);
+        if named && self.with_ends {
+            self.waiting.push_front(Waiting::End(path, self.given));
+        }
         // Entries of a directory hold it open; paths do not.
         for entry in entries.into_iter().rev() {
             let path = entry.path();
@@ -91,8 +107,13 @@ impl Iterator for Inputs {
                 Waiting::Input(Input::Document { name, bytes }) => Ok(Some(Item::Document { name, bytes })),
                 Waiting::Input(Input::Path(path)) => self.named(path),
                 Waiting::Entry(path, file_type) => self.found(path, file_type),
+                // It is none of the items that are counted.
+                Waiting::End(path, before) => {
+                    return Some(Ok(Item::End { path, items: self.given.saturating_sub(before) }));
+                }
             };
             if let Some(item) = item.transpose() {
+                self.given += 1;
                 return Some(item);
             }
         }

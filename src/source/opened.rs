@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use super::file::OpenFile;
 use super::{
     ExamineOptions, Item, Rejection, SourceError, Verdict, admitted, directory, examine_document,
-    examine_found, examine_named, examine_other, stated,
+    examine_named, found, stated,
 };
 
 impl Item {
@@ -13,7 +13,11 @@ impl Item {
     pub fn open(self) -> Opened {
         let file = match &self {
             Self::Named(path) | Self::Found(path) => Some(OpenFile::open(path)),
-            Self::NotAFile(_) | Self::Directory { .. } | Self::Document { .. } | Self::Stated(_) => None,
+            Self::NotAFile(_)
+            | Self::Directory { .. }
+            | Self::End { .. }
+            | Self::Document { .. }
+            | Self::Stated(_) => None,
         };
         Opened { item: self, file }
     }
@@ -41,7 +45,7 @@ impl Opened {
             (Item::Directory { path, kind, .. }, _) => directory::weigh(path, *kind),
             (Item::Document { bytes, .. }, _) => bytes.len() as u64,
             (Item::Stated(stated), _) => stated.size(),
-            (Item::Named(_) | Item::Found(_) | Item::NotAFile(_), _) => 0,
+            (Item::Named(_) | Item::Found(_) | Item::NotAFile(_) | Item::End { .. }, _) => 0,
         }
     }
 
@@ -59,10 +63,11 @@ impl Opened {
                 verdict.map_err(SourceError::at(&path))
             }
             Item::Found(path) => {
-                let verdict = open(&path).and_then(|file| examine_found(&path, file, options));
+                let verdict = open(&path).and_then(|file| found::examine(&path, file, options));
                 verdict.map_err(SourceError::at(&path))
             }
-            Item::NotAFile(path) => Ok(examine_other(&path)),
+            Item::NotAFile(path) => Ok(found::examine_other(&path, options)),
+            Item::End { .. } => Ok(Verdict::NoArtifact),
             Item::Directory { path, kind, .. } => Ok(match directory::read(&path, kind, options)? {
                 Ok(directory) => admitted(kind, kind.admit_directory(directory, &options.admit)).into(),
                 Err(report) => Verdict::Rejected(Rejection { kind: Some(kind), report }),

@@ -249,7 +249,7 @@ impl Item {
         match self {
             Self::Named(path) | Self::Found(path) => Some(Place { path: path.clone(), is_directory: false }),
             Self::Directory { path, .. } => Some(Place { path: path.clone(), is_directory: true }),
-            Self::NotAFile(_) | Self::Document { .. } | Self::Stated(_) => None,
+            Self::NotAFile(_) | Self::End { .. } | Self::Document { .. } | Self::Stated(_) => None,
         }
     }
 }

@@ -11,7 +11,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("canonical", &["digest", "serde_json", "serde_json_canonicalizer"]),
     ("verify", &[]),
     ("artifact", &["digest", "canonical", "verify"]),
-    ("archive", &["artifact", "zip", "tar", "flate2"]),
+    ("archive", &["artifact", "zip", "tar", "flate2", "zstd"]),
     ("kinds", &["artifact", "digest", "canonical", "verify", "saphyr_parser"]),
     (
         "store",

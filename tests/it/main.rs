@@ -25,6 +25,7 @@ mod faults;
 mod forks;
 mod fsck;
 mod fuzzing;
+mod intake;
 mod journal;
 mod large;
 mod latest;

@@ -44,9 +44,11 @@ impl Artifact for Contract {
     }
 
     fn recognises(text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
-        // Other documents have effects as well.
-        let is_one = recognise::has_member(text, names, &["io_refs", "effects"]);
-        Recognition::of(is_one && recognise::has_member(text, names, &["io_refs"]), is_one)
+        let has_effects = recognise::has_member(text, names, &["io_refs", "effects"]);
+        // Other documents have effects as well, but do not say whether they can be repeated.
+        let is_one = has_effects
+            && (recognise::has_member(text, names, &["io_refs"]) || recognise::has_key(text, "idempotency"));
+        Recognition::of(is_one, has_effects)
     }
 
     fn examine(bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {

@@ -12,7 +12,7 @@ use crate::artifact::{
     Responder, Role, Table, document, unreadable,
 };
 use crate::canonical::Value;
-use crate::canonical::reader::{self, Limits, MemberNames, ReadError};
+use crate::canonical::reader::{self, Limits, MemberNames, ReadError, has_key, has_lost_beginning};
 use crate::canonical::rfc8785::{self, Form};
 use crate::digest::{CoreHash, Digest};
 use crate::verify::{Findings, RuleInfo, apply};
@@ -41,14 +41,23 @@ impl Artifact for ModelIo {
         rules::all()
     }
 
-    fn recognises(_: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
-        let mut has = |name: &str| names.has(name);
+    fn recognises(text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
         // Mostly it is the first member, and then the text is not read any further.
-        if has("model_io_schema_version") {
+        if names.has("model_io_schema_version") {
             return Some(Recognition::Surely);
         }
-        let (interactions, adapter, model) = (has("interactions"), has("adapter_id"), has("model_id"));
-        Recognition::of(interactions && adapter && model, interactions && (adapter || model))
+        let [interactions, adapter, model] =
+            ["interactions", "adapter_id", "model_id"].map(|name| names.has(name));
+        let has_hashes = || ["prompt_hash", "response_hash"].into_iter().any(|name| has_key(text, name));
+        let is_one = interactions && (adapter && model || has_hashes());
+        let mut is_cut = || {
+            // Others have adapters and models as well, but theirs are whole.
+            let before_interactions = adapter && model && names.has("mode") && names.break_off();
+            let hashed = ["prompt_hash", "response_hash", "response_content"];
+            before_interactions
+                || has_lost_beginning(text) && hashed.into_iter().all(|name| has_key(text, name))
+        };
+        Recognition::of(is_one || is_cut(), interactions && (adapter || model))
     }
 
     fn examine(bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {

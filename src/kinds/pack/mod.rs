@@ -23,7 +23,7 @@ use crate::artifact::{
     RunResult, document,
 };
 use crate::canonical::reader::{self, Limits, ReadError};
-use crate::verify::{Findings, RuleInfo, apply};
+use crate::verify::{Findings, RuleInfo, Violation, apply};
 
 use members::Members;
 
@@ -45,6 +45,16 @@ impl ArtifactDirectory for Pack {
 
     fn recognises(names: &[&str], peek: &mut Peek<'_>) -> bool {
         recognise::is_pack(names, peek)
+    }
+
+    fn recognises_member(name: &str, head: &[u8]) -> bool {
+        recognise::is_member(name, head)
+    }
+
+    fn incomplete(name: &str) -> Violation {
+        let message =
+            format!("the required file run.json is missing beside {name}, which is a file of a pack");
+        Violation::new(rules::REQUIRED_FILES, "run.json", message)
     }
 
     fn examine(directory: &Directory, options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {

@@ -14,6 +14,15 @@ pub(super) const IO: RuleInfo = info(
      itself.",
 );
 
+/// Also broken by files of packs that stand alone.
+pub(super) const REQUIRED_FILES: RuleInfo = info(
+    "PK1",
+    "run.json is there, and bundle.json unless the run was refused.",
+    "Without them there is no run to look at. bundle.json may be absent only if run.json can be read and its \
+     kernel_result_kind is REFUSE. What is no regular file does not count. A file of a pack in a directory without \
+     run.json is what is left of a pack: add the whole of it.",
+);
+
 const fn warning(id: &'static str, summary: &'static str, why: &'static str) -> RuleInfo {
     RuleInfo { severity: Severity::Warning, ..info(id, summary, why) }
 }
@@ -22,15 +31,7 @@ type Check = fn(&Members<'_>, &mut Finder<'_>);
 
 /// All rules of packs, applied in this order.
 pub(super) static RULES: [Rule<Check>; 16] = [
-    Rule {
-        info: info(
-            "PK1",
-            "run.json is there, and bundle.json unless the run was refused.",
-            "Without them there is no run to look at. bundle.json may be absent only if run.json can be read and its \
-             kernel_result_kind is REFUSE. What is no regular file does not count.",
-        ),
-        check: checks::required_files,
-    },
+    Rule { info: REQUIRED_FILES, check: checks::required_files },
     Rule {
         info: info(
             "PK2",
