@@ -110,9 +110,10 @@ pub fn unread(head: &[u8]) -> Option<&'static str> {
 /// Whether a file of this name is meant to be a tar archive, compressed in any way or not at all.
 #[must_use]
 pub fn is_tar_name(file_name: &str) -> bool {
+    const TAR: &str = ".tar";
     let name = file_name.to_ascii_lowercase();
     TAR_COMPRESSED.into_iter().any(|ending| name.ends_with(ending))
-        || decompressed_name(&name).unwrap_or(&name).ends_with(".tar")
+        || decompressed_name(&name).unwrap_or(&name).ends_with(TAR)
 }
 
 /// The name that a file has once it is decompressed, if its name says that it is compressed.

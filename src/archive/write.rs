@@ -59,8 +59,8 @@ fn stored_zstd(bytes: &[u8]) -> Vec<u8> {
     let last = blocks.len().saturating_sub(1);
     for (index, block) in blocks.enumerate() {
         // The size fits in 21 bits, and the type of what is not compressed is 0.
-        let header = u32::from(index == last) | u32::try_from(block.len()).unwrap_or(u32::MAX) << 3;
-        let [low, middle, high, _] = header.to_le_bytes();
+        let header = usize::from(index == last) | block.len() << 3;
+        let [low, middle, high, ..] = header.to_le_bytes();
         frame.extend_from_slice(&[low, middle, high]);
         frame.extend_from_slice(block);
     }

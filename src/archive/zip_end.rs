@@ -5,15 +5,15 @@ use std::io::{Read, Seek, SeekFrom};
 use super::read::{ArchiveError, broken};
 
 const SIGNATURE: &[u8] = b"PK\x05\x06";
-const RECORD_BYTES: u64 = 22;
+const RECORD_BYTES: usize = 22;
 const COMMENT_BYTES: u64 = 1 << 16;
 
 /// What precedes the record in the ZIP64 form: where the larger numbers are.
 const LOCATOR_SIGNATURE: &[u8] = b"PK\x06\x07";
-const LOCATOR_BYTES: u64 = 20;
+const LOCATOR_BYTES: usize = 20;
 /// The larger numbers.
 const RECORD64_SIGNATURE: &[u8] = b"PK\x06\x06";
-const RECORD64_BYTES: u64 = 56;
+const RECORD64_BYTES: usize = 56;
 
 /// How often a zip file seems to end, and whether it ends there.
 pub(super) struct ZipEnds {
@@ -32,14 +32,13 @@ impl ZipEnds {
         size: u64,
         most_entries: usize,
     ) -> Result<Self, ArchiveError> {
-        let start = size.saturating_sub(RECORD_BYTES + COMMENT_BYTES + 4);
+        let start = size.saturating_sub(RECORD_BYTES as u64 + COMMENT_BYTES + 4);
         let mut tail = Vec::new();
         let read = input.seek(SeekFrom::Start(start)).and_then(|_| input.read_to_end(&mut tail));
         read.map_err(|error| broken(&error))?;
         let mut ends = Self { number: 0, is_last: false };
         for (at, _) in tail.windows(SIGNATURE.len()).enumerate().filter(|(_, bytes)| *bytes == SIGNATURE) {
-            let Some(record) = tail.get(at..).and_then(<[u8]>::first_chunk::<{ RECORD_BYTES as usize }>)
-            else {
+            let Some(record) = tail.get(at..).and_then(<[u8]>::first_chunk::<{ RECORD_BYTES }>) else {
                 continue;
             };
             let end = End::parse(record);
@@ -51,7 +50,7 @@ impl ZipEnds {
                 return Err(ArchiveError::TooManyEntries(most_entries));
             }
             ends.number += 1;
-            ends.is_last = at as u64 + RECORD_BYTES + end.comment_bytes == tail.len() as u64;
+            ends.is_last = at as u64 + RECORD_BYTES as u64 + end.comment_bytes == tail.len() as u64;
         }
         input.rewind().map_err(|error| broken(&error))?;
         Ok(ends)
@@ -77,7 +76,7 @@ struct End {
 }
 
 impl End {
-    fn parse(record: &[u8; RECORD_BYTES as usize]) -> Self {
+    fn parse(record: &[u8; RECORD_BYTES]) -> Self {
         Self {
             entries: number(record, 8, 2).max(number(record, 10, 2)),
             list_bytes: number(record, 12, 4),
@@ -108,8 +107,8 @@ struct Locator {
 impl Locator {
     /// The locator right before the end at `end`, if there is one.
     fn before(end: u64, input: &mut (impl Read + Seek)) -> Result<Option<Self>, ArchiveError> {
-        let Some(at) = end.checked_sub(LOCATOR_BYTES) else { return Ok(None) };
-        let bytes: [u8; LOCATOR_BYTES as usize] = read_at(input, at)?;
+        let Some(at) = end.checked_sub(LOCATOR_BYTES as u64) else { return Ok(None) };
+        let bytes: [u8; LOCATOR_BYTES] = read_at(input, at)?;
         if !bytes.starts_with(LOCATOR_SIGNATURE) {
             return Ok(None);
         }
@@ -121,11 +120,11 @@ impl Locator {
     }
 
     fn record(&self, input: &mut (impl Read + Seek)) -> Result<End64, ArchiveError> {
-        let end = self.record_at.checked_add(RECORD64_BYTES);
+        let end = self.record_at.checked_add(RECORD64_BYTES as u64);
         if end.is_none_or(|end| end > self.at) {
             return Err(contradiction());
         }
-        let bytes: [u8; RECORD64_BYTES as usize] = read_at(input, self.record_at)?;
+        let bytes: [u8; RECORD64_BYTES] = read_at(input, self.record_at)?;
         // Its own size leaves out the signature and itself. Nothing is between it and the locator.
         let is_adjacent = self.record_at.checked_add(12).and_then(|at| at.checked_add(number(&bytes, 4, 8)));
         if !bytes.starts_with(RECORD64_SIGNATURE) || is_adjacent != Some(self.at) {

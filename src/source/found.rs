@@ -1,7 +1,6 @@
 //! Files that were found in a directory: they may be anything. What resembles an artifact and cannot be admitted is
 //! rejected all the same; nobody should believe that it was stored.
 
-use std::borrow::Cow;
 use std::io;
 use std::path::Path;
 
@@ -71,30 +70,31 @@ pub(super) fn passed_over(options: &ExamineOptions, why: impl FnOnce() -> Violat
     }
 }
 
-/// The kind that a document resembles which nobody named, so that common words are not enough. Bytes that are zero are no
-/// part of any: what is left when a disk was full or a machine lost power, or of UTF-16.
+/// The kind that a document resembles which nobody named, so that common words are not enough.
 fn resembled(bytes: &[u8]) -> Option<Kind> {
     let sure = |bytes: &[u8]| {
         let recognised = recognise(bytes).filter(|(_, recognition)| *recognition == Recognition::Surely);
         recognised.map(|(kind, _)| kind)
     };
-    sure(bytes).or_else(|| match without_zeros(bytes) {
-        Cow::Borrowed(_) => None,
-        Cow::Owned(rest) => sure(&rest),
-    })
+    let head = bytes.get(..ZEROS_WITHIN).unwrap_or(bytes);
+    if memchr(0, head).is_none() {
+        return sure(bytes);
+    }
+    let text = without_zeros(head);
+    // No text has these, and almost all other files do.
+    let is_text = !text.iter().any(|byte| (1..=8).contains(byte));
+    if is_text { sure(&text) } else { None }
 }
 
 /// How far into a document zeros are left out.
 const ZEROS_WITHIN: usize = 64 << 10;
 
-fn without_zeros(bytes: &[u8]) -> Cow<'_, [u8]> {
-    let head = bytes.get(..ZEROS_WITHIN).unwrap_or(bytes);
-    if memchr(0, head).is_none() {
-        return Cow::Borrowed(bytes);
-    }
+/// What is left of a document when a disk was full or a machine lost power, or when it is UTF-16: bytes that are zero are no
+/// part of it.
+fn without_zeros(head: &[u8]) -> Vec<u8> {
     let marks: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
     let unmarked = marks.into_iter().find_map(|mark| head.strip_prefix(mark)).unwrap_or(head);
-    Cow::Owned(unmarked.iter().copied().filter(|byte| *byte != 0).collect())
+    unmarked.iter().copied().filter(|byte| *byte != 0).collect()
 }
 
 /// Judges a file that no kind recognises: it may be what is left of an artifact of several files.

@@ -339,7 +339,6 @@ fn response_sizes(session: &View<'_>, found: &mut Finder<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::artifact::{AdmitOptions, Kind};
     use crate::kinds::model_io::ModelIo;
 

@@ -194,7 +194,7 @@ fn beginning(record: &Record<'_>, found: &mut Finder<'_>) {
         return;
     }
     let index = record.value.get("index").and_then(Value::as_number).and_then(Number::as_i64);
-    let which = index.map(|index| format!("record {index}")).unwrap_or_else(|| "this record".to_owned());
+    let which = index.map_or_else(|| "this record".to_owned(), |index| format!("record {index}"));
     let message = format!(
         "the trace has lost its beginning: {which} follows a record with the hash {}, which is not there",
         digest_of(before).map_or_else(|| excerpt(before), |digest| digest.hex())
