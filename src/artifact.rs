@@ -15,6 +15,7 @@ mod part;
 mod passage;
 mod run_event;
 mod table;
+mod version;
 
 use std::fmt;
 use std::io::{self, Write};
@@ -34,6 +35,7 @@ pub use part::{Content, Part, PartSort, differ, same_place};
 pub use passage::{Field, Passage, Passages, words_of};
 pub use run_event::{Answer, Call, CallNames, EventVisitor, RunEvent};
 pub use table::{Cell, Cells, Column, ColumnSort, Table};
+pub use version::{KnownMajors, is_semver};
 
 /// A kind of artifact, as its folder defines it.
 pub trait Artifact: 'static {

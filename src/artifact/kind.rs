@@ -48,6 +48,8 @@ enum Form {
         members: &'static [&'static str],
         unreadable: RuleInfo,
         recognises: fn(&[&str], &mut Peek<'_>) -> bool,
+        recognises_member: fn(&str, &[u8]) -> bool,
+        incomplete: fn(&str) -> Violation,
         examine: fn(&Directory, &AdmitOptions, &mut Findings) -> Option<Draft>,
         write_core: fn(&[MemberBytes<'_>], &Limits, &mut dyn Write) -> io::Result<()>,
         run_events: fn(&[MemberBytes<'_>], &Limits, &mut EventVisitor<'_>) -> Result<(), ReadError>,
@@ -110,6 +112,8 @@ impl Kind {
                         members: K::MEMBERS,
                         unreadable: K::UNREADABLE,
                         recognises: K::recognises,
+                        recognises_member: K::recognises_member,
+                        incomplete: K::incomplete,
                         examine: K::examine,
                         write_core: K::write_core,
                         run_events: K::run_events,
@@ -204,6 +208,19 @@ impl Kind {
         match self.0.form {
             Form::Document { .. } => false,
             Form::Directory { recognises, .. } => recognises(names, peek),
+        }
+    }
+
+    /// The violation that a file of this name is which begins with `head`, if it has what only files of this kind's
+    /// artifacts have: where it stands alone, the rest of the artifact is missing. Nothing if artifacts of this kind are
+    /// single documents.
+    #[must_use]
+    pub fn orphan(self, file_name: &str, head: &[u8]) -> Option<Violation> {
+        match self.0.form {
+            Form::Directory { recognises_member, incomplete, .. } if recognises_member(file_name, head) => {
+                Some(incomplete(file_name))
+            }
+            Form::Directory { .. } | Form::Document { .. } => None,
         }
     }
 

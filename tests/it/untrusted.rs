@@ -93,15 +93,16 @@ fn hostile_traces() -> [String; 2] {
         record["record_hash"] = hash.clone().into();
         (record.to_string(), hash)
     };
+    let state = runvault::digest::Digest::of(HOSTILE.as_bytes()).hex();
     let (header, hash) = sealed(json!({
         "type": "header", "index": 0, "version": "1.0.0", "engine_version": "1.0.0", "trace_id": HOSTILE,
         "created_at": "2026-02-21T14:00:00Z", "hash_algorithm": "sha256", "canonicalization": "json-c14n-v1",
-        "problem_spec_hash": HOSTILE, "initial_state_hash": HOSTILE,
+        "problem_spec_hash": state, "initial_state_hash": state, HOSTILE: HOSTILE,
     }));
     [1, 2].map(|iteration| {
         let (control, _) = sealed(json!({
             "type": "control", "index": 1, "control_type": "loop", "action": "repeat", "start_step": HOSTILE, "end_step": HOSTILE,
-            "state_hash": HOSTILE, "prev_hash": hash, "loop_iteration": iteration,
+            "state_hash": state, "prev_hash": hash, "loop_iteration": iteration,
             "stop_condition": {"path": HOSTILE, "operator": HOSTILE, "value": HOSTILE},
         }));
         format!("{header}\n{control}\n")

@@ -148,7 +148,7 @@ fn directory(data: &[u8]) -> Directory {
         };
         Entry { name: name.to_owned(), content }
     });
-    Directory { given: None, entries: entries.collect() }
+    Directory { entries: entries.collect() }
 }
 
 /// Members that are written canonically make the same pack.
@@ -162,7 +162,7 @@ fn written_canonically(pack: &Admitted) {
         };
         Entry { name: member.name().to_owned(), content: EntryContent::File(content) }
     });
-    let directory = Directory { given: None, entries: entries.collect() };
+    let directory = Directory { entries: entries.collect() };
     let again = kind("pack").admit_directory(directory, &AdmitOptions::default()).unwrap();
     assert_eq!(again.core(), pack.core());
 }
