@@ -1,6 +1,6 @@
 //! What steps say of the call that they belong to: whose it is, what it asks, and by which ids its steps are known.
 
-use super::shapes::Carries;
+use super::provider_shapes::Carries;
 use super::{TOOL_PLACES, at, texts};
 use crate::artifact::{Arguments, Responder};
 use crate::canonical::{Object, Value};

@@ -7,10 +7,10 @@ mod exchanges;
 mod open;
 mod parts;
 mod passages;
+mod provider_shapes;
 mod rules;
 mod run_events;
 mod shape;
-mod shapes;
 mod table;
 mod texts;
 
@@ -26,7 +26,7 @@ use crate::canonical::{Object, Value, compact};
 use crate::digest::{CoreHash, Digest};
 use crate::verify::{Findings, RuleInfo, apply};
 
-pub use shapes::{BODIES, Carries, ROLES_NOT_ASKED, SHAPES, Shape, TYPES_PASSED_OVER};
+pub use provider_shapes::{BODIES, Carries, ROLES_NOT_ASKED, SHAPES, Shape, TYPES_PASSED_OVER};
 
 const STEP: Role = Role { name: "step", group: "step", unit: "step", relation: None };
 const PROMPT: Role = Role { name: "prompt", group: "prompt", unit: "step", relation: None };
