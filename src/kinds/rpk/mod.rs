@@ -4,6 +4,7 @@
 mod arguments;
 mod calls;
 mod exchanges;
+mod pairs;
 mod parts;
 mod passages;
 mod rules;
