@@ -35,13 +35,13 @@ pub(super) struct Sighting {
 #[derive(Clone, Debug)]
 pub(super) struct Expected {
     pub(super) what: String,
-    /// The digest that it has; those that it may have where it has several.
+    /// The digests that it has. None if it is not recorded.
     pub(super) digests: Vec<Digest>,
 }
 
 /// What was found, by what it is evidence of.
 #[derive(Debug, Default)]
-pub(super) struct Findings {
+pub(super) struct Sightings {
     /// By effect.
     pub(super) own: HashMap<usize, Vec<Sighting>>,
     /// The last value of a pool that may be evidence of several effects.
@@ -66,8 +66,8 @@ pub(super) struct Collector<'t> {
     calls: usize,
     /// Whether the run names any call.
     pub(super) is_named: bool,
-    pub(super) of_named: Findings,
-    pub(super) of_unnamed: Findings,
+    pub(super) of_named: Sightings,
+    pub(super) of_unnamed: Sightings,
 }
 
 impl<'t> Collector<'t> {
@@ -90,8 +90,8 @@ impl<'t> Collector<'t> {
             payloads,
             calls: 0,
             is_named: false,
-            of_named: Findings::default(),
-            of_unnamed: Findings::default(),
+            of_named: Sightings::default(),
+            of_unnamed: Sightings::default(),
         }
     }
 
@@ -113,7 +113,7 @@ impl<'t> Collector<'t> {
         if tie.is_named && !self.is_named {
             self.is_named = true;
             // Of a run that names its calls, those without a name count for nothing.
-            self.of_unnamed = Findings::default();
+            self.of_unnamed = Sightings::default();
         }
         self.refs.call(call, tie);
         if let [only] = tie.refs.as_slice() {
@@ -137,14 +137,14 @@ impl<'t> Collector<'t> {
                     let shown = Seen::new(found.value).shown();
                     for pool in self.pools_for(tie, found.source) {
                         let told = || format!("{shown} at {place} does not count: {why}");
-                        self.findings(tie).discounted.entry(pool).or_insert_with(told);
+                        self.sightings(tie).discounted.entry(pool).or_insert_with(told);
                     }
                 }
             }
         }
     }
 
-    fn findings(&mut self, tie: &Tie) -> &mut Findings {
+    fn sightings(&mut self, tie: &Tie) -> &mut Sightings {
         if tie.is_named { &mut self.of_named } else { &mut self.of_unnamed }
     }
 
@@ -173,9 +173,9 @@ impl<'t> Collector<'t> {
             match self.pools.owner(pool, &seen) {
                 Some(Owner::One(effect)) => {
                     let sighting = self.sighting(effect, call, place, seen.clone(), found);
-                    let findings = self.findings(tie);
-                    findings.owned.insert(pool, (effect, place.to_owned()));
-                    findings.own.entry(effect).or_default().push(sighting);
+                    let sightings = self.sightings(tie);
+                    sightings.owned.insert(pool, (effect, place.to_owned()));
+                    sightings.own.entry(effect).or_default().push(sighting);
                 }
                 Some(Owner::Several(class)) => {
                     let sighting = Sighting {
@@ -186,7 +186,7 @@ impl<'t> Collector<'t> {
                         is_keyed: false,
                         expected: None,
                     };
-                    self.findings(tie).shared.insert((pool, class), sighting);
+                    self.sightings(tie).shared.insert((pool, class), sighting);
                 }
                 None => {}
             }
@@ -218,9 +218,9 @@ impl<'t> Collector<'t> {
     fn expected(&self, effect: &Effect, call: &Call<'_, '_>, found: &Found<'_, '_>) -> Option<Expected> {
         let evidence = effect.evidence.as_ref().filter(|evidence| evidence.sort == "hash")?;
         if let Some(of) = &evidence.of {
-            let text = stated_text(of, call)?;
+            let digest = stated_text(of, call).map(|text| Digest::of(text.as_bytes()));
             let what = format!("the text at {of} of the call at {}", call.place);
-            return Some(Expected { what, digests: vec![Digest::of(text.as_bytes())] });
+            return Some(Expected { what, digests: digest.into_iter().collect() });
         }
         let parent = found.parent?;
         let beside = ["file", "path", "member", "name"].into_iter();

@@ -1,10 +1,11 @@
 //! AU10 and AU11: payloads held to the schemas of their targets.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde_json::Value as Json;
 
-use super::schema::{Refusal, Schema};
+use super::schema::Schema;
+use super::schema_work::Refusal;
 use super::{Held, IoRef, SCHEMAS, SchemaSource, Terms, UNCHECKED};
 use crate::artifact::{Answer, Call};
 use crate::canonical::Value;
@@ -12,6 +13,7 @@ use crate::canonical::reader::{self, Limits, excerpt};
 use crate::digest::Digest;
 use crate::verify::Findings;
 
+use super::refs::is_reading;
 use super::sources::at_pointer;
 
 /// What recorders write in place of what they leave out.
@@ -29,7 +31,7 @@ pub(super) struct Payloads<'t> {
     work_left: u64,
     findings: Findings,
     /// Payloads that were not checked, by ref and reason: how many, and where first.
-    unchecked: HashMap<(usize, String), (u64, String)>,
+    unchecked: BTreeMap<(usize, String), (u64, String)>,
 }
 
 /// The digests by which a contract names its schemas.
@@ -55,17 +57,19 @@ impl<'t> Payloads<'t> {
             schemas: HashMap::new(),
             work_left: MAX_WORK,
             findings: Findings::default(),
-            unchecked: HashMap::new(),
+            unchecked: BTreeMap::new(),
         }
     }
 
     /// Holds what flowed through the ref with this number to its schema: what a call sent where the ref is written, what
-    /// came back where it is read.
+    /// came back where the ref or the call only reads.
     pub(super) fn check(&mut self, index: usize, call: &Call<'_, '_>) {
         let Some(io_ref) = self.terms.io_refs.get(index) else { return };
+        let reads =
+            call.names.mode.map_or(io_ref.mode == "read", |mode| io_ref.mode == "read" || is_reading(mode));
         let (place, payloads) = match &call.answer {
-            Answer::Result { place, value } if io_ref.mode == "read" => (place, results(value)),
-            _ if io_ref.mode == "read" => return,
+            Answer::Result { place, value } if reads => (place, results(value)),
+            _ if reads => return,
             _ => (&call.place, call.arguments.as_deref().into_iter().collect()),
         };
         if payloads.is_empty() {

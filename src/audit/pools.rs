@@ -1,13 +1,13 @@
 //! Which effect a value is evidence of, where several effects are proved by the same source.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::judge::Seen;
 use super::targets::Targets;
 use super::{Effect, Terms};
 
 /// What is known of the call that a value is from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Scope {
     /// It is a call of the ref with this number.
     Ref(usize),
@@ -65,7 +65,7 @@ impl Pools {
         for (index, (effect, sources)) in terms.effects.iter().zip(sources).enumerate() {
             let by_tool = effect.tools.iter().filter_map(|tool| targets.tool(tool)).map(Scope::Tool);
             let by_ref = targets.io_ref(&effect.target).filter(|_| effect.tools.is_empty()).map(Scope::Ref);
-            let scopes: HashSet<Scope> = by_tool.chain(by_ref).collect();
+            let scopes: BTreeSet<Scope> = by_tool.chain(by_ref).collect();
             for source in sources {
                 let named: Vec<usize> =
                     scopes.iter().map(|scope| pools.join(index, *scope, *source)).collect();

@@ -1,7 +1,7 @@
 //! What a run did with the IO references of a contract: which it called and attested, and which calls the contract does not
 //! cover.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::targets::Tie;
 use super::{MODES, REQUIRED, TARGETS, Terms};
@@ -21,9 +21,9 @@ pub(super) struct Refs<'t> {
     /// The refs that a run must attest.
     required: HashMap<&'t str, usize>,
     /// Calls of what is not declared: how often, and where first.
-    undeclared: HashMap<String, (u64, String)>,
+    undeclared: BTreeMap<String, (u64, String)>,
     /// Calls in another mode than the declared one, by ref and mode: how often, and where first.
-    mismatches: HashMap<(usize, String), (u64, String)>,
+    mismatches: BTreeMap<(usize, String), (u64, String)>,
 }
 
 /// What is known of an IO reference.
@@ -47,8 +47,8 @@ impl<'t> Refs<'t> {
             terms,
             states: vec![RefState::default(); terms.io_refs.len()],
             required: required.map(|(index, io_ref)| (io_ref.name.as_str(), index)).collect(),
-            undeclared: HashMap::new(),
-            mismatches: HashMap::new(),
+            undeclared: BTreeMap::new(),
+            mismatches: BTreeMap::new(),
         }
     }
 
@@ -84,8 +84,8 @@ impl<'t> Refs<'t> {
     /// Whether a call of the stated mode is one that the contract declares. Other words than modes and methods say nothing.
     fn allows(&self, index: usize, mode: &str) -> bool {
         let stated = match mode {
-            "read" | "write" | "mutate" => mode,
-            method if READING.contains(&method.to_uppercase().as_str()) => "read",
+            "write" | "mutate" => mode,
+            mode if is_reading(mode) => "read",
             method if CHANGING.contains(&method.to_uppercase().as_str()) => "write",
             _ => return true,
         };
@@ -152,7 +152,12 @@ impl<'t> Refs<'t> {
     }
 }
 
-fn count<K: std::hash::Hash + Eq>(counts: &mut HashMap<K, (u64, String)>, key: K, place: &str) {
+/// Whether a call of the stated mode or HTTP method only reads.
+pub(super) fn is_reading(mode: &str) -> bool {
+    mode == "read" || READING.contains(&mode.to_uppercase().as_str())
+}
+
+fn count<K: Ord>(counts: &mut BTreeMap<K, (u64, String)>, key: K, place: &str) {
     counts.entry(key).or_insert_with(|| (0, place.to_owned())).0 += 1;
 }
 

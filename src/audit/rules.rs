@@ -116,7 +116,7 @@ pub const RULES: [RuleInfo; 12] = [
         Severity::Error,
         "Evidence of an effect is from calls of its target.",
         "Where a run names what it calls, only calls of the effect's target count, as AU8 describes them; of an effect that \
-         states tool or tools, only calls of these; and a call that names an effect counts for that one. Of several effects \
+         states tool or tools, only calls of these; and a call whose tool has the name of an effect, or that states one, counts for that effect. Of several effects \
          on one target with the same source, a value counts for the one that states it; else for the one that undoes no \
          other. Where that leaves several, the value proves none of them. Attempts are told apart by the key fields, else by \
          what was sent. The last attempt decides, but each key needs its own, and no attempt that failed is passed over.",

@@ -4,7 +4,7 @@
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value as Json;
 
-use super::schema_work::SchemaWork;
+use super::schema_work::{Refusal, SchemaWork, shortened};
 
 /// The levels of a payload.
 const MAX_DEPTH: usize = 100;
@@ -20,26 +20,6 @@ const MAX_PATTERN_BYTES: usize = 256 << 10;
 
 /// The stack for building a validator, which goes down one call for each part of a schema.
 const BUILD_STACK_BYTES: usize = 64 << 20;
-
-/// The most characters of a message.
-const MAX_MESSAGE: usize = 300;
-
-/// Why a schema is not used, or a payload not checked.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Refusal {
-    #[error("the schema is too large or too deep")]
-    SchemaTooLarge,
-    #[error("the schema uses {0}, which is not checked")]
-    NotUsed(String),
-    #[error("the schema refers to {0}, which is not in it")]
-    Reference(String),
-    #[error("the schema refers to itself without end")]
-    Circle,
-    #[error("it is not a JSON Schema: {0}")]
-    NotASchema(String),
-    #[error("the payload is too large or too deep")]
-    PayloadTooLarge,
-}
 
 /// A schema that can be checked within bounds.
 pub(super) struct Schema {
@@ -110,13 +90,6 @@ impl Schema {
             instance.is_some_and(|instance| !has_redacted(instance, is_redacted))
         });
         Some(certain.map_or_else(|| told(&first, true), |error| told(&error, false)))
-    }
-}
-
-pub(super) fn shortened(text: &str) -> String {
-    match text.char_indices().nth(MAX_MESSAGE) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
     }
 }
 

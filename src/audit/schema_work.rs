@@ -5,11 +5,12 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value as Json};
 
-use super::schema::Refusal;
-
 /// The values of a schema, and the levels of its text.
 const MAX_VALUES: usize = 10_000;
 const MAX_DEPTH: usize = 100;
+
+/// The most characters of a message.
+const MAX_MESSAGE: usize = 300;
 
 /// Keywords with schemas for the value itself or its names, and with schemas for values within it.
 const SAME_VALUE: [&str; 10] = [
@@ -39,6 +40,23 @@ const BY_NAME: [&str; 4] = ["dependencies", "dependentSchemas", "patternProperti
 
 /// Keywords whose work cannot be told, or that change what references mean.
 const NOT_USED: [&str; 4] = ["$dynamicRef", "$recursiveRef", "unevaluatedItems", "unevaluatedProperties"];
+
+/// Why a schema is not used, or a payload not checked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Refusal {
+    #[error("the schema is too large or too deep")]
+    SchemaTooLarge,
+    #[error("the schema uses {0}, which is not checked")]
+    NotUsed(String),
+    #[error("the schema refers to {0}, which is not in it")]
+    Reference(String),
+    #[error("the schema refers to itself without end")]
+    Circle,
+    #[error("it is not a JSON Schema: {0}")]
+    NotASchema(String),
+    #[error("the payload is too large or too deep")]
+    PayloadTooLarge,
+}
 
 /// Every schema within a schema, and which of them are applied to the same value or to an inner one.
 pub(super) struct SchemaWork {
@@ -84,6 +102,14 @@ impl SchemaWork {
     /// The most parts that are applied to the same value, each by the one before.
     pub(super) fn longest(&self) -> usize {
         self.longest
+    }
+}
+
+/// The beginning of a message of the validator, which quotes what it complains of.
+pub(super) fn shortened(text: &str) -> String {
+    match text.char_indices().nth(MAX_MESSAGE) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
     }
 }
 
@@ -150,7 +176,7 @@ fn schemas_of<'j>(name: &str, value: &'j Json) -> Vec<&'j Json> {
 fn referred<'j>(reference: &str, root: &'j Json) -> Result<&'j Json, Refusal> {
     let pointer = reference.strip_prefix('#').filter(|pointer| !pointer.contains('%'));
     let target = pointer.and_then(|pointer| root.pointer(pointer));
-    target.ok_or_else(|| Refusal::Reference(super::schema::shortened(reference)))
+    target.ok_or_else(|| Refusal::Reference(shortened(reference)))
 }
 
 /// The values and the bytes of texts in `value`.

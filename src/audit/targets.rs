@@ -103,12 +103,13 @@ impl<'t> Targets<'t> {
 
     /// What a call of these names is about.
     pub(super) fn tie(&self, names: &CallNames<'_>) -> Tie {
-        let effect = names.labels.iter().find_map(|label| self.effects.get(label).copied().flatten());
         let called: Vec<&str> = names.tools.iter().chain(&names.url).copied().collect();
         let tools: Vec<usize> = called.iter().filter_map(|name| self.tool(name)).collect();
+        let by_call = self.refs_of_call(names);
+        let effect = self.effect(names, by_call);
         let of_tools = tools.iter().filter_map(|tool| self.targets_of_tools.get(*tool)).flatten();
-        let of_effect = effect.and_then(|effect| self.targets_of_effects.get(effect).copied().flatten());
-        let mut refs = self.refs_of(names);
+        let of_effect = effect.and_then(|effect| self.target_of(effect));
+        let mut refs = by_call.map_or_else(|| self.refs_of_labels(names), <[usize]>::to_vec);
         refs.extend(of_tools.copied().chain(of_effect));
         refs.sort_unstable();
         refs.dedup();
@@ -120,20 +121,39 @@ impl<'t> Targets<'t> {
         Tie { is_named, is_declared, refs, effect, tools }
     }
 
-    /// The refs that the run states as such; else those that its tools and URL are called by; else those that other names
-    /// stand for.
-    fn refs_of(&self, names: &CallNames<'_>) -> Vec<usize> {
+    fn target_of(&self, effect: usize) -> Option<usize> {
+        self.targets_of_effects.get(effect).copied().flatten()
+    }
+
+    /// The effect that a call is named by, unless the call is of something that the effect is not on: names beside the tool
+    /// may have been chosen by a model.
+    fn effect(&self, names: &CallNames<'_>, by_call: Option<&[usize]>) -> Option<usize> {
+        let mut given = names.tools.iter().chain(&names.labels);
+        let effect = given.find_map(|name| self.effects.get(name).copied().flatten())?;
+        let is_on = |refs: &[usize]| self.target_of(effect).is_some_and(|target| refs.contains(&target));
+        by_call.is_none_or(is_on).then_some(effect)
+    }
+
+    /// The refs that the run states as such; else those that its tools, or its URL, are called by.
+    fn refs_of_call(&self, names: &CallNames<'_>) -> Option<&[usize]> {
         if let Some(io_ref) = names.io_ref {
-            return self.io_ref(io_ref).into_iter().collect();
+            return self.refs.get(io_ref).map(std::slice::from_ref);
+        }
+        let by_tool = names.tools.iter().find_map(|tool| self.by_name(tool));
+        by_tool.or_else(|| names.url.and_then(|url| self.by_url(url)))
+    }
+
+    /// The refs that other names stand for: by their full names, and where nothing says what was called by others as well.
+    fn refs_of_labels(&self, names: &CallNames<'_>) -> Vec<usize> {
+        if names.io_ref.is_some() {
+            return Vec::new();
         }
         if let Some(index) = names.labels.iter().find_map(|label| self.io_ref(label)) {
             return vec![index];
         }
-        let by_tool = names.tools.iter().find_map(|tool| self.by_name(tool));
-        let by_url = || names.url.and_then(|url| self.by_url(url));
         let is_called = !names.tools.is_empty() || names.url.is_some();
-        let by_label = || names.labels.iter().find_map(|label| self.by_name(label)).filter(|_| !is_called);
-        by_tool.or_else(by_url).or_else(by_label).map(<[usize]>::to_vec).unwrap_or_default()
+        let by_label = names.labels.iter().find_map(|label| self.by_name(label)).filter(|_| !is_called);
+        by_label.map(<[usize]>::to_vec).unwrap_or_default()
     }
 
     /// The refs called `name`, or called by the longest beginning of it that ends at a separator: `tracker.label` is a call
@@ -209,7 +229,7 @@ mod tests {
             ("tracker_label", &[]),
             ("trackers.label", &[]),
             ("Tracker.label", &[]),
-            ("label", &[]),
+            ("close-it", &[]),
             ("", &[]),
         ] {
             let tie = targets.tie(&CallNames { tools: vec![tool], ..CallNames::default() });
@@ -248,6 +268,11 @@ mod tests {
         assert_eq!(tie(&["tracker.x"], Some("state:workload"), &[]).refs, [2]);
         assert_eq!(tie(&["tracker.x"], Some("state:other"), &[]).refs, [0_usize; 0]);
         assert_eq!(tie(&["other"], None, &["state:workload"]).refs, [2]);
+        assert_eq!(tie(&["tracker.x"], None, &["state:workload"]).refs, [0]);
+        assert_eq!(tie(&["label"], None, &[]).effect, Some(0));
+        assert_eq!(tie(&["tracker.x"], None, &["label"]).effect, Some(0));
+        assert_eq!(tie(&["workload"], None, &["label"]).effect, None);
+        assert_eq!(tie(&["other"], None, &["label"]).effect, Some(0));
         assert_eq!(tie(&[], None, &["label"]).effect, Some(0));
         assert_eq!(tie(&[], None, &["twice"]), Tie::default());
         assert_eq!(tie(&[], None, &["tracker.label"]).refs, [0]);

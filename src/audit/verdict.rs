@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::collect::{Collector, Expected, Findings, Sighting};
+use super::collect::{Collector, Expected, Sighting, Sightings};
 use super::judge::{Judgement, Seen, judge};
 use super::{AuditedEffect, Effect, Evidence, EvidenceSource, Verdict};
 use crate::canonical::reader::excerpt;
@@ -13,8 +13,10 @@ type Known = HashMap<Digest, String>;
 
 /// The digests that are evidence, and of which nothing else says what they have to be of.
 pub(super) fn digests(collector: &Collector<'_>) -> HashSet<Digest> {
-    let findings = findings_of(collector);
-    let own = findings.own.iter().flat_map(|(effect, sightings)| sightings.iter().map(|one| (*effect, one)));
+    let own = sightings_of(collector)
+        .own
+        .iter()
+        .flat_map(|(effect, sightings)| sightings.iter().map(|one| (*effect, one)));
     let unexplained = own.filter_map(|(effect, sighting)| {
         let evidence = collector.terms.effects.get(effect)?.evidence.as_ref()?;
         match (judge(evidence, &sighting.seen), &sighting.expected) {
@@ -26,7 +28,7 @@ pub(super) fn digests(collector: &Collector<'_>) -> HashSet<Digest> {
 }
 
 /// Of a run that names any call, only named calls count.
-fn findings_of<'c>(collector: &'c Collector<'_>) -> &'c Findings {
+fn sightings_of<'c>(collector: &'c Collector<'_>) -> &'c Sightings {
     if collector.is_named { &collector.of_named } else { &collector.of_unnamed }
 }
 
@@ -88,7 +90,7 @@ impl<'c> Subject<'c, '_> {
 
     /// What the values say that are evidence of this effect alone.
     fn own(&self, evidence: &Evidence) -> Option<Decision<'c>> {
-        let sightings = findings_of(self.collector).own.get(&self.index)?;
+        let sightings = sightings_of(self.collector).own.get(&self.index)?;
         // Of each attempt, the values of its last call.
         let mut last: BTreeMap<(Digest, bool), usize> = BTreeMap::new();
         for sighting in sightings {
@@ -119,11 +121,12 @@ impl<'c> Subject<'c, '_> {
 
     fn judged_digest(&self, digest: Digest, expected: Option<&Expected>) -> (Verdict, String) {
         if let Some(Expected { what, digests }) = expected {
-            return if digests.contains(&digest) {
-                (Verdict::Verified, format!("the digest of {what}"))
-            } else {
-                let is = digests.first().map(Digest::to_string).unwrap_or_default();
-                (Verdict::Failed, format!("which is not the digest of {what}: that is {is}"))
+            return match digests.first() {
+                Some(_) if digests.contains(&digest) => (Verdict::Verified, format!("the digest of {what}")),
+                Some(is) => (Verdict::Failed, format!("which is not the digest of {what}: that is {is}")),
+                None => {
+                    (Verdict::Resolved, format!("which has to be the digest of {what}, and there is none"))
+                }
             };
         }
         match self.known.get(&digest) {
@@ -137,11 +140,11 @@ impl<'c> Subject<'c, '_> {
 
     /// A value that may be evidence of this effect or of another, and the name of such another.
     fn shared(&self) -> Option<(String, &'c Sighting)> {
-        let findings = findings_of(self.collector);
+        let sightings = sightings_of(self.collector);
         let pools = self.collector.pools.with(self.index, self.collector.is_named).iter();
         let found = pools.flat_map(|pool| {
             let classes = self.collector.pools.classes_of(*pool, self.index, self.collector.terms);
-            classes.into_iter().filter_map(|class| Some((*pool, findings.shared.get(&(*pool, class))?)))
+            classes.into_iter().filter_map(|class| Some((*pool, sightings.shared.get(&(*pool, class))?)))
         });
         let (pool, sighting) = found.max_by_key(|(_, sighting)| sighting.call)?;
         let other = self.collector.pools.another(pool, self.index)?;
@@ -150,9 +153,9 @@ impl<'c> Subject<'c, '_> {
     }
 
     fn why_pending(&self, name: &str) -> String {
-        let findings = findings_of(self.collector);
+        let sightings = sightings_of(self.collector);
         let pools = self.collector.pools.with(self.index, self.collector.is_named);
-        let owner = pools.iter().find_map(|pool| findings.owned.get(pool));
+        let owner = pools.iter().find_map(|pool| sightings.owned.get(pool));
         if let Some((owner, place)) = owner.filter(|(owner, _)| *owner != self.index) {
             let owner = self.collector.terms.effects.get(*owner).map(|effect| excerpt(&effect.name));
             let owner = owner.unwrap_or_default();
@@ -160,7 +163,7 @@ impl<'c> Subject<'c, '_> {
                 "{name} at {place} is taken as that of {owner}; no call is known to be this effect"
             );
         }
-        if let Some(told) = pools.iter().find_map(|pool| findings.discounted.get(pool)) {
+        if let Some(told) = pools.iter().find_map(|pool| sightings.discounted.get(pool)) {
             return format!("{name} is {told}");
         }
         if !self.collector.is_named {

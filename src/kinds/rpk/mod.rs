@@ -5,6 +5,7 @@ mod arguments;
 mod calls;
 mod exchanges;
 mod open;
+mod pairs;
 mod parts;
 mod passages;
 mod provider_shapes;

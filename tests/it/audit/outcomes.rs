@@ -140,6 +140,10 @@ fn a_digest_that_differs_from_what_it_has_to_be_of_fails() {
         let audit = audited(&contract(&[json!({"evidence": evidence})], &[]), sent(content, &digest));
         assert_eq!(audit.only().0, expected, "{}", audit.only().1);
     }
+    // What it has to be of is not recorded, whatever else has this digest.
+    let nowhere = json!({"type": "hash", "metric": "m", "of": "/arguments/text"});
+    let audit = audited(&contract(&[json!({"evidence": nowhere})], &[]), sent("text", &digest));
+    assert_eq!(audit.only().0, "resolved");
     let other = Digest::of(b"other").to_string();
     let audit = audited(&contract(&[json!({"evidence": stated})], &[]), sent("text", &other));
     assert_eq!(audit.only().0, "failed");

@@ -58,6 +58,18 @@ fn what_comes_back_is_the_payload_of_a_ref_that_is_read() {
     ] {
         assert!(of(good.clone()).is_empty(), "{good}");
     }
+    // So it is of a request that reads something which others change.
+    let tracker =
+        contract(&[effect()], &[json!({"ref": "service:tracker", "schema": {"required": ["label"]}})]);
+    let get = |body: Value| {
+        let names = json!({"method": "GET", "url": "https://tracker/tickets/1"});
+        let steps = [
+            json!({"type": "tool.request", "input": names}),
+            json!({"type": "tool.response", "input": names, "output": {"body": body}}),
+        ];
+        audited(&tracker, run_pack(&steps, &json!({})).to_string()).rules().len()
+    };
+    assert_eq!((get(json!({"label": "bug"})), get(json!({"id": "1"}))), (0, 1));
     let found = of(json!({"result": {"name": "x"}}));
     assert_eq!((found[0].0.as_str(), found[0].1.as_str()), ("AU10", "step 1"));
 }

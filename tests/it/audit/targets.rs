@@ -78,12 +78,27 @@ fn effects_with_one_source_are_told_apart_by_names_tools_and_values() {
     let mut named = ok("tracker.label");
     named[1]["metadata"] = json!({"effect": "effect 1"});
     assert_eq!(of_calls(&two(json!({}), json!({})), &[named]).verdicts(), ["pending", "verified"]);
+    // The tool has the name of an effect.
+    let ok_named = [call("effect 1", json!({}), json!({"m": "ok"}))];
+    assert_eq!(of_calls(&two(json!({}), json!({})), &ok_named).verdicts(), ["pending", "verified"]);
     // The contract states values that no other effect has.
     let by_value = two(json!({"success": "set"}), json!({"success": "removed"}));
     let of = |value: &str| of_calls(&by_value, &[call("tracker.label", json!({}), json!({"m": value}))]);
     assert_eq!(of("set").verdicts(), ["verified", "pending"]);
     assert_eq!(of("removed").verdicts(), ["pending", "verified"]);
     assert_eq!(of("other").verdicts(), ["resolved", "resolved"]);
+}
+
+/// What a tool is called with may have been chosen by a model.
+#[test]
+fn a_call_of_something_else_is_no_proof_whatever_it_says() {
+    let contract = contract(&[effect(json!({}))], &[json!({"ref": "service:notes", "mode": "read"})]);
+    let steps = [
+        json!({"type": "tool.response", "input": {"tool": "notes.read", "effect": "effect 0", "target": "service:tracker"},
+        "output": {"m": "ok"}}),
+    ];
+    let audit = audited(&contract, run_pack(&steps, &json!({})).to_string());
+    assert_eq!(audit.only(), ("pending", "the run never calls \"service:tracker\""));
 }
 
 #[test]
