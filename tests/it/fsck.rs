@@ -2,6 +2,7 @@
 
 mod damage;
 mod many;
+mod recorded;
 mod reindex;
 mod repair;
 

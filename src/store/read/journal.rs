@@ -11,7 +11,7 @@ use crate::store::{Result, StoreError};
 /// Which entries are meant. All conditions must hold.
 #[derive(Clone, Debug, Default)]
 pub struct JournalQuery {
-    /// At this time or later.
+    /// At this time or later, by the text of the entry.
     pub since: Option<DateTime<Utc>>,
     /// Before this time.
     pub until: Option<DateTime<Utc>>,
@@ -62,9 +62,18 @@ impl JournalDefect {
     }
 }
 
+/// The time of an entry of the journal `j`: the one in its text, which is chained. The text of an addition is made of the
+/// column.
+const AT: &str = "coalesce(CASE WHEN json_valid(j.entry)
+    THEN CAST(round(unixepoch(j.entry ->> 'at', 'subsec') * 1000) AS INTEGER) END, j.at)";
+
 /// Conditions on the journal `j`, with the parameters of [`JournalQuery`].
-const MATCHES: &str = "(?1 IS NULL OR j.at >= ?1) AND (?2 IS NULL OR j.at < ?2)
-    AND (?3 IS NULL OR coalesce(j.entry ->> 'action', 'add') = ?3)";
+fn matches() -> String {
+    format!(
+        "(?1 IS NULL OR {AT} >= ?1) AND (?2 IS NULL OR {AT} < ?2)
+         AND (?3 IS NULL OR coalesce(j.entry ->> 'action', 'add') = ?3)"
+    )
+}
 
 impl Snapshot<'_> {
     /// The last entry of the journal.
@@ -88,8 +97,9 @@ impl Snapshot<'_> {
     ) -> std::result::Result<(), E> {
         let failed = |error| E::from(self.failed(error));
         let sql = format!(
-            "SELECT e.seq, j.at, e.entry, j.chain FROM journal j JOIN journal_entries e ON e.seq = j.seq
-              WHERE j.seq >= ?4 AND {MATCHES} ORDER BY j.seq"
+            "SELECT e.seq, {AT}, e.entry, j.chain FROM journal j JOIN journal_entries e ON e.seq = j.seq
+              WHERE j.seq >= ?4 AND {} ORDER BY j.seq",
+            matches()
         );
         let (since, until, action) = parameters(query);
         let mut statement = self.connection.prepare_cached(&sql).map_err(failed)?;
@@ -108,7 +118,8 @@ impl Snapshot<'_> {
         let Some(limit) = query.limit else { return Ok(0) };
         let (since, until, action) = parameters(query);
         let sql = format!(
-            "SELECT min(seq) FROM (SELECT j.seq FROM journal j WHERE {MATCHES} ORDER BY j.seq DESC LIMIT ?4)"
+            "SELECT min(seq) FROM (SELECT j.seq FROM journal j WHERE {} ORDER BY j.seq DESC LIMIT ?4)",
+            matches()
         );
         let first = self.rows(&sql, (since, until, action, limit), |row| row.get::<_, Option<i64>>(0))?.pop();
         Ok(first.flatten().unwrap_or(i64::MAX))
@@ -119,12 +130,7 @@ impl Snapshot<'_> {
     /// # Errors
     /// What the database says.
     pub fn check_journal(&self, since: Option<Digest>) -> Result<JournalCheck> {
-        let zero = Digest::from_bytes([0; 32]);
-        let mut check = JournalCheck {
-            head: Head { seq: 0, chain: zero },
-            defect: None,
-            since: (since == Some(zero)).then_some(0),
-        };
+        let mut check = JournalCheck::begin(since);
         let sql = "SELECT j.seq, e.entry, j.chain FROM journal j JOIN journal_entries e ON e.seq = j.seq
                     ORDER BY j.seq";
         let mut look = || {
@@ -147,12 +153,13 @@ impl Snapshot<'_> {
     /// What the database says.
     pub fn tombstones(&self, prefix: &DigestPrefix) -> Result<Vec<Tombstone>> {
         let (low, high) = prefix.range();
-        let sql =
-            "SELECT t.digest, t.entry, j.at, j.entry ->> 'core', j.entry ->> 'kind', j.entry ->> 'actor',
+        let sql = format!(
+            "SELECT t.digest, t.entry, {AT}, j.entry ->> 'core', j.entry ->> 'kind', j.entry ->> 'actor',
                           j.entry ->> 'reason', j.entry ->> 'left', j.entry ->> 'size'
                      FROM tombstone t JOIN journal j ON j.seq = t.entry
-                    WHERE t.digest BETWEEN ?1 AND ?2 ORDER BY t.entry DESC, t.digest LIMIT 100";
-        self.rows(sql, (low.as_bytes(), high.as_bytes()), |row| {
+                    WHERE t.digest BETWEEN ?1 AND ?2 ORDER BY t.entry DESC, t.digest LIMIT 100"
+        );
+        self.rows(&sql, (low.as_bytes(), high.as_bytes()), |row| {
             let core: String = row.get(3)?;
             let core: CoreHash = core.parse().map_err(|error| {
                 rusqlite::Error::FromSqlConversionFailure(3, rusqlite::types::Type::Text, Box::new(error))
@@ -173,7 +180,20 @@ impl Snapshot<'_> {
 }
 
 impl JournalCheck {
-    fn take(&mut self, seq: u64, entry: Option<&str>, chain: Digest, since: Option<Digest>) {
+    /// The check before the first entry, which looks for the chain value `since`.
+    pub(in crate::store) fn begin(since: Option<Digest>) -> Self {
+        let zero = Digest::from_bytes([0; 32]);
+        Self { head: Head { seq: 0, chain: zero }, defect: None, since: (since == Some(zero)).then_some(0) }
+    }
+
+    /// Takes the next entry, and gives what is wrong with it.
+    pub(in crate::store) fn take(
+        &mut self,
+        seq: u64,
+        entry: Option<&str>,
+        chain: Digest,
+        since: Option<Digest>,
+    ) -> Option<JournalDefect> {
         let expected = entry.map(|entry| next(&self.head.chain, entry));
         let defect = if seq != self.head.seq + 1 {
             Some(JournalDefect::Missing(self.head.seq + 1))
@@ -187,6 +207,7 @@ impl JournalCheck {
         if since == Some(chain) {
             self.since = self.since.or(Some(seq));
         }
+        defect
     }
 }
 
