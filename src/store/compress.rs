@@ -44,7 +44,7 @@ impl Dictionary {
         Self::new(zstd::dict::from_samples(samples, size).ok()?, begun)
     }
 
-    /// The SHA-256 of the dictionary as it is stored.
+    /// The SHA-256 of the bytes of the dictionary.
     pub(super) fn digest(&self) -> Digest {
         self.digest
     }

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use super::compress::{self, Dictionary, Reader};
 use super::error::{PayloadDefect, ReadFailure};
 use super::payload::Payloads;
-use crate::digest::BlobHash;
+use crate::digest::{BlobHash, Digest, Hasher};
 
 /// Larger texts have enough to compare with in themselves.
 pub(super) const MAX_TEXT: usize = 64 << 10;
@@ -166,10 +166,10 @@ pub(super) fn number(
     kind: i64,
     dictionary: &Dictionary,
 ) -> rusqlite::Result<Option<i64>> {
-    let digest = dictionary.digest();
+    let seal = seal(connection, kind, dictionary)?;
     let known = connection
-        .prepare_cached("SELECT id FROM dictionary WHERE digest = ?1")?
-        .query_row([digest.as_bytes()], |row| row.get(0))
+        .prepare_cached("SELECT id FROM dictionary WHERE digest IN (?1, ?2) ORDER BY id")?
+        .query_row([seal.as_bytes(), dictionary.digest().as_bytes()], |row| row.get(0))
         .optional()?;
     if known.is_some() {
         return Ok(known);
@@ -182,8 +182,41 @@ pub(super) fn number(
     }
     connection
         .prepare_cached("INSERT INTO dictionary (kind, begun, digest, bytes) VALUES (?1, ?2, ?3, ?4)")?
-        .execute((kind, dictionary.begun(), digest.as_bytes(), dictionary.bytes()))?;
+        .execute((kind, dictionary.begun(), seal.as_bytes(), dictionary.bytes()))?;
     Ok(Some(connection.last_insert_rowid()))
+}
+
+fn seal(connection: &Connection, kind: i64, dictionary: &Dictionary) -> rusqlite::Result<Digest> {
+    let kind: String = connection
+        .prepare_cached("SELECT name FROM kind WHERE id = ?1")?
+        .query_row([kind], |row| row.get(0))?;
+    Ok(Sealed { kind: &kind, begun: dictionary.begun() }.digest(&dictionary.digest()))
+}
+
+/// What stands beside a dictionary. Which removals it has to go for depends on both.
+pub(super) struct Sealed<'k> {
+    /// The name of its kind.
+    pub(super) kind: &'k str,
+    /// The last entry of the journal when collecting its samples began.
+    pub(super) begun: i64,
+}
+
+impl Sealed<'_> {
+    /// The digest that is stored with a dictionary whose bytes have the SHA-256 `content`: the SHA-256 of that digest,
+    /// `begun` as eight bytes, the lowest first, and the name of the kind.
+    pub(super) fn digest(&self, content: &Digest) -> Digest {
+        let mut hasher = Hasher::new();
+        hasher.update(content.as_bytes());
+        hasher.update(&self.begun.to_le_bytes());
+        hasher.update(self.kind.as_bytes());
+        hasher.finish()
+    }
+
+    /// Whether `stored` is the digest of a dictionary whose bytes have the SHA-256 `content`. Early versions stored that
+    /// one alone, which says nothing of what stands beside it.
+    pub(super) fn is_digest(&self, stored: &Digest, content: &Digest) -> bool {
+        stored == content || *stored == self.digest(content)
+    }
 }
 
 /// Dictionaries for reading, by their numbers, which never change.

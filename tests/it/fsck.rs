@@ -1,6 +1,7 @@
 //! What is wrong with a vault is found, and mended where that needs no guessing.
 
 mod damage;
+mod every_table;
 mod many;
 mod recorded;
 mod reindex;

@@ -2,6 +2,7 @@
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, TransactionBehavior};
 
+use super::totals::Totals;
 use super::{
     ArtifactRow, Snapshot, State, VERSION, drop_tables, has_tables, hash_of, index_damage, is_damage, state,
 };
@@ -194,10 +195,17 @@ fn take_out(connection: &Connection, capture: i64) -> rusqlite::Result<()> {
         .query_row([capture], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
     if let Some((first, passages)) = rows {
+        let removed = Totals::of_rows(connection, first, passages)?;
+        // Only those that are there: what a damaged vault says could be any number.
+        let present: Vec<i64> = connection
+            .prepare_cached("SELECT id FROM search_text_docsize WHERE id >= ?1 AND id < ?2")?
+            .query_map([first, first.saturating_add(passages)], |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?;
         let mut delete = connection.prepare_cached("DELETE FROM search_text WHERE rowid = ?1")?;
-        for row in first..first.saturating_add(passages) {
+        for row in present {
             delete.execute([row])?;
         }
+        removed.subtract_from_stored(connection)?;
         connection.prepare_cached("DELETE FROM search_capture WHERE first = ?1")?.execute([first])?;
     }
     // The number of the last capture is used again.
