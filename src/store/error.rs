@@ -1,8 +1,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rusqlite::ErrorCode;
 use rusqlite::types::Type;
+use rusqlite::{ErrorCode, ffi};
 
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
 
@@ -194,6 +194,11 @@ impl StoreError {
         }
     }
 
+    /// That the rows of `table` are not in the order of their numbers, so that looking for them misses some.
+    pub(crate) fn out_of_order(path: &Path, table: &str) -> Self {
+        Self::of(path, out_of_order(table))
+    }
+
     pub(super) fn of(path: &Path, source: rusqlite::Error) -> Self {
         let path = path.to_owned();
         if let Some(message) = index_damage_in(&source) {
@@ -229,6 +234,12 @@ struct IndexDamage(String);
 /// The error of who reads the index and finds something that nobody wrote there.
 pub(super) fn index_damage(message: impl Into<String>) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(0, Type::Blob, Box::new(IndexDamage(message.into())))
+}
+
+/// That rows are not in the order of their numbers, so that looking for them misses some.
+pub(super) fn out_of_order(table: &str) -> rusqlite::Error {
+    let message = format!("the rows of {table} are not in the order of their numbers");
+    rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CORRUPT), Some(message))
 }
 
 /// What [`index_damage`] was made of.

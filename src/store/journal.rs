@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::actor::Actor;
 use super::rows::Milliseconds;
+use super::write::after;
 use crate::digest::{CaptureHash, CoreHash, Digest, Hasher};
 
 /// What happened. Members are declared in their canonical order.
@@ -197,7 +198,7 @@ impl Journal {
         let text = serde_json::to_string(&entry)
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
         self.chain = next(&self.chain, &text);
-        self.seq += 1;
+        self.seq = after(self.seq, "journal")?;
         Ok(text)
     }
 }

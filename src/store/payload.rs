@@ -286,6 +286,7 @@ impl Payloads<'_> {
                 let digests = compress::decompress(&row.digests, Beside::Base(&base.digests), row.size);
                 Ok(Content { text: text.map_err(damaged)?, digests: digests.map_err(damaged)? })
             }
+            DIFFERENCE => Err(defect(row.blob, "it is a difference, and another one is to it").into()),
             other => Err(defect(row.blob, &format!("it has the unknown encoding {other}")).into()),
         }
     }

@@ -2,6 +2,7 @@
 
 mod damage;
 mod every_table;
+mod loops;
 mod many;
 mod recorded;
 mod reindex;

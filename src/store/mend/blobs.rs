@@ -106,15 +106,18 @@ impl Store {
                     .prepare(UNREFERENCED)?
                     .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
                     .collect::<rusqlite::Result<_>>()?;
-                // What was only needed by what is dropped comes in the next round.
-                if blobs.is_empty() {
-                    return Ok(mended);
-                }
+                let before = mended.len();
                 for (id, digest) in blobs {
                     transaction.execute("UPDATE mention_list SET blob = NULL WHERE blob = ?1", [id])?;
                     transaction.execute("DELETE FROM payload WHERE blob = ?1", [id])?;
-                    transaction.execute("DELETE FROM blob WHERE id = ?1", [id])?;
-                    mended.push(Mended { subject: Subject::Blob(BlobHash(digest)), did: "dropped" });
+                    // Where rows are out of order, one that is seen may not be found.
+                    if transaction.execute("DELETE FROM blob WHERE id = ?1", [id])? > 0 {
+                        mended.push(Mended { subject: Subject::Blob(BlobHash(digest)), did: "dropped" });
+                    }
+                }
+                // What was only needed by what is dropped comes in the next round.
+                if mended.len() == before {
+                    return Ok(mended);
                 }
             }
         })

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::artifact::Field;
 use crate::digest::CaptureHash;
+use crate::store::error::out_of_order;
 use crate::store::{Result, Store, StoreError};
 
 /// A capture whose passages are or should be in the index.
@@ -91,7 +92,13 @@ impl Snapshot<'_> {
             Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?, row.get::<_, i64>(3)?))
         })?;
         let mut captures = Vec::new();
+        let mut before = after;
         for (id, capture, artifact, first) in rows {
+            // Whoever asks for those after the last one of an answer must come to an end.
+            if id <= before || id > last {
+                return Err(self.failed(out_of_order("capture")));
+            }
+            before = id;
             let first = if first == id { None } else { self.first_capture(artifact)? };
             let artifact = self.artifact_by_id(artifact)?;
             captures.push(SearchableCapture { id, capture, artifact, first: first.map(|row| row.capture) });
@@ -153,11 +160,14 @@ fn insert(connection: &Connection, batch: &[CapturePassages], mut state: State) 
             // It was removed, and another one may get a number before it.
             None => continue,
         }
+        let rows = i64::try_from(passages.len().max(1)).unwrap_or(i64::MAX);
+        let next = state.next.checked_add(rows);
+        let next = next.ok_or_else(|| index_damage("the search index has no numbers left"))?;
         connection
             .prepare_cached("INSERT INTO search_capture (first, capture, passages) VALUES (?1, ?2, ?3)")?
             .execute((state.next, id, passages.len()))?;
         insert_passages(connection, state.next, capture)?;
-        state.next += i64::try_from(passages.len().max(1)).unwrap_or(i64::MAX);
+        state.next = next;
         state.capture = *id;
     }
     Ok(state)
