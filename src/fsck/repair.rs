@@ -287,7 +287,8 @@ impl Repair<'_> {
 
     /// What the journal determines, now that all is there that can be.
     fn journal(&mut self) -> Result<()> {
-        if self.has_any(OF_THE_JOURNAL) || self.has_any(&[REFERENCE_BROKEN]) {
+        // Rows that were restored have no times yet.
+        if self.has_any(OF_THE_JOURNAL) || self.has_any(&[REFERENCE_BROKEN]) || !self.done.is_empty() {
             let mut restored = self.store.restore_from_journal()?;
             self.done.append(&mut restored.mended);
             self.is_reordered = restored.is_reordered;

@@ -168,8 +168,8 @@ pub(super) fn number(
 ) -> rusqlite::Result<Option<i64>> {
     let seal = seal(connection, kind, dictionary)?;
     let known = connection
-        .prepare_cached("SELECT id FROM dictionary WHERE digest IN (?1, ?2) ORDER BY id")?
-        .query_row([seal.as_bytes(), dictionary.digest().as_bytes()], |row| row.get(0))
+        .prepare_cached("SELECT id FROM dictionary WHERE digest = ?1")?
+        .query_row([seal.as_bytes()], |row| row.get(0))
         .optional()?;
     if known.is_some() {
         return Ok(known);
@@ -211,12 +211,27 @@ impl Sealed<'_> {
         hasher.update(self.kind.as_bytes());
         hasher.finish()
     }
+}
 
-    /// Whether `stored` is the digest of a dictionary whose bytes have the SHA-256 `content`. Early versions stored that
-    /// one alone, which says nothing of what stands beside it.
-    pub(super) fn is_digest(&self, stored: &Digest, content: &Digest) -> bool {
-        stored == content || *stored == self.digest(content)
+/// Seals the dictionaries of a vault of an earlier schema, whose digests are those of their bytes alone. One that is damaged
+/// stays as it is.
+pub(super) fn seal_stored(connection: &Connection) -> rusqlite::Result<()> {
+    let mut stored = connection.prepare(
+        "SELECT d.id, d.digest, d.bytes, d.begun, k.name FROM dictionary d JOIN kind k ON k.id = d.kind",
+    )?;
+    let mut sealed: Vec<(i64, Digest)> = Vec::new();
+    let mut rows = stored.query([])?;
+    while let Some(row) = rows.next()? {
+        let content = Digest::of(row.get_ref(2)?.as_blob()?);
+        if row.get::<_, Digest>(1)? == content {
+            let beside = Sealed { begun: row.get(3)?, kind: row.get_ref(4)?.as_str()? };
+            sealed.push((row.get(0)?, beside.digest(&content)));
+        }
     }
+    for (id, digest) in sealed {
+        connection.execute("UPDATE dictionary SET digest = ?2 WHERE id = ?1", (id, digest.as_bytes()))?;
+    }
+    Ok(())
 }
 
 /// Dictionaries for reading, by their numbers, which never change.
@@ -245,5 +260,32 @@ impl Readers {
         let reader = Arc::new(reader.map_err(|error| damaged(&error.to_string()))?);
         known().insert(id, reader.clone());
         Ok(reader)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dictionaries_of_earlier_schemas_are_sealed_unless_they_are_damaged() {
+        let connection = Connection::open_with_flags("", rusqlite::OpenFlags::default()).unwrap();
+        let schema = "CREATE TABLE kind (id INTEGER PRIMARY KEY, name TEXT);
+                      CREATE TABLE dictionary (id INTEGER PRIMARY KEY, kind, begun, digest, bytes);
+                      INSERT INTO kind VALUES (3, 'trace')";
+        connection.execute_batch(schema).unwrap();
+        let content = Digest::of(b"bytes");
+        for (id, bytes) in [(1, "bytes"), (2, "other")] {
+            let sql = "INSERT INTO dictionary VALUES (?1, 3, 7, ?2, CAST(?3 AS BLOB))";
+            connection.execute(sql, (id, content.as_bytes(), bytes)).unwrap();
+        }
+        seal_stored(&connection).unwrap();
+        let digest = |id: i64| -> Digest {
+            let sql = "SELECT digest FROM dictionary WHERE id = ?1";
+            connection.query_row(sql, [id], |row| row.get(0)).unwrap()
+        };
+        assert_eq!(digest(1), Sealed { kind: "trace", begun: 7 }.digest(&content));
+        assert_ne!(digest(1), Sealed { kind: "trace", begun: 8 }.digest(&content));
+        assert_eq!(digest(2), content);
     }
 }

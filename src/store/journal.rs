@@ -9,6 +9,19 @@ use super::rows::Milliseconds;
 use super::write::after;
 use crate::digest::{CaptureHash, CoreHash, Digest, Hasher};
 
+/// The time of an entry of the journal `j`: the one in its text, which is chained. The text of an addition is made of the
+/// column.
+pub(super) const AT: &str = "coalesce(CASE WHEN json_valid(j.entry)
+    THEN CAST(round(unixepoch(j.entry ->> 'at', 'subsec') * 1000) AS INTEGER) END, j.at)";
+
+/// The time of the entry `seq`, in milliseconds since 1970; nothing if there is no such entry.
+pub(super) fn time_of(connection: &Connection, seq: i64) -> rusqlite::Result<Option<i64>> {
+    connection
+        .prepare_cached(&format!("SELECT {AT} FROM journal j WHERE j.seq = ?1"))?
+        .query_row([seq], |row| row.get(0))
+        .optional()
+}
+
 /// What happened. Members are declared in their canonical order.
 #[derive(Serialize)]
 #[serde(untagged)]

@@ -20,7 +20,8 @@ use super::segments;
 use super::siblings::Siblings;
 use crate::artifact::{Admitted, Kind};
 use crate::digest::{CaptureHash, CoreHash, Digest, Hasher};
-use seen::{Sightings, arrival};
+use seen::Sightings;
+pub(super) use seen::arrival;
 
 /// What putting an artifact did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

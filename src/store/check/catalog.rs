@@ -7,9 +7,10 @@ use super::finding::{
     CAPTURE_UNRECORDED, Finding, FindingInfo, KIND_WRONG, ORDER_DIFFERS, SIZE_WRONG, Subject, TIME_DIFFERS,
     TOMBSTONE_DIFFERS,
 };
-use super::journal_state::{JournalState, capture_key};
+use super::journal_state::JournalState;
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::store::Result;
+use crate::store::journal::time_of;
 
 /// How much of the catalog was compared with the journal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,7 +56,7 @@ impl Inspection<'_> {
         let mut found = Vec::new();
         self.look(Subject::Table("capture".to_owned()), findings, || {
             let mut statement = self.connection.prepare(
-                "SELECT a.core, coalesce(c.digest, b.digest), c.added_at, c.size, a.kind
+                "SELECT a.core, coalesce(c.digest, b.digest), c.added_at, c.size, a.kind, c.seen_at
                    FROM capture c NOT INDEXED JOIN artifact a ON a.id = c.artifact
                    LEFT JOIN blob b ON b.id = c.blob ORDER BY c.id",
             )?;
@@ -64,17 +65,20 @@ impl Inspection<'_> {
                 // A capture whose blob is gone is a broken reference.
                 let Some(capture) = row.get::<_, Option<CaptureHash>>(1)? else { continue };
                 let subject = Subject::Capture(capture);
-                let Some(seq) = state.captures.remove(&capture_key(row.get(0)?, capture)) else {
+                let Some(entries) = state.take_capture(row.get(0)?, capture) else {
                     let detail = "no entry says that it was added";
                     found.push(Finding::new(CAPTURE_UNRECORDED, subject, detail));
                     continue;
                 };
                 count += 1;
-                if seq < last {
+                if entries.added < last {
                     found.push(Finding::new(ORDER_DIFFERS, subject.clone(), ARRIVED_BEFORE));
                 }
-                last = seq;
-                compare_addition(&self.connection, seq, row, &subject, &mut found)?;
+                last = entries.added;
+                compare_addition(&self.connection, entries.added, row, &subject, &mut found)?;
+                if time_of(&self.connection, entries.seen)? != Some(row.get(5)?) {
+                    found.push(Finding::new(TIME_DIFFERS, subject, SEEN_OTHERWISE));
+                }
             }
             Ok(())
         })?;
@@ -88,22 +92,30 @@ impl Inspection<'_> {
         let (mut count, mut last) = (0, 0);
         let mut found = Vec::new();
         self.look(Subject::Table("artifact".to_owned()), findings, || {
-            let mut statement =
-                self.connection.prepare("SELECT core, added_at FROM artifact NOT INDEXED ORDER BY id")?;
+            let mut statement = self
+                .connection
+                .prepare("SELECT core, added_at, seen_at, arrival FROM artifact NOT INDEXED ORDER BY id")?;
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
                 let (core, added_at): (CoreHash, i64) = (row.get(0)?, row.get(1)?);
                 // Its captures are a finding.
-                let Some(first) = state.artifacts.get(&core) else { continue };
+                let Some(entries) = state.artifact(core) else { continue };
                 count += 1;
+                let subject = Subject::Artifact(core);
+                if time_of(&self.connection, entries.seen)? != Some(row.get(2)?) {
+                    found.push(Finding::new(TIME_DIFFERS, subject.clone(), SEEN_OTHERWISE));
+                }
+                if row.get::<_, i64>(3)? != entries.arrival() {
+                    found.push(Finding::new(ORDER_DIFFERS, subject.clone(), SEEN_ELSEWHERE));
+                }
+                let first = &entries.added;
                 let again = state.added_again.get(&core).into_iter().flatten();
                 let mut arrivals = Vec::new();
                 for seq in [first].into_iter().chain(again) {
-                    if addition(&self.connection, *seq)?.is_some_and(|addition| addition.at == added_at) {
+                    if time_of(&self.connection, *seq)? == Some(added_at) {
                         arrivals.push(*seq);
                     }
                 }
-                let subject = Subject::Artifact(core);
                 let Some(latest) = arrivals.last() else {
                     found.push(Finding::new(TIME_DIFFERS, subject, "the journal has another time"));
                     last = last.max(*first);
@@ -156,6 +168,9 @@ impl Inspection<'_> {
 }
 
 const ARRIVED_BEFORE: &str = "in the journal, it arrived before the one that precedes it in the vault";
+
+const SEEN_OTHERWISE: &str = "the journal has another time at which it was last seen";
+const SEEN_ELSEWHERE: &str = "the journal has it elsewhere in the order in which artifacts were last seen";
 
 /// What the journal has of an addition.
 struct Addition {

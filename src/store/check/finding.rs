@@ -284,8 +284,8 @@ findings! {
         "Nobody can tell from the vault alone. Compare it with a backup, and the journal's head with one that was \
          written down.";
     TIME_DIFFERS, "time-differs",
-        "The vault and its journal disagree on when a capture or an artifact was added.",
-        "`show` may tell a wrong time. The journal is the one that is chained.",
+        "The vault and its journal disagree on when a capture or an artifact was added or last seen, or an entry written.",
+        "`show` may print a wrong time, and `forget` keep another artifact. The journal's times are chained.",
         "`fsck --repair` takes the journal's, if its chain is whole.";
     CAPTURE_LOST, "capture-lost",
         "The journal says that a capture was added, and not that it was removed, but it is not in the vault.",

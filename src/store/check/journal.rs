@@ -117,11 +117,11 @@ impl Inspection<'_> {
                 "SELECT j.core, j.capture, k.name FROM journal j LEFT JOIN kind k ON k.id = j.kind
                   WHERE j.seq = ?1 AND j.core IS NOT NULL",
             )?;
-            for seq in state.captures.values() {
+            for entries in state.captures() {
                 let recorded = |row: &Row<'_>| {
                     Ok(RecordedCapture { core: row.get(0)?, capture: row.get(1)?, kind: row.get(2)? })
                 };
-                captures.extend(statement.query_row([seq], recorded).optional()?);
+                captures.extend(statement.query_row([entries.added], recorded).optional()?);
             }
             Ok(())
         })?;

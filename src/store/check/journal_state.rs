@@ -3,7 +3,7 @@
 //! The journal is read once, entry by entry, and its chain is computed on the way. What is kept of it are the numbers of
 //! the entries that determine a row of the catalog, and the key of that row: the values themselves stay in the journal and
 //! are read from it when a row is compared. So the memory that is needed grows with the number of rows, not with what they
-//! say: about 100 bytes for each artifact and 50 for each capture.
+//! say: about 100 bytes for each artifact and 60 for each capture.
 //!
 //! A new event gets a variant in [`Change`] and an arm in [`JournalState::apply`]. An action that has none is a defect: what
 //! is not understood cannot be compared.
@@ -16,7 +16,7 @@ use serde::Deserialize;
 
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::store::read::{JournalCheck, JournalDefect};
-use crate::store::write::seal;
+use crate::store::write::arrival;
 
 /// An entry of the journal, as far as it matters for the catalog.
 #[derive(Debug, Deserialize)]
@@ -33,6 +33,10 @@ pub(in crate::store) enum Change {
     Add {
         core: CoreHash,
         capture: CaptureHash,
+    },
+    /// Captures that were there were added again.
+    Seen {
+        captures: Vec<CaptureHash>,
     },
     Remove {
         core: CoreHash,
@@ -92,20 +96,49 @@ impl Entry {
 /// A link that a person stated.
 pub(in crate::store) type LinkKey = (CoreHash, String, CoreHash);
 
-/// What identifies a capture of an artifact: the same as its seal, which is shorter than the two hashes.
-pub(in crate::store) type CaptureKey = [u8; 16];
+/// What identifies a capture: as much of its hash as nothing else has.
+type CaptureKey = [u8; 16];
 
-pub(in crate::store) fn capture_key(core: CoreHash, capture: CaptureHash) -> CaptureKey {
-    seal(core, capture)
+fn capture_key(capture: CaptureHash) -> CaptureKey {
+    capture.0.as_bytes().first_chunk().copied().unwrap_or_default()
+}
+
+/// The entries that say something of a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::store) struct CaptureEntries {
+    /// The artifact, by its number in [`JournalState::artifact_entries`].
+    artifact: usize,
+    /// The last one that added it.
+    pub(in crate::store) added: i64,
+    /// The last one that added it or saw it again.
+    pub(in crate::store) seen: i64,
+}
+
+/// The entries that say something of an artifact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::store) struct ArtifactEntries {
+    /// The one with which it came.
+    pub(in crate::store) added: i64,
+    /// The last one that added or saw one of its captures.
+    pub(in crate::store) seen: i64,
+    /// Where that one names the capture.
+    position: usize,
+}
+
+impl ArtifactEntries {
+    /// The artifact's place in the order of arrival.
+    pub(in crate::store) fn arrival(&self) -> i64 {
+        arrival(self.seen, self.position)
+    }
 }
 
 /// What the catalog should have after the last entry. Each value is the number of the entry that says so.
 #[derive(Default)]
 pub(in crate::store) struct JournalState {
-    /// The last addition of each capture.
-    pub(in crate::store) captures: HashMap<CaptureKey, i64>,
-    /// The addition with which each artifact arrived.
-    pub(in crate::store) artifacts: HashMap<CoreHash, i64>,
+    captures: HashMap<CaptureKey, CaptureEntries>,
+    /// The numbers of the artifacts that are there.
+    artifacts: HashMap<CoreHash, usize>,
+    artifact_entries: Vec<ArtifactEntries>,
     /// Later additions of captures that the journal had already: of something that was lost. Whether the artifact's own
     /// row was lost as well, the journal does not say.
     pub(in crate::store) added_again: BTreeMap<CoreHash, Vec<i64>>,
@@ -121,6 +154,7 @@ impl JournalState {
     fn apply(&mut self, seq: i64, change: Change) {
         match change {
             Change::Add { core, capture } => self.add(seq, core, capture),
+            Change::Seen { captures } => self.see(seq, &captures),
             Change::Remove { core, captures, left } => self.remove(seq, core, captures, left),
             Change::Tag { name, .. } => {
                 self.tags.insert(name, seq);
@@ -151,16 +185,60 @@ impl JournalState {
     }
 
     fn add(&mut self, seq: i64, core: CoreHash, capture: CaptureHash) {
-        let was_there = self.captures.insert(capture_key(core, capture), seq).is_some();
-        self.artifacts.entry(core).or_insert(seq);
-        if was_there {
+        let entries = ArtifactEntries { added: seq, seen: seq, position: 0 };
+        let artifact = *self.artifacts.entry(core).or_insert_with(|| {
+            self.artifact_entries.push(entries);
+            self.artifact_entries.len() - 1
+        });
+        if let Some(known) = self.artifact_entries.get_mut(artifact) {
+            *known = ArtifactEntries { added: known.added, ..entries };
+        }
+        let entries = CaptureEntries { artifact, added: seq, seen: seq };
+        if self.captures.insert(capture_key(capture), entries).is_some() {
             self.added_again.entry(core).or_default().push(seq);
         }
     }
 
+    fn see(&mut self, seq: i64, captures: &[CaptureHash]) {
+        for (position, capture) in captures.iter().enumerate() {
+            let Some(entries) = self.captures.get_mut(&capture_key(*capture)) else { continue };
+            entries.seen = seq;
+            if let Some(artifact) = self.artifact_entries.get_mut(entries.artifact) {
+                *artifact = ArtifactEntries { added: artifact.added, seen: seq, position };
+            }
+        }
+    }
+
+    /// What the journal has of a capture of the artifact `core`.
+    pub(in crate::store) fn capture(&self, core: CoreHash, capture: CaptureHash) -> Option<CaptureEntries> {
+        let entries = self.captures.get(&capture_key(capture))?;
+        (self.artifacts.get(&core) == Some(&entries.artifact)).then_some(*entries)
+    }
+
+    /// The same, and takes it from the state.
+    pub(in crate::store) fn take_capture(
+        &mut self,
+        core: CoreHash,
+        capture: CaptureHash,
+    ) -> Option<CaptureEntries> {
+        let entries = self.capture(core, capture)?;
+        self.captures.remove(&capture_key(capture));
+        Some(entries)
+    }
+
+    /// What is left of captures, in no order.
+    pub(in crate::store) fn captures(&self) -> impl Iterator<Item = &CaptureEntries> {
+        self.captures.values()
+    }
+
+    /// What the journal has of an artifact.
+    pub(in crate::store) fn artifact(&self, core: CoreHash) -> Option<ArtifactEntries> {
+        self.artifacts.get(&core).and_then(|artifact| self.artifact_entries.get(*artifact)).copied()
+    }
+
     fn remove(&mut self, seq: i64, core: CoreHash, captures: Vec<CaptureHash>, left: u64) {
         for capture in captures {
-            self.captures.remove(&capture_key(core, capture));
+            self.captures.remove(&capture_key(capture));
             self.tombstones.insert(capture.0, seq);
         }
         self.tombstones.insert(core.0, seq);
@@ -298,8 +376,9 @@ mod tests {
         assert_eq!(state.tags, BTreeMap::from([("a".to_owned(), 3)]));
         assert_eq!(state.notes, BTreeMap::from([(CoreHash(one), 4)]));
         assert_eq!(state.pins, BTreeMap::from([(CoreHash(one), 5)]));
-        assert_eq!(state.links.into_values().collect::<Vec<_>>(), [6]);
-        assert_eq!(state.artifacts, HashMap::from([(CoreHash(one), 1)]));
+        assert_eq!(state.links.values().collect::<Vec<_>>(), [&6]);
+        let entries = ArtifactEntries { added: 1, seen: 1, position: 0 };
+        assert_eq!(state.artifact(CoreHash(one)), Some(entries));
     }
 
     #[test]
@@ -309,7 +388,7 @@ mod tests {
             entry_of("add", &format!(r#""capture":"{capture}","core":"{core}","kind":"trace","size":1"#));
         let remove = entry_of("remove", &format!(r#""captures":["{capture}"],"core":"{core}","left":0"#));
         let state = state_after(&[add.clone(), remove.clone(), add.clone()]);
-        assert_eq!(state.artifacts, HashMap::from([(CoreHash(core), 3)]));
+        assert_eq!(state.artifact(CoreHash(core)).unwrap().added, 3);
         assert_eq!(state.tombstones.values().collect::<Vec<_>>(), [&2, &2]);
         assert!(state.added_again.is_empty());
         let state = state_after(&[add.clone(), remove.clone(), add.clone(), remove]);
@@ -317,8 +396,22 @@ mod tests {
         assert_eq!(state.tombstones.values().collect::<Vec<_>>(), [&4, &4]);
         // What was added again without a removal had been lost.
         let state = state_after(&[add.clone(), add]);
-        assert_eq!(state.artifacts, HashMap::from([(CoreHash(core), 1)]));
+        assert_eq!(state.artifact(CoreHash(core)).unwrap().added, 1);
         assert_eq!(state.added_again, BTreeMap::from([(CoreHash(core), vec![2])]));
+    }
+
+    #[test]
+    fn what_is_seen_again_arrives_again_and_is_not_added_again() {
+        let (core, other, capture) = (digest("core"), digest("other"), digest("capture"));
+        let add =
+            entry_of("add", &format!(r#""capture":"{capture}","core":"{core}","kind":"trace","size":1"#));
+        let see = entry_of("seen", &format!(r#""captures":["{other}","{capture}"]"#));
+        let state = state_after(&[add, see]);
+        let artifact = state.artifact(CoreHash(core)).unwrap();
+        assert_eq!((artifact.added, artifact.seen, artifact.arrival()), (1, 2, (2 << 20) + 1));
+        let capture = state.capture(CoreHash(core), CaptureHash(capture)).unwrap();
+        assert_eq!((capture.added, capture.seen), (1, 2));
+        assert!(state.capture(CoreHash(other), CaptureHash(other)).is_none());
     }
 
     #[test]

@@ -37,7 +37,8 @@ pub use structure::KindFacts;
 #[cfg(test)]
 pub(super) use journal_state::Entry as RecordedEntry;
 pub(super) use journal_state::{
-    Change, EntryDefect, JournalState, Replay, capture_key, entry as journal_entry, replay,
+    ArtifactEntries, CaptureEntries, Change, EntryDefect, JournalState, Replay, entry as journal_entry,
+    replay,
 };
 pub(super) use permissions::take_from_others;
 pub(super) use structure::UNREFERENCED;

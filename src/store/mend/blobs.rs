@@ -214,7 +214,8 @@ fn damaged_dictionaries(connection: &Connection) -> rusqlite::Result<Vec<(i64, D
     while let Some(row) = rows.next()? {
         let digest: Digest = row.get(1)?;
         let content = Digest::of(row.get_ref(2)?.as_blob()?);
-        if !(Sealed { begun: row.get(3)?, kind: row.get_ref(4)?.as_str()? }).is_digest(&digest, &content) {
+        let sealed = Sealed { begun: row.get(3)?, kind: row.get_ref(4)?.as_str()? };
+        if sealed.digest(&content) != digest {
             damaged.push((row.get(0)?, digest));
         }
     }
@@ -229,7 +230,7 @@ fn dictionary(connection: &Connection, digest: &Digest) -> rusqlite::Result<Opti
         .query_row(sql, [digest.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
         .optional()?;
     Ok(whole
-        .filter(|(bytes, begun, kind)| Sealed { begun: *begun, kind }.is_digest(digest, &Digest::of(bytes))))
+        .filter(|(bytes, begun, kind)| Sealed { begun: *begun, kind }.digest(&Digest::of(bytes)) == *digest))
 }
 
 /// The entry and the number of the kind that the digest of a dictionary proves: one of those that there are.

@@ -7,7 +7,10 @@ use rusqlite::{Connection, Transaction};
 use super::Mended;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::store::check::finding::Subject;
-use crate::store::check::{Change, EntryDefect, JournalState, Replay, capture_key, journal_entry, replay};
+use crate::store::check::{
+    ArtifactEntries, CaptureEntries, Change, EntryDefect, JournalState, Replay, journal_entry, replay,
+};
+use crate::store::journal;
 use crate::store::read::artifact_id;
 use crate::store::stated::changed;
 use crate::store::{Result, Store};
@@ -27,7 +30,8 @@ const ARTIFACTS: &[(&str, &str)] = &[
 ];
 
 /// Columns that have numbers of captures. Indexes that have them as well are rebuilt after this.
-const CAPTURES: &[(&str, &str)] = &[("capture", "id"), ("member", "capture"), ("mention_list", "capture")];
+const CAPTURES: &[(&str, &str)] =
+    &[("capture", "id"), ("member", "capture"), ("mention_list", "capture"), ("signature", "capture")];
 
 /// What was restored from the journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,7 +72,10 @@ impl Store {
 }
 
 /// Captures that the journal knows: their numbers, their hashes and their entries.
-fn captures(connection: &Connection, state: &JournalState) -> rusqlite::Result<Vec<(i64, CaptureHash, i64)>> {
+fn captures(
+    connection: &Connection,
+    state: &JournalState,
+) -> rusqlite::Result<Vec<(i64, CaptureHash, CaptureEntries)>> {
     let mut statement = connection.prepare(
         "SELECT c.id, a.core, coalesce(c.digest, b.digest) FROM capture c JOIN artifact a ON a.id = c.artifact
            LEFT JOIN blob b ON b.id = c.blob ORDER BY c.id",
@@ -78,15 +85,14 @@ fn captures(connection: &Connection, state: &JournalState) -> rusqlite::Result<V
     while let Some(row) = rows.next()? {
         let (id, core, capture): (i64, CoreHash, Option<CaptureHash>) =
             (row.get(0)?, row.get(1)?, row.get(2)?);
-        let known =
-            capture.and_then(|capture| Some((capture, state.captures.get(&capture_key(core, capture))?)));
-        captures.extend(known.map(|(capture, seq)| (id, capture, *seq)));
+        captures.extend(capture.and_then(|capture| Some((id, capture, state.capture(core, capture)?))));
     }
     Ok(captures)
 }
 
 fn time_of(connection: &Connection, seq: i64) -> rusqlite::Result<i64> {
-    connection.prepare_cached("SELECT at FROM journal WHERE seq = ?1")?.query_row([seq], |row| row.get(0))
+    // The state has only numbers of entries that there are.
+    Ok(journal::time_of(connection, seq)?.unwrap_or_default())
 }
 
 fn capture_times(
@@ -94,29 +100,37 @@ fn capture_times(
     state: &JournalState,
     mended: &mut Vec<Mended>,
 ) -> rusqlite::Result<()> {
-    for (id, capture, seq) in captures(transaction, state)? {
-        let sql = "UPDATE capture SET added_at = ?2 WHERE id = ?1 AND added_at <> ?2";
-        if changed(transaction, sql, (id, time_of(transaction, seq)?))? {
+    for (id, capture, entries) in captures(transaction, state)? {
+        let sql = "UPDATE capture SET added_at = ?2, seen_at = ?3
+                    WHERE id = ?1 AND (added_at <> ?2 OR seen_at <> ?3)";
+        let (added, seen) = (time_of(transaction, entries.added)?, time_of(transaction, entries.seen)?);
+        if changed(transaction, sql, (id, added, seen))? {
             mended.push(Mended { subject: Subject::Capture(capture), did: "given the journal's time" });
         }
     }
     Ok(())
 }
 
-/// Artifacts that the journal knows: their numbers, their hashes, their times and the entries with which they may have
-/// arrived.
-fn artifacts(
-    connection: &Connection,
-    state: &JournalState,
-) -> rusqlite::Result<Vec<(i64, CoreHash, i64, Vec<i64>)>> {
+/// An artifact that the journal knows.
+struct Known {
+    id: i64,
+    core: CoreHash,
+    added_at: i64,
+    entries: ArtifactEntries,
+    /// The entries with which it may have come.
+    additions: Vec<i64>,
+}
+
+fn artifacts(connection: &Connection, state: &JournalState) -> rusqlite::Result<Vec<Known>> {
     let mut statement = connection.prepare("SELECT id, core, added_at FROM artifact ORDER BY id")?;
     let mut rows = statement.query([])?;
     let mut artifacts = Vec::new();
     while let Some(row) = rows.next()? {
         let core: CoreHash = row.get(1)?;
-        let Some(first) = state.artifacts.get(&core) else { continue };
+        let Some(entries) = state.artifact(core) else { continue };
         let again = state.added_again.get(&core).into_iter().flatten();
-        artifacts.push((row.get(0)?, core, row.get(2)?, [first].into_iter().chain(again).copied().collect()));
+        let additions = std::iter::once(entries.added).chain(again.copied()).collect();
+        artifacts.push(Known { id: row.get(0)?, core, added_at: row.get(2)?, entries, additions });
     }
     Ok(artifacts)
 }
@@ -126,14 +140,17 @@ fn artifact_times(
     state: &JournalState,
     mended: &mut Vec<Mended>,
 ) -> rusqlite::Result<()> {
-    for (id, core, at, arrivals) in artifacts(transaction, state)? {
-        let times: Vec<i64> =
-            arrivals.iter().map(|seq| time_of(transaction, *seq)).collect::<rusqlite::Result<_>>()?;
-        if times.contains(&at) {
-            continue;
+    for Known { id, core, added_at, entries, additions } in artifacts(transaction, state)? {
+        let times = additions.iter().map(|seq| time_of(transaction, *seq));
+        let times: Vec<i64> = times.collect::<rusqlite::Result<_>>()?;
+        let added_at =
+            if times.contains(&added_at) { added_at } else { time_of(transaction, entries.added)? };
+        let sql = "UPDATE artifact SET added_at = ?2, seen_at = ?3, arrival = ?4
+                    WHERE id = ?1 AND (added_at <> ?2 OR seen_at <> ?3 OR arrival <> ?4)";
+        let seen_at = time_of(transaction, entries.seen)?;
+        if changed(transaction, sql, (id, added_at, seen_at, entries.arrival()))? {
+            mended.push(Mended { subject: Subject::Artifact(core), did: "given the journal's time" });
         }
-        transaction.execute("UPDATE artifact SET added_at = ?2 WHERE id = ?1", (id, times.first()))?;
-        mended.push(Mended { subject: Subject::Artifact(core), did: "given the journal's time" });
     }
     Ok(())
 }
@@ -146,16 +163,17 @@ fn order(
     // What refers to a number gets the new one in a later statement.
     transaction.pragma_update(None, "defer_foreign_keys", true)?;
     let mut arrived = Vec::new();
-    for (id, _, at, arrivals) in artifacts(transaction, state)? {
-        let mut latest = arrivals.first().copied().unwrap_or_default();
-        for seq in arrivals {
-            if time_of(transaction, seq)? == at {
+    for Known { id, added_at, entries, additions, .. } in artifacts(transaction, state)? {
+        let mut latest = entries.added;
+        for seq in additions {
+            if time_of(transaction, seq)? == added_at {
                 latest = seq;
             }
         }
         arrived.push((id, latest));
     }
-    let captures = captures(transaction, state)?.into_iter().map(|(id, _, seq)| (id, seq)).collect();
+    let captures =
+        captures(transaction, state)?.into_iter().map(|(id, _, entries)| (id, entries.added)).collect();
     let mut is_reordered = false;
     for (table, columns, arrived) in [("artifact", ARTIFACTS, arrived), ("capture", CAPTURES, captures)] {
         if renumber(transaction, columns, arrived)? {

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 
 use super::{Snapshot, time};
 use crate::digest::{CoreHash, Digest, DigestPrefix};
-use crate::store::journal::next;
+use crate::store::journal::{AT, next};
 use crate::store::rows::{JournalRow, Tombstone};
 use crate::store::{Result, StoreError};
 
@@ -61,11 +61,6 @@ impl JournalDefect {
         }
     }
 }
-
-/// The time of an entry of the journal `j`: the one in its text, which is chained. The text of an addition is made of the
-/// column.
-const AT: &str = "coalesce(CASE WHEN json_valid(j.entry)
-    THEN CAST(round(unixepoch(j.entry ->> 'at', 'subsec') * 1000) AS INTEGER) END, j.at)";
 
 /// Conditions on the journal `j`, with the parameters of [`JournalQuery`].
 fn matches() -> String {

@@ -29,6 +29,8 @@ const WITHOUT_A_MEANING: &[(&str, &str)] = &[
     ("search_state.version", "an index of another version is made again before it is asked"),
     ("search_text_config.v", "what FTS5 was configured with for later writing"),
     ("search_text_docsize.origin", "when a row was written, which matters when it is deleted"),
+    ("derived", "says only whether what is derived has to be derived again"),
+    ("derived.version", "the same"),
     ("mention_bucket", "an empty bucket that is missing is an empty bucket"),
     ("mention_bucket.id", "the same"),
     (
@@ -177,7 +179,7 @@ struct Table {
 
 /// The tables of the vault with some of their rows, those that begin and end them among them.
 fn tables(connection: &Connection) -> Vec<Table> {
-    let sample = std::env::var("RUNVAULT_DAMAGE_ROWS").map_or(4, |rows| rows.parse().unwrap());
+    let sample = std::env::var("RUNVAULT_DAMAGE_ROWS").map_or(3, |rows| rows.parse().unwrap());
     let names: Vec<String> = connection
         .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 ORDER BY name")
         .unwrap()
@@ -304,7 +306,7 @@ fn a_change_of_any_row_or_column_of_any_table_is_found_or_makes_no_difference() 
 
 #[test]
 fn a_change_of_any_row_or_column_of_any_other_table_is_found_or_makes_no_difference() {
-    assert_eq!(check(&small(), |table| table >= MIDDLE), ["mention_segment", "sqlite_sequence"]);
+    assert_eq!(check(&small(), |table| table >= MIDDLE), ["mention_segment", "signature", "sqlite_sequence"]);
 }
 
 #[test]
