@@ -74,7 +74,9 @@ fn once(vault: &Vault, directory: &Path) {
         println!("{query}: {:.2} s", begun.elapsed().as_secs_f64());
     }
     let begun = Instant::now();
-    let saved = reader.save(&directory.join("saved.db"), false, &mut |_, _| {}).expect("saved");
+    let saved = reader
+        .save(&directory.join("saved.db"), false, &mut |_, _| std::ops::ControlFlow::Continue(()))
+        .expect("saved");
     let rows: u64 = saved.rows.iter().map(|(_, rows)| rows).sum();
     println!("save: {:.2} s, {rows} rows, {} bytes", begun.elapsed().as_secs_f64(), saved.bytes);
 }

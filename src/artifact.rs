@@ -26,7 +26,7 @@ use crate::verify::{Findings, RuleInfo};
 
 pub use admitted::{Admitted, Member};
 pub use directory::{ArtifactDirectory, Directory, Entry, EntryContent, MemberBytes, Peek, is_capture_of};
-pub use exchange::{Exchange, Playback, Responder};
+pub use exchange::{Arguments, Exchange, Playback, Responder};
 pub use kind::Kind;
 pub use mention::{Mention, Place, REFERENCE, Relation, Role};
 pub use part::{Content, Part, PartSort, differ, same_place};

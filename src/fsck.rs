@@ -162,6 +162,7 @@ fn overall(inspection: &Inspection<'_>, options: &Options) -> Result<Vec<Finding
         }
     }
     findings.append(&mut inspection.journal(None)?.findings);
+    findings.append(&mut inspection.removed()?);
     if is_full {
         for blob in inspection.blobs_of_nothing(&mut findings)? {
             findings.append(&mut inspection.blob(blob)?);

@@ -9,8 +9,23 @@ use crate::clock;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::pipeline::{self, Event};
 use crate::source::{self, ExamineOptions, Original, Place, Rejection, SourceError, Verdict};
-use crate::store::{Prepared, Preparer, Put, PutOutcome, Result, Snapshot, Store, StoreError};
-use crate::verify::Report;
+use crate::store::{
+    Prepared, Preparer, Put, PutOutcome, RemovedPolicy, Result, Snapshot, Store, StoreError, Tombstone,
+};
+use crate::verify::{Findings, Report, RuleInfo, Severity};
+
+/// What keeps an artifact out of a vault that was removed from it.
+pub const REMOVED: RuleInfo = RuleInfo {
+    id: "REMOVED",
+    severity: Severity::Error,
+    summary: "An artifact that was removed from a vault is added again only on request.",
+    why: "There was a reason to remove it, and files, packs and bundles that still have it must not undo that silently. The \
+          rule also holds for a pack with a session, or any other file, that was removed. With --allow-removed it is \
+          stored again; the journal records that and by whom. \"runvault tombstones\" lists what was removed.",
+};
+
+/// The rules of adding. What is added is held to those of its kind as well.
+pub const RULES: [RuleInfo; 1] = [REMOVED];
 
 /// A batch is stored when it has so many documents or bytes. A commit costs about as much as some hundred artifacts.
 const BATCH_DOCUMENTS: usize = 1_000;
@@ -32,7 +47,7 @@ pub enum Outcome {
     Present,
     /// It is an artifact; nothing was to be stored.
     Verified,
-    /// It breaks rules, and nothing of it was stored.
+    /// It breaks rules or was removed before ([`REMOVED`]), and nothing of it was stored.
     Rejected,
     /// It is no artifact.
     Skipped,
@@ -83,7 +98,7 @@ pub struct Summary {
     pub present: u64,
     /// Those that are artifacts, when nothing was to be stored.
     pub verified: u64,
-    /// Those that break rules.
+    /// Those that break rules, or were removed before.
     pub rejected: u64,
     /// Those that are no artifacts.
     pub skipped: u64,
@@ -123,31 +138,46 @@ pub fn add(
     options: &ExamineOptions,
     monitor: &mut dyn Monitor,
 ) -> Result<Summary> {
+    let preparer = store.preparer()?.with_policy(policy(options, monitor));
     let mut teller = Teller { monitor, summary: Summary::default() };
-    let preparer = store.preparer()?;
     let times = if store.last_artifact()? < LARGE_VAULT { 1 } else { LARGE_VAULT_BATCHES };
+    let at = clock::now();
     let mut batch =
-        Batch { store, preparer: &preparer, at: clock::now(), waiting: Vec::new(), bytes: 0, times };
+        Batch { store, preparer: &preparer, at, waiting: Vec::new(), bytes: 0, times, dropped: 0 };
     let prepare = |admitted| preparer.prepare(admitted);
     let mut inputs = Counted { inputs, count: 0 };
     let mut looked_at = 0;
     let outcome = each(&mut inputs, options, prepare, |event| {
-        let Event::Result(item) = event else { return batch.store(&mut teller).map_err(End::Failed) };
+        let Event::Result(item) = event else { return batch.store(&mut teller) };
         looked_at += 1;
         let is_last = teller.monitor.stops_at_bad() && is_bad(&item);
-        batch.push(item, &mut teller).map_err(End::Failed)?;
+        batch.push(item, &mut teller)?;
         if is_last { Err(End::Stopped) } else { Ok(()) }
     });
-    match outcome {
-        Err(End::Failed(error)) => return Err(error),
-        Err(End::Stopped) => {
-            batch.store(&mut teller)?;
-            inputs.by_ref().for_each(drop);
-            teller.summary.left = inputs.count - looked_at;
-        }
-        Ok(()) => batch.store(&mut teller)?,
+    let stopped_before = is_stopped(outcome)?;
+    if is_stopped(batch.store(&mut teller))? || stopped_before {
+        inputs.by_ref().for_each(drop);
+        teller.summary.left = inputs.count - looked_at + batch.dropped;
     }
     Ok(teller.summary)
+}
+
+/// Whether adding ended at a bad document.
+fn is_stopped(outcome: std::result::Result<(), End>) -> Result<bool> {
+    match outcome {
+        Ok(()) => Ok(false),
+        Err(End::Stopped) => Ok(true),
+        Err(End::Failed(error)) => Err(error),
+    }
+}
+
+/// What to do with what was removed before.
+fn policy(options: &ExamineOptions, monitor: &dyn Monitor) -> RemovedPolicy {
+    match (options.allow_removed, monitor.stops_at_bad()) {
+        (true, _) => RemovedPolicy::TakeBack,
+        (false, true) => RemovedPolicy::RefuseAndStop,
+        (false, false) => RemovedPolicy::Refuse,
+    }
 }
 
 /// Why adding ends before its inputs do.
@@ -191,7 +221,7 @@ pub fn verify(
         Brief::from,
         |event| {
             if let Event::Result(item) = event {
-                teller.tell(item, || Outcome::Verified);
+                teller.tell(item, || Fate::Has(Outcome::Verified));
             }
             Ok(())
         },
@@ -213,18 +243,19 @@ pub fn rehearse(
     monitor: &mut dyn Monitor,
 ) -> Result<Summary> {
     let mut teller = Teller { monitor, summary: Summary::default() };
-    let mut seen = Seen { snapshot, cores: HashSet::new(), captures: HashSet::new() };
+    let allow_removed = options.allow_removed;
+    let mut seen = Seen { snapshot, allow_removed, cores: HashSet::new(), captures: HashSet::new() };
     each(
         inputs,
         options,
         |admitted| admitted,
         |event| {
             let Event::Result(item) = event else { return Ok(()) };
-            let outcome = match &item {
-                Ok(Examination { verdict: Finding::Admitted(admitted), .. }) => seen.outcome(admitted)?,
-                _ => Outcome::Verified,
+            let fate = match &item {
+                Ok(Examination { verdict: Finding::Admitted(admitted), .. }) => seen.fate(admitted)?,
+                _ => Fate::Has(Outcome::Verified),
             };
-            teller.tell(item, || outcome);
+            teller.tell(item, || fate);
             Ok(())
         },
     )?;
@@ -280,11 +311,11 @@ struct Teller<'m> {
 }
 
 impl Teller<'_> {
-    /// Tells of `item`, whose `outcome` is given for the case that it was admitted.
-    fn tell<A: Into<Brief>>(&mut self, item: Item<A>, outcome: impl FnOnce() -> Outcome) {
+    /// Tells of `item`, whose `fate` is given for the case that it was admitted.
+    fn tell<A: Into<Brief>>(&mut self, item: Item<A>, fate: impl FnOnce() -> Fate) {
         match item {
             Ok(examination) => {
-                let examined = examination.told(outcome);
+                let examined = examination.told(fate);
                 self.summary.count(&examined);
                 self.monitor.examined(&examined);
             }
@@ -324,7 +355,7 @@ impl From<Prepared> for Brief {
 }
 
 impl<A: Into<Brief>> Examination<A> {
-    fn told(self, outcome: impl FnOnce() -> Outcome) -> Examined {
+    fn told(self, fate: impl FnOnce() -> Fate) -> Examined {
         let mut told = Examined {
             path: self.path,
             kind: None,
@@ -337,8 +368,11 @@ impl<A: Into<Brief>> Examination<A> {
         match self.verdict {
             Finding::Admitted(admitted) => {
                 let Brief { kind, core, size, report } = admitted.into();
-                told.outcome = outcome();
-                (told.kind, told.core, told.size, told.report) = (Some(kind), Some(core), size, report);
+                (told.kind, told.core) = (Some(kind), Some(core));
+                match fate() {
+                    Fate::Has(outcome) => (told.outcome, told.size, told.report) = (outcome, size, report),
+                    Fate::Refused(report) => (told.outcome, told.report) = (Outcome::Rejected, report),
+                }
             }
             Finding::Rejected(Rejection { kind, report }) => {
                 (told.kind, told.outcome, told.report) = (kind, Outcome::Rejected, report);
@@ -361,10 +395,12 @@ struct Batch<'s> {
     bytes: u64,
     /// How many times as large as usual it may be.
     times: usize,
+    /// How many were not stored because one before them was refused.
+    dropped: u64,
 }
 
 impl Batch<'_> {
-    fn push(&mut self, item: Item<Prepared>, teller: &mut Teller<'_>) -> Result<()> {
+    fn push(&mut self, item: Item<Prepared>, teller: &mut Teller<'_>) -> std::result::Result<(), End> {
         self.bytes += match &item {
             Ok(Examination { verdict: Finding::Admitted(prepared), .. }) => prepared.admitted().size(),
             Ok(Examination { verdict: Finding::Rejected(rejection), .. }) => rejection.report.bytes() as u64,
@@ -378,38 +414,83 @@ impl Batch<'_> {
         Ok(())
     }
 
-    fn store(&mut self, teller: &mut Teller<'_>) -> Result<()> {
+    fn store(&mut self, teller: &mut Teller<'_>) -> std::result::Result<(), End> {
         let prepared = self.waiting.iter().filter_map(|item| match item {
             Ok(Examination { verdict: Finding::Admitted(prepared), .. }) => Some(prepared),
             _ => None,
         });
-        let mut stored = self.store.put(prepared, self.preparer, self.at)?.into_iter();
+        let stored = self.store.put(prepared, self.preparer, self.at).map_err(End::Failed)?;
+        let mut fates = stored.into_iter().map(Fate::from);
         self.bytes = 0;
-        for item in self.waiting.drain(..) {
-            teller.tell(item, || stored.next().map_or(Outcome::Present, Outcome::from));
+        let mut waiting = self.waiting.drain(..);
+        while let Some(item) = waiting.next() {
+            let fate = match &item {
+                Ok(Examination { verdict: Finding::Admitted(_), .. }) => fates.next(),
+                _ => None,
+            };
+            let is_refused = matches!(fate, Some(Fate::Refused(_)));
+            teller.tell(item, || fate.unwrap_or(Fate::Has(Outcome::Present)));
+            if is_refused && teller.monitor.stops_at_bad() {
+                self.dropped = waiting.len() as u64;
+                return Err(End::Stopped);
+            }
         }
         Ok(())
     }
 }
 
-impl From<Put> for Outcome {
+/// What became of an artifact that was admitted.
+enum Fate {
+    Has(Outcome),
+    /// It was removed before.
+    Refused(Report),
+}
+
+impl From<Put> for Fate {
     fn from(put: Put) -> Self {
-        match put.outcome {
-            PutOutcome::Added => Self::Added,
-            PutOutcome::NewCapture => Self::NewCapture,
-            PutOutcome::Present => Self::Present,
+        Self::Has(match put.outcome {
+            PutOutcome::Added => Outcome::Added,
+            PutOutcome::NewCapture => Outcome::NewCapture,
+            PutOutcome::Present => Outcome::Present,
+            PutOutcome::Refused(tombstones) => return Self::Refused(removed(put.core, &tombstones)),
+        })
+    }
+}
+
+/// Why the artifact `core` is refused, if these tombstones keep it out.
+pub(crate) fn removed(core: CoreHash, tombstones: &[Tombstone]) -> Report {
+    let mut findings = Findings::default();
+    let mut found = findings.of(REMOVED);
+    for tombstone in tombstones {
+        let removal = tombstone.removal();
+        if tombstone.core == core {
+            found.add("", removal);
+        } else {
+            found.add("", format!("has {} {}, which was {removal}", tombstone.kind, tombstone.core));
         }
     }
+    findings.into_report()
 }
 
 /// What the vault has, and would have by now.
 struct Seen<'s> {
     snapshot: Option<&'s Snapshot<'s>>,
+    allow_removed: bool,
     cores: HashSet<CoreHash>,
     captures: HashSet<CaptureHash>,
 }
 
 impl Seen<'_> {
+    fn fate(&mut self, admitted: &Admitted) -> Result<Fate> {
+        if let Some(snapshot) = self.snapshot.filter(|_| !self.allow_removed) {
+            let tombstones = snapshot.tombstones_of(admitted)?;
+            if !tombstones.is_empty() {
+                return Ok(Fate::Refused(removed(admitted.core(), &tombstones)));
+            }
+        }
+        self.outcome(admitted).map(Fate::Has)
+    }
+
     fn outcome(&mut self, admitted: &Admitted) -> Result<Outcome> {
         for embedded in admitted.embedded() {
             self.outcome(embedded)?;

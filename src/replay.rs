@@ -1,60 +1,21 @@
 //! Playing recordings back: who asks what was asked then gets what was answered then.
 //!
-//! A [`Player`] stands where a model's client stood. It knows the responses of one artifact and nothing of its format.
+//! A [`Player`] stands where a model's client stood, or a tool. It knows the responses of one artifact and nothing of its
+//! format. What is asked is compared with what was recorded, always: where there is nothing to compare, there is no answer.
 
+mod index;
 mod miss;
+mod request;
 
-use std::collections::HashMap;
-use std::num::NonZeroUsize;
-
-use crate::artifact::{Exchange, Kind, Member, Playback, Responder};
+use crate::artifact::{Arguments, Exchange, Kind, Member, Playback, Responder};
 use crate::canonical::reader::{Limits, ReadError};
 use crate::digest::Digest;
 use crate::source::{self, ExamineOptions};
 use crate::verify::Report;
 
+use index::{Asked, Index};
 pub use miss::Miss;
-
-/// In which order a recording may be asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// In any: a response is found by its prompt, as often as it is asked for.
-    Lookup,
-    /// In the order of the recording, each response once.
-    Sequential,
-}
-
-/// What is asked of a recording.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Request {
-    /// The SHA-256 of the prompt. Lookups need it; in a sequence it is held against the recording.
-    pub prompt: Option<Digest>,
-    /// Which of the recordings of the prompt, from 1; of a lookup only. The first, if not given.
-    pub occurrence: Option<NonZeroUsize>,
-    /// Whose response is wanted; in a sequence, whoever is next if not given.
-    pub responder: Option<Responder>,
-    /// The name of the tool; in a sequence it is held against the recording.
-    pub tool: Option<String>,
-}
-
-impl Request {
-    /// The request for the response to a prompt with this digest.
-    #[must_use]
-    pub fn prompt(digest: Digest) -> Self {
-        Self { prompt: Some(digest), ..Self::default() }
-    }
-}
-
-/// A response that was played.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Played<'p> {
-    /// The response and its place.
-    pub exchange: &'p Exchange,
-    /// Which of the recordings of its prompt this is, from 1; 1 in a sequence.
-    pub occurrence: usize,
-    /// How many there are; 1 in a sequence.
-    pub occurrences: usize,
-}
+pub use request::{Mode, Occurrence, Played, Repeat, Request, arguments_digest};
 
 fn first_of(report: &Report) -> String {
     let first = report.violations().first();
@@ -94,12 +55,14 @@ pub enum NotPlayable {
 pub struct Player {
     recorded: Vec<Recorded>,
     mode: Mode,
+    repeat: Repeat,
     unit: &'static str,
-    /// Where each prompt was asked, for lookups.
-    by_prompt: HashMap<Digest, Vec<usize>>,
+    playback: Playback,
+    /// Where everything was asked, for lookups.
+    index: Index,
     /// Where to go on in a sequence.
     next: Next,
-    /// How many responses a sequence has given.
+    /// How many responses were given, and before them in a sequence.
     calls: usize,
 }
 
@@ -118,7 +81,7 @@ struct Next {
 }
 
 impl Player {
-    /// Verifies a document and makes it ready: a session for lookups, a run for its sequence.
+    /// Verifies a document and makes it ready for lookups.
     ///
     /// # Errors
     /// [`NotPlayable`], with the report if a rule is broken.
@@ -129,31 +92,30 @@ impl Player {
         Self::of(admitted.kind(), document.unwrap_or_default(), &Limits::most())
     }
 
-    /// Makes an admitted `document` of `kind` ready.
+    /// Makes an admitted `document` of `kind` ready for lookups.
     pub(crate) fn of(kind: Kind, document: &[u8], limits: &Limits) -> Result<Self, NotPlayable> {
-        let (mode, unit) = match kind.playback() {
-            Some(Playback::ByPrompt) => (Mode::Lookup, "interaction"),
-            Some(Playback::InOrder) => (Mode::Sequential, "step"),
-            None => return Err(NotPlayable::RecordsNothing(kind.name())),
+        let playback = kind.playback().ok_or(NotPlayable::RecordsNothing(kind.name()))?;
+        let unit = match playback {
+            Playback::ByPrompt => "interaction",
+            Playback::InOrder => "step",
         };
-        let exchanges = kind.exchanges(document, limits)?.into_iter();
-        let recorded = exchanges.map(|exchange| Recorded { exchange, is_used: false }).collect();
-        let (by_prompt, next) = (HashMap::new(), Next::default());
-        Ok(Self { recorded, mode, unit, by_prompt, next, calls: 0 }.in_mode(mode))
+        let exchanges = kind.exchanges(document, limits)?;
+        let index = Index::new(exchanges.iter());
+        let recorded = exchanges.into_iter().map(|exchange| Recorded { exchange, is_used: false }).collect();
+        let (mode, repeat, next) = (Mode::Lookup, Repeat::Never, Next::default());
+        Ok(Self { recorded, mode, repeat, unit, playback, index, next, calls: 0 })
     }
 
     /// Plays in this mode from now on.
     #[must_use]
-    pub fn in_mode(mut self, mode: Mode) -> Self {
-        self.mode = mode;
-        if mode == Mode::Lookup && self.by_prompt.is_empty() {
-            for (at, Recorded { exchange, .. }) in self.recorded.iter().enumerate() {
-                for prompt in &exchange.prompts {
-                    self.by_prompt.entry(*prompt).or_default().push(at);
-                }
-            }
-        }
-        self
+    pub fn in_mode(self, mode: Mode) -> Self {
+        Self { mode, ..self }
+    }
+
+    /// Does this from now on when something is asked more often than it was recorded.
+    #[must_use]
+    pub fn repeating(self, repeat: Repeat) -> Self {
+        Self { repeat, ..self }
     }
 
     /// Lets a sequence begin with the response of this number, from 0.
@@ -182,21 +144,22 @@ impl Player {
         self.recorded.iter().map(|recorded| &recorded.exchange)
     }
 
-    /// What nobody has asked for yet, in order.
+    /// The recordings that were not played yet, in order. Something that was recorded several times is there as often as it
+    /// was not played.
     pub fn unused(&self) -> impl Iterator<Item = &Exchange> {
         self.recorded.iter().filter(|recorded| !recorded.is_used).map(|recorded| &recorded.exchange)
     }
 
     /// Where a prompt was recorded, in order, for lookups.
     pub fn recorded(&self, prompt: Digest) -> impl Iterator<Item = &Exchange> {
-        let places = self.by_prompt.get(&prompt).map(Vec::as_slice).unwrap_or_default();
+        let places = self.index.get(&Asked::Prompt(prompt));
         places.iter().filter_map(|at| self.recorded.get(*at)).map(|recorded| &recorded.exchange)
     }
 
-    /// The recorded response to `prompt`.
+    /// The recorded response to `prompt`. The n-th time that a prompt is asked, it is that of its n-th recording.
     ///
     /// # Errors
-    /// [`Miss`] if there is none.
+    /// [`Miss`] if there is none, or an error was recorded.
     pub fn respond(&mut self, prompt: &str) -> Result<&str, Miss> {
         let request = Request::prompt(Digest::of(prompt.as_bytes()));
         self.play(&request).map(|played| played.exchange.response.as_str())
@@ -205,82 +168,130 @@ impl Player {
     /// The recorded response to a request.
     ///
     /// # Errors
-    /// [`Miss`] if there is none. A sequence then stays where it is.
+    /// [`Miss`] if there is none, and then a sequence stays where it is. [`Miss::RecordedError`] if the recording is that of
+    /// an error: that is played by being returned.
     pub fn play(&mut self, request: &Request) -> Result<Played<'_>, Miss> {
-        match self.mode {
-            Mode::Lookup => self.look_up(request),
-            Mode::Sequential => self.go_on(request),
+        let (at, occurrence) = match self.mode {
+            Mode::Lookup => self.look_up(request)?,
+            Mode::Sequential => self.go_on(request)?,
+        };
+        let exhausted = Miss::Exhausted { call: self.calls, responder: request.responder };
+        let Recorded { exchange, is_used } = self.recorded.get_mut(at).ok_or(exhausted)?;
+        *is_used = true;
+        self.calls += 1;
+        if exchange.is_error {
+            return Err(Miss::RecordedError { unit: self.unit, exchange: Box::new(exchange.clone()) });
+        }
+        Ok(Played { exchange, occurrence })
+    }
+
+    fn look_up(&mut self, request: &Request) -> Result<(usize, Option<Occurrence>), Miss> {
+        let Some(asked) = asked(request)? else {
+            return match self.playback {
+                Playback::ByPrompt => Err(Miss::NoPrompt),
+                Playback::InOrder => self.first_left(request.responder).map(|at| (at, None)),
+            };
+        };
+        let Some(places) = self.index.get_mut(&asked) else {
+            return Err(not_recorded(asked, &self.index));
+        };
+        let of = places.at.len();
+        let is_used = |at: usize| self.recorded.get(at).is_some_and(|recorded| recorded.is_used);
+        let number = match request.occurrence {
+            Some(number) => number.get(),
+            None => match (places.first_left(is_used), self.repeat) {
+                (Some(first), _) => first + 1,
+                (None, Repeat::Last) => of,
+                (None, Repeat::Never) => of + 1,
+            },
+        };
+        match places.at.get(number - 1) {
+            Some(at) => Ok((*at, Some(Occurrence { number, of }))),
+            None => Err(no_occurrence(asked, number, of)),
         }
     }
 
-    fn look_up(&mut self, request: &Request) -> Result<Played<'_>, Miss> {
-        let prompt = request.prompt.ok_or(Miss::NoPrompt)?;
-        let places = self.by_prompt.get(&prompt).map(Vec::as_slice).unwrap_or_default();
-        let (occurrence, occurrences) = (request.occurrence.map_or(1, NonZeroUsize::get), places.len());
-        let at = match places.get(occurrence - 1) {
-            Some(at) => *at,
-            None if places.is_empty() => return Err(Miss::NotRecorded { prompt }),
-            None => return Err(Miss::NoOccurrence { prompt, wanted: occurrence, recorded: occurrences }),
-        };
-        // Who does not say which recording is meant asks for all of them, and gets the first.
-        let asked = if request.occurrence.is_some() { std::slice::from_ref(&at) } else { places };
-        for at in asked {
-            if let Some(recorded) = self.recorded.get_mut(*at) {
-                recorded.is_used = true;
+    fn go_on(&mut self, request: &Request) -> Result<(usize, Option<Occurrence>), Miss> {
+        let asked = asked(request)?;
+        let implied = asked.as_ref().map(|asked| match asked {
+            Asked::Prompt(_) => Responder::Model,
+            Asked::Call { .. } => Responder::Tool,
+        });
+        let at = self.first_left(request.responder.or(implied))?;
+        if let (Some(asked), Some(recorded)) = (asked, self.recorded.get(at)) {
+            self.compare(asked, &recorded.exchange)?;
+        }
+        Ok((at, None))
+    }
+
+    /// Whether `asked` is what `exchange` answers.
+    fn compare(&self, asked: Asked, exchange: &Exchange) -> Result<(), Miss> {
+        let (call, unit, index) = (self.calls, self.unit, exchange.index);
+        match asked {
+            Asked::Prompt(asked) if exchange.prompts.contains(&asked) => Ok(()),
+            Asked::Prompt(asked) => {
+                Err(Miss::OutOfOrder { call, unit, index, expected: exchange.prompts.clone(), asked })
+            }
+            Asked::Call { tool: asked, .. } if asked != exchange.tool => {
+                Err(Miss::OtherTool { call, unit, index, expected: exchange.tool.clone(), asked })
+            }
+            Asked::Call { arguments: asked, .. } => {
+                let expected = exchange.arguments.as_ref().map(Arguments::digest);
+                let is_same = expected == Some(asked);
+                if is_same {
+                    Ok(())
+                } else {
+                    Err(Miss::OtherArguments { call, unit, index, expected, asked })
+                }
             }
         }
-        let exchange = &self.recorded.get(at).ok_or(Miss::NotRecorded { prompt })?.exchange;
-        Ok(Played { exchange, occurrence, occurrences })
     }
 
-    fn go_on(&mut self, request: &Request) -> Result<Played<'_>, Miss> {
-        let implied = match (&request.prompt, &request.tool) {
-            (Some(_), _) => Some(Responder::Model),
-            (None, Some(_)) => Some(Responder::Tool),
-            (None, None) => None,
-        };
-        let (call, unit) = (self.calls, self.unit);
-        let responder = request.responder.or(implied);
-        let recorded =
-            self.next.of(responder, &mut self.recorded).ok_or(Miss::Exhausted { call, responder })?;
-        let (exchange, index) = (&recorded.exchange, recorded.exchange.index);
-        if let Some(asked) = request.prompt
-            && !exchange.prompts.is_empty()
-            && !exchange.prompts.contains(&asked)
-        {
-            return Err(Miss::OutOfOrder { call, unit, index, expected: exchange.prompts.clone(), asked });
+    /// The first recording that is left of `responder`, or of anybody.
+    fn first_left(&mut self, responder: Option<Responder>) -> Result<usize, Miss> {
+        let left = self.next.of(responder, &self.recorded);
+        left.ok_or(Miss::Exhausted { call: self.calls, responder })
+    }
+}
+
+/// What a request asks; nothing if it asks for whatever comes next.
+fn asked(request: &Request) -> Result<Option<Asked>, Miss> {
+    Ok(match (request.prompt, &request.tool, request.arguments) {
+        (Some(prompt), ..) => Some(Asked::Prompt(prompt)),
+        (None, tool, Some(arguments)) => Some(Asked::Call { tool: tool.clone(), arguments }),
+        (None, Some(_), None) => return Err(Miss::NoArguments),
+        (None, None, None) => None,
+    })
+}
+
+fn not_recorded(asked: Asked, index: &Index) -> Miss {
+    match asked {
+        Asked::Prompt(prompt) => Miss::NotRecorded { prompt },
+        Asked::Call { tool, arguments } => {
+            let calls = index.calls_of(tool.as_deref());
+            Miss::CallNotRecorded { tool, arguments, calls }
         }
-        if let (Some(asked), Some(expected)) = (&request.tool, &exchange.tool)
-            && asked != expected
-        {
-            let (expected, asked) = (expected.clone(), asked.clone());
-            return Err(Miss::OtherTool { call, unit, index, expected, asked });
-        }
-        recorded.is_used = true;
-        self.calls += 1;
-        Ok(Played { exchange: &recorded.exchange, occurrence: 1, occurrences: 1 })
+    }
+}
+
+fn no_occurrence(asked: Asked, wanted: usize, recorded: usize) -> Miss {
+    match asked {
+        Asked::Prompt(prompt) => Miss::NoOccurrence { prompt, wanted, recorded },
+        Asked::Call { tool, arguments } => Miss::NoCallOccurrence { tool, arguments, wanted, recorded },
     }
 }
 
 impl Next {
-    /// The first response that is left of `responder`, or of anybody.
-    fn of<'r>(
-        &mut self,
-        responder: Option<Responder>,
-        recorded: &'r mut [Recorded],
-    ) -> Option<&'r mut Recorded> {
+    /// The first recording that is left of `responder`, or of anybody.
+    fn of(&mut self, responder: Option<Responder>, recorded: &[Recorded]) -> Option<usize> {
         let next = match responder {
             None => &mut self.any,
             Some(Responder::Model) => &mut self.model,
             Some(Responder::Tool) => &mut self.tool,
         };
         let wanted = |exchange: &Exchange| responder.is_none_or(|responder| responder == exchange.responder);
-        let left = recorded.get_mut(*next..)?;
-        let (skipped, found) = left
-            .iter_mut()
-            .enumerate()
-            .find(|(_, recorded)| !recorded.is_used && wanted(&recorded.exchange))?;
-        *next += skipped;
-        Some(found)
+        let is_left = |recorded: &Recorded| !recorded.is_used && wanted(&recorded.exchange);
+        *next += recorded.get(*next..)?.iter().position(is_left)?;
+        Some(*next)
     }
 }

@@ -21,7 +21,7 @@ pub struct Policy {
     pub keep_tags: Vec<String>,
     /// Look at artifacts of these kinds; of all if none is named. Others are kept and not spoken of.
     pub kinds: Vec<String>,
-    /// Remove even what something else that is kept links to.
+    /// Remove even what something else that is kept links to. What has its bytes in something that is kept stays all the same.
     pub ignores_links: bool,
 }
 
@@ -36,6 +36,8 @@ pub enum Reason {
     Tag(String),
     /// It is pinned.
     Pinned,
+    /// Something that is kept has its bytes, as a pack has those of its session: they would not be gone.
+    Contained(Box<ArtifactRow>),
     /// Something that is kept links to it.
     Linked(Box<Link>),
 }
@@ -80,9 +82,7 @@ pub fn plan(snapshot: &Snapshot<'_>, policy: &Policy) -> Result<Vec<Decision>> {
             decisions.push(Decision { artifact: artifact.clone(), size, reasons });
         }
     }
-    if !policy.ignores_links {
-        keep_linked(snapshot, &mut decisions)?;
-    }
+    keep_held(snapshot, &mut decisions, policy.ignores_links)?;
     Ok(decisions)
 }
 
@@ -129,27 +129,24 @@ fn matches(pattern: &str, tag: &str) -> bool {
     }
 }
 
-/// Keeps what something that is kept links to, until nothing more is kept for that.
-fn keep_linked(snapshot: &Snapshot<'_>, decisions: &mut [Decision]) -> Result<()> {
+/// Keeps what something that is kept has the bytes of or links to, until nothing more is kept for that.
+fn keep_held(snapshot: &Snapshot<'_>, decisions: &mut [Decision], ignores_links: bool) -> Result<()> {
     let mut removed: BTreeSet<ArtifactId> = decisions
         .iter()
         .filter(|decision| !decision.is_kept())
         .map(|decision| decision.artifact.id)
         .collect();
-    let mut holders: BTreeMap<ArtifactId, Vec<Link>> = BTreeMap::new();
-    for id in &removed {
-        holders.insert(*id, query::holders(snapshot, &snapshot.artifact_by_id(*id)?)?);
+    let mut holders: BTreeMap<ArtifactId, Vec<Reason>> = BTreeMap::new();
+    for decision in decisions.iter().filter(|decision| !decision.is_kept()) {
+        holders.insert(decision.artifact.id, holding(snapshot, &decision.artifact, ignores_links)?);
     }
     loop {
         let before = removed.len();
         for decision in decisions.iter_mut().filter(|decision| !decision.is_kept()) {
-            let links = holders.remove(&decision.artifact.id).unwrap_or_default();
-            let holder = links.iter().find(|link| is_kept(link, &removed));
-            if let Some(link) = holder {
+            let reasons = holders.get(&decision.artifact.id).map(Vec::as_slice).unwrap_or_default();
+            if let Some(reason) = reasons.iter().find(|reason| is_kept(reason, &removed)) {
                 removed.remove(&decision.artifact.id);
-                decision.reasons.push(Reason::Linked(Box::new(link.clone())));
-            } else {
-                holders.insert(decision.artifact.id, links);
+                decision.reasons.push(reason.clone());
             }
         }
         if removed.len() == before {
@@ -158,10 +155,27 @@ fn keep_linked(snapshot: &Snapshot<'_>, decisions: &mut [Decision]) -> Result<()
     }
 }
 
-/// Whether the artifact that has the link stays.
-fn is_kept(link: &Link, removed: &BTreeSet<ArtifactId>) -> bool {
-    match &link.target {
-        LinkTarget::Artifact(artifact) => !removed.contains(&artifact.id),
-        _ => false,
+/// What would keep an artifact if it is kept itself.
+fn holding(snapshot: &Snapshot<'_>, artifact: &ArtifactRow, ignores_links: bool) -> Result<Vec<Reason>> {
+    let containers = snapshot.holders_of_bytes(artifact.id)?.into_iter();
+    let mut reasons: Vec<Reason> =
+        containers.map(|container| Reason::Contained(Box::new(container))).collect();
+    if !ignores_links {
+        let links = query::holders(snapshot, artifact)?.into_iter();
+        reasons.extend(links.map(|link| Reason::Linked(Box::new(link))));
     }
+    Ok(reasons)
+}
+
+/// Whether the artifact that holds another one for this reason stays.
+fn is_kept(reason: &Reason, removed: &BTreeSet<ArtifactId>) -> bool {
+    let holder = match reason {
+        Reason::Contained(container) => Some(container.id),
+        Reason::Linked(link) => match &link.target {
+            LinkTarget::Artifact(artifact) => Some(artifact.id),
+            _ => None,
+        },
+        _ => None,
+    };
+    holder.is_some_and(|holder| !removed.contains(&holder))
 }

@@ -29,13 +29,16 @@ pub use original::{Kept, Original, Taken};
 pub use settling::{Look, Settling};
 pub use stated::{STATED, Stated};
 
-/// How documents are examined.
+/// How documents are examined, and what is done with those that were removed from a vault before.
 #[derive(Clone, Debug, Default)]
 pub struct ExamineOptions {
     /// Insist on this kind instead of recognising it.
     pub kind: Option<Kind>,
     /// What the checks need to know.
     pub admit: AdmitOptions,
+    /// Whether an artifact that was removed from a vault before is stored there again. Otherwise it is rejected. Makes no
+    /// difference where nothing is stored.
+    pub allow_removed: bool,
 }
 
 impl ExamineOptions {

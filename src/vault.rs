@@ -23,8 +23,8 @@ use crate::sql::{self, Reader, SqlError};
 use crate::store::check::JournalInspection;
 use crate::store::{
     Actor, ArtifactRow, Backup, BackupError, BackupOptions, BackupProgress, CaptureRow, JournalCheck, Mended,
-    NoteRow, PinRow, Put, RoleCount, Snapshot, Stats, Store, StoreError, StoredMember, TagRow, Tombstone,
-    Upgrade,
+    NoteRow, PinRow, Put, PutOutcome, RemovedPolicy, RoleCount, Snapshot, Stats, Store, StoreError,
+    StoredMember, TagRow, Tombstone, Upgrade,
 };
 use crate::verify::{Report, Violation};
 
@@ -272,12 +272,17 @@ impl Vault {
     /// Adds one document. When this returns, it is on the disk.
     ///
     /// # Errors
-    /// [`AddError::Rejected`] with all violations, or what the store says.
+    /// [`AddError::Rejected`] with all violations, also if it was removed before; or what the store says.
     pub fn add_document(&self, document: Vec<u8>, options: &ExamineOptions) -> Result<Put, AddError> {
         let admitted = source::examine_document(document, "", options)
             .map_err(|rejection| AddError::Rejected(rejection.report))?;
-        let preparer = self.store.preparer()?;
-        Ok(self.store.put_one(&preparer.prepare(admitted), &preparer, clock::now())?)
+        let policy = if options.allow_removed { RemovedPolicy::TakeBack } else { RemovedPolicy::Refuse };
+        let preparer = self.store.preparer()?.with_policy(policy);
+        let put = self.store.put_one(&preparer.prepare(admitted), &preparer, clock::now())?;
+        match &put.outcome {
+            PutOutcome::Refused(tombstones) => Err(AddError::Rejected(ingest::removed(put.core, tombstones))),
+            _ => Ok(put),
+        }
     }
 
     /// Adds everything in `inputs` that is an artifact; bad ones do not stop the others.

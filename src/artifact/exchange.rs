@@ -1,3 +1,5 @@
+use crate::canonical::reader::{self, Limits};
+use crate::canonical::{Value, c14n_v1};
 use crate::digest::Digest;
 
 /// How the recordings of a kind are played back.
@@ -36,12 +38,145 @@ pub struct Exchange {
     pub index: usize,
     /// What gave the response.
     pub responder: Responder,
-    /// The digests of the texts that were asked; none if that was not recorded.
+    /// The digests of the texts that the request carried, in its order: the last is what was asked in the end. None if the
+    /// request is not known.
     pub prompts: Vec<Digest>,
     /// The name of the tool, if one responded and its name was recorded.
     pub tool: Option<String>,
+    /// What the tool was called with, if that was recorded.
+    pub arguments: Option<Arguments>,
     /// The text of the response. If there is not exactly one, everything that was recorded of it, as JSON.
     pub response: String,
     /// Everything that was recorded as the response, as JSON, if that may be more than its text.
     pub output: Option<String>,
+    /// Whether the call failed: the response is the message of the error that was recorded then.
+    pub is_error: bool,
+}
+
+/// The arguments of a call of a tool, in the one form in which calls are compared.
+///
+/// The form is canonical JSON (`json-c14n-v1`) of the arguments after these steps: a string that holds a JSON object or
+/// list is what it holds, as APIs send arguments as JSON text; `{"args": […], "kwargs": {…}}` is the one of the two that is
+/// not empty, if the other one is; `null`, `[]` and `{}` are all `{}`, a call without arguments.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Arguments(String);
+
+impl Arguments {
+    /// The arguments that `value` states. Nothing if a number in it has no canonical form, which no value has that was read.
+    #[must_use]
+    pub fn from_value(value: &Value<'_>) -> Option<Self> {
+        if let Some(text) = value.as_str().filter(|text| text.trim_start().starts_with(['{', '[']))
+            && let Ok(held) = reader::read(text.as_bytes(), &Limits::default())
+        {
+            return Self::from_value(&held);
+        }
+        if let Some(only) = positional_or_named(value) {
+            return Self::from_value(only);
+        }
+        let text = if is_empty(value) { b"{}".to_vec() } else { c14n_v1::to_vec(value).ok()? };
+        String::from_utf8(text).ok().map(Self)
+    }
+
+    /// The arguments as canonical JSON.
+    #[must_use]
+    pub fn as_json(&self) -> &str {
+        &self.0
+    }
+
+    /// The SHA-256 of the canonical JSON.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        Digest::of(self.0.as_bytes())
+    }
+}
+
+/// The arguments in an object that has positional and named ones, if it has one sort alone. Recorders of Python write both,
+/// and most calls have one.
+fn positional_or_named<'v, 'd>(value: &'v Value<'d>) -> Option<&'v Value<'d>> {
+    let object = value.as_object()?;
+    let is_of_both = object.iter().all(|(name, _)| matches!(name, "args" | "kwargs"));
+    let (args, kwargs) = (object.get("args"), object.get("kwargs"));
+    match (args.filter(|args| !is_empty(args)), kwargs.filter(|kwargs| !is_empty(kwargs))) {
+        _ if !is_of_both => None,
+        (Some(_), Some(_)) => None,
+        (Some(only), None) | (None, Some(only)) => Some(only),
+        (None, None) => args.or(kwargs),
+    }
+}
+
+fn is_empty(value: &Value<'_>) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(elements) => elements.is_empty(),
+        Value::Object(object) => object.iter().len() == 0,
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn arguments(json: &str) -> String {
+        let value = reader::read(json.as_bytes(), &Limits::default()).unwrap();
+        Arguments::from_value(&value).unwrap().0
+    }
+
+    #[test]
+    fn the_same_call_has_one_form() {
+        for same in [
+            r#"{"city": "Paris", "days": 3}"#,
+            r#"{"days":3,"city":"Paris"}"#,
+            r#"{"args": [], "kwargs": {"days": 3, "city": "Paris"}}"#,
+            r#"{"kwargs": {"days": 3, "city": "Paris"}}"#,
+            r#""{\"city\": \"Paris\", \"days\": 3}""#,
+        ] {
+            assert_eq!(arguments(same), r#"{"city":"Paris","days":3}"#, "{same}");
+        }
+        for none in ["null", "[]", "{}", r#"{"args": [], "kwargs": {}}"#, r#"{"args": null}"#, r#""{}""#] {
+            assert_eq!(arguments(none), "{}", "{none}");
+        }
+        assert_eq!(arguments(r#"{"args": ["weather"], "kwargs": {}}"#), r#"["weather"]"#);
+        assert_eq!(arguments(r#"{"args":[1],"kwargs":{"a":2}}"#), r#"{"args":[1],"kwargs":{"a":2}}"#);
+        assert_eq!(arguments(r#"{"args": {"args": ["{\"kwargs\": 1}"]}}"#), r#"["{\"kwargs\": 1}"]"#);
+    }
+
+    #[test]
+    fn other_calls_have_other_forms() {
+        let calls = [
+            "1",
+            "1.0",
+            "\"1\"",
+            "12345678901234567890123",
+            "12345678901234567890124",
+            "[1]",
+            "[[1]]",
+            "{\"a\":1}",
+            "{\"a\":null}",
+            "{\"args\":[],\"other\":1}",
+            "\"*** Begin Patch\"",
+            "\"[not JSON\"",
+            "\"\"",
+            "false",
+            "0",
+        ];
+        let forms: std::collections::BTreeSet<String> = calls.into_iter().map(arguments).collect();
+        assert_eq!(forms.len(), calls.len(), "{forms:?}");
+    }
+
+    proptest! {
+        /// Whoever asks with what a listing shows asks for the same call.
+        #[test]
+        fn the_form_of_a_form_is_itself(text: String, number: i64, names in prop::collection::vec("args|kwargs|a", 0..4)) {
+            let mut json = serde_json::json!([text, number]);
+            for name in names {
+                json = serde_json::json!({ name: json, "kwargs": {} });
+                let form = arguments(&json.to_string());
+                prop_assert_eq!(arguments(&form), form.clone());
+                prop_assert_eq!(arguments(&serde_json::Value::from(form.as_str()).to_string()), form);
+            }
+        }
+    }
 }

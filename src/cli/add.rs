@@ -8,11 +8,12 @@ use anstyle::Style;
 use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::ingest::{self, Examined, Monitor, Outcome, Summary};
-use runvault::source::SourceError;
+use runvault::source::{ExamineOptions, SourceError};
 use serde::Serialize;
 
 use super::escape::escaped;
 use super::exit::{Failure, Status};
+use super::fork_notes::ForkNotes;
 use super::inputs::InputArgs;
 use super::mover::Mover;
 use super::output::{self, BAD, FAINT, GOOD, HASH, counted};
@@ -45,6 +46,10 @@ pub(crate) struct Args {
     #[arg(long, overrides_with = "keep_going", conflicts_with = "dry_run")]
     fail_fast: bool,
 
+    /// Store artifacts that were removed before; the journal records that
+    #[arg(long)]
+    allow_removed: bool,
+
     /// Tell what would be done, and store nothing
     #[arg(long)]
     dry_run: bool,
@@ -61,13 +66,14 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let started = Instant::now();
-        let options = self.input.options()?;
+        let options = ExamineOptions { allow_removed: self.allow_removed, ..self.input.options()? };
         let search = settings::search()?;
         let listed = self.input.checks.listed()?;
         let shown = Shown { dry_run: self.dry_run, verbose: self.verbose, json: self.json, listed };
         let mover = self.moves.then(|| Mover::new(options.clone()));
         let mut printer =
             Printer::new("adding", shown, &vault.path()?).moving(mover).failing_fast(self.fail_fast);
+        printer.forks = Some(ForkNotes::default());
         if self.moves && self.input.has_standard_input() {
             return Err(Failure::Usage("--move moves files; standard input is none".to_owned()));
         }
@@ -83,8 +89,12 @@ impl Args {
             added_to = Some(vault);
             summary
         };
+        let forks = printer.forks.take().unwrap_or_default();
         let status = printer.finish(&summary, started)?;
-        added_to.map_or(Ok(()), |vault| search::after_adding(&vault, search))?;
+        if let Some(vault) = added_to {
+            forks.tell(&vault)?;
+            search::after_adding(&vault, search)?;
+        }
         Ok(status)
     }
 }
@@ -115,17 +125,24 @@ pub(crate) struct Printer {
     trouble: Option<io::Error>,
     /// How many documents got in with warnings.
     warned: u64,
+    /// How many were refused because they were removed before.
+    refused: u64,
     /// Takes files away, if that is asked for.
     mover: Option<Mover>,
     /// Whether to stop at the first bad document.
     fail_fast: bool,
     /// Where the vault is, for the summary.
     vault: PathBuf,
+    /// Which runs were added, if their forks are to be told.
+    forks: Option<ForkNotes>,
 }
 
 impl Monitor for Printer {
     fn examined(&mut self, examined: &Examined) {
         self.progress.file(examined.size);
+        if let Some(forks) = &mut self.forks {
+            forks.see(examined);
+        }
         // What is told of is on the disk: from here on, its files are not needed.
         let moved = self.mover.as_mut().and_then(|mover| self.progress.aside(|| mover.take(examined)));
         if !self.shown.json && examined.outcome == Outcome::Rejected {
@@ -136,6 +153,7 @@ impl Monitor for Printer {
         {
             self.warned += 1;
         }
+        self.refused += u64::from(was_removed(examined));
         if self.trouble.is_some() {
             return;
         }
@@ -162,9 +180,11 @@ impl Printer {
             progress,
             trouble: None,
             warned: 0,
+            refused: 0,
             mover: None,
             fail_fast: false,
             vault: vault.to_owned(),
+            forks: None,
         }
     }
 
@@ -192,7 +212,7 @@ impl Printer {
         self.progress.end();
         let status = self.mover.as_ref().map_or(Status::Done, Mover::status);
         output::note(&text_of(summary, &self, started));
-        report::hint(summary.rejected);
+        report::hint(summary.rejected, self.refused);
         if summary.left > 0 {
             let left = counted(summary.left, "document");
             let were = if summary.left == 1 { "was" } else { "were" };
@@ -252,6 +272,11 @@ impl Printer {
         }
         Ok(())
     }
+}
+
+/// Whether a document was refused because it was removed before.
+fn was_removed(examined: &Examined) -> bool {
+    examined.report.violations().iter().any(|violation| violation.rule_id == ingest::REMOVED.id)
 }
 
 fn line(out: &mut impl Write, word: &str, style: Style, examined: &Examined) -> io::Result<()> {

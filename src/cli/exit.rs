@@ -13,6 +13,7 @@ use runvault::store::StoreError;
 use super::escape::escaped;
 use super::hints;
 use super::output::{self, BAD};
+use super::stop;
 
 /// How a command that ran ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -62,6 +63,9 @@ pub(crate) enum Failure {
     /// It was called in the wrong way.
     #[error("{0}")]
     Usage(String),
+    /// Ctrl-C was pressed, and nothing remains of what had begun.
+    #[error("interrupted; nothing was written")]
+    Interrupted,
     /// Nobody reads the output any more.
     #[error("the output was closed")]
     ClosedPipe,
@@ -138,6 +142,7 @@ pub(crate) fn of(outcome: Result<Status, Failure>) -> ExitCode {
         Failure::No(_) | Failure::Ambiguous { .. } | Failure::Refused { .. } => 1,
         Failure::CouldNotRun(_) => 2,
         Failure::Usage(_) => 3,
+        Failure::Interrupted => stop::INTERRUPTED,
         Failure::ClosedPipe => 0,
     })
 }

@@ -21,8 +21,8 @@ use super::{json, links, rm, time};
 /// Remove artifacts by rules of what to keep.
 ///
 /// An artifact is kept if any rule says so. Every kind counts for itself, and ages are counted from the newest artifact of
-/// its kind. What is pinned is always kept, and what something that is kept links to, unless --force. The rest is removed
-/// as by rm. Says of every artifact whether it is kept and why.
+/// its kind. What is pinned is always kept, and so is what is in a pack that is kept. What something that is kept links to is
+/// kept as well, unless --force. The rest is removed as by rm. Says of every artifact whether it is kept and why.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// Keep the newest N of each kind
@@ -45,7 +45,7 @@ pub(crate) struct Args {
     #[arg(long)]
     dry_run: bool,
 
-    /// Remove even what others link to; never what is pinned
+    /// Remove even what others link to; never what is pinned or in a pack that is kept
     #[arg(long)]
     force: bool,
 
@@ -84,6 +84,7 @@ impl Args {
         let options = RemoveOptions {
             reason: Some(self.reason.clone().unwrap_or_else(|| self.rules())),
             ignores_links: self.force,
+            with_containers: false,
             is_rehearsal: self.dry_run,
         };
         let forgetting = vault.forget(&policy, &options).map_err(rm::refusal)?;
@@ -100,7 +101,7 @@ impl Args {
             self.sum_up(&forgetting.decisions);
         }
         if let Some(erasure) = forgetting.removal.and_then(|removal| removal.erasure) {
-            rm::warn_of_traces(erasure, vault.path());
+            rm::warn_of_remnants(&erasure, vault.path());
         }
         Ok(Status::Done)
     }
@@ -152,6 +153,7 @@ fn reason(reason: &Reason) -> String {
         Reason::Within => "within".to_owned(),
         Reason::Tag(name) => format!("tag {name}"),
         Reason::Pinned => "pinned".to_owned(),
+        Reason::Contained(row) => format!("{} {:.12} has its bytes", row.kind, row.core),
         Reason::Linked(link) => format!("{} {} it", links::plain_target(&link.target), link.relation),
     }
 }

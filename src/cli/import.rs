@@ -40,6 +40,10 @@ pub(crate) struct Args {
     #[command(flatten)]
     create: CreateArgs,
 
+    /// Store artifacts that were removed before; the journal records that
+    #[arg(long)]
+    allow_removed: bool,
+
     /// Tell what would be done, and store nothing
     #[arg(long)]
     dry_run: bool,
@@ -56,7 +60,7 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let started = Instant::now();
-        let options = self.checks.options(None)?;
+        let options = ExamineOptions { allow_removed: self.allow_removed, ..self.checks.options(None)? };
         let search = settings::search()?;
         let bundle = self.read(&options)?;
         let listed = self.checks.listed()?;
@@ -93,6 +97,11 @@ impl Args {
         Ok(bundle::read(io::BufReader::new(file), &name, limit)?)
     }
 
+    /// `verb` as what was done, or in a dry run as what would be.
+    fn done(&self, verb: &str) -> String {
+        if self.dry_run { format!("would be {verb}") } else { verb.to_owned() }
+    }
+
     fn print_links(&self, imported: &Imported) -> Result<(), Failure> {
         let mut out = output::raw();
         let (mut stated, mut present, mut missing) = (0, 0, 0);
@@ -114,7 +123,8 @@ impl Args {
         if !imported.links.is_empty() {
             let links = counted(stated, "link");
             output::note(&format!(
-                "{links} stated, {present} already there, {missing} with an end that is missing"
+                "{links} {}, {present} already there, {missing} with an end that is missing",
+                self.done("stated")
             ));
         }
         Ok(())
@@ -132,7 +142,7 @@ impl Args {
             }
         }
         if !imported.tags.is_empty() {
-            output::note(&format!("{} set", counted(set, "tag")));
+            output::note(&format!("{} {}", counted(set, "tag"), self.done("set")));
         }
         Ok(())
     }
@@ -149,7 +159,7 @@ impl Args {
             }
         }
         if !imported.notes.is_empty() {
-            output::note(&format!("{} set", counted(set, "note")));
+            output::note(&format!("{} {}", counted(set, "note"), self.done("set")));
         }
         Ok(())
     }

@@ -90,6 +90,7 @@ impl CheckArgs {
                 signing_key,
                 require_signature: self.require_signature,
             },
+            allow_removed: false,
         })
     }
 

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use runvault::artifact::Kind;
 use runvault::digest::{CaptureHash, CoreHash};
 use runvault::ingest::Examined;
-use runvault::store::Removed;
+use runvault::store::{Removed, SharedFile};
 use runvault::verify::Violation;
 use serde::Serialize;
 use serde_json::ser::{CharEscape, Formatter};
@@ -61,14 +61,30 @@ struct RemovedLine<'r> {
     kind: &'r str,
     captures: Vec<CaptureHash>,
     size: u64,
+    shared: Vec<SharedLine<'r>>,
+    /// Missing in a dry run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    erased: Option<bool>,
 }
 
-/// Writes what was removed.
-pub(crate) fn removed(out: &mut dyn Write, removed: &Removed) -> io::Result<()> {
+#[derive(Serialize)]
+struct SharedLine<'r> {
+    file: &'r str,
+    artifacts: Vec<CoreHash>,
+    count: u64,
+}
+
+/// Writes what was removed, and whether nothing of it is left in the vault's files.
+pub(crate) fn removed(out: &mut dyn Write, removed: &Removed, erased: Option<bool>) -> io::Result<()> {
     let captures = removed.captures.iter().map(|capture| capture.capture).collect();
-    let Removed { artifact, .. } = removed;
+    let Removed { artifact, shared, .. } = removed;
+    let shared = shared.iter().map(|SharedFile { name, holders, count }| SharedLine {
+        file: name,
+        artifacts: holders.iter().map(|holder| holder.core).collect(),
+        count: *count,
+    });
     let (core_hash, kind, size) = (artifact.core, artifact.kind.as_str(), removed.size());
-    line(out, &RemovedLine { core_hash, kind, captures, size })
+    line(out, &RemovedLine { core_hash, kind, captures, size, shared: shared.collect(), erased })
 }
 
 /// Whether a count is not worth a member.

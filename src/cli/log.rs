@@ -147,6 +147,7 @@ fn what(members: &Map<String, Value>) -> String {
             let captures = counted(captures as u64, "capture");
             format!("{:<8} {} {captures}, {}", text("kind"), hash("core"), size("size"))
         }
+        Some("allow-removed") => format!("{:<8} {}", text("kind"), hash("core")),
         Some("gc") => format!("{} before, {} after", size("bytes_before"), size("bytes_after")),
         _ => {
             let own = |name: &&String| !["action", "actor", "at", "note", "reason"].contains(&name.as_str());

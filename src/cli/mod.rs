@@ -18,6 +18,7 @@ mod fields;
 mod find;
 mod fit;
 mod forget;
+mod fork_notes;
 mod forks;
 mod fsck;
 mod gc;
@@ -56,12 +57,14 @@ mod settings;
 mod show;
 mod sql;
 mod stats;
+mod stop;
 mod stub;
 mod table;
 mod tag;
 mod tags;
 mod template;
 mod time;
+mod tombstones;
 mod unlink;
 mod unpin;
 mod untag;
@@ -143,6 +146,7 @@ commands! {
     Rm(rm),
     Forget(forget),
     Gc(gc),
+    Tombstones(tombstones),
     Backup(backup),
     Export(export),
     Import(import),
@@ -217,6 +221,7 @@ impl Cli {
             Command::Rm(args) => args.run(vault),
             Command::Forget(args) => args.run(vault),
             Command::Gc(args) => args.run(vault),
+            Command::Tombstones(args) => args.run(vault),
             Command::Backup(args) => args.run(vault),
             Command::Export(args) => args.run(vault),
             Command::Import(args) => args.run(vault),

@@ -12,9 +12,10 @@ use runvault::Vault;
 use runvault::artifact::{Exchange, Kind, Playback};
 use runvault::digest::{CoreHash, Digest};
 use runvault::kinds;
-use runvault::replay::{Mode, Played, Request};
+use runvault::replay::{Mode, Occurrence, Played, Request};
 use serde::Serialize;
 
+use super::escape::escaped;
 use super::exit::{Failure, Status};
 use super::hash::Named;
 use super::json;
@@ -22,6 +23,7 @@ use super::output::{self, counted};
 use super::prompt::{Prompt, PromptArgs};
 use super::vault::VaultArgs;
 
+pub(super) use arguments::RepeatArg;
 use arguments::{AnyArgs, OrderArgs, Recording, ServeArgs, recording};
 pub(super) use protocol::{Asked, OfRun};
 pub(super) use serve::{Ending, serve};
@@ -31,8 +33,8 @@ use stage::{Any, Stage, Unplayed};
 /// Give the recorded response to a prompt, byte for byte.
 ///
 /// A prompt is looked up by its SHA-256. With --sequential, the n-th call must ask the n-th prompt of the session.
-/// --serve-stdio answers many requests in one process; docs/replay.md describes what it reads and writes. Exit status 1
-/// if the prompt was not recorded.
+/// --serve-stdio answers many requests in one process: the n-th time that a prompt is asked, it gets its n-th recording.
+/// docs/replay.md describes what it reads and writes. Exit status 1 if the prompt was not recorded.
 #[derive(ClapArgs)]
 #[command(group = ArgGroup::new("asked").required(true), group = ArgGroup::new("call"))]
 pub(crate) struct Args {
@@ -76,7 +78,8 @@ impl Args {
                     let message = "--sequential and --fail-unused need one session, not any";
                     return Err(Failure::Usage(message.to_owned()));
                 }
-                self.play(&vault, &mut Any::new(&vault, self.any.wanted()), None)
+                let repeat = self.serving.repeat.into();
+                self.play(&vault, &mut Any::new(&vault, self.any.wanted(), repeat), None)
             }
         }
     }
@@ -89,7 +92,7 @@ impl Args {
                 format!("{core} is a {kind}; \"runvault stub {core:.12}\" plays its responses in order");
             return Err(Failure::No(message));
         }
-        let mut player = vault.player(&located)?;
+        let mut player = vault.player(&located)?.repeating(self.serving.repeat.into());
         if self.order.sequential {
             player = player.in_mode(Mode::Sequential).from_call(self.order.index.unwrap_or(0));
         }
@@ -106,6 +109,10 @@ impl Args {
         match stage.play(&request) {
             Ok((core, played)) => self.print(core, &prompt, played),
             Err(Unplayed::Failed(error)) => Err(error.into()),
+            Err(Unplayed::Recorded(core, exchange)) => {
+                output::error(&format!("{core:.12}: {}", escaped(&exchange.response)));
+                Ok(Status::No)
+            }
             Err(Unplayed::Miss(missed)) => {
                 miss::tell(vault, &missed, &prompt, tried)?;
                 Ok(Status::No)
@@ -114,7 +121,8 @@ impl Args {
     }
 
     fn print(&self, core: CoreHash, prompt: &Prompt, played: Played<'_>) -> Result<Status, Failure> {
-        let Played { exchange, occurrence, occurrences } = played;
+        let Played { exchange, occurrence } = played;
+        let Occurrence { number, of } = occurrence.unwrap_or(Occurrence { number: 1, of: 1 });
         if self.json {
             let document = Document::of(core, prompt.digest, played);
             json::line(&mut output::raw(), &document)?;
@@ -123,10 +131,10 @@ impl Args {
         if matches!(self.recording, Recording::Any) {
             output::note(&format!("{core:.12}, interaction {}", exchange.index));
         }
-        if occurrences > 1 && self.order.occurrence.is_none() {
-            let times = counted(occurrences as u64, "time");
+        if of > 1 && self.order.occurrence.is_none() {
+            let times = counted(of as u64, "time");
             output::note(&format!(
-                "the prompt was recorded {times}; this is occurrence {occurrence}, --occurrence N gives another"
+                "the prompt was recorded {times}; this is occurrence {number}, --occurrence N gives another"
             ));
         }
         let Exchange { response, .. } = exchange;
@@ -148,7 +156,9 @@ struct Document<'d> {
 
 impl<'d> Document<'d> {
     fn of(core_hash: CoreHash, prompt_hash: Digest, played: Played<'d>) -> Self {
-        let Played { exchange: Exchange { index, response, .. }, occurrence, occurrences } = played;
+        let Played { exchange: Exchange { index, response, .. }, occurrence } = played;
+        let Occurrence { number: occurrence, of: occurrences } =
+            occurrence.unwrap_or(Occurrence { number: 1, of: 1 });
         let response_hash = Digest::of(response.as_bytes());
         Self { core_hash, index: *index, prompt_hash, response_hash, response, occurrence, occurrences }
     }

@@ -4,20 +4,24 @@ use std::io::Write;
 use std::path::Path;
 
 use clap::Args as ClapArgs;
-use runvault::store::{Erasure, Removed};
+use runvault::query::Contained;
+use runvault::store::{ArtifactRow, Erasure, Remnant, Removed, SharedFile};
 use runvault::{RemoveError, RemoveOptions};
 
+use super::escape::escaped;
 use super::exit::{Failure, Status};
 use super::hash::Named;
 use super::output::{self, HASH, counted};
 use super::vault::VaultArgs;
 use super::{json, links};
 
-/// Remove artifacts for good.
+/// Remove artifacts.
 ///
-/// An artifact goes with all its captures, its tags, its note and its stated links. What other artifacts share with it stays: the
-/// session of a pack is an artifact of its own. The journal keeps a tombstone that says what was removed, when, by whom
-/// and why. All given artifacts are removed, or none.
+/// An artifact goes with all its captures, its tags, its note and its stated links. If other artifacts have its bytes, as a pack
+/// has those of its session, nothing is removed and they are named; --with-containers removes them as well. Files of a pack
+/// that other artifacts have stay, and are named. The journal keeps a tombstone that says what was removed, when, by whom and
+/// why, and keeps it from being added again. All given artifacts are removed, or none. Says so if something is still in the
+/// vault's file until "gc".
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// Core hashes, first digits of them, @tags, or latest
@@ -31,6 +35,10 @@ pub(crate) struct Args {
     /// Remove even what others link to; never what is pinned
     #[arg(long)]
     force: bool,
+
+    /// Remove the artifacts as well that have the bytes, such as the packs of a session
+    #[arg(long)]
+    with_containers: bool,
 
     /// Why, in a sentence; the tombstone says so
     #[arg(long, value_name = "TEXT")]
@@ -51,31 +59,50 @@ impl Args {
         let options = RemoveOptions {
             reason: self.reason.clone(),
             ignores_links: self.force,
+            with_containers: self.with_containers,
             is_rehearsal: self.dry_run,
         };
         let removal = vault.remove(&artifacts, &options).map_err(refusal)?;
+        let erased = removal.erasure.as_ref().map(Erasure::is_complete);
         for removed in &removal.removed {
             if self.json {
-                json::removed(&mut output::raw(), removed)?;
+                json::removed(&mut output::raw(), removed, erased)?;
             } else {
-                print(removed, self.dry_run)?;
+                print(removed, erased)?;
             }
         }
-        if let Some(erasure) = removal.erasure {
-            warn_of_traces(erasure, vault.path());
+        if let Some(erasure) = &removal.erasure {
+            warn_of_remnants(erasure, vault.path());
         }
         Ok(Status::Done)
     }
 }
 
-fn print(removed: &Removed, is_rehearsal: bool) -> Result<(), Failure> {
-    let Removed { artifact, captures } = removed;
-    let done = if is_rehearsal { "would remove" } else { "removed" };
+/// Prints what was removed, and whether it was `erased` from the vault's files; in a dry run nothing was.
+fn print(removed: &Removed, erased: Option<bool>) -> Result<(), Failure> {
+    let Removed { artifact, captures, shared, .. } = removed;
+    let done = if erased.is_some() { "removed" } else { "would remove" };
+    let left = if erased == Some(false) { "; still in the file until gc" } else { "" };
     let (captures, size) = (counted(captures.len() as u64, "capture"), output::size(removed.size()));
-    let kind = super::escape::escaped(&artifact.kind).to_string();
-    writeln!(output::text(), "{done} {kind:<8} {HASH}{:.12}{HASH:#} {captures}, {size}", artifact.core)?;
+    let mut out = output::text();
+    writeln!(out, "{done} {} {captures}, {size}{left}", named(artifact))?;
+    for SharedFile { name, holders, count } in shared {
+        let mut names: Vec<String> = holders.iter().map(named).collect();
+        let more = count.saturating_sub(holders.len() as u64);
+        names.extend((more > 0).then(|| format!("{more} more")));
+        writeln!(out, "  {} stays, it is also in {}", escaped(name), names.join(", "))?;
+    }
     Ok(())
 }
+
+/// An artifact as lists name it.
+fn named(artifact: &ArtifactRow) -> String {
+    let kind = escaped(&artifact.kind).to_string();
+    format!("{kind:<8} {HASH}{:.12}{HASH:#}", artifact.core)
+}
+
+/// The maximum number of containers of one artifact that a refusal lists; the others are counted.
+const LISTED: usize = 20;
 
 /// Lists what is in the way of a removal.
 pub(crate) fn refusal(error: RemoveError) -> Failure {
@@ -87,7 +114,20 @@ pub(crate) fn refusal(error: RemoveError) -> Failure {
                 let note = pin.note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
                 format!("{} {}{note}", pin.kind, pin.core)
             };
+            let message = format!("{message}; \"runvault unpin\" allows removal");
             Failure::Refused { message, because: pins.iter().map(line).collect() }
+        }
+        RemoveError::Contained { contained } => {
+            let mut because = Vec::new();
+            for Contained { artifact, containers } in contained {
+                because.push(format!("{} {}", artifact.kind, artifact.core));
+                let listed = containers.iter().take(LISTED);
+                because.extend(listed.map(|row| format!("  in {} {:.12}", row.kind, row.core)));
+                let more = containers.len().saturating_sub(LISTED);
+                because.extend((more > 0).then(|| format!("  and in {more} more")));
+            }
+            let message = format!("{message}; --with-containers removes them as well");
+            Failure::Refused { message, because }
         }
         RemoveError::Linked { held } => {
             let mut because = Vec::new();
@@ -98,28 +138,41 @@ pub(crate) fn refusal(error: RemoveError) -> Failure {
                     format!("  <- {} {target} {}", link.relation, links::because(&link.origin))
                 }));
             }
+            let message = format!("{message}; --force removes anyway");
             Failure::Refused { message, because }
         }
     }
 }
 
-/// Says where there may still be something of what was removed.
-pub(crate) fn warn_of_traces(erasure: Erasure, vault: &Path) {
-    if !erasure.is_log_empty {
-        warn_of_log(vault);
-    }
-    if !erasure.is_rewritten {
-        output::note(
-            "the vault is too large to be written anew now; \"runvault gc\" does it, so that no copy of a part is left",
-        );
+/// Says where there is still something of what was removed, or may be.
+pub(crate) fn warn_of_remnants(erasure: &Erasure, vault: &Path) {
+    for remnant in &erasure.remnants {
+        match remnant {
+            Remnant::LargeFile => {
+                let size = output::size(Erasure::REWRITTEN);
+                until_gc(&format!("vaults larger than {size} are not rewritten after every removal"));
+            }
+            Remnant::NotRewritten(why) => until_gc(&format!("the file could not be rewritten: {why}")),
+            Remnant::Dictionaries(kinds) => {
+                let kinds = kinds.join(", ");
+                until_gc(&format!(
+                    "the compression dictionary of {kinds} may have parts of what was removed"
+                ));
+            }
+            Remnant::Log => warn_of_log(vault),
+        }
     }
     warn_of_copies(vault);
+}
+
+fn until_gc(why: &str) {
+    output::warning(&format!("still in the file until \"runvault gc\": {why}"));
 }
 
 /// Says that removed bytes are still in the write-ahead log.
 pub(crate) fn warn_of_log(vault: &Path) {
     output::warning(&format!(
-        "others read the vault, so what was removed is still in {}-wal; \"runvault gc\" empties it when they are done",
+        "still in {}-wal until \"runvault gc\": what was removed, because other processes are reading the vault",
         vault.display()
     ));
 }

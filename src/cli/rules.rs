@@ -6,7 +6,7 @@ use clap::Args as ClapArgs;
 use runvault::artifact::document;
 use runvault::kinds;
 use runvault::verify::{RuleInfo, Severity};
-use runvault::{audit, bundle};
+use runvault::{audit, bundle, ingest};
 use serde::Serialize;
 
 use super::exit::{Failure, Status};
@@ -26,8 +26,8 @@ pub(crate) struct Args {
 
 #[derive(Serialize)]
 struct Row {
-    /// The kind that the rule is for; `document` for all, `audit` for contracts held against runs, `bundle` for
-    /// bundles.
+    /// The kind that the rule is for; `document` for all, `vault` for what is added to one, `audit` for contracts held
+    /// against runs, `bundle` for bundles.
     kind: &'static str,
     #[serde(flatten)]
     rule: RuleInfo,
@@ -43,9 +43,10 @@ fn all() -> Vec<Row> {
     let of_kinds = kinds::ALL
         .into_iter()
         .flat_map(|kind| kind.rules().into_iter().map(move |rule| Row { kind: kind.name(), rule }));
+    let of_vaults = ingest::RULES.into_iter().map(|rule| Row { kind: "vault", rule });
     let of_audits = audit::RULES.into_iter().map(|rule| Row { kind: "audit", rule });
     let of_bundles = bundle::RULES.into_iter().map(|rule| Row { kind: "bundle", rule });
-    of_documents.chain(of_kinds).chain(of_audits).chain(of_bundles).collect()
+    of_documents.chain(of_kinds).chain(of_vaults).chain(of_audits).chain(of_bundles).collect()
 }
 
 impl Args {

@@ -118,10 +118,11 @@ fn attributes(attributes: &[(String, String)], fields: &mut Fields) {
 }
 
 fn print_capture(out: &mut dyn Write, fields: &Fields, capture: &CaptureRow) -> io::Result<()> {
-    let mut rest = format!("{}, {}", output::size(capture.size), time::shown(capture.added_at));
+    let mut rest = vec![output::size(capture.size), time::shown(capture.added_at)];
     if capture.seen_at > capture.added_at {
-        rest += &format!(", seen again {}", time::shown(capture.seen_at));
+        rest.push(format!("seen again {}", time::shown(capture.seen_at)));
     }
+    let rest = rest.join(", ");
     let whole = capture.capture.to_string();
     let room = fields.room().unwrap_or(usize::MAX);
     // Where it has no room, as much of it as is enough to type.

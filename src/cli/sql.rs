@@ -18,6 +18,7 @@ use super::grid::{self, Grid};
 use super::json;
 use super::output::{self, counted};
 use super::progress::Progress;
+use super::stop::Stop;
 use super::vault::VaultArgs;
 
 /// Ask the vault in SQL.
@@ -214,11 +215,13 @@ fn save(reader: &Reader<'_>, path: &std::path::Path, force: bool, as_json: bool)
     let mut progress = Progress::new("saving");
     let total: usize = reader.views().len();
     let mut done: Vec<&str> = Vec::new();
+    let stop = Stop::on_signals()?;
     let saved = reader.save(path, force, &mut |table, rows| {
         if done.last() != Some(&table) {
             done.push(table);
         }
         progress.part(&format!("{table}, {}", counted(rows, "row")), done.len() as u64, total as u64);
+        stop.control()
     })?;
     drop(progress);
     let name = path.to_string_lossy();
@@ -259,6 +262,7 @@ impl From<SqlError> for Failure {
             | SqlError::Exists { .. }
             | SqlError::Place { .. }
             | SqlError::Store(_) => Self::CouldNotRun(message),
+            SqlError::Interrupted => Self::Interrupted,
         }
     }
 }

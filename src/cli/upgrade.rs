@@ -36,12 +36,10 @@ impl Args {
                 escaped(&copy)
             ));
         }
-        match report {
-            Some(report) => print_report(&report, started),
-            None => {
-                output::note(&format!("{name} is current: schema version {SCHEMA_VERSION}"));
-                Ok(Status::Done)
-            }
+        if let Some(report) = report {
+            return print_report(&report, started);
         }
+        output::note(&format!("{name} is current: schema version {SCHEMA_VERSION}"));
+        Ok(Status::Done)
     }
 }

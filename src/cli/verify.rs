@@ -46,7 +46,7 @@ impl Args {
             skipped => format!(", {} skipped", counted(skipped, "other file")),
         };
         output::note(&format!("{} good, {} bad{skipped}", summary.verified, summary.rejected));
-        report::hint(summary.rejected);
+        report::hint(summary.rejected, 0);
         Ok(Status::of(&summary))
     }
 }

@@ -2,7 +2,6 @@
 
 mod held;
 mod length;
-mod stop;
 mod taking;
 
 use std::ffi::OsString;
@@ -21,11 +20,11 @@ use super::exit::{Failure, Status};
 use super::inputs::{CheckArgs, a_kind};
 use super::mover::Mover;
 use super::output;
+use super::stop::Stop;
 use super::vault::{CreateArgs, VaultArgs};
 use super::{search, settings};
 
 use held::Held;
-use stop::Stop;
 use taking::Taking;
 
 /// Looking is to take no more than one part in so many of the time.
@@ -73,6 +72,10 @@ pub(crate) struct Args {
     #[arg(long = "move")]
     moves: bool,
 
+    /// Store artifacts that were removed before; the journal records that
+    #[arg(long)]
+    allow_removed: bool,
+
     /// Insist on a kind instead of recognising it by content
     #[arg(long, value_parser = a_kind())]
     kind: Option<Kind>,
@@ -92,7 +95,7 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let started = Instant::now();
-        let options = self.checks.options(self.kind)?;
+        let options = ExamineOptions { allow_removed: self.allow_removed, ..self.checks.options(self.kind)? };
         let search = settings::search()?;
         self.expect_directories()?;
         let stop = Stop::on_signals()?;

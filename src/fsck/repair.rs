@@ -19,7 +19,7 @@ use crate::store::check::finding::{
     TOMBSTONE_DIFFERS, UNREADABLE, WARNINGS_DIFFER,
 };
 use crate::store::check::{CheckedArtifact, Integrity};
-use crate::store::{Mended, Result, Store, StoreError, StoredMember};
+use crate::store::{Mended, PutOutcome, Result, Store, StoreError, StoredMember};
 
 /// What making the index anew can mend.
 const OF_THE_INDEX: &[FindingInfo] = &[
@@ -273,14 +273,20 @@ impl Repair<'_> {
         Ok(())
     }
 
-    /// Adds an artifact like any other; the journal says so.
+    /// Adds an artifact like any other; the journal says so. What was removed, or has something in it that was, stays out.
     fn add(&mut self, admitted: Admitted) -> Result<()> {
+        if !self.store.snapshot()?.tombstones_of(&admitted)?.is_empty() {
+            return Ok(());
+        }
         let preparer = self.store.preparer()?;
         let subject = Subject::Capture(admitted.capture());
         if self.subjects(&[CAPTURE_DAMAGED]).any(|damaged| *damaged == subject) {
             self.done.append(&mut self.store.drop_capture(admitted.capture())?);
         }
-        self.store.put_one(&preparer.prepare(admitted), &preparer, clock::now())?;
+        let put = self.store.put_one(&preparer.prepare(admitted), &preparer, clock::now())?;
+        if matches!(put.outcome, PutOutcome::Refused(_)) {
+            return Ok(());
+        }
         self.done.push(Mended { subject, did: "added again" });
         Ok(())
     }

@@ -25,7 +25,7 @@ impl Source {
     /// What is at `path`: a directory, or else a vault.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let metadata = fs::metadata(path);
-        let metadata = metadata.map_err(|source| StoreError::Io { path: path.to_owned(), source })?;
+        let metadata = metadata.map_err(|source| StoreError::io(path, source))?;
         if metadata.is_dir() { Ok(Self::Files(path.to_owned())) } else { Store::open(path).map(Self::Vault) }
     }
 

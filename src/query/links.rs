@@ -6,13 +6,13 @@
 //!
 //! - `replays`: a run and a session share a prompt *and* its response. One of them alone is no replay: the same prompt
 //!   is often asked again and answered otherwise.
-//! - `forks`: two traces share their header and have different records at one index. A single shared record is an
-//!   extension, not a fork.
+//! - `forks`: two traces share their header and have different records at one index, or two run packs share the id of
+//!   their run and have different steps at one index. One that only ends earlier is no fork.
 
 use std::collections::BTreeMap;
 
 use super::exchanges::{Exchanges, Known};
-use super::forks;
+use super::forks::{self, Fork, Shared};
 use crate::digest::Digest;
 use crate::store::{ArtifactId, ArtifactRow, MentionRow, Result, Snapshot};
 
@@ -205,10 +205,14 @@ impl Found<'_> {
     }
 
     fn forks(&mut self, artifact: &ArtifactRow) -> Result<()> {
-        for (other, index) in forks::of(self.snapshot, artifact.id)? {
-            let target = self.artifact(other)?;
+        let (forks, _) = forks::forks_of(self.snapshot, artifact, usize::MAX)?;
+        for Fork { shared, index, sides: [_, (other, _)] } in forks {
+            let because = match shared {
+                Shared::Header(_) => format!("same header, different record {index}"),
+                Shared::RunId(id) => format!("same run id {id}, different step {index}"),
+            };
             // Neither of two histories came first, so a fork is seen the same from both sides.
-            self.derive(Direction::Out, "forks", target, format!("same header, different record {index}"));
+            self.derive(Direction::Out, "forks", LinkTarget::Artifact(other), because);
         }
         Ok(())
     }

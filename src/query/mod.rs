@@ -3,6 +3,7 @@
 //! Everything here is asked of one [`Snapshot`](crate::store::Snapshot), so an answer never mixes two states of the
 //! vault.
 
+mod containers;
 mod dangling;
 mod exchanges;
 mod find;
@@ -12,9 +13,10 @@ mod holders;
 mod links;
 mod resolve;
 
+pub use containers::{Contained, all_containers, contained};
 pub use dangling::{Dangling, Referrer, dangling};
 pub use find::{Filter, Hit, Match, Query, Sort, find};
-pub use forks::{Fork, forks};
+pub use forks::{Fork, Shared, forks, forks_of};
 pub use graph::{ChainStep, Edge, Graph, MAX_SEARCHED, Node, Walk, chain, walk};
 pub use holders::holders;
 pub use links::{Direction, Link, LinkTarget, Linker, Origin, links};

@@ -27,6 +27,9 @@ pub(super) struct Dictionary {
     encoder: EncoderDictionary<'static>,
     /// The last entry of the journal when the documents that it was made of began to be collected.
     begun: i64,
+    /// The digests of the artifacts that it was made of and that may never get into the vault; of a dictionary that was made
+    /// of what is in the vault there are none.
+    sources: Vec<Digest>,
 }
 
 /// A dictionary ready for reading only, which costs less to set up.
@@ -36,12 +39,22 @@ impl Dictionary {
     /// Makes a dictionary of `bytes`; nothing if they are none.
     pub(super) fn new(bytes: Vec<u8>, begun: i64) -> Option<Self> {
         let encoder = EncoderDictionary::try_copy(&bytes, LEVEL).ok()?;
-        Some(Self { digest: Digest::of(&bytes), bytes, encoder, begun })
+        Some(Self { digest: Digest::of(&bytes), bytes, encoder, begun, sources: Vec::new() })
     }
 
     /// Finds out what `samples` have in common.
     pub(super) fn train(samples: &[Vec<u8>], size: usize, begun: i64) -> Option<Self> {
         Self::new(zstd::dict::from_samples(samples, size).ok()?, begun)
+    }
+
+    /// The same, made of the artifacts with these digests before they are in the vault.
+    pub(super) fn made_of(self, sources: Vec<Digest>) -> Self {
+        Self { sources, ..self }
+    }
+
+    /// The digests of artifacts that it was made of before they were in the vault.
+    pub(super) fn sources(&self) -> &[Digest] {
+        &self.sources
     }
 
     /// The SHA-256 of the bytes of the dictionary.
@@ -76,6 +89,30 @@ pub(super) fn compress(text: &[u8], dictionary: Option<&Dictionary>) -> Option<V
 /// One frame with what `text` has and `base` has not.
 pub(super) fn difference(text: &[u8], base: &[u8]) -> Option<Vec<u8>> {
     compress_by(text, |context, frame| context.compress_using_dict(frame, text, base, DIFFERENCE_LEVEL))
+}
+
+/// Something that many texts are alike, made ready once for all of them.
+pub(super) struct Base {
+    encoder: EncoderDictionary<'static>,
+    decoder: Reader,
+}
+
+impl Base {
+    /// Makes `bytes` ready; nothing if the system refuses memory.
+    pub(super) fn new(bytes: &[u8]) -> Option<Self> {
+        let encoder = EncoderDictionary::try_copy(bytes, DIFFERENCE_LEVEL).ok()?;
+        Some(Self { encoder, decoder: reader(bytes).ok()? })
+    }
+
+    /// One frame with what `text` has and the base has not, as [`difference`] makes it, if it can be read again.
+    pub(super) fn difference(&self, text: &[u8]) -> Option<Vec<u8>> {
+        let compress = |context: &mut CCtx<'static>, frame: &mut Vec<u8>| {
+            context.compress_using_cdict(frame, text, self.encoder.as_cdict())
+        };
+        let frame = compress_by(text, compress)?;
+        let again = decompress(&frame, Beside::Dictionary(&self.decoder), text.len()).ok()?;
+        (again == text).then_some(frame)
+    }
 }
 
 fn compress_by(
@@ -137,7 +174,8 @@ mod tests {
         fn texts_come_back(text: Vec<u8>, base: Vec<u8>) {
             let frame = compress(&text, None).unwrap();
             prop_assert_eq!(&decompress(&frame, Beside::Nothing, text.len()).unwrap(), &text);
-            if let Some(frame) = difference(&text, &base) {
+            let frames = [difference(&text, &base), Base::new(&base).and_then(|base| base.difference(&text))];
+            for frame in frames.into_iter().flatten() {
                 prop_assert_eq!(&decompress(&frame, Beside::Base(&base), text.len()).unwrap(), &text);
             }
         }

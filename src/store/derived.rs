@@ -38,9 +38,8 @@ pub(super) fn expect_current(connection: &Connection, path: &Path) -> Result<()>
         Ok(version) if version > VERSION => {
             Err(StoreError::Newer { path: path.to_owned(), found: version, supported: VERSION })
         }
-        Ok(_) => Ok(()),
         // A vault that lost the row is damaged, and can be checked and repaired.
-        Err(rusqlite::Error::QueryReturnedNoRows) => Ok(()),
+        Ok(_) | Err(rusqlite::Error::QueryReturnedNoRows) => Ok(()),
         Err(error) => Err(StoreError::of(path, error)),
     }
 }

@@ -8,6 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use super::compress::{self, Dictionary, Reader};
 use super::error::{PayloadDefect, ReadFailure};
 use super::payload::Payloads;
+use super::tombstones;
 use crate::digest::{BlobHash, Digest, Hasher};
 
 /// Larger texts have enough to compare with in themselves.
@@ -44,7 +45,14 @@ enum Slot {
         begun: i64,
     },
     Ready(Option<Arc<Dictionary>>),
-    Collecting(Arc<Mutex<Vec<Vec<u8>>>>),
+    Collecting(Arc<Mutex<Samples>>),
+}
+
+/// Texts of documents that are not in the vault yet, and the digests of the artifacts that they are of.
+#[derive(Default)]
+struct Samples {
+    texts: Vec<Vec<u8>>,
+    sources: Vec<Digest>,
 }
 
 impl Dictionaries {
@@ -61,8 +69,8 @@ impl Dictionaries {
         Ok(Self { slots, begun: last_entry(connection)? })
     }
 
-    /// What to compress `text` with.
-    pub(super) fn for_text(&self, kind: &str, text: &[u8]) -> Choice {
+    /// What to compress `text` with, which is of the artifact that has these `digests`.
+    pub(super) fn for_text(&self, kind: &str, text: &[u8], digests: &[Digest]) -> Choice {
         if text.len() > MAX_TEXT {
             return Choice::Now(None);
         }
@@ -78,13 +86,14 @@ impl Dictionaries {
         };
         // Whoever comes with the last sample makes the dictionary; others meanwhile go on without one.
         let Ok(mut samples) = samples.try_lock() else { return Choice::Later };
-        samples.push(text.to_vec());
-        let bytes: usize = samples.iter().map(Vec::len).sum();
-        if !is_enough(samples.len(), bytes) {
+        samples.texts.push(text.to_vec());
+        samples.sources.extend_from_slice(digests);
+        let bytes: usize = samples.texts.iter().map(Vec::len).sum();
+        if !is_enough(samples.texts.len(), bytes) {
             return Choice::Later;
         }
-        let dictionary = train(&samples, self.begun).map(Arc::new);
-        samples.clear();
+        let Samples { texts, sources } = std::mem::take(&mut *samples);
+        let dictionary = train(&texts, self.begun).map(|dictionary| Arc::new(dictionary.made_of(sources)));
         self.slots().insert(kind.to_owned(), Slot::Ready(dictionary.clone()));
         Choice::Now(dictionary)
     }
@@ -131,10 +140,20 @@ fn last_entry(connection: &Connection) -> rusqlite::Result<i64> {
 }
 
 /// The condition that the dictionary `d` may have pieces of documents that were removed: something of its kind was removed
-/// after they began to be collected.
+/// after they began to be collected. Tombstones do not tell: what came back since may be another byte form than what the
+/// dictionary was made of.
 pub(super) const IS_STALE: &str = "EXISTS (
-    SELECT 1 FROM tombstone t JOIN journal j ON j.seq = t.entry
-     WHERE t.entry > d.begun AND j.entry ->> 'kind' = (SELECT k.name FROM kind k WHERE k.id = d.kind))";
+    SELECT 1 FROM journal j
+     WHERE j.seq > d.begun AND j.entry GLOB '{\"action\":\"remove\",*'
+       AND j.entry ->> 'kind' = (SELECT k.name FROM kind k WHERE k.id = d.kind))";
+
+/// The names of the kinds whose dictionaries may have pieces of documents that were removed, in their order.
+pub(super) fn stale_kinds(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    let sql = format!(
+        "SELECT DISTINCT k.name FROM dictionary d JOIN kind k ON k.id = d.kind WHERE {IS_STALE} ORDER BY k.name"
+    );
+    connection.prepare(&sql)?.query_map([], |row| row.get(0))?.collect()
+}
 
 /// Makes a dictionary of the newest documents of a kind, for those that are added from now on: where documents come one by
 /// one, there are never enough of them at once.
@@ -177,7 +196,8 @@ pub(super) fn number(
     let is_stale = connection
         .prepare_cached(&format!("SELECT 1 FROM (SELECT ?1 AS kind, ?2 AS begun) d WHERE {IS_STALE}"))?
         .exists((kind, dictionary.begun()))?;
-    if is_stale {
+    // A document that is refused because it was removed must not come back as a part of a dictionary either.
+    if is_stale || !tombstones::of_digests(connection, dictionary.sources())?.is_empty() {
         return Ok(None);
     }
     connection

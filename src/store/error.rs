@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::types::Type;
 use rusqlite::{ErrorCode, ffi};
 
+use super::pool;
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
 
 /// Why the store could not do what it was asked to.
@@ -58,7 +59,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The vault, or the directory that it is in, may only be read.
-    #[error("{} cannot be written; check the permissions of the file and of its directory", path.display())]
+    #[error("{} can only be read: the file, its directory or its file system does not take writes", path.display())]
     ReadOnly {
         /// The vault.
         path: PathBuf,
@@ -199,6 +200,15 @@ impl StoreError {
         Self::of(path, out_of_order(table))
     }
 
+    /// What the file system says of the file at `path`.
+    pub(crate) fn io(path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full { path },
+            _ => Self::Io { path, source },
+        }
+    }
+
     pub(super) fn of(path: &Path, source: rusqlite::Error) -> Self {
         let path = path.to_owned();
         if let Some(message) = index_damage_in(&source) {
@@ -211,6 +221,11 @@ impl StoreError {
             }
             Some(ErrorCode::DatabaseCorrupt) => Self::Corrupt { path, source },
             // The file itself was found to be readable: it is the log beside it that cannot be made.
+            Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::SystemIoFailure)
+                if pool::is_without_room(&path) =>
+            {
+                Self::Full { path }
+            }
             Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen) => Self::ReadOnly { path },
             Some(ErrorCode::DatabaseBusy) => Self::Busy { path },
             Some(ErrorCode::NotADatabase) => {

@@ -72,6 +72,8 @@ pub(super) enum Event<'e> {
         reason: Option<&'e str>,
         size: u64,
     },
+    /// An artifact that was removed may be in the vault again. The entry of its addition comes after this one.
+    AllowRemoved { core: CoreHash, kind: &'e str },
     /// Space was reclaimed.
     Gc { blobs: u64, bytes_after: u64, bytes_before: u64, dictionaries: u64, recompressed: u64 },
 }
@@ -89,6 +91,7 @@ impl Event<'_> {
             Self::Unpin { .. } => "unpin",
             Self::Note { .. } => "note",
             Self::Remove { .. } => "remove",
+            Self::AllowRemoved { .. } => "allow-removed",
             Self::Reindex { .. } => "reindex",
             Self::Repair { .. } => "repair",
             Self::Gc { .. } => "gc",
@@ -249,6 +252,7 @@ mod tests {
             Event::Note { core, note },
             Event::Note { core, note: None },
             Event::Remove { captures: &[capture, capture], core, kind: "rpk", left: 0, reason, size },
+            Event::AllowRemoved { core, kind: "rpk" },
             Event::Gc { blobs: 1, bytes_after: 2, bytes_before: 3, dictionaries: 4, recompressed: 5 },
             Event::Reindex { indexed: 7, not_admitted: 0 },
             Event::Repair { did: "restored", subject: "blob sha256:…" },

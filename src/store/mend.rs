@@ -36,7 +36,7 @@ impl Store {
     /// # Errors
     /// What the system says.
     pub fn mend_permissions(&self, subject: Subject) -> Result<Vec<Mended>> {
-        take_from_others(&self.path).map_err(|source| StoreError::Io { path: self.path.clone(), source })?;
+        take_from_others(&self.path).map_err(|source| StoreError::io(&self.path, source))?;
         self.mend(|_| Ok(vec![Mended { subject, did: "closed to others" }]))
     }
 
@@ -70,6 +70,7 @@ impl Store {
             search::forget(transaction, id)?;
             for sql in [
                 "DELETE FROM mention_list WHERE capture = ?1",
+                "DELETE FROM signature WHERE capture = ?1",
                 "DELETE FROM member WHERE capture = ?1",
                 "DELETE FROM capture WHERE id = ?1",
             ] {

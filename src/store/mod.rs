@@ -37,6 +37,7 @@ mod siblings;
 mod sql;
 mod stated;
 mod stats;
+mod tombstones;
 mod varint;
 mod write;
 
@@ -56,9 +57,9 @@ pub use mend::{Mended, Restored};
 pub use notes::{MAX_NOTE_BYTES, is_note};
 pub use payload::Prepared;
 pub use read::{Head, JournalCheck, JournalDefect, JournalQuery, Snapshot};
-pub use reclaim::{Erasure, Reclaimable, Reclaimed};
+pub use reclaim::{Erasure, Reclaimable, Reclaimed, Remnant};
 pub use reindex::{Readmitted, Reindexed};
-pub use remove::Removed;
+pub use remove::{Removed, SharedFile};
 pub use rows::{
     ArtifactId, ArtifactRow, CaptureRow, DigestEdge, JournalRow, MemberRow, MentionRow, NameEdge, NoteRow,
     PinRow, Reference, RoleCount, StatedEdge, StoredMember, TagRow, Tombstone,
@@ -71,6 +72,7 @@ pub use search::{
 pub use sql::{Computed, Reader, Rows, RowsOf, Saved, SqlError, Statement, View};
 pub use stated::{MAX_RELATION_BYTES, StatedLink, is_relation};
 pub use stats::{Day, Extremes, KindStats, Sized, Stats, Storage};
+pub use tombstones::RemovedPolicy;
 pub use write::{Put, PutOutcome};
 
 use dictionaries::{Dictionaries, Readers};
@@ -109,13 +111,26 @@ pub struct Upgrade {
 }
 
 /// Makes artifacts ready to be stored in one vault: compresses them with what documents of their kind have in common.
-pub struct Preparer(Dictionaries);
+pub struct Preparer {
+    dictionaries: Dictionaries,
+    policy: RemovedPolicy,
+}
 
 impl Preparer {
+    fn new(dictionaries: Dictionaries) -> Self {
+        Self { dictionaries, policy: RemovedPolicy::default() }
+    }
+
+    /// The same, with what happens to artifacts that were removed before. Unless this is said, they are refused.
+    #[must_use]
+    pub fn with_policy(self, policy: RemovedPolicy) -> Self {
+        Self { policy, ..self }
+    }
+
     /// Makes `admitted` ready. Needs no database, so that threads can do it beside the one that writes.
     #[must_use]
     pub fn prepare(&self, admitted: Admitted) -> Prepared {
-        Prepared::new(admitted, &self.0)
+        Prepared::new(admitted, &self.dictionaries)
     }
 }
 
@@ -243,15 +258,16 @@ impl Store {
     /// What the database says.
     pub fn preparer(&self) -> Result<Preparer> {
         if !self.is_created() {
-            return Ok(Preparer(Dictionaries::default()));
+            return Ok(Preparer::new(Dictionaries::default()));
         }
         Dictionaries::of(&*self.connection()?)
-            .map(Preparer)
+            .map(Preparer::new)
             .map_err(|error| StoreError::of(&self.path, error))
     }
 
     /// Stores `batch` in one transaction. When this returns, all of it is on the disk; if it fails, none of it is in
-    /// the vault. The outcomes are in the order of the batch.
+    /// the vault. The outcomes are in the order of the batch; with [`RemovedPolicy::RefuseAndStop`] the first refusal is the
+    /// last of them.
     ///
     /// # Errors
     /// What the system says: a full disk, another writer that does not finish, a damaged file.
@@ -327,7 +343,8 @@ impl Store {
     }
 
     fn putting<'s>(&'s self, preparer: &'s Preparer, at: DateTime<Utc>) -> Putting<'s> {
-        Putting { dictionaries: &preparer.0, actor: self.actor.as_ref(), at }
+        let Preparer { dictionaries, policy } = preparer;
+        Putting { dictionaries, actor: self.actor.as_ref(), at, policy: *policy }
     }
 
     /// The vault as it is now, to be checked. Unlike a snapshot, it can be had of a vault that is damaged.

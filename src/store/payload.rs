@@ -9,6 +9,7 @@ use super::compress::{self, Beside, Dictionary};
 use super::cut::{self, Cut};
 use super::dictionaries::{Choice, Dictionaries, Readers};
 use super::error::{PayloadDefect, ReadFailure};
+use super::tombstones;
 use crate::artifact::Admitted;
 use crate::digest::{BlobHash, Digest};
 
@@ -28,6 +29,8 @@ pub struct Prepared {
     pub(super) payloads: Vec<Payload>,
     /// The artifacts that are part of it.
     pub(super) embedded: Vec<Prepared>,
+    /// Every digest by which it or something in it may have been removed.
+    pub(super) digests: Vec<Digest>,
 }
 
 /// Bytes as they are to be stored, if not as a difference.
@@ -49,13 +52,14 @@ pub(super) enum Body {
 impl Prepared {
     /// Compresses the files of `admitted` and of the artifacts that are part of it.
     pub(super) fn new(mut admitted: Admitted, dictionaries: &Dictionaries) -> Self {
+        let digests = tombstones::digests(&admitted);
         let embedded =
             admitted.take_embedded().into_iter().map(|part| Self::new(part, dictionaries)).collect();
         let kind = admitted.kind().name();
         let payload = |bytes: &[u8]| {
             let cut = cut::cut(bytes);
             let text = cut.as_ref().map_or(bytes, |cut| &cut.text);
-            match dictionaries.for_text(kind, text) {
+            match dictionaries.for_text(kind, text, &digests) {
                 Choice::Now(dictionary) => Payload::of(bytes, cut, dictionary),
                 Choice::Later => {
                     Payload { digests: cut.map(|cut| cut.digests).unwrap_or_default(), body: Body::Waiting }
@@ -63,7 +67,7 @@ impl Prepared {
             }
         };
         let payloads = admitted.members().iter().map(|member| payload(member.bytes())).collect();
-        Self { admitted, payloads, embedded }
+        Self { admitted, payloads, embedded, digests }
     }
 
     /// The artifact.
@@ -220,6 +224,23 @@ impl Payloads<'_> {
         Ok(content)
     }
 
+    /// The same of a blob that is stored as a difference to `base`.
+    pub(super) fn verified_difference(&self, blob: i64, base: &Content) -> Result<Content, ReadFailure> {
+        let named = self.hash_of(blob)?;
+        let row = self.row(blob, named)?;
+        if row.encoding != DIFFERENCE {
+            return Err(defect(named, "it names what it is a difference to, and is none").into());
+        }
+        let content = difference_to(&row, base)?;
+        content.bytes(named, row.size, true)?;
+        Ok(content)
+    }
+
+    /// Text and digests of the blob with this number, which others are differences to. Their hashes are what proves it.
+    pub(super) fn base(&self, blob: i64) -> Result<Content, ReadFailure> {
+        self.content_of(self.row(blob, self.hash_of(blob)?)?, false)
+    }
+
     /// The digests that were cut out of the blob with this number.
     pub(super) fn digests(&self, blob: i64) -> Result<Vec<Digest>, ReadFailure> {
         self.digests_of(blob, true)
@@ -280,11 +301,7 @@ impl Payloads<'_> {
             DIFFERENCE if may_have_base => {
                 let base =
                     row.base.ok_or_else(|| defect(row.blob, "what it is a difference to is not named"))?;
-                let base = self.row(base, self.hash_of(base)?)?;
-                let base = self.content_of(base, false)?;
-                let text = compress::decompress(&row.bytes, Beside::Base(&base.text), row.size);
-                let digests = compress::decompress(&row.digests, Beside::Base(&base.digests), row.size);
-                Ok(Content { text: text.map_err(damaged)?, digests: digests.map_err(damaged)? })
+                Ok(difference_to(&row, &self.base(base)?)?)
             }
             DIFFERENCE => Err(defect(row.blob, "it is a difference, and another one is to it").into()),
             other => Err(defect(row.blob, &format!("it has the unknown encoding {other}")).into()),
@@ -309,6 +326,15 @@ impl Payloads<'_> {
             .query_row([blob], |row| row.get(0))
             .map(BlobHash)
     }
+}
+
+/// Text and digests of a payload that is stored as a difference to `base`.
+fn difference_to(row: &Row, base: &Content) -> Result<Content, PayloadDefect> {
+    let read = |frame: &[u8], base: &[u8]| {
+        compress::decompress(frame, Beside::Base(base), row.size)
+            .map_err(|error| defect(row.blob, &error.to_string()))
+    };
+    Ok(Content { text: read(&row.bytes, &base.text)?, digests: read(&row.digests, &base.digests)? })
 }
 
 fn defect(blob: BlobHash, message: &str) -> PayloadDefect {

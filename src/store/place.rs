@@ -80,7 +80,7 @@ impl Place {
 
 fn failed(path: &Path) -> impl Fn(io::Error) -> PlaceError {
     let path = path.to_owned();
-    move |source| PlaceError::Store(StoreError::Io { path: path.clone(), source })
+    move |source| PlaceError::Store(StoreError::io(&path, source))
 }
 
 /// The directory that `path` is in.

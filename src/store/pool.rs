@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::ffi::{SQLITE_IOERR_SHMOPEN, SQLITE_IOERR_SHMSIZE};
+use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 
 use super::{Result, StoreError};
 
@@ -21,7 +22,7 @@ const PATIENCE_WITH_READERS: Duration = Duration::from_secs(5);
 pub(super) fn create_file(path: &Path) -> Result<()> {
     let failed = |path: &Path| {
         let path = path.to_owned();
-        move |source| StoreError::Io { path, source }
+        move |source| StoreError::io(&path, source)
     };
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
     let directory = directory.unwrap_or(Path::new("."));
@@ -44,7 +45,7 @@ pub(super) fn create_file(path: &Path) -> Result<()> {
 pub(super) fn expect_file(path: &Path) -> Result<()> {
     let failed = |source: std::io::Error| match source.kind() {
         ErrorKind::NotFound => StoreError::Missing { path: path.to_owned() },
-        _ => StoreError::Io { path: path.to_owned(), source },
+        _ => StoreError::io(path, source),
     };
     if !std::fs::metadata(path).map_err(failed)?.is_file() {
         let reason = "it is not a file".to_owned();
@@ -70,16 +71,32 @@ pub(super) fn connect_to_read(path: &Path) -> rusqlite::Result<Connection> {
 }
 
 fn open(path: &Path, mode: OpenFlags) -> rusqlite::Result<Connection> {
-    let connection = configured(Connection::open_with_flags(plain(path), mode | NO_MUTEX)?)?;
-    // The first look is what needs the shared memory beside the file, and a log.
-    match connection.query_row("PRAGMA schema_version", [], |_| Ok(())) {
+    let connect = || {
+        let connection = configured(Connection::open_with_flags(plain(path), mode | NO_MUTEX)?)?;
+        // The first look is what needs the shared memory beside the file, and a log.
+        connection.query_row("PRAGMA schema_version", [], |_| Ok(()))?;
+        Ok(connection)
+    };
+    match connect() {
         Err(error) if is_without_log(&error) && !has_log(path) => open_alone(path),
-        Err(error) => Err(error),
-        Ok(()) => Ok(connection),
+        outcome => outcome,
     }
 }
 
 const NO_MUTEX: OpenFlags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
+
+/// Why a connection to the vault at `path` can only read, if that is for want of room.
+pub(super) fn is_without_room(path: &Path) -> bool {
+    let connect = || {
+        let mode = OpenFlags::SQLITE_OPEN_READ_WRITE | NO_MUTEX;
+        Connection::open_with_flags(plain(path), mode)?.query_row("PRAGMA schema_version", [], |_| Ok(()))
+    };
+    connect().is_err_and(|error| {
+        let code = error.sqlite_error().map(|error| error.extended_code);
+        error.sqlite_error_code() == Some(ErrorCode::DiskFull)
+            || matches!(code, Some(SQLITE_IOERR_SHMSIZE | SQLITE_IOERR_SHMOPEN))
+    })
+}
 
 /// SQLite reads names that begin with "file:" as URIs, and what follows in them as options.
 fn plain(path: &Path) -> PathBuf {
@@ -189,6 +206,9 @@ impl DerefMut for Lease<'_> {
 
 impl Drop for Lease<'_> {
     fn drop(&mut self) {
-        self.pool.idle().extend(self.connection.take());
+        // One that can only read may have been opened while there was no room, or in the absence of a log.
+        let connection =
+            self.connection.take().filter(|connection| !connection.is_readonly(MAIN_DB).unwrap_or(true));
+        self.pool.idle().extend(connection);
     }
 }

@@ -5,6 +5,7 @@ mod edges;
 mod files;
 mod journal;
 mod mentions;
+mod names;
 
 pub use journal::{Head, JournalCheck, JournalDefect, JournalQuery};
 

@@ -4,7 +4,7 @@
 //! between them and a kill does no harm. Last, the file is written anew without what is free in it.
 
 use chrono::{DateTime, Utc};
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 
 use super::compress::Dictionary;
 use super::dictionaries::{self, IS_STALE};
@@ -48,18 +48,40 @@ pub struct Reclaimed {
     pub is_complete: bool,
 }
 
-/// What is left in the vault's files of rows that were removed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What is left in the vault's files of artifacts that were removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Erasure {
-    /// Whether the file was written anew. If not, what was removed was overwritten where it was, and SQLite may have left
-    /// copies of parts where it moved rows before. [`Store::reclaim`] writes it anew.
-    pub is_rewritten: bool,
-    /// Whether the write-ahead log is empty. If others read from it for long it cannot be emptied now.
-    pub is_log_empty: bool,
+    /// Where there is, or may be, something of them until [`Store::reclaim`] is done. If there is nothing here, nothing of
+    /// them is left but what other artifacts have as well.
+    pub remnants: Vec<Remnant>,
 }
 
-/// Files of this size are written anew after every removal: that takes less than a second.
-const REWRITTEN_AT_ONCE: u64 = 64 << 20;
+impl Erasure {
+    /// Whether nothing is left.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.remnants.is_empty()
+    }
+}
+
+/// A part of the vault's files where something of what was removed may still be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Remnant {
+    /// Pages of a file that is larger than [`Erasure::REWRITTEN`]. What was removed was overwritten where it was, but SQLite
+    /// may have left copies of parts where it moved rows before, and the search index still has words.
+    LargeFile,
+    /// The same, because the file could not be rewritten: why.
+    NotRewritten(String),
+    /// The dictionaries that documents of these kinds are compressed with.
+    Dictionaries(Vec<String>),
+    /// The write-ahead log, because others read from it for long.
+    Log,
+}
+
+impl Erasure {
+    /// Files of this size in bytes are rewritten after every removal: that takes less than a second.
+    pub const REWRITTEN: u64 = 64 << 20;
+}
 
 /// So many payloads are compressed anew in one transaction: others wait no longer than for an addition.
 const BATCH: u32 = 200;
@@ -125,17 +147,33 @@ impl Store {
         Ok(Some(done))
     }
 
-    /// Makes sure, as far as that takes no time, that nothing is left in the files of what was removed.
+    /// Makes sure, as far as that takes little time, that nothing is left in the files of artifacts that were removed, and says
+    /// where there may be something.
     ///
     /// # Errors
-    /// What the system says of the log. A file that cannot be written anew, for want of space, is not.
+    /// Returns an error if the log cannot be written back. A file that cannot be rewritten, for want of space, is a remnant.
     pub fn erase(&self) -> Result<Erasure> {
-        let rewrite = |connection: &Connection| {
-            search::forget_words(connection)?;
+        let mut remnants = Vec::new();
+        let connection = self.connection()?;
+        let rewrite = || {
+            search::forget_words(&connection)?;
             connection.execute_batch("VACUUM")
         };
-        let is_rewritten = self.size()? <= REWRITTEN_AT_ONCE && rewrite(&*self.connection()?).is_ok();
-        Ok(Erasure { is_rewritten, is_log_empty: self.empty_log()? })
+        if self.size()? > Erasure::REWRITTEN {
+            remnants.push(Remnant::LargeFile);
+        } else if let Err(error) = rewrite() {
+            remnants.push(Remnant::NotRewritten(StoreError::of(&self.path, error).to_string()));
+        }
+        let kinds =
+            dictionaries::stale_kinds(&connection).map_err(|error| StoreError::of(&self.path, error))?;
+        if !kinds.is_empty() {
+            remnants.push(Remnant::Dictionaries(kinds));
+        }
+        drop(connection);
+        if !self.empty_log()? {
+            remnants.push(Remnant::Log);
+        }
+        Ok(Erasure { remnants })
     }
 
     /// Says in the journal what was done; only now, for a kill before must not look as if all of it had been done.
@@ -153,7 +191,7 @@ impl Store {
         let mut log = self.path.as_os_str().to_owned();
         log.push("-wal");
         let size = std::fs::metadata(&self.path).map(|metadata| metadata.len());
-        let size = size.map_err(|source| StoreError::Io { path: self.path.clone(), source })?;
+        let size = size.map_err(|source| StoreError::io(&self.path, source))?;
         Ok(size + std::fs::metadata(log).map_or(0, |metadata| metadata.len()))
     }
 
@@ -275,8 +313,8 @@ fn look(connection: &Connection) -> rusqlite::Result<Reclaimable> {
 
 /// Whether something was removed after the journal last said that space was reclaimed.
 fn has_removals(connection: &Connection) -> rusqlite::Result<bool> {
-    let last: Option<i64> = connection.query_row("SELECT max(entry) FROM tombstone", [], |row| row.get(0))?;
-    let Some(last) = last else { return Ok(false) };
-    let sql = "SELECT 1 FROM journal WHERE seq > ?1 AND entry ->> 'action' = 'gc' LIMIT 1";
-    Ok(!connection.prepare(sql)?.exists([last])?)
+    let sql = "SELECT entry ->> 'action' FROM journal WHERE entry ->> 'action' IN ('gc', 'remove')
+                ORDER BY seq DESC LIMIT 1";
+    let last: Option<String> = connection.prepare(sql)?.query_row([], |row| row.get(0)).optional()?;
+    Ok(last.as_deref() == Some("remove"))
 }

@@ -19,30 +19,81 @@ struct Stored<'s> {
     bytes: &'s [u8],
 }
 
+/// A payload that is stored whole, and that others become differences to.
+struct Heir {
+    blob: i64,
+    text: compress::Base,
+    digests: compress::Base,
+}
+
+/// A payload as a difference.
+struct Difference {
+    base: i64,
+    digests: Vec<u8>,
+    text: Vec<u8>,
+}
+
+impl Difference {
+    fn row(&self) -> Stored<'_> {
+        Stored {
+            encoding: payload::DIFFERENCE,
+            base: Some(self.base),
+            dictionary: None,
+            digests: Some(&self.digests),
+            bytes: &self.text,
+        }
+    }
+}
+
+impl Heir {
+    /// Nothing if the system refuses memory.
+    fn new(blob: i64, content: &Content) -> Option<Self> {
+        let Content { text, digests } = content;
+        Some(Self { blob, text: compress::Base::new(text)?, digests: compress::Base::new(digests)? })
+    }
+
+    /// What `content` becomes as a difference, if that is shorter than storing it whole.
+    fn difference(&self, content: &Content) -> Option<Difference> {
+        let (digests, text) =
+            (self.digests.difference(&content.digests)?, self.text.difference(&content.text)?);
+        let length = digests.len() + text.len();
+        // Whole, it has its digests as they are. Mostly that is enough to know, and compressing the text takes time.
+        let is_shorter = length < content.digests.len()
+            || compress::compress(&content.text, None)
+                .is_none_or(|whole| length < whole.len() + content.digests.len());
+        is_shorter.then_some(Difference { base: self.blob, digests, text })
+    }
+}
+
 impl Payloads<'_> {
-    /// Stores anew what is stored as a difference to `base`: the first of it whole, the rest as differences to that.
+    /// Re-encodes what is stored as a difference to `base`: the first of it whole, the rest as differences to that. Each is
+    /// hashed before, and what it is stored as is read back.
     pub(super) fn release(&self, base: i64) -> Result<(), ReadFailure> {
         let dependents: Vec<i64> = self
             .connection
             .prepare_cached("SELECT blob FROM payload WHERE base = ?1 ORDER BY blob")?
             .query_map([base], |row| row.get(0))?
             .collect::<rusqlite::Result<_>>()?;
-        let mut heir: Option<(i64, Content)> = None;
+        let mut dependents = dependents.into_iter();
+        let Some(first) = dependents.next() else { return Ok(()) };
+        let base = self.base(base)?;
+        let content = self.verified_difference(first, &base)?;
+        self.store_whole(first, &content)?;
+        let heir = Heir::new(first, &content);
         for blob in dependents {
-            let content = self.verified_content(blob)?;
-            let is_difference = match &heir {
-                Some(heir) => self.store_difference(blob, &content, heir)?,
-                None => false,
-            };
-            if !is_difference {
-                self.store_frame(blob, &content, compress::compress(&content.text, None), None)?;
-            }
-            self.verified_content(blob)?;
-            if heir.is_none() {
-                heir = Some((blob, content));
+            let content = self.verified_difference(blob, &base)?;
+            match heir.as_ref().and_then(|heir| heir.difference(&content)) {
+                Some(stored) => self.update(blob, &stored.row())?,
+                None => self.store_whole(blob, &content)?,
             }
         }
         Ok(())
+    }
+
+    /// Stores a payload whole, and makes sure that it can be read.
+    fn store_whole(&self, blob: i64, content: &Content) -> Result<(), ReadFailure> {
+        self.store_frame(blob, content, compress::compress(&content.text, None), None)?;
+        self.verified_content(blob).map(drop)
     }
 
     /// Stores a payload anew with a dictionary, or without any. If it `must` not change for that, only if it gets shorter
@@ -98,29 +149,6 @@ impl Payloads<'_> {
             }
         };
         Ok(self.update(blob, &stored)?)
-    }
-
-    /// Stores `content` as a difference to what another payload has, if that is shorter.
-    fn store_difference(
-        &self,
-        blob: i64,
-        content: &Content,
-        (base, theirs): &(i64, Content),
-    ) -> Result<bool, ReadFailure> {
-        let Some((digests, text)) = content.difference(theirs) else { return Ok(false) };
-        let whole = compress::compress(&content.text, None);
-        if whole.is_some_and(|whole| whole.len() + content.digests.len() <= digests.len() + text.len()) {
-            return Ok(false);
-        }
-        let stored = Stored {
-            encoding: payload::DIFFERENCE,
-            base: Some(*base),
-            dictionary: None,
-            digests: Some(&digests),
-            bytes: &text,
-        };
-        self.update(blob, &stored)?;
-        Ok(true)
     }
 
     fn update(&self, blob: i64, stored: &Stored<'_>) -> rusqlite::Result<()> {

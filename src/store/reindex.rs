@@ -17,6 +17,7 @@ use super::lists::Lists;
 use super::payload::Payloads;
 use super::read::blob_id;
 use super::segments;
+use super::tombstones::RemovedPolicy;
 use super::write::{NewCapture, Putting, StoredBlob, Writer, seal};
 use crate::artifact::{Admitted, Kind};
 
@@ -50,7 +51,8 @@ pub(super) fn artifacts(
 ) -> rusqlite::Result<Vec<Reindexed>> {
     let dictionaries = Dictionaries::of(connection)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let mut writer = Writer::of(&transaction, &Putting { dictionaries: &dictionaries, actor, at })?;
+    let policy = RemovedPolicy::Refuse;
+    let mut writer = Writer::of(&transaction, &Putting { dictionaries: &dictionaries, actor, at, policy })?;
     let outcomes: rusqlite::Result<_> = batch.iter().map(|readmitted| writer.reindex(readmitted)).collect();
     let outcomes = outcomes?;
     let entries = std::mem::take(&mut writer.entries);

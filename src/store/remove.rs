@@ -1,7 +1,10 @@
 //! Removing artifacts, and what nothing else uses then.
 
+use std::collections::BTreeSet;
+
 use rusqlite::{Connection, OptionalExtension};
 
+use super::ArtifactId;
 use super::Result;
 use super::edit::Edit;
 use super::error::{ReadFailure, StoreError};
@@ -19,6 +22,26 @@ pub struct Removed {
     pub artifact: ArtifactRow,
     /// Its captures as they were.
     pub captures: Vec<CaptureRow>,
+    /// Its files that are still in the vault because other artifacts have the same bytes, as [`Edit::note_shared`] found.
+    pub shared: Vec<SharedFile>,
+    /// Its files by name, with their blobs.
+    files: BTreeSet<(String, i64)>,
+}
+
+/// A file of an artifact that was removed, whose bytes other artifacts have as well.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedFile {
+    /// Its name in the artifact.
+    pub name: String,
+    /// The artifacts that have the bytes, by core hash; no more than [`SharedFile::LISTED`].
+    pub holders: Vec<ArtifactRow>,
+    /// How many there are.
+    pub count: u64,
+}
+
+impl SharedFile {
+    /// The maximum number of artifacts that are listed; the others are counted.
+    pub const LISTED: usize = 5;
 }
 
 impl Removed {
@@ -53,10 +76,35 @@ impl Edit<'_> {
             self.untag(&tag.name)?;
         }
         self.remove_note(&artifact)?;
-        let removed = Removed { captures: self.snapshot.captures(artifact.id)?, artifact };
+        let captures = self.snapshot.captures(artifact.id)?;
+        let files = files(self.snapshot.connection(), id).map_err(|error| self.snapshot.failed(error))?;
+        let removed = Removed { artifact, captures, files, shared: Vec::new() };
         self.take_out(id).map_err(|error| self.snapshot.failed(error))?;
         self.bury(&removed, reason).map_err(|error| self.snapshot.failed(error))?;
         Ok(removed)
+    }
+
+    /// Notes which files of artifacts that were removed stay in the vault, and because of which others. Comes after all of them
+    /// were removed: what they share with each other goes.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn note_shared(&self, removed: &mut [Removed]) -> Result<()> {
+        for removed in removed {
+            for (name, blob) in &removed.files {
+                let holders = holders(self.snapshot.connection(), *blob);
+                let holders = holders.map_err(|error| self.snapshot.failed(error))?;
+                if holders.is_empty() {
+                    continue;
+                }
+                let count = holders.len() as u64;
+                let holders = holders.into_iter().take(SharedFile::LISTED);
+                let holders =
+                    holders.map(|holder| self.snapshot.artifact_by_id(holder)).collect::<Result<_>>()?;
+                removed.shared.push(SharedFile { name: name.clone(), holders, count });
+            }
+        }
+        Ok(())
     }
 
     fn unlink(&mut self, edge: &StatedEdge) -> Result<()> {
@@ -88,6 +136,7 @@ impl Edit<'_> {
             self.orphans.extend(numbers(connection, blobs, capture)?);
             search::forget(connection, capture)?;
             delete("DELETE FROM mention_list WHERE capture = ?1", capture)?;
+            delete("DELETE FROM signature WHERE capture = ?1", capture)?;
             delete("DELETE FROM member WHERE capture = ?1", capture)?;
             delete("DELETE FROM capture WHERE id = ?1", capture)?;
         }
@@ -107,7 +156,7 @@ impl Edit<'_> {
     /// Leaves a tombstone.
     fn bury(&mut self, removed: &Removed, reason: Option<&str>) -> rusqlite::Result<()> {
         let connection = self.snapshot.connection();
-        let Removed { artifact, captures } = removed;
+        let Removed { artifact, captures, .. } = removed;
         let captures: Vec<CaptureHash> = captures.iter().map(|row| row.capture).collect();
         let event = Event::Remove {
             captures: &captures,
@@ -119,7 +168,7 @@ impl Edit<'_> {
         };
         self.journal.append(connection, &event)?;
         let digests = captures.iter().map(|capture| capture.0).chain([artifact.core.0]);
-        for digest in digests.collect::<std::collections::BTreeSet<Digest>>() {
+        for digest in digests.collect::<BTreeSet<Digest>>() {
             connection
                 .prepare_cached("INSERT OR REPLACE INTO tombstone (digest, entry) VALUES (?1, ?2)")?
                 .execute((digest.as_bytes(), self.journal.seq()))?;
@@ -177,6 +226,32 @@ fn is_difference(connection: &Connection, blob: i64) -> rusqlite::Result<Option<
         ))?
         .query_row([blob], |row| row.get(0))
         .optional()
+}
+
+/// The files of an artifact in all its captures, with their blobs.
+fn files(connection: &Connection, artifact: i64) -> rusqlite::Result<BTreeSet<(String, i64)>> {
+    connection
+        .prepare_cached(
+            "SELECT coalesce(k.member, ''), c.blob FROM capture c
+               JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind
+              WHERE c.artifact = ?1 AND c.blob IS NOT NULL
+             UNION
+             SELECT m.name, m.blob FROM capture c JOIN member m ON m.capture = c.id WHERE c.artifact = ?1",
+        )?
+        .query_map([artifact], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect()
+}
+
+/// The numbers of the artifacts that have the blob `?1`.
+pub(super) const HOLDERS: &str = "SELECT artifact FROM capture WHERE blob = ?1
+    UNION ALL SELECT c.artifact FROM member m JOIN capture c ON c.id = m.capture WHERE m.blob = ?1";
+
+/// The artifacts that have a blob, by core hash.
+fn holders(connection: &Connection, blob: i64) -> rusqlite::Result<Vec<ArtifactId>> {
+    connection
+        .prepare_cached(&format!("SELECT a.id FROM artifact a WHERE a.id IN ({HOLDERS}) ORDER BY a.core"))?
+        .query_map([blob], |row| row.get(0))?
+        .collect()
 }
 
 /// The numbers that `sql` gives for `of`.

@@ -235,6 +235,17 @@ pub struct Tombstone {
     pub size: u64,
 }
 
+impl Tombstone {
+    /// Returns who removed it, when and why: `removed by dana on 2026-11-20 13:04:03 UTC: names a customer`, as far as that
+    /// is recorded.
+    #[must_use]
+    pub fn removal(&self) -> String {
+        let by = self.actor.as_ref().map(|actor| format!(" by {actor}")).unwrap_or_default();
+        let why = self.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        format!("removed{by} on {}{why}", self.at.format("%Y-%m-%d %H:%M:%S UTC"))
+    }
+}
+
 impl fmt::Display for Tombstone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { digest, entry, at, core, kind, actor, reason, .. } = self;

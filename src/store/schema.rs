@@ -205,7 +205,7 @@ fn keep_copy(connection: &Connection, path: &Path, version: i64) -> Result<()> {
     if copy.exists() {
         return Ok(());
     }
-    let failed = |source| StoreError::Io { path: copy.clone(), source };
+    let failed = |source| StoreError::io(&copy, source);
     // Under another name until it is complete: a crash must not leave half a copy behind that looks like one.
     let unfinished = copy.with_extension(format!("unfinished-{}", std::process::id()));
     match std::fs::remove_file(&unfinished) {

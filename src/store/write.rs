@@ -2,6 +2,7 @@
 
 mod blobs;
 mod index;
+mod removed;
 mod seen;
 
 use std::borrow::Cow;
@@ -16,15 +17,17 @@ use super::error::out_of_order;
 use super::journal::{Addition, Journal};
 use super::payload::{Payloads, Prepared};
 use super::read::{artifact_id, blob_id, capture_id};
+use super::rows::Tombstone;
 use super::segments;
 use super::siblings::Siblings;
+use super::tombstones::{RemovedPolicy, Tombstones};
 use crate::artifact::{Admitted, Kind};
 use crate::digest::{CaptureHash, CoreHash, Digest, Hasher};
 use seen::Sightings;
 pub(super) use seen::arrival;
 
 /// What putting an artifact did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PutOutcome {
     /// The artifact is new.
     Added,
@@ -32,10 +35,12 @@ pub enum PutOutcome {
     NewCapture,
     /// This byte form was there already, which is recorded as seen again, and nothing else changed.
     Present,
+    /// It was removed before, or something in it was: nothing of it was stored. The tombstones, one for each artifact.
+    Refused(Vec<Tombstone>),
 }
 
-/// An artifact that is in the vault, and what putting it there did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// An artifact that was to be put into the vault, and what became of that.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Put {
     /// Which artifact.
     pub core: CoreHash,
@@ -50,6 +55,7 @@ pub(super) struct Putting<'a> {
     pub(super) dictionaries: &'a Dictionaries,
     pub(super) actor: Option<&'a Actor>,
     pub(super) at: DateTime<Utc>,
+    pub(super) policy: RemovedPolicy,
 }
 
 /// Stores `batch` in one transaction.
@@ -58,9 +64,7 @@ pub(super) fn put<'p>(
     batch: impl IntoIterator<Item = &'p Prepared>,
     putting: &Putting<'_>,
 ) -> rusqlite::Result<Vec<Put>> {
-    in_one_transaction(connection, putting, |writer| {
-        batch.into_iter().map(|prepared| writer.put(prepared)).collect()
-    })
+    in_one_transaction(connection, putting, |writer| writer.put_all(batch))
 }
 
 /// Stores one artifact.
@@ -69,7 +73,7 @@ pub(super) fn put_one(
     prepared: &Prepared,
     putting: &Putting<'_>,
 ) -> rusqlite::Result<Put> {
-    in_one_transaction(connection, putting, |writer| writer.put(prepared))
+    in_one_transaction(connection, putting, |writer| writer.put_unless_removed(prepared))
 }
 
 fn in_one_transaction<T>(
@@ -93,6 +97,8 @@ pub(super) struct Writer<'t> {
     pub(super) transaction: &'t Transaction<'t>,
     dictionaries: &'t Dictionaries,
     journal: Journal,
+    policy: RemovedPolicy,
+    tombstones: Tombstones,
     seen: Sightings,
     next_capture: i64,
     kinds: HashMap<&'static str, i64>,
@@ -122,13 +128,15 @@ pub(super) struct StoredBlob<'p> {
 
 impl<'t> Writer<'t> {
     pub(super) fn of(transaction: &'t Transaction<'t>, putting: &Putting<'t>) -> rusqlite::Result<Self> {
-        let Putting { dictionaries, actor, at } = *putting;
+        let Putting { dictionaries, actor, at, policy } = *putting;
         let last_capture: Option<i64> =
             transaction.prepare_cached("SELECT max(id) FROM capture")?.query_row([], |row| row.get(0))?;
         let journal = Journal::of(transaction, actor, at)?;
         Ok(Self {
             transaction,
             dictionaries,
+            policy,
+            tombstones: Tombstones::default(),
             seen: Sightings::after(journal.seq()),
             journal,
             next_capture: after(last_capture.unwrap_or(0), "capture")?,

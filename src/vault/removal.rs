@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::Vault;
+use crate::artifact::Kind;
 use crate::clock;
 use crate::digest::CoreHash;
-use crate::query::{self, Link, LinkTarget};
+use crate::kinds;
+use crate::query::{self, Contained, Link, LinkTarget};
 use crate::retention::{self, Decision, Policy};
 use crate::store::{
     ArtifactRow, Edit, Erasure, PinRow, Reclaimable, Reclaimed, Removed, StatedLink, StoreError,
@@ -18,6 +20,8 @@ pub struct RemoveOptions {
     pub reason: Option<String>,
     /// Even if something else links to them.
     pub ignores_links: bool,
+    /// Removes the artifacts as well that have their bytes, such as the packs of a session.
+    pub with_containers: bool,
     /// Only tell what would be removed.
     pub is_rehearsal: bool,
 }
@@ -25,7 +29,7 @@ pub struct RemoveOptions {
 /// What was removed.
 #[derive(Clone, Debug)]
 pub struct Removal {
-    /// The artifacts, as they were.
+    /// The artifacts, as they were: those that were named, then their containers.
     pub removed: Vec<Removed>,
     /// What is left of them in the vault's files; nothing was looked for if nothing was removed.
     pub erasure: Option<Erasure>,
@@ -44,13 +48,19 @@ pub struct Forgetting {
 #[derive(Debug, thiserror::Error)]
 pub enum RemoveError {
     /// They are pinned.
-    #[error("{} pinned; \"runvault unpin\" allows removal", are(pins.len(), "artifact"))]
+    #[error("{} pinned", are(pins.len(), "artifact"))]
     Pinned {
         /// The pins.
         pins: Vec<PinRow>,
     },
+    /// Their bytes would stay in the vault, because other artifacts have them.
+    #[error("{} part of other artifacts, which would still have the bytes", are(contained.len(), "artifact"))]
+    Contained {
+        /// The artifacts, each with those that have its bytes.
+        contained: Vec<Contained>,
+    },
     /// Others link to them.
-    #[error("{} linked to by what would stay in the vault; --force removes anyway", are(held.len(), "artifact"))]
+    #[error("{} still referenced by remaining artifacts", are(held.len(), "artifact"))]
     Linked {
         /// The artifacts with the links to them.
         held: Vec<(ArtifactRow, Vec<Link>)>,
@@ -68,30 +78,37 @@ fn are(count: usize, thing: &str) -> String {
 const BATCH: usize = 100;
 
 impl Vault {
-    /// Removes artifacts with all their captures, all of them or none. Tombstones in the journal remain.
+    /// Removes artifacts with all their captures, all of them or none. Tombstones in the journal remain. What several artifacts
+    /// have in common stays as long as one of them does: [`Removed::shared`] names it.
     ///
     /// # Errors
-    /// [`RemoveError::Pinned`], [`RemoveError::Linked`], or what the store says.
+    /// [`RemoveError::Contained`] if other artifacts have the bytes, unless those are removed as well;
+    /// [`RemoveError::Pinned`]; [`RemoveError::Linked`]; or what the store says.
     pub fn remove(&self, artifacts: &[ArtifactRow], options: &RemoveOptions) -> Result<Removal, RemoveError> {
         let mut edit = self.store.edit(clock::now())?;
-        let cores: BTreeSet<CoreHash> = artifacts.iter().map(|artifact| artifact.core).collect();
         let mut present = present(&edit, artifacts)?;
         if let Some(gone) =
             artifacts.iter().find(|artifact| !present.iter().any(|row| row.core == artifact.core))
         {
             return Err(StoreError::Gone { core: gone.core }.into());
         }
+        // An artifact that was named twice is removed once.
+        let mut known = BTreeSet::new();
+        present.retain(|artifact| known.insert(artifact.core));
+        if options.with_containers {
+            present.extend(query::all_containers(edit.snapshot(), &present)?);
+        }
+        let cores: BTreeSet<CoreHash> = present.iter().map(|artifact| artifact.core).collect();
+        expect_uncontained(&edit, &present, &cores)?;
         expect_unpinned(&edit, &present)?;
         if !options.ignores_links {
             expect_unlinked(&edit, &present, &cores)?;
         }
-        // Who names one twice means it once.
-        let mut waiting = cores;
-        present.retain(|artifact| waiting.remove(&artifact.core));
         let mut removed = Vec::new();
         for artifact in &present {
             removed.push(edit.remove(artifact, options.reason.as_deref())?);
         }
+        edit.note_shared(&mut removed)?;
         if options.is_rehearsal {
             return Ok(Removal { removed, erasure: None });
         }
@@ -99,7 +116,8 @@ impl Vault {
         Ok(Removal { removed, erasure: Some(self.store.erase()?) })
     }
 
-    /// Decides by `policy` what to keep, and removes the rest unless that is only to be told.
+    /// Decides by `policy` what to keep, and removes the rest unless that is only to be told. [`Removed::shared`] is as of the
+    /// moment when the artifact was removed.
     ///
     /// # Errors
     /// As [`Vault::remove`]; what was removed before stays removed.
@@ -108,24 +126,26 @@ impl Vault {
         if options.is_rehearsal {
             return Ok(Forgetting { decisions, removal: None });
         }
-        let leaving: Vec<ArtifactRow> = decisions
-            .iter()
-            .filter(|decision| !decision.is_kept())
-            .map(|decision| decision.artifact.clone())
-            .collect();
+        let leaving = decisions.iter().filter(|decision| !decision.is_kept());
+        let mut leaving: Vec<ArtifactRow> = leaving.map(|decision| decision.artifact.clone()).collect();
+        // An interruption must not leave packs with the bytes of what is gone.
+        leaving.sort_by_key(|artifact| !kinds::named(&artifact.kind).is_some_and(Kind::is_of_directories));
         let all: BTreeSet<CoreHash> = leaving.iter().map(|artifact| artifact.core).collect();
         let mut removed = Vec::new();
         for batch in leaving.chunks(BATCH) {
             let mut edit = self.store.edit(clock::now())?;
             // What was pinned or linked to since the decision is not removed. Others may have removed some of it.
             let batch = present(&edit, batch)?;
+            expect_uncontained(&edit, &batch, &all)?;
             expect_unpinned(&edit, &batch)?;
             if !policy.ignores_links {
                 expect_unlinked(&edit, &batch, &all)?;
             }
+            let begin = removed.len();
             for artifact in &batch {
                 removed.push(edit.remove(artifact, options.reason.as_deref())?);
             }
+            edit.note_shared(removed.get_mut(begin..).unwrap_or_default())?;
             edit.commit()?;
         }
         let erasure = if removed.is_empty() { None } else { Some(self.store.erase()?) };
@@ -229,6 +249,16 @@ impl Vault {
 fn present(edit: &Edit<'_>, artifacts: &[ArtifactRow]) -> Result<Vec<ArtifactRow>, StoreError> {
     let now = artifacts.iter().map(|artifact| edit.snapshot().artifact(artifact.core));
     now.filter_map(Result::transpose).collect()
+}
+
+/// Makes sure that only what is removed as well has the bytes of `artifacts`.
+fn expect_uncontained(
+    edit: &Edit<'_>,
+    artifacts: &[ArtifactRow],
+    removing: &BTreeSet<CoreHash>,
+) -> Result<(), RemoveError> {
+    let contained = query::contained(edit.snapshot(), artifacts, removing)?;
+    if contained.is_empty() { Ok(()) } else { Err(RemoveError::Contained { contained }) }
 }
 
 fn expect_unpinned(edit: &Edit<'_>, artifacts: &[ArtifactRow]) -> Result<(), RemoveError> {

@@ -103,7 +103,7 @@ impl Killer {
 
     /// Runs a command, and kills it unless it is its turn to be left alone. Gives the lines of JSON that were printed whole.
     fn run(&mut self, sandbox: &Sandbox, arguments: &[&str]) -> Vec<serde_json::Value> {
-        let part = self.below(1_000) as u32;
+        let part = u32::try_from(self.below(1_000)).unwrap();
         let (runs, time) = self.runs.entry(arguments[0].to_owned()).or_default();
         let is_whole = runs.is_multiple_of(WHOLE);
         *runs += 1;

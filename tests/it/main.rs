@@ -18,9 +18,11 @@ mod conformance;
 #[cfg(unix)]
 mod console;
 mod crash;
+mod creating;
 mod damage;
 mod diff;
 mod faults;
+mod forks;
 mod fsck;
 mod fuzzing;
 mod journal;
@@ -35,6 +37,7 @@ mod output;
 mod packs;
 mod properties;
 #[cfg(unix)]
+mod reading;
 mod readme;
 mod real;
 mod removal;

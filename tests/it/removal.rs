@@ -1,7 +1,9 @@
 //! Removing: what is refused, what remains, and that the bytes are gone.
 
 mod bytes;
+mod containers;
 mod policy;
+mod taken_back;
 
 use rusqlite::Connection;
 use serde_json::json;
@@ -64,6 +66,9 @@ fn what_people_are_told() {
         &sandbox,
         &[
             &["rm", SESSION],
+            &["rm", SESSION, "--force"],
+            &["rm", SESSION, "--with-containers"],
+            &["rm", PACK, "--force", "--dry-run"],
             &["rm", TRACE, "--dry-run"],
             &["pin", PARTIAL, "--note", "evidence"],
             &["pin", PARTIAL, "--note", "evidence"],
@@ -84,6 +89,12 @@ fn what_people_are_told() {
             &["get", "@baseline"],
             &["rm", "000000000000"],
             &["rm", CONTRACT, "--json", "--force"],
+            &["rm", SESSION, "--with-containers", "--force", "--reason", "it names a customer", "--dry-run"],
+            &["rm", SESSION, "--with-containers", "--force", "--reason", "it names a customer"],
+            &["get", PACK],
+            &["tombstones"],
+            &["tombstones", "--kind", "contract", "--json"],
+            &["tombstones", "--kind", "rpk"],
             &["log", "--action", "remove"],
             &["gc", "--dry-run"],
         ],
@@ -95,6 +106,8 @@ fn what_people_are_told() {
 fn a_tombstone_tells_removed_from_never_there() {
     let sandbox = examples();
     let shown = sandbox.run(["show", "--json", SESSION]).expect(0).json().remove(0);
+    // The pack that has it goes first, with its own.
+    sandbox.run(["rm", PACK, "--force"]).expect(0);
     sandbox.run(["rm", SESSION, "--force", "--reason", "r", "--actor", "bob"]).expect(0);
     let mut hashes = vec![shown["core_hash"].as_str().unwrap().to_owned()];
     hashes.extend(
@@ -125,12 +138,12 @@ fn a_tombstone_tells_removed_from_never_there() {
         .unwrap();
     let expected = (hashes[0].clone(), "model_io".to_owned(), "bob".to_owned(), "r".to_owned());
     assert_eq!(row, expected);
-    // It may come back, and then it is there.
-    sandbox.run(["add".as_ref(), repository("examples/session.json").as_os_str()]).expect(0);
+    // It may be added again on request, and then it is there.
+    take_back(&sandbox, "examples/session.json");
     sandbox.run(["get", SESSION]).expect(0);
     sandbox.run(["rm", SESSION, "--force", "--reason", "again"]).expect(0);
     assert!(sandbox.run(["get", SESSION]).expect(1).stderr.contains("again"));
-    let entry = sandbox.run(["log", "--action", "remove", "--json"]).expect(0).json().remove(0);
+    let entry = sandbox.run(["log", "--action", "remove", "--json"]).expect(0).json().remove(1);
     assert_eq!(entry["entry"]["captures"].as_array().unwrap().len(), 2);
     assert_eq!((&entry["entry"]["left"], &entry["entry"]["kind"]), (&json!(0), &json!("model_io")));
 }
@@ -172,7 +185,7 @@ fn removing_takes_everything_that_belongs_to_an_artifact() {
     assert_eq!(count(&connection, "tombstone"), 7 + 8);
     expect_whole(&sandbox);
     // The same files make the same vault again.
-    sandbox.add([repository("examples")]);
+    take_back(&sandbox, "examples");
     expect_whole(&sandbox);
     assert_eq!(sandbox.run(["find", "--json"]).expect(0).json().len(), 7);
 }
@@ -181,17 +194,12 @@ fn removing_takes_everything_that_belongs_to_an_artifact() {
 fn what_artifacts_share_stays() {
     let sandbox = examples();
     let session_bytes = std::fs::read(repository("examples/session.json")).unwrap();
-    // The session is in the pack; without the session, the pack is still whole, and the other way round.
-    sandbox.run(["rm", SESSION, "--force"]).expect(0);
-    let member = sandbox.run(["get", PACK, "--member", "model_io.json"]).expect(0).stdout;
-    assert_eq!(member.into_bytes(), session_bytes);
-    expect_whole(&sandbox);
-    sandbox.add([repository("examples/session.json")]);
+    // The session is in the pack; without the pack, it is still whole.
     sandbox.run(["rm", PACK, "--force"]).expect(0);
     assert_eq!(sandbox.run(["get", SESSION]).expect(0).stdout.into_bytes(), session_bytes);
     expect_whole(&sandbox);
     // Two packs with the same session.
-    sandbox.add([repository("examples/pack")]);
+    take_back(&sandbox, "examples/pack");
     copy_directory(&repository("examples/pack"), &sandbox.path("other"));
     let evidence = sandbox.path("other/evidence.json");
     if std::fs::remove_file(evidence).is_ok() {
@@ -203,6 +211,11 @@ fn what_artifacts_share_stays() {
         }
     }
     expect_whole(&sandbox);
+}
+
+/// Adds something of the repository that was removed.
+fn take_back(sandbox: &Sandbox, path: &str) {
+    sandbox.run(["add".as_ref(), "--allow-removed".as_ref(), repository(path).as_os_str()]).expect(0);
 }
 
 fn copy_directory(from: &std::path::Path, to: &std::path::Path) {

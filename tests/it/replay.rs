@@ -2,10 +2,13 @@
 
 mod clients;
 mod protocol;
+mod repeated;
+mod runs;
+mod shapes;
 
 use proptest::prelude::*;
 use runvault::digest::Digest;
-use runvault::replay::{Miss, Mode, Player, Request};
+use runvault::replay::{Miss, Mode, Player, Repeat, Request};
 
 use crate::sandbox::{Ran, Sandbox, repository, session};
 
@@ -72,6 +75,8 @@ fn what_people_read() {
         &["replay", "4df877dec7f4", "--sequential", "--prompt", SUMMARY],
         &["replay", "4df877dec7f4"],
         &["replay", "any", "--serve-stdio", "--fail-unused"],
+        &["replay", "4df877dec7f4", "--repeat", "last", "--prompt", SUMMARY],
+        &["replay", "4df877dec7f4", "--serve-stdio", "--sequential", "--repeat", "last"],
         &["stub", "3941d389b337"],
         &["stub", "3941d389b337", "--json"],
         &["stub", "4df877dec7f4"],
@@ -173,6 +178,7 @@ proptest! {
     fn every_prompt_gets_its_response_in_both_modes(exchanges in exchanges()) {
         let document = recording(&exchanges);
         let mut lookup = Player::new(document.clone().into_bytes()).unwrap();
+        let mut counting = Player::new(document.clone().into_bytes()).unwrap();
         let mut sequence = Player::new(document.into_bytes()).unwrap().in_mode(Mode::Sequential);
         for (at, (prompt, response)) in exchanges.iter().enumerate() {
             prop_assert_eq!(sequence.unused().count(), exchanges.len() - at);
@@ -183,12 +189,20 @@ proptest! {
             };
             let played = lookup.play(&request).unwrap();
             prop_assert_eq!((&played.exchange.response, played.exchange.index), (response, at));
-            let first = exchanges.iter().find(|(other, _)| other == prompt).unwrap();
-            prop_assert_eq!(lookup.respond(prompt), Ok(&*first.1));
+            // Without a number, the n-th time that a prompt is asked gives its n-th recording.
+            prop_assert_eq!(counting.respond(prompt), Ok(&**response));
+            prop_assert_eq!(counting.unused().count(), exchanges.len() - at - 1);
         }
         prop_assert_eq!((lookup.unused().count(), sequence.unused().count()), (0, 0));
         let over = matches!(sequence.respond(&exchanges[0].0), Err(Miss::Exhausted { .. }));
         prop_assert!(over);
+        let again = matches!(counting.respond(&exchanges[0].0), Err(Miss::NoOccurrence { .. }));
+        prop_assert!(again);
+        let mut repeating = counting.repeating(Repeat::Last);
+        for (prompt, _) in &exchanges {
+            let (_, last) = exchanges.iter().rfind(|(other, _)| other == prompt).unwrap();
+            prop_assert_eq!(repeating.respond(prompt), Ok(&**last));
+        }
         let other = matches!(lookup.respond("a prompt of another shape"), Err(Miss::NotRecorded { .. }));
         prop_assert!(other);
     }

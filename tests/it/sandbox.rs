@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use runvault::canonical::reader::{self, Limits};
+use runvault::canonical::replaykit::{self, Volatile};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -137,4 +139,37 @@ pub(crate) fn session(adapter: &str, exchanges: &[(&str, &str)]) -> String {
         "interactions": interactions,
     })
     .to_string()
+}
+
+/// A valid run pack of these steps, which need a `type` and may have what else steps have.
+pub(crate) fn run_pack(run_id: &str, steps: &[Value]) -> String {
+    let steps = steps.iter().enumerate().map(|(index, given)| {
+        let mut step =
+            serde_json::json!({"id": format!("step-{index}"), "input": null, "output": null, "metadata": {}});
+        step.as_object_mut().unwrap().extend(given.as_object().unwrap().clone());
+        let hash = replaykit_hash(&step, &["type", "input", "output", "metadata"], Volatile::Dropped);
+        step["hash"] = hash.into();
+        step
+    });
+    let steps: Vec<Value> = steps.collect();
+    let time = "2026-11-18T09:00:00Z";
+    let pack = serde_json::json!({
+        "version": "1.0", "metadata": {"run_id": run_id, "created_at": time},
+        "payload": {"run": {"id": run_id, "timestamp": time, "environment_fingerprint": {}, "runtime_versions": {},
+            "steps": steps}},
+    });
+    sealed(pack)
+}
+
+/// A run pack with the checksum of its content.
+pub(crate) fn sealed(mut pack: Value) -> String {
+    pack["checksum"] = replaykit_hash(&pack, &["version", "metadata", "payload"], Volatile::Kept).into();
+    pack.to_string()
+}
+
+fn replaykit_hash(value: &Value, names: &[&'static str], volatile: Volatile) -> String {
+    let text = value.to_string();
+    let value = reader::read(text.as_bytes(), &Limits::default()).unwrap();
+    let members: Vec<_> = names.iter().map(|name| (*name, value.get(name).unwrap())).collect();
+    runvault::digest::Digest::of(&replaykit::object(&members, volatile).unwrap()).to_string()
 }

@@ -139,6 +139,7 @@ const FITTING: &[&str] = &[
     "forget --keep-last 1 --dry-run",
     "audit 5c496a37feba",
     "dangling",
+    "tombstones",
 ];
 
 #[test]
@@ -169,7 +170,7 @@ fn hostile_values_fit_and_control_nothing() {
         .run(["--actor", "dana", "link", "latest~1", "governs", "latest", "--note", &"because ".repeat(40)])
         .expect(0);
     // The run states which session it replays, and that is gone.
-    sandbox.run(["--actor", "dana", "rm", "4df877dec7f4", "--force"]).expect(0);
+    sandbox.run(["--actor", "dana", "rm", "4df877dec7f4", "--force", "--with-containers"]).expect(0);
     for width in [40, 57, 80, 120] {
         for colour in [false, true] {
             let screen = screen(&sandbox, Terminal { width, colour }, FITTING);

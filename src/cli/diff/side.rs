@@ -62,8 +62,10 @@ impl Side {
             return Err(Failure::CouldNotRun(format!("{name} is neither a hash nor a file")));
         }
         let item = only_item(path)?;
-        let options =
-            ExamineOptions { kind: None, admit: AdmitOptions { limits, ..AdmitOptions::default() } };
+        let options = ExamineOptions {
+            admit: AdmitOptions { limits, ..AdmitOptions::default() },
+            ..ExamineOptions::default()
+        };
         let verdict =
             source::examine(item, &options).map_err(|error| Failure::CouldNotRun(error.to_string()))?;
         match verdict {

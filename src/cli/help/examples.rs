@@ -130,6 +130,13 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     ("gc", &[("nothing of what was removed is left in the file", "runvault gc")]),
     (
+        "tombstones",
+        &[
+            ("what was removed, by whom and why", "runvault tombstones"),
+            ("and may come back", "runvault add session.json --allow-removed"),
+        ],
+    ),
+    (
         "backup",
         &[
             (

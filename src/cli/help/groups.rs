@@ -10,7 +10,7 @@ const GROUPS: [(&str, &[&str]); 9] = [
     ("Tables and numbers", &["sql", "stats"]),
     ("Names, notes and protection", &["tag", "untag", "tags", "note", "pin", "unpin", "pins"]),
     ("Copies", &["backup", "export", "import"]),
-    ("Removal", &["rm", "forget", "gc"]),
+    ("Removal", &["rm", "forget", "gc", "tombstones"]),
     ("Trust", &["fsck", "reindex", "upgrade", "log", "rules"]),
     ("Settings and help", &["config", "completions", "man", "help"]),
 ];

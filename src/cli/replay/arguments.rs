@@ -3,8 +3,9 @@
 use std::num::NonZeroUsize;
 
 use chrono::{DateTime, Utc};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use runvault::Wanted;
+use runvault::replay::Repeat;
 
 use crate::cli::hash::Named;
 use crate::cli::{find, time};
@@ -40,9 +41,38 @@ pub(super) struct ServeArgs {
     /// Answer requests on standard input, one JSON object per line, until it ends
     #[arg(long, groups = ["asked", "call"])]
     pub(super) serve_stdio: bool,
-    /// Exit with status 1 if anything was recorded that nobody asked for
+    /// What a prompt gets that is asked more often than it was recorded: "never" refuses it, "last" plays the last recording again
+    #[arg(
+        long,
+        value_name = "WHICH",
+        value_enum,
+        default_value_t,
+        requires = "serve_stdio",
+        conflicts_with = "sequential"
+    )]
+    pub(super) repeat: RepeatArg,
+    /// Exit with status 1 if any recording was not played
     #[arg(long, requires = "serve_stdio")]
     pub(super) fail_unused: bool,
+}
+
+/// What is repeated.
+#[derive(Clone, Copy, Default, ValueEnum)]
+pub(in crate::cli) enum RepeatArg {
+    /// Nothing.
+    #[default]
+    Never,
+    /// The last recording.
+    Last,
+}
+
+impl From<RepeatArg> for Repeat {
+    fn from(repeat: RepeatArg) -> Self {
+        match repeat {
+            RepeatArg::Never => Self::Never,
+            RepeatArg::Last => Self::Last,
+        }
+    }
 }
 
 /// Which sessions are any.

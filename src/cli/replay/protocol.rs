@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use runvault::artifact::{Exchange, Responder};
 use runvault::digest::{CoreHash, Digest};
-use runvault::replay::{Miss, Played, Request};
+use runvault::replay::{self, Miss, Played, Request};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -17,8 +17,22 @@ pub(crate) enum Asked {
     Prompts,
     /// Prompts, in the order of the recording.
     PromptsInOrder,
-    /// Whatever comes next.
-    Anything,
+    /// Prompts, calls of tools and whatever comes next, in any order.
+    Run,
+    /// The same, in the order of the recording.
+    RunInOrder,
+}
+
+impl Asked {
+    /// Whether a run is asked, with its tools.
+    fn is_of_run(self) -> bool {
+        matches!(self, Self::Run | Self::RunInOrder)
+    }
+
+    /// Whether the order of the recording counts.
+    fn is_in_order(self) -> bool {
+        matches!(self, Self::PromptsInOrder | Self::RunInOrder)
+    }
 }
 
 #[derive(Deserialize)]
@@ -31,6 +45,9 @@ struct Line<'l> {
     occurrence: Option<NonZeroUsize>,
     responder: Option<String>,
     tool: Option<String>,
+    #[serde(borrow)]
+    arguments: Option<&'l RawValue>,
+    arguments_hash: Option<String>,
 }
 
 /// A request without anything but its name, for answers to what is wrong otherwise.
@@ -70,27 +87,50 @@ fn request(line: Line<'_>, asked: Asked) -> Result<Request, String> {
         (None, Some(hash)) => Some(hash.parse().map_err(|error| format!("prompt_hash: {error}"))?),
         (None, None) => None,
     };
-    if prompt.is_none() && asked != Asked::Anything {
-        return Err("it has neither a prompt nor a prompt_hash".to_owned());
-    }
-    if line.occurrence.is_some() && asked != Asked::Prompts {
-        return Err("occurrence has no meaning in a sequence".to_owned());
-    }
+    let arguments = match (line.arguments, line.arguments_hash) {
+        (Some(_), Some(_)) => {
+            return Err("it has arguments and an arguments_hash; one is enough".to_owned());
+        }
+        (Some(json), None) => {
+            Some(replay::arguments_digest(json.get()).map_err(|error| format!("arguments: {error}"))?)
+        }
+        (None, Some(hash)) => Some(hash.parse().map_err(|error| format!("arguments_hash: {error}"))?),
+        (None, None) => None,
+    };
     let responder = match line.responder.as_deref() {
         None => None,
         Some("model") => Some(Responder::Model),
         Some("tool") => Some(Responder::Tool),
         Some(_) => return Err("responder must be model or tool".to_owned()),
     };
-    if (responder.is_some() || line.tool.is_some()) && asked != Asked::Anything {
-        return Err("responder and tool have a meaning for runs only".to_owned());
-    }
-    let is_of_model = prompt.is_some() || responder == Some(Responder::Model);
-    let is_of_tool = line.tool.is_some() || responder == Some(Responder::Tool);
-    if is_of_model && is_of_tool {
-        return Err("it is meant for a model and for a tool".to_owned());
-    }
-    Ok(Request { prompt, occurrence: line.occurrence, responder, tool: line.tool })
+    let request = Request { prompt, occurrence: line.occurrence, responder, tool: line.tool, arguments };
+    check(&request, asked).map(|()| request)
+}
+
+/// Whether the parts of a request go together.
+fn check(request: &Request, asked: Asked) -> Result<(), String> {
+    let Request { prompt, occurrence, responder, tool, arguments } = request;
+    let of_call = tool.is_some() || arguments.is_some();
+    let is_of_model = prompt.is_some() || *responder == Some(Responder::Model);
+    let is_of_tool = of_call || *responder == Some(Responder::Tool);
+    let wrong = if prompt.is_none() && !asked.is_of_run() {
+        "it has neither a prompt nor a prompt_hash"
+    } else if occurrence.is_some() && asked.is_in_order() {
+        "occurrence has no meaning in a sequence"
+    } else if (responder.is_some() || of_call) && !asked.is_of_run() {
+        "responder, tool and arguments have a meaning for runs only"
+    } else if is_of_model && is_of_tool {
+        "it is meant for a model and for a tool"
+    } else if tool.is_some() && arguments.is_none() {
+        "a tool is asked with its arguments or their arguments_hash; {} are none"
+    } else if arguments.is_some() && tool.is_none() && responder.is_none() {
+        "it has arguments and no tool; \"responder\": \"tool\" asks tools whose name was not recorded"
+    } else if occurrence.is_some() && prompt.is_none() && arguments.is_none() {
+        "occurrence needs a prompt or a call of a tool"
+    } else {
+        return Ok(());
+    };
+    Err(wrong.to_owned())
 }
 
 /// An answer that gives a response.
@@ -130,16 +170,15 @@ impl<'a> Answer<'a> {
         played: Played<'a>,
         asked: Asked,
     ) -> Self {
-        let Played { exchange, occurrence, occurrences } = played;
-        let of_lookup = |count: usize| (asked == Asked::Prompts).then_some(count);
+        let Played { exchange, occurrence } = played;
         Self {
             id,
             response: &exchange.response,
             core_hash,
             index: exchange.index,
-            occurrence: of_lookup(occurrence),
-            occurrences: of_lookup(occurrences),
-            of_run: (asked == Asked::Anything).then(|| OfRun::of(exchange)),
+            occurrence: occurrence.map(|occurrence| occurrence.number),
+            occurrences: occurrence.map(|occurrence| occurrence.of),
+            of_run: asked.is_of_run().then(|| OfRun::of(exchange)),
         }
     }
 }
@@ -159,11 +198,26 @@ pub(crate) struct Refusal {
     #[serde(skip_serializing_if = "Option::is_none")]
     prompt_hash: Option<Digest>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    arguments_hash: Option<Digest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     index: Option<usize>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     expected: Vec<Digest>,
     #[serde(skip_serializing_if = "Option::is_none")]
     elsewhere: Option<Vec<CoreHash>>,
+    /// The run that recorded the error, if one is played.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    core_hash: Option<CoreHash>,
+    #[serde(flatten)]
+    recorded: Option<RecordedError>,
+}
+
+/// An error that was recorded.
+#[derive(Serialize)]
+struct RecordedError {
+    responder: &'static str,
+    tool: Option<String>,
+    output: Option<Box<RawValue>>,
 }
 
 impl Refusal {
@@ -181,31 +235,58 @@ impl Refusal {
         Self { code: "failed", message, ..Self::default() }
     }
 
+    /// The error that `core_hash` recorded.
+    pub(super) fn recorded(exchange: &Exchange, core_hash: CoreHash) -> Self {
+        let output = exchange.output.as_deref().and_then(|text| serde_json::from_str(text).ok());
+        let (responder, tool) = (exchange.responder.name(), exchange.tool.clone());
+        Self {
+            code: "recorded_error",
+            message: exchange.response.clone(),
+            index: Some(exchange.index),
+            core_hash: Some(core_hash),
+            recorded: Some(RecordedError { responder, tool, output }),
+            ..Self::default()
+        }
+    }
+
     /// `elsewhere` are other recordings in which the prompt can be looked up.
     pub(super) fn miss(miss: &Miss, elsewhere: Vec<CoreHash>) -> Self {
-        let code = match miss {
-            Miss::NotRecorded { .. } => "not_recorded",
-            Miss::NoOccurrence { .. } => "no_occurrence",
-            Miss::NoPrompt => "malformed",
-            Miss::OutOfOrder { .. } => "out_of_order",
-            Miss::OtherTool { .. } => "other_tool",
-            Miss::Exhausted { .. } => "exhausted",
-        };
-        let mut refusal = Self { code, message: miss.to_string(), ..Self::default() };
+        let mut refusal = Self { code: code(miss), message: miss.to_string(), ..Self::default() };
         match miss {
             Miss::NotRecorded { prompt } => {
                 refusal.prompt_hash = Some(*prompt);
                 refusal.elsewhere = Some(elsewhere);
             }
             Miss::NoOccurrence { prompt, .. } => refusal.prompt_hash = Some(*prompt),
+            Miss::CallNotRecorded { arguments, .. } | Miss::NoCallOccurrence { arguments, .. } => {
+                refusal.arguments_hash = Some(*arguments);
+            }
             Miss::OutOfOrder { index, expected, asked, .. } => {
                 refusal.prompt_hash = Some(*asked);
                 refusal.index = Some(*index);
                 refusal.expected.clone_from(expected);
             }
             Miss::OtherTool { index, .. } => refusal.index = Some(*index),
-            Miss::NoPrompt | Miss::Exhausted { .. } => {}
+            Miss::OtherArguments { index, expected, asked, .. } => {
+                refusal.arguments_hash = Some(*asked);
+                refusal.index = Some(*index);
+                refusal.expected = expected.iter().copied().collect();
+            }
+            Miss::NoPrompt | Miss::NoArguments | Miss::Exhausted { .. } | Miss::RecordedError { .. } => {}
         }
         refusal
+    }
+}
+
+fn code(miss: &Miss) -> &'static str {
+    match miss {
+        Miss::NotRecorded { .. } | Miss::CallNotRecorded { .. } => "not_recorded",
+        Miss::NoOccurrence { .. } | Miss::NoCallOccurrence { .. } => "no_occurrence",
+        Miss::NoPrompt | Miss::NoArguments => "malformed",
+        Miss::OutOfOrder { .. } => "out_of_order",
+        Miss::OtherTool { .. } => "other_tool",
+        Miss::OtherArguments { .. } => "other_arguments",
+        Miss::Exhausted { .. } => "exhausted",
+        Miss::RecordedError { .. } => "recorded_error",
     }
 }

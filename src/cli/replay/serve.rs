@@ -2,8 +2,9 @@
 
 use std::io::{self, Write};
 
-use runvault::artifact::Exchange;
+use runvault::artifact::{Arguments, Exchange};
 use runvault::digest::Digest;
+use runvault::replay::Occurrence;
 use serde::Serialize;
 
 use super::lines::{self, Line};
@@ -16,7 +17,7 @@ use crate::cli::output::{self, counted};
 
 /// How a process that serves ends.
 pub(crate) struct Ending {
-    /// Whether what nobody asked for is a failure.
+    /// Whether recordings that were not played are a failure.
     pub(crate) fail_unused: bool,
     /// Whether the report is JSON.
     pub(crate) json: bool,
@@ -48,7 +49,7 @@ fn cannot_read(error: io::Error) -> Failure {
     Failure::CouldNotRun(format!("cannot read standard input: {error}"))
 }
 
-/// Writes the answer to one request. Gives whether it is a response.
+/// Writes the answer to one request. Returns whether it plays a recording.
 fn answer(stage: &mut dyn Stage, asked: Asked, line: &[u8], out: &mut dyn Write) -> Result<bool, Failure> {
     let (id, request) = protocol::read(line, asked);
     let error = match request {
@@ -59,6 +60,11 @@ fn answer(stage: &mut dyn Stage, asked: Asked, line: &[u8], out: &mut dyn Write)
                 return Ok(true);
             }
             Err(Unplayed::Failed(error)) => Refusal::failed(error.to_string()),
+            // What was asked was recorded, and is played.
+            Err(Unplayed::Recorded(core, exchange)) => {
+                json::line(out, &Refused { id, error: Refusal::recorded(&exchange, core) })?;
+                return Ok(true);
+            }
             Err(Unplayed::Miss(miss)) => {
                 let elsewhere = request.prompt.map(|prompt| stage.elsewhere(prompt));
                 Refusal::miss(&miss, elsewhere.unwrap_or_default())
@@ -83,6 +89,9 @@ struct JsonUnused<'r> {
     responder: &'static str,
     tool: Option<&'r str>,
     prompt_hashes: &'r [Digest],
+    arguments_hash: Option<Digest>,
+    occurrence: usize,
+    occurrences: usize,
 }
 
 /// So many recordings that nobody asked for are listed; `--json` lists all.
@@ -92,7 +101,8 @@ fn report(stage: &dyn Stage, requests: u64, refused: u64, ending: &Ending) -> Re
     let told = stage.unused();
     let (recordings, unused) = told.map_or((None, Vec::new()), |(count, unused)| (Some(count), unused));
     if ending.json {
-        let listed = recordings.map(|_| unused.iter().copied().map(JsonUnused::of).collect());
+        let listed =
+            recordings.map(|_| unused.iter().map(|exchange| JsonUnused::of(stage, exchange)).collect());
         let mut text = Vec::new();
         json::line(&mut text, &Report { requests, refused, recordings, unused: listed })?;
         output::note(String::from_utf8_lossy(&text).trim_end());
@@ -103,7 +113,7 @@ fn report(stage: &dyn Stage, requests: u64, refused: u64, ending: &Ending) -> Re
         let left = left.unwrap_or_default();
         output::note(&format!("{}, {refused} refused{left}", counted(requests, "request")));
         for exchange in unused.iter().take(LISTED) {
-            output::note(&format!("  {} {}{}", stage.unit(), exchange.index, asked_text(exchange)));
+            output::note(&format!("  {} {}{}", stage.unit(), exchange.index, asked_text(stage, exchange)));
         }
         if let more @ 1.. = unused.len().saturating_sub(LISTED) {
             output::note(&format!("  and {more} more; --json lists them"));
@@ -113,22 +123,30 @@ fn report(stage: &dyn Stage, requests: u64, refused: u64, ending: &Ending) -> Re
 }
 
 impl<'r> JsonUnused<'r> {
-    fn of(exchange: &'r Exchange) -> Self {
+    fn of(stage: &dyn Stage, exchange: &'r Exchange) -> Self {
+        let Occurrence { number, of } = stage.occurrence(exchange).unwrap_or(Occurrence { number: 1, of: 1 });
         Self {
             index: exchange.index,
             responder: exchange.responder.name(),
             tool: exchange.tool.as_deref(),
             prompt_hashes: &exchange.prompts,
+            arguments_hash: exchange.arguments.as_ref().map(Arguments::digest),
+            occurrence: number,
+            occurrences: of,
         }
     }
 }
 
 /// What a recording is the response to, for people.
-fn asked_text(exchange: &Exchange) -> String {
-    match (&exchange.tool, exchange.prompts.as_slice()) {
+fn asked_text(stage: &dyn Stage, exchange: &Exchange) -> String {
+    let asked = match (&exchange.tool, exchange.prompts.as_slice()) {
         (Some(tool), _) => format!(", tool {}", brief(tool)),
         (None, [only]) => format!(", prompt {only}"),
-        (None, [first, ..]) => format!(", prompt {first} and others"),
+        (None, [.., last]) => format!(", prompt {last} and others"),
         (None, []) => format!(", {}", exchange.responder.name()),
+    };
+    match stage.occurrence(exchange) {
+        Some(Occurrence { number, of }) => format!("{asked} (occurrence {number} of {of})"),
+        None => asked,
     }
 }

@@ -1,8 +1,11 @@
 //! What is played from: one recording, or any in the vault.
 
+use std::collections::HashMap;
+use std::num::NonZeroUsize;
+
 use runvault::artifact::Exchange;
 use runvault::digest::{CoreHash, Digest};
-use runvault::replay::{Miss, Played, Player, Request};
+use runvault::replay::{Miss, Occurrence, Played, Player, Repeat, Request};
 use runvault::{LookupError, Vault, Wanted};
 
 /// So many other recordings are named where a prompt was not found.
@@ -16,8 +19,11 @@ pub(crate) trait Stage {
     /// Others in which a prompt that was not found here can be looked up.
     fn elsewhere(&self, prompt: Digest) -> Vec<CoreHash>;
 
-    /// How much was recorded, and what of it nobody asked for; nothing if that cannot be told.
+    /// How many recordings there are, and which were not played; nothing if that is not known.
     fn unused(&self) -> Option<(usize, Vec<&Exchange>)>;
+
+    /// Which of the recordings of its prompt an exchange is, if there are several.
+    fn occurrence(&self, exchange: &Exchange) -> Option<Occurrence>;
 
     /// What the recording counts.
     fn unit(&self) -> &'static str;
@@ -26,6 +32,8 @@ pub(crate) trait Stage {
 /// Why nothing was played.
 pub(crate) enum Unplayed {
     Miss(Miss),
+    /// The call failed when it was recorded, in this artifact.
+    Recorded(CoreHash, Box<Exchange>),
     Failed(LookupError),
 }
 
@@ -44,7 +52,11 @@ pub(crate) struct One<'v> {
 
 impl Stage for One<'_> {
     fn play(&mut self, request: &Request) -> Result<(CoreHash, Played<'_>), Unplayed> {
-        self.player.play(request).map(|played| (self.core, played)).map_err(Unplayed::Miss)
+        let core = self.core;
+        self.player.play(request).map(|played| (core, played)).map_err(|miss| match miss {
+            Miss::RecordedError { exchange, .. } => Unplayed::Recorded(core, exchange),
+            miss => Unplayed::Miss(miss),
+        })
     }
 
     fn elsewhere(&self, prompt: Digest) -> Vec<CoreHash> {
@@ -58,6 +70,13 @@ impl Stage for One<'_> {
         Some((self.player.exchanges().len(), self.player.unused().collect()))
     }
 
+    fn occurrence(&self, exchange: &Exchange) -> Option<Occurrence> {
+        let recorded = || exchange.prompts.last().map(|prompt| self.player.recorded(*prompt));
+        let (of, before) =
+            (recorded()?.count(), recorded()?.position(|other| std::ptr::eq(other, exchange))?);
+        (of > 1).then_some(Occurrence { number: before + 1, of })
+    }
+
     fn unit(&self) -> &'static str {
         self.player.unit()
     }
@@ -67,16 +86,20 @@ impl Stage for One<'_> {
 pub(crate) struct Any<'v> {
     vault: &'v Vault,
     wanted: Wanted,
+    repeat: Repeat,
     /// The recordings that were played last, the newest use at the end.
     ready: Vec<(CoreHash, Player)>,
+    /// How often a prompt was asked of a recording, whether that is ready or not. Only what was recorded is counted.
+    asked: HashMap<(CoreHash, Digest), usize>,
 }
 
 /// So many recordings are kept ready. They may have 100 MB each.
 const READY: usize = 4;
 
 impl<'v> Any<'v> {
-    pub(crate) fn new(vault: &'v Vault, wanted: Wanted) -> Self {
-        Self { vault, wanted: Wanted { limit: Some(1), ..wanted }, ready: Vec::new() }
+    pub(crate) fn new(vault: &'v Vault, wanted: Wanted, repeat: Repeat) -> Self {
+        let wanted = Wanted { limit: Some(1), ..wanted };
+        Self { vault, wanted, repeat, ready: Vec::new(), asked: HashMap::new() }
     }
 
     fn player(&mut self, core: CoreHash) -> Result<Option<&mut Player>, LookupError> {
@@ -90,6 +113,14 @@ impl<'v> Any<'v> {
         }
         Ok(self.ready.last_mut().map(|(_, player)| player))
     }
+
+    /// Which recording of the prompt is next. A player that was put away would not know that.
+    fn next(&mut self, core: CoreHash, prompt: Digest) -> Result<usize, LookupError> {
+        let of = self.player(core)?.map_or(0, |player| player.recorded(prompt).count());
+        let asked = self.asked.entry((core, prompt)).or_default();
+        *asked = asked.saturating_add(1);
+        Ok(if self.repeat == Repeat::Last { (*asked).min(of) } else { *asked })
+    }
 }
 
 impl Stage for Any<'_> {
@@ -99,8 +130,13 @@ impl Stage for Any<'_> {
         let newest = self.vault.recordings_of(prompt, &self.wanted).map_err(LookupError::from)?;
         let Some(hit) = newest.first() else { return Err(missing) };
         let core = hit.artifact.core;
+        let occurrence = match request.occurrence {
+            None => NonZeroUsize::new(self.next(core, prompt)?),
+            given => given,
+        };
         let player = self.player(core)?.ok_or(missing)?;
-        player.play(request).map(|played| (core, played)).map_err(Unplayed::Miss)
+        let request = Request { occurrence, ..request.clone() };
+        player.play(&request).map(|played| (core, played)).map_err(Unplayed::Miss)
     }
 
     fn elsewhere(&self, prompt: Digest) -> Vec<CoreHash> {
@@ -110,6 +146,10 @@ impl Stage for Any<'_> {
     }
 
     fn unused(&self) -> Option<(usize, Vec<&Exchange>)> {
+        None
+    }
+
+    fn occurrence(&self, _: &Exchange) -> Option<Occurrence> {
         None
     }
 

@@ -10,9 +10,9 @@ use runvault::ingest::{Examined, Monitor, Summary};
 use runvault::source::{ExamineOptions, Look, Settling, SourceError};
 use runvault::store::StoreError;
 
-use super::stop::Stop;
 use super::{Failure, Printer, Status};
 use crate::cli::output;
+use crate::cli::stop::Stop;
 
 /// What is watched, and what came of it so far.
 pub(super) struct Taking {

@@ -83,8 +83,10 @@ impl Artifact for ModelIo {
             responder: Responder::Model,
             prompts: vec![interaction.prompt_hash],
             tool: None,
+            arguments: None,
             response: interaction.response_content,
             output: None,
+            is_error: false,
         });
         Ok(exchanges.collect())
     }

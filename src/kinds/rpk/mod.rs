@@ -1,11 +1,14 @@
 //! `rpk`: ReplayKit run packs and their `.bundle` exports. Rules: the format specification, version 1;
 //! `docs/formats.md`, "rpk".
 
+mod calls;
 mod exchanges;
+mod open;
 mod parts;
 mod passages;
 mod rules;
 mod shape;
+mod shapes;
 mod table;
 mod texts;
 
@@ -15,13 +18,13 @@ use crate::artifact::{
     AdmitOptions, Artifact, Attribute, Draft, Exchange, Mention, NameHandle, Part, Passage, Playback,
     Recognition, Relation, Role, RunResult, Table, document, unreadable,
 };
-use crate::canonical::Value;
 use crate::canonical::reader::{self, Limits, MemberNames, ReadError};
 use crate::canonical::replaykit::{self, Uncanonical, Volatile};
+use crate::canonical::{Value, compact};
 use crate::digest::{CoreHash, Digest};
 use crate::verify::{Findings, RuleInfo, apply};
 
-pub use texts::{PROMPT_PLACES, Places, RESPONSE_PLACES};
+pub use shapes::{BODIES, Carries, ROLES_NOT_ASKED, SHAPES, Shape, TYPES_PASSED_OVER};
 
 const STEP: Role = Role { name: "step", group: "step", unit: "step", relation: None };
 const PROMPT: Role = Role { name: "prompt", group: "prompt", unit: "step", relation: None };
@@ -99,6 +102,12 @@ impl Artifact for Rpk {
         outputs.collect()
     }
 
+    /// A step, without white space.
+    fn quote(document: &[u8], index: usize) -> Option<String> {
+        let root = reader::read(document, &Limits::most()).ok()?;
+        steps(&root).get(index).map(compact::text)
+    }
+
     fn exchanges(document: &[u8], limits: &Limits) -> Result<Vec<Exchange>, ReadError> {
         Ok(exchanges::of(steps(&reader::read(document, limits)?)))
     }
@@ -157,8 +166,8 @@ fn describe(root: &Value<'_>, core: CoreHash) -> Draft {
     for (index, step) in steps.iter().enumerate() {
         let hash = step.get("hash").and_then(Value::as_str).and_then(Digest::stated);
         draft.mentions.extend(hash.map(|hash| Mention::at(&STEP, index, hash)));
-        for (role, places) in [(&PROMPT, &PROMPT_PLACES), (&RESPONSE, &RESPONSE_PLACES)] {
-            let digests = texts::carried(step, places).into_iter().map(|text| Digest::of(text.as_bytes()));
+        for (role, carries) in [(&PROMPT, Carries::Prompts), (&RESPONSE, Carries::Responses)] {
+            let digests = texts::carried(step, carries).into_iter().map(|text| Digest::of(text.as_bytes()));
             draft.mentions.extend(digests.map(|digest| Mention::at(role, index, digest)));
         }
     }

@@ -1,6 +1,6 @@
 //! The texts of a run that people search: what its steps asked, answered, called and are called.
 
-use super::{PROMPT_PLACES, RESPONSE_PLACES, STEP, texts};
+use super::{Carries, STEP, texts};
 use crate::artifact::{Field, Passage, Passages, words_of};
 use crate::canonical::Value;
 
@@ -28,8 +28,8 @@ pub(super) fn of(steps: &[Value<'_>]) -> Vec<Passage> {
     for (index, step) in steps.iter().enumerate() {
         let mut add = |field, text: String| passages.add_at(field, STEP.unit, index, text);
         add(Field::Step, name(step));
-        let carried = [(Field::Prompt, &PROMPT_PLACES), (Field::Response, &RESPONSE_PLACES)]
-            .map(|(field, places)| (field, texts::carried(step, places)));
+        let carried = [(Field::Prompt, Carries::Prompts), (Field::Response, Carries::Responses)]
+            .map(|(field, carries)| (field, texts::carried(step, carries)));
         let has_carried = carried.iter().any(|(_, texts)| !texts.is_empty());
         for (field, text) in
             carried.into_iter().flat_map(|(field, texts)| texts.into_iter().map(move |text| (field, text)))

@@ -1,6 +1,6 @@
 //! The steps of a run, for SQL.
 
-use super::{PROMPT_PLACES, RESPONSE_PLACES, STEP_ATTRIBUTES, at, steps, texts};
+use super::{Carries, STEP_ATTRIBUTES, at, steps, texts};
 use crate::artifact::ColumnSort::{Hash, Json, Number, Text};
 use crate::artifact::{Cell, Cells, Column, MemberBytes, Table};
 use crate::canonical::Value;
@@ -44,8 +44,8 @@ fn row(index: usize, step: &Value<'_>) -> Cells {
         attribute(step, "tool"),
         attribute(step, "model_id"),
         attribute(step, "provider"),
-        list(texts::carried(step, &PROMPT_PLACES)),
-        list(texts::carried(step, &RESPONSE_PLACES)),
+        list(texts::carried(step, Carries::Prompts)),
+        list(texts::carried(step, Carries::Responses)),
         Cell::json_of(step, "input"),
         Cell::json_of(step, "output"),
         Cell::json_of(step, "metadata"),

@@ -7,7 +7,7 @@ use super::finding::{
     CAPTURE_UNRECORDED, Finding, FindingInfo, KIND_WRONG, ORDER_DIFFERS, SIZE_WRONG, Subject, TIME_DIFFERS,
     TOMBSTONE_DIFFERS,
 };
-use super::journal_state::JournalState;
+use super::journal_state::{JournalState, Removal};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::store::Result;
 use crate::store::journal::time_of;
@@ -144,8 +144,8 @@ impl Inspection<'_> {
             while let Some(row) = rows.next()? {
                 let (digest, seq): (Digest, i64) = (row.get(0)?, row.get(1)?);
                 match state.tombstones.remove(&digest) {
-                    Some(recorded) if recorded == seq => count += 1,
-                    Some(recorded) => {
+                    Some(recorded) if recorded.seq == seq => count += 1,
+                    Some(Removal { seq: recorded, .. }) => {
                         found.push(differs(
                             digest,
                             format!("it refers to entry {seq}; entry {recorded} removed it"),
@@ -157,7 +157,7 @@ impl Inspection<'_> {
             Ok(())
         })?;
         if read.is_some() {
-            for (digest, seq) in std::mem::take(&mut state.tombstones) {
+            for (digest, Removal { seq, .. }) in std::mem::take(&mut state.tombstones) {
                 found.push(differs(digest, format!("it is missing; entry {seq} removed it")));
             }
         }

@@ -258,6 +258,11 @@ findings! {
         "An artifact that is part of another is not in the vault by itself.",
         "It is not found by its hash or content. Its bytes are in the artifact that contains it.",
         "`fsck --repair` adds it again.";
+    REMOVED_PRESENT, "removed-present",
+        "An artifact that was removed is still in the vault, as a part of another one.",
+        "The artifact was removed with the promise that its bytes are gone. A runvault of an earlier version left them in \
+         packs, or something was put into the vault without the journal.",
+        "Remove what has its bytes as well, with `rm`; or take the removal back: `add --allow-removed`.";
     MENTIONS_MISSING, "mentions-missing",
         "Look-ups of digests do not lead to an artifact that mentions them.",
         "`find` and links overlook it. Its bytes are intact.",

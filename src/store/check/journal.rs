@@ -7,12 +7,12 @@ use rusqlite::{OptionalExtension, Row};
 use super::Inspection;
 use super::catalog::CatalogCounts;
 use super::finding::{CAPTURE_LOST, ENTRY_UNKNOWN, Finding, JOURNAL_BROKEN, Subject, TIME_DIFFERS};
-use super::journal_state::{EntryDefect, JournalState, Replay, replay};
+use super::journal_state::{EntryDefect, JournalState, Removal, Replay, replay};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::store::{JournalCheck, Result};
 
 /// What the journal says was removed.
-pub struct Removals(BTreeMap<Digest, i64>);
+pub struct Removals(BTreeMap<Digest, Removal>);
 
 impl Removals {
     /// Whether an artifact, or one capture of it, was ever removed.

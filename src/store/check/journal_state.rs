@@ -44,6 +44,10 @@ pub(in crate::store) enum Change {
         /// How many captures of the artifact were left.
         left: u64,
     },
+    /// An artifact that was removed may be in the vault again.
+    AllowRemoved {
+        core: CoreHash,
+    },
     Tag {
         core: CoreHash,
         name: String,
@@ -122,7 +126,7 @@ pub(in crate::store) struct ArtifactEntries {
     /// The last one that added or saw one of its captures.
     pub(in crate::store) seen: i64,
     /// Where that one names the capture.
-    position: usize,
+    position: u32,
 }
 
 impl ArtifactEntries {
@@ -146,8 +150,19 @@ pub(in crate::store) struct JournalState {
     pub(in crate::store) pins: BTreeMap<CoreHash, i64>,
     pub(in crate::store) notes: BTreeMap<CoreHash, i64>,
     pub(in crate::store) links: BTreeMap<LinkKey, i64>,
-    /// The last removal of each core hash and capture hash.
-    pub(in crate::store) tombstones: BTreeMap<Digest, i64>,
+    /// The last removal of each core hash and capture hash, unless it was taken back.
+    pub(in crate::store) tombstones: BTreeMap<Digest, Removal>,
+    /// What was removed with each artifact.
+    removed: HashMap<CoreHash, Vec<Digest>>,
+}
+
+/// The entry that removed something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::store) struct Removal {
+    /// Its number.
+    pub(in crate::store) seq: i64,
+    /// The artifact that it is about.
+    core: CoreHash,
 }
 
 impl JournalState {
@@ -156,6 +171,7 @@ impl JournalState {
             Change::Add { core, capture } => self.add(seq, core, capture),
             Change::Seen { captures } => self.see(seq, &captures),
             Change::Remove { core, captures, left } => self.remove(seq, core, captures, left),
+            Change::AllowRemoved { core } => self.take_back(core),
             Change::Tag { name, .. } => {
                 self.tags.insert(name, seq);
             }
@@ -200,7 +216,7 @@ impl JournalState {
     }
 
     fn see(&mut self, seq: i64, captures: &[CaptureHash]) {
-        for (position, capture) in captures.iter().enumerate() {
+        for (position, capture) in (0..).zip(captures) {
             let Some(entries) = self.captures.get_mut(&capture_key(*capture)) else { continue };
             entries.seen = seq;
             if let Some(artifact) = self.artifact_entries.get_mut(entries.artifact) {
@@ -237,14 +253,26 @@ impl JournalState {
     }
 
     fn remove(&mut self, seq: i64, core: CoreHash, captures: Vec<CaptureHash>, left: u64) {
+        let mut digests = vec![core.0];
         for capture in captures {
             self.captures.remove(&capture_key(capture));
-            self.tombstones.insert(capture.0, seq);
+            digests.push(capture.0);
         }
-        self.tombstones.insert(core.0, seq);
+        self.tombstones.extend(digests.iter().map(|digest| (*digest, Removal { seq, core })));
+        self.removed.entry(core).or_default().append(&mut digests);
         if left == 0 {
             self.artifacts.remove(&core);
             self.added_again.remove(&core);
+        }
+    }
+
+    /// Takes the removal of an artifact back: the tombstones that it left go.
+    fn take_back(&mut self, core: CoreHash) {
+        for digest in self.removed.remove(&core).unwrap_or_default() {
+            // Another artifact may have been removed with the same bytes since.
+            if self.tombstones.get(&digest).is_some_and(|removal| removal.core == core) {
+                self.tombstones.remove(&digest);
+            }
         }
     }
 }
@@ -389,11 +417,17 @@ mod tests {
         let remove = entry_of("remove", &format!(r#""captures":["{capture}"],"core":"{core}","left":0"#));
         let state = state_after(&[add.clone(), remove.clone(), add.clone()]);
         assert_eq!(state.artifact(CoreHash(core)).unwrap().added, 3);
-        assert_eq!(state.tombstones.values().collect::<Vec<_>>(), [&2, &2]);
+        let seqs = |state: &JournalState| -> Vec<i64> {
+            state.tombstones.values().map(|removal| removal.seq).collect()
+        };
+        assert_eq!(seqs(&state), [2, 2]);
         assert!(state.added_again.is_empty());
-        let state = state_after(&[add.clone(), remove.clone(), add.clone(), remove]);
+        let state = state_after(&[add.clone(), remove.clone(), add.clone(), remove.clone()]);
         assert!(state.artifacts.is_empty() && state.captures.is_empty());
-        assert_eq!(state.tombstones.values().collect::<Vec<_>>(), [&4, &4]);
+        assert_eq!(seqs(&state), [4, 4]);
+        let allow = entry_of("allow-removed", &format!(r#""core":"{core}","kind":"trace""#));
+        let state = state_after(&[add.clone(), remove.clone(), allow, add.clone()]);
+        assert!(seqs(&state).is_empty() && state.artifact(CoreHash(core)).is_some());
         // What was added again without a removal had been lost.
         let state = state_after(&[add.clone(), add]);
         assert_eq!(state.artifact(CoreHash(core)).unwrap().added, 1);

@@ -12,6 +12,7 @@ pub mod finding;
 mod journal;
 mod journal_state;
 mod permissions;
+mod removed;
 mod search;
 mod segments;
 mod structure;

@@ -270,10 +270,10 @@ fn tombstones(
     state: &JournalState,
     mended: &mut Vec<Mended>,
 ) -> rusqlite::Result<()> {
-    for (digest, seq) in &state.tombstones {
+    for (digest, removal) in &state.tombstones {
         let sql = "INSERT INTO tombstone (digest, entry) VALUES (?1, ?2)
                    ON CONFLICT DO UPDATE SET entry = excluded.entry WHERE entry <> excluded.entry";
-        if changed(transaction, sql, (digest.as_bytes(), seq))? {
+        if changed(transaction, sql, (digest.as_bytes(), removal.seq))? {
             mended.push(Mended { subject: Subject::Tombstone(*digest), did: "restored from the journal" });
         }
     }

@@ -1,5 +1,7 @@
 //! What artifacts refer to each other by.
 
+use std::collections::BTreeSet;
+
 use rusqlite::Row;
 
 use super::Snapshot;
@@ -73,6 +75,27 @@ impl Snapshot<'_> {
         let artifact = self.artifact_by_id(artifact)?;
         let edges = self.digest_edges_to(&artifact)?.into_iter();
         Ok(edges.filter(|edge| edge.relation == CONTAINS).map(|edge| edge.mention.artifact).collect())
+    }
+
+    /// Returns the other artifacts that have the bytes of an artifact, by core hash: those that have one of its documents as a
+    /// document or as a file, and those that state that they contain it. What several packs have in common with each other,
+    /// such as a policy, makes none of them part of another.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read or the index is damaged.
+    pub fn holders_of_bytes(&self, artifact: ArtifactId) -> Result<Vec<ArtifactRow>> {
+        let sql = "SELECT h.artifact FROM capture c JOIN capture h ON h.blob = c.blob WHERE c.artifact = ?1
+                   UNION
+                   SELECT h.artifact FROM capture c JOIN member m ON m.blob = c.blob JOIN capture h ON h.id = m.capture
+                    WHERE c.artifact = ?1";
+        let mut holders: BTreeSet<ArtifactId> =
+            self.rows(sql, [artifact.0], |row| row.get(0))?.into_iter().collect();
+        holders.extend(self.containers_of(artifact)?);
+        holders.remove(&artifact);
+        let holders = holders.into_iter().map(|holder| self.artifact_by_id(holder));
+        let mut holders = holders.collect::<Result<Vec<_>>>()?;
+        holders.sort_by_key(|holder| holder.core);
+        Ok(holders)
     }
 
     /// The names by which an artifact refers to others, each with every artifact that has it. Those that nothing in the

@@ -1,11 +1,11 @@
-//! The journal: its entries, whether they are still what they were, and what they say of things that are gone.
+//! The journal: its entries, and whether they are still what they were.
 
 use chrono::{DateTime, Utc};
 
 use super::{Snapshot, time};
-use crate::digest::{CoreHash, Digest, DigestPrefix};
+use crate::digest::Digest;
 use crate::store::journal::{AT, next};
-use crate::store::rows::{JournalRow, Tombstone};
+use crate::store::rows::JournalRow;
 use crate::store::{Result, StoreError};
 
 /// Which entries are meant. All conditions must hold.
@@ -140,37 +140,6 @@ impl Snapshot<'_> {
         };
         look().map_err(|error| self.failed(error))?;
         Ok(check)
-    }
-
-    /// What was removed under a core hash or capture hash that begins with `prefix`, the latest first.
-    ///
-    /// # Errors
-    /// What the database says.
-    pub fn tombstones(&self, prefix: &DigestPrefix) -> Result<Vec<Tombstone>> {
-        let (low, high) = prefix.range();
-        let sql = format!(
-            "SELECT t.digest, t.entry, {AT}, j.entry ->> 'core', j.entry ->> 'kind', j.entry ->> 'actor',
-                          j.entry ->> 'reason', j.entry ->> 'left', j.entry ->> 'size'
-                     FROM tombstone t JOIN journal j ON j.seq = t.entry
-                    WHERE t.digest BETWEEN ?1 AND ?2 ORDER BY t.entry DESC, t.digest LIMIT 100"
-        );
-        self.rows(&sql, (low.as_bytes(), high.as_bytes()), |row| {
-            let core: String = row.get(3)?;
-            let core: CoreHash = core.parse().map_err(|error| {
-                rusqlite::Error::FromSqlConversionFailure(3, rusqlite::types::Type::Text, Box::new(error))
-            })?;
-            Ok(Tombstone {
-                digest: row.get(0)?,
-                entry: row.get(1)?,
-                at: time(row, 2)?,
-                core,
-                kind: row.get(4)?,
-                actor: row.get(5)?,
-                reason: row.get(6)?,
-                left: row.get(7)?,
-                size: row.get(8)?,
-            })
-        })
     }
 }
 

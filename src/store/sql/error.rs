@@ -43,6 +43,9 @@ pub enum SqlError {
         /// Why not.
         reason: String,
     },
+    /// The caller ended it, and nothing was written.
+    #[error("interrupted")]
+    Interrupted,
     /// What the store says.
     #[error(transparent)]
     Store(#[from] StoreError),

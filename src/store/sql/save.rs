@@ -1,5 +1,6 @@
 //! Everything that queries can name, in a file that needs nothing of runvault's.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use rusqlite::{Connection, Transaction, params_from_iter};
@@ -31,17 +32,17 @@ impl From<PlaceError> for SqlError {
 
 impl Reader<'_> {
     /// Writes all views as tables into a new SQLite file at `path`, readable by its owner only, with indexes on the numbers
-    /// of artifacts and on hashes. It gets its name when it is complete and on the disk. `watch` is told what is being
-    /// written: the name of the table, and how many rows it has so far.
+    /// of artifacts and on hashes. It gets its name when it is complete and on the disk. `watch` is called after each row
+    /// with the name of the table and how many rows it has so far, and ends it with [`ControlFlow::Break`].
     ///
     /// # Errors
-    /// [`SqlError::Exists`] if there is a file and `force` does not allow to replace it; [`SqlError`] otherwise. `path` has
-    /// then what it had before.
+    /// [`SqlError::Exists`] if there is a file and `force` does not allow to replace it, [`SqlError::Interrupted`] if `watch`
+    /// ended it; [`SqlError`] otherwise. `path` has then what it had before, and nothing else is left.
     pub fn save(
         &self,
         path: &Path,
         force: bool,
-        watch: &mut dyn FnMut(&'static str, u64),
+        watch: &mut dyn FnMut(&'static str, u64) -> ControlFlow<()>,
     ) -> Result<Saved, SqlError> {
         let place = Place::at(path, self.path(), force)?;
         let unfinished = place.unfinished().to_owned();
@@ -65,7 +66,7 @@ impl Reader<'_> {
         view: &View,
         target: &Transaction<'_>,
         path: &Path,
-        watch: &mut dyn FnMut(&'static str, u64),
+        watch: &mut dyn FnMut(&'static str, u64) -> ControlFlow<()>,
     ) -> Result<u64, SqlError> {
         let failed = |error| SqlError::from(StoreError::of(path, error));
         target.execute_batch(&table(view)).map_err(failed)?;
@@ -76,7 +77,9 @@ impl Reader<'_> {
         for row in self.prepare(&format!("SELECT * FROM \"{}\"", view.name), &[])?.rows() {
             insert.execute(params_from_iter(row?.iter().map(Bound))).map_err(failed)?;
             copied += 1;
-            watch(view.name, copied);
+            if watch(view.name, copied).is_break() {
+                return Err(SqlError::Interrupted);
+            }
         }
         for column in view.columns.iter().filter(|column| is_indexed(view, column)) {
             let (table, column) = (view.name, column.name);

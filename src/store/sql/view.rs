@@ -117,7 +117,7 @@ const PLAIN: &[(&str, &str, &[Column])] = &[
     ),
     (
         "tombstones",
-        "something that was removed",
+        "something that was removed and not taken back",
         &[
             Column::new("hash", Hash, "what is gone: a core hash or a capture hash"),
             Column::new("core_hash", Hash, "the core hash of the artifact"),

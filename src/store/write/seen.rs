@@ -10,9 +10,9 @@ use crate::store::journal::Event;
 const MAX_CAPTURES: usize = 1_000;
 
 /// Orders arrivals by the journal: by the number of the entry, then by the position in it.
-pub(in crate::store) fn arrival(entry: i64, position: usize) -> i64 {
+pub(in crate::store) fn arrival(entry: i64, position: u32) -> i64 {
     const { assert!(MAX_CAPTURES < 1 << 20) };
-    (entry << 20) + position as i64
+    (entry << 20) + i64::from(position)
 }
 
 /// Captures that were seen again, until the journal has them.
@@ -40,7 +40,7 @@ impl Writer<'_> {
                 "SELECT a.id, a.arrival FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.id = ?1",
             )?
             .query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        if last > arrival(self.seen.before, MAX_CAPTURES) || !self.seen.pending.insert(id) {
+        if last >= arrival(self.seen.before + 1, 0) || !self.seen.pending.insert(id) {
             return Ok(());
         }
         self.seen.captures.push(capture);
@@ -56,8 +56,7 @@ impl Writer<'_> {
         let captures = std::mem::take(&mut self.seen.captures);
         self.journal.append(self.transaction, &Event::Seen { captures: &captures })?;
         let at = self.journal.at().timestamp_millis();
-        for (position, (capture, artifact)) in std::mem::take(&mut self.seen.numbers).into_iter().enumerate()
-        {
+        for (position, (capture, artifact)) in (0..).zip(std::mem::take(&mut self.seen.numbers)) {
             self.transaction
                 .prepare_cached("UPDATE capture SET seen_at = ?2 WHERE id = ?1")?
                 .execute((capture, at))?;

@@ -91,13 +91,14 @@ fn a_vault_that_others_can_write_is_named() {
 #[test]
 fn what_was_removed_is_not_missed() {
     let sandbox = examples();
-    // The session in the pack, with both of its captures.
-    sandbox.run(["rm", "4df877dec7f4", "--force"]).expect(0);
+    // The session with both of its captures, and the pack that it is in.
+    sandbox.run(["rm", "4df877dec7f4", "--force", "--with-containers"]).expect(0);
     for arguments in [&[][..], &["--repair"]] {
         assert_eq!(findings(&sandbox, arguments), "");
     }
     // What comes back and is lost then is missed again.
-    sandbox.add([repository("examples/session.json")]);
+    let session = repository("examples/session.json");
+    sandbox.run(["add".as_ref(), "--allow-removed".as_ref(), session.as_os_str()]).expect(0);
     assert_eq!(findings(&sandbox, &[]), "");
     sql(&sandbox).execute("DELETE FROM capture WHERE id = (SELECT max(id) FROM capture)", []).unwrap();
     assert!(findings(&sandbox, &[]).contains("capture-lost"));

@@ -63,7 +63,7 @@ fn a_vault_with_annotations_and_removals_is_clean() {
     assert_eq!(findings(&sandbox, &[]), "");
     assert_eq!(findings(&sandbox, &["--quick"]), "");
     // What was removed and came back still has its tombstone.
-    sandbox.run(["rm", SESSION, "--force"]).expect(0);
+    sandbox.run(["rm", SESSION, "--force", "--with-containers"]).expect(0);
     assert_eq!(findings(&sandbox, &[]), "");
     sandbox.run(["unlink", CONTRACT, "governs", TRACE]).expect(0);
     sandbox.run(["unpin", TRACE]).expect(0);

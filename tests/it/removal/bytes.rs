@@ -12,7 +12,7 @@ use crate::journal::sql;
 use crate::sandbox::{Sandbox, session};
 
 /// Text that no compressor can shorten much, different for every `seed`.
-fn noise(seed: u64, length: usize) -> String {
+pub(super) fn noise(seed: u64, length: usize) -> String {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {
         state ^= state << 13;
@@ -31,12 +31,12 @@ fn files(sandbox: &Sandbox) -> Vec<Vec<u8>> {
         .collect()
 }
 
-fn is_somewhere(sandbox: &Sandbox, bytes: &[u8]) -> bool {
+pub(super) fn is_somewhere(sandbox: &Sandbox, bytes: &[u8]) -> bool {
     files(sandbox).iter().any(|file| file.windows(bytes.len()).any(|window| window == bytes))
 }
 
 /// What is stored for the blob of an artifact: pieces of the payload and its digests.
-fn stored(sandbox: &Sandbox, core: &str) -> Vec<Vec<u8>> {
+pub(super) fn stored(sandbox: &Sandbox, core: &str) -> Vec<Vec<u8>> {
     let digest: runvault::digest::Digest = core.parse().unwrap();
     let (bytes, digests): (Vec<u8>, Option<Vec<u8>>) = sql(sandbox)
         .query_row(
@@ -190,7 +190,7 @@ fn gc_removes_blobs_that_nothing_uses() {
 }
 
 /// Sessions with words that repeat, as dictionaries like them.
-fn wordy(number: u64) -> String {
+pub(super) fn wordy(number: u64) -> String {
     let words = format!("the customer {number} asks for a refund of order {}", number * 7919);
     session("wordy", &[(&format!("{words}?"), &format!("{words}: approved by the policy on refunds"))])
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{LABEL, SUMMARY, examples, exchanges, occurrence, recording, shown};
 use crate::sandbox::{Sandbox, session};
 
-fn lines(requests: &[Value]) -> Vec<u8> {
+pub(super) fn lines(requests: &[Value]) -> Vec<u8> {
     let lines: Vec<String> = requests.iter().map(Value::to_string).collect();
     format!("{}\n", lines.join("\n")).into_bytes()
 }
@@ -37,15 +37,22 @@ fn requests_and_answers() {
         json!({"id": 2, "prompt": LABEL}),
         json!({"id": 3, "prompt": LABEL, "occurrence": 1}),
     ]);
+    let arguments = json!({"label": "bug", "ticket_id": "4711"});
     let run = lines(&[
         json!({"id": 0, "responder": "model"}),
         json!({"id": 1, "prompt": SUMMARY}),
-        json!({"id": 2, "tool": "another"}),
-        json!({"id": 3, "tool": "tracker.label"}),
-        json!({"id": 4, "responder": "tool"}),
-        json!({"id": 5, "tool": "t", "prompt": "p"}),
-        json!({"id": 6}),
-        json!({"id": 7}),
+        json!({"id": 2, "tool": "another", "arguments": arguments}),
+        json!({"id": 3, "tool": "tracker.label", "arguments": {"label": "bug"}}),
+        json!({"id": 4, "tool": "tracker.label", "arguments": arguments}),
+        json!({"id": 5, "responder": "tool"}),
+        json!({"id": 6, "tool": "t", "prompt": "p"}),
+        json!({"id": 7, "tool": "tracker.label"}),
+        json!({"id": 8, "arguments": {}}),
+        json!({"id": 9, "tool": "t", "arguments": {}, "arguments_hash": "x"}),
+        json!({"id": 10, "tool": "t", "arguments_hash": "x"}),
+        json!({"id": 11, "occurrence": 1}),
+        json!({"id": 12}),
+        json!({"id": 13}),
     ]);
     let mut all = String::new();
     for (input, arguments) in [
@@ -56,6 +63,7 @@ fn requests_and_answers() {
         (b"\xff\n", &["replay", "4df877dec7f4", "--serve-stdio"]),
         (&sequence, &["replay", "4df877dec7f4", "--serve-stdio", "--sequential"]),
         (&run, &["stub", "3941d389b337", "--serve-stdio", "--fail-unused"]),
+        (&run, &["stub", "3941d389b337", "--serve-stdio", "--sequential", "--json"]),
         (b"", &["stub", "3941d389b337", "--serve-stdio", "--fail-unused"]),
     ] {
         all += &shown(arguments, &sandbox.run_on(input, arguments));
@@ -71,7 +79,8 @@ fn a_line_may_be_long_but_not_endless() {
     let mut input =
         lines(&[json!({"id": 1, "prompt": long}), json!({"id": 2, "prompt": "x".repeat(16 << 20)})]);
     input.extend(lines(&[json!({"id": 3, "prompt": long})]));
-    let ran = sandbox.run_on(&input, &["replay", &core, "--serve-stdio", "--fail-unused"]).expect(0);
+    let arguments = ["replay", &core, "--serve-stdio", "--fail-unused", "--repeat", "last"];
+    let ran = sandbox.run_on(&input, &arguments).expect(0);
     let answers = ran.json();
     assert_eq!([&answers[0]["response"], &answers[2]["response"]], ["found", "found"]);
     assert_eq!((&answers[1]["id"], &answers[1]["error"]["code"]), (&Value::Null, &"too_long".into()));
@@ -87,7 +96,7 @@ fn every_prompt_gets_its_response_from_the_process() {
         let exchanges = exchanges().new_tree(&mut runner).unwrap().current();
         let name = format!("{number}.json");
         let core = sandbox.add([sandbox.write(&name, recording(&exchanges))]).remove(0);
-        for options in [&[][..], &["--sequential"]] {
+        for (options, numbered) in [(&[][..], true), (&[], false), (&["--sequential"], false)] {
             let mut command = sandbox.command();
             command.args(["replay", &core, "--serve-stdio", "--fail-unused"]).args(options);
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -96,7 +105,7 @@ fn every_prompt_gets_its_response_from_the_process() {
             let mut output = BufReader::new(process.stdout.take().unwrap());
             for (at, (prompt, response)) in exchanges.iter().enumerate() {
                 let mut request = json!({"id": at, "prompt": prompt});
-                if options.is_empty() {
+                if numbered {
                     request["occurrence"] = occurrence(&exchanges, at).into();
                 }
                 input.write_all(format!("{request}\n").as_bytes()).unwrap();
@@ -127,6 +136,7 @@ fn any_sees_what_arrives() {
         serde_json::from_str::<Value>(&line).unwrap()
     };
     assert_eq!(ask(SUMMARY)["response"], "Exports lose rows.");
+    assert_eq!(ask(SUMMARY)["error"]["code"], "no_occurrence");
     assert_eq!(ask("new")["error"]["code"], "not_recorded");
     let core = sandbox.add([sandbox.write("new.json", session("a", &[("new", "yes"), (SUMMARY, "Rows.")]))]);
     let answer = ask("new");

@@ -1,6 +1,7 @@
 //! What is saved for other programs.
 
 use std::fs;
+use std::ops::ControlFlow;
 
 use runvault::Vault;
 use runvault::artifact::Cell;
@@ -37,7 +38,12 @@ fn a_saved_file_has_what_the_views_have() {
     let path = sandbox.path("saved.db");
     let mut watched = Vec::new();
     let reader = vault.sql().unwrap();
-    let saved = reader.save(&path, false, &mut |table, rows| watched.push((table, rows))).unwrap();
+    let saved = reader
+        .save(&path, false, &mut |table, rows| {
+            watched.push((table, rows));
+            ControlFlow::Continue(())
+        })
+        .unwrap();
     assert_eq!(saved.bytes, fs::metadata(&path).unwrap().len());
     let connection = opened(&path);
     for (view, (table, count)) in reader.views().iter().zip(&saved.rows) {
@@ -139,7 +145,7 @@ fn an_empty_vault_has_empty_tables() {
     for view in reader.views() {
         assert!(ask(&reader, &format!("SELECT * FROM \"{}\"", view.name)).is_empty());
     }
-    let saved = reader.save(&sandbox.path("saved.db"), false, &mut |_, _| {}).unwrap();
+    let saved = reader.save(&sandbox.path("saved.db"), false, &mut |_, _| ControlFlow::Continue(())).unwrap();
     assert!(saved.rows.iter().all(|(_, rows)| *rows == 0));
 }
 
@@ -148,7 +154,11 @@ fn an_empty_vault_has_empty_tables() {
 #[test]
 fn other_programs_find_their_way() {
     let (sandbox, vault) = everything();
-    vault.sql().unwrap().save(&sandbox.path("saved.db"), false, &mut |_, _| {}).unwrap();
+    vault
+        .sql()
+        .unwrap()
+        .save(&sandbox.path("saved.db"), false, &mut |_, _| ControlFlow::Continue(()))
+        .unwrap();
     for path in [sandbox.vault(), sandbox.path("saved.db")] {
         let connection = opened(&path);
         let mut objects = connection
@@ -170,4 +180,20 @@ fn other_programs_find_their_way() {
                 .unwrap();
         }
     }
+}
+
+#[test]
+fn an_interrupted_save_leaves_nothing() {
+    let sandbox = examples();
+    let directory = sandbox.path("saved");
+    std::fs::create_dir(&directory).unwrap();
+    let vault = Vault::open(&sandbox.vault()).unwrap();
+    let mut rows = 0;
+    let outcome = vault.sql().unwrap().save(&directory.join("all.db"), false, &mut |_, _| {
+        rows += 1;
+        assert!(std::fs::read_dir(&directory).unwrap().count() == 1);
+        if rows == 20 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    assert!(matches!(outcome, Err(runvault::sql::SqlError::Interrupted)));
+    assert_eq!((rows, std::fs::read_dir(&directory).unwrap().count()), (20, 0));
 }

@@ -1,0 +1,79 @@
+//! What is told after adding runs: that one of them is another history of a run that the vault has.
+
+use std::collections::HashSet;
+
+use runvault::Vault;
+use runvault::digest::CoreHash;
+use runvault::ingest::{Examined, Outcome};
+use runvault::query::{self, Fork, Shared};
+
+use super::escape::brief;
+use super::exit::Failure;
+use super::output::{self, HASH};
+
+/// So many forks are told.
+const LISTED: usize = 10;
+
+/// So many pairs of artifacts are compared. That is enough for whoever adds the runs of a day, and takes little time.
+const COMPARED: usize = 10_000;
+
+/// The runs that were added.
+#[derive(Default)]
+pub(super) struct ForkNotes {
+    added: Vec<CoreHash>,
+}
+
+impl ForkNotes {
+    /// Remembers a document if it is a new run.
+    pub(super) fn see(&mut self, examined: &Examined) {
+        if let (Outcome::Added, Some(kind), Some(core)) = (examined.outcome, examined.kind, examined.core)
+            && kind.is_run()
+        {
+            self.added.push(core);
+        }
+    }
+
+    /// Tells which of them fork from another artifact.
+    pub(super) fn tell(&self, vault: &Vault) -> Result<(), Failure> {
+        let snapshot = vault.snapshot()?;
+        let (mut told, mut left) = (HashSet::new(), COMPARED);
+        for core in &self.added {
+            let Some(artifact) = snapshot.artifact(*core)? else { continue };
+            let (forks, compared) = query::forks_of(&snapshot, &artifact, left)?;
+            left -= compared;
+            for fork in forks {
+                let mut pair = fork.sides.each_ref().map(|(side, _)| side.core);
+                pair.sort_unstable();
+                if !told.insert(pair) {
+                    continue;
+                }
+                if told.len() > LISTED {
+                    output::note("there are more forks; \"runvault forks\" lists them");
+                    return Ok(());
+                }
+                output::note(&text(&fork));
+            }
+            if left == 0 {
+                output::note("not every run was looked at for forks; \"runvault forks\" looks at all");
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}
+
+fn text(fork: &Fork) -> String {
+    let Fork { shared, index, sides: [(one, _), (other, _)] } = fork;
+    let shared_text = match shared {
+        Shared::Header(header) => format!("same header {header:.12}"),
+        Shared::RunId(id) => format!("same run id {}", brief(id)),
+    };
+    format!(
+        "{} {HASH}{:.12}{HASH:#} forks {} {HASH}{:.12}{HASH:#}: {shared_text}, first difference at {} {index}",
+        one.kind,
+        one.core,
+        other.kind,
+        other.core,
+        shared.unit()
+    )
+}

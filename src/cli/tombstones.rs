@@ -1,0 +1,92 @@
+//! `runvault tombstones`
+
+use std::io::{self, Write};
+
+use clap::Args as ClapArgs;
+use runvault::artifact::Kind;
+use runvault::digest::CoreHash;
+use runvault::store::Tombstone;
+use serde::Serialize;
+
+use super::columns::KIND_WIDTH;
+use super::exit::{Failure, Status};
+use super::inputs::a_kind;
+use super::output::{self, FAINT, HASH, counted};
+use super::table::{Cell, Column, Table};
+use super::vault::VaultArgs;
+use super::{json, time};
+
+/// List the artifacts that were removed.
+///
+/// In the order in which they were removed. They are refused when they are to be added again, unless --allow-removed is given;
+/// those that were taken back are not listed. "runvault log --action remove" has every removal.
+#[derive(ClapArgs)]
+pub(crate) struct Args {
+    /// Only artifacts of this kind
+    #[arg(long, value_parser = a_kind())]
+    kind: Option<Kind>,
+
+    /// Print one line of JSON for each
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Line<'t> {
+    core_hash: CoreHash,
+    kind: &'t str,
+    removed_at: String,
+    actor: Option<&'t str>,
+    reason: Option<&'t str>,
+    size: u64,
+    seq: u64,
+}
+
+impl<'t> Line<'t> {
+    fn new(tombstone: &'t Tombstone) -> Self {
+        let Tombstone { core, kind, at, actor, reason, size, entry, .. } = tombstone;
+        Self {
+            core_hash: *core,
+            kind,
+            removed_at: time::exact(*at),
+            actor: actor.as_deref(),
+            reason: reason.as_deref(),
+            size: *size,
+            seq: *entry,
+        }
+    }
+}
+
+impl Args {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        let removed = vault.open()?.snapshot()?.removed_artifacts(self.kind.map(Kind::name))?;
+        let mut out = io::BufWriter::new(output::text());
+        if self.json {
+            for tombstone in &removed {
+                json::line(&mut out, &Line::new(tombstone))?;
+            }
+            return Ok(out.flush().map(|()| Status::Done)?);
+        }
+        let whole = |title| Column::new(title).whole();
+        let mut table = Table::new(vec![
+            whole("hash"),
+            whole("kind").padded(KIND_WIDTH),
+            whole("removed").minor(),
+            Column::new("by"),
+            Column::new("reason"),
+        ]);
+        for Tombstone { core, kind, at, actor, reason, .. } in &removed {
+            table.push(vec![
+                Cell::new(&format!("{core:.12}"), HASH),
+                Cell::plain(kind),
+                Cell::new(&time::shown(*at), FAINT),
+                Cell::plain(actor.as_deref().unwrap_or_default()),
+                Cell::plain(reason.as_deref().unwrap_or_default()),
+            ]);
+        }
+        table.write(&mut out)?;
+        out.flush()?;
+        output::note(&format!("{} removed", counted(removed.len() as u64, "artifact")));
+        Ok(Status::Done)
+    }
+}

@@ -1,0 +1,92 @@
+//! The requests of a run that wait for their responses, and which response answers which.
+
+use std::collections::VecDeque;
+
+use super::calls::Call;
+use crate::artifact::Responder;
+
+/// So many requests may wait for their responses; the oldest is given up then. Runs have a handful.
+const MAX_OPEN: usize = 256;
+
+/// Requests that have no response yet, oldest first.
+#[derive(Default)]
+pub(super) struct Open {
+    requests: VecDeque<Call>,
+}
+
+/// What the ids of a response lead to.
+pub(super) enum ById {
+    /// This request.
+    Request(Call),
+    /// Several, and nothing tells which.
+    Several,
+    /// None.
+    None,
+}
+
+impl Open {
+    pub(super) fn push(&mut self, request: Call) {
+        if self.requests.len() == MAX_OPEN {
+            self.requests.pop_front();
+        }
+        self.requests.push_back(request);
+    }
+
+    /// Takes out the request that has an id of `response`. One of the call itself decides alone: APIs do not repeat the
+    /// name of the tool, and models answer by other names than they are asked by.
+    pub(super) fn take_by_id(&mut self, response: &Call) -> ById {
+        let of_one_call = |request: &Call| {
+            request.responder == response.responder && request.ids.are_of_one_call(&response.ids)
+        };
+        if let Some(request) = self.take_oldest(of_one_call) {
+            return ById::Request(request);
+        }
+        let sharing = self.positions(|request| {
+            let other_call = request.ids.call.is_some() && response.ids.call.is_some();
+            let is_of_model = response.responder == Responder::Model && request.responder == Responder::Model;
+            let can_be = is_of_model || request.is_compatible(response);
+            can_be && !other_call && request.ids.are_of_one_request(&response.ids)
+        });
+        match (self.take_if_alike(&sharing), sharing.is_empty()) {
+            (Some(request), _) => ById::Request(request),
+            (None, true) => ById::None,
+            (None, false) => ById::Several,
+        }
+    }
+
+    /// Takes out the only request that `response` can answer without sharing an id, or the oldest if all of them ask the
+    /// same. Where that leaves a choice there is none: a response to the wrong request is worse than one to no request.
+    pub(super) fn take_only(&mut self, response: &Call) -> Option<Call> {
+        let able = self.positions(|request| {
+            // Whoever has another id is answered by another response.
+            let other_call = request.ids.call.is_some() && response.ids.call.is_some();
+            let other_request = !request.ids.request.is_empty() && !response.ids.request.is_empty();
+            request.is_compatible(response) && !other_call && !other_request
+        });
+        self.take_if_alike(&able)
+    }
+
+    /// Takes out the newest request to which `is_meant` applies.
+    pub(super) fn take_newest(&mut self, is_meant: impl Fn(&Call) -> bool) -> Option<Call> {
+        let newest = self.requests.iter().rposition(is_meant)?;
+        self.requests.remove(newest)
+    }
+
+    fn take_oldest(&mut self, is_meant: impl Fn(&Call) -> bool) -> Option<Call> {
+        let oldest = self.requests.iter().position(is_meant)?;
+        self.requests.remove(oldest)
+    }
+
+    fn positions(&self, is_meant: impl Fn(&Call) -> bool) -> Vec<usize> {
+        let positions = self.requests.iter().enumerate().filter(|(_, request)| is_meant(request));
+        positions.map(|(at, _)| at).collect()
+    }
+
+    /// Takes out the first of these requests if all of them ask the same.
+    fn take_if_alike(&mut self, positions: &[usize]) -> Option<Call> {
+        let first = *positions.first()?;
+        let oldest = self.requests.get(first)?;
+        let mut others = positions.iter().filter_map(|at| self.requests.get(*at));
+        if others.all(|request| request.asks_the_same(oldest)) { self.requests.remove(first) } else { None }
+    }
+}

@@ -1,0 +1,86 @@
+//! Where in a recording what is asked stands.
+
+use std::collections::HashMap;
+
+use crate::artifact::{Exchange, Responder};
+use crate::digest::Digest;
+
+/// What a lookup asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Asked {
+    Prompt(Digest),
+    Call { tool: Option<String>, arguments: Digest },
+}
+
+/// The recordings of something, in order.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    pub(super) at: Vec<usize>,
+    /// None of the recordings before this one is left.
+    next: usize,
+}
+
+impl Places {
+    /// The number of the first recording that is left, from 0.
+    pub(super) fn first_left(&mut self, is_used: impl Fn(usize) -> bool) -> Option<usize> {
+        let used = self.at.get(self.next..)?.iter().take_while(|at| is_used(**at)).count();
+        self.next += used;
+        (self.next < self.at.len()).then_some(self.next)
+    }
+}
+
+/// Where everything stands that can be asked.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    asked: HashMap<Asked, Places>,
+    /// How many calls of a tool were recorded.
+    calls: HashMap<Option<String>, usize>,
+}
+
+impl Index {
+    /// A request may carry many texts. Those that it asks in the end decide; what else it carries, such as instructions
+    /// or what was said before, leads to it if no other request asks that.
+    pub(super) fn new<'e>(exchanges: impl Iterator<Item = &'e Exchange> + Clone) -> Self {
+        let mut index = Self::default();
+        for (at, exchange) in exchanges.clone().enumerate() {
+            if let Some(last) = exchange.prompts.last() {
+                index.add(Asked::Prompt(*last), at);
+            }
+            if exchange.responder == Responder::Tool {
+                *index.calls.entry(exchange.tool.clone()).or_default() += 1;
+            }
+            if let Some(arguments) = &exchange.arguments {
+                let (tool, arguments) = (exchange.tool.clone(), arguments.digest());
+                index.add(Asked::Call { tool, arguments }, at);
+            }
+        }
+        let mut carried: HashMap<Asked, Places> = HashMap::new();
+        for (at, exchange) in exchanges.enumerate() {
+            let others = exchange.prompts.split_last().map_or(&[][..], |(_, others)| others);
+            for prompt in others.iter().map(|prompt| Asked::Prompt(*prompt)) {
+                if !index.asked.contains_key(&prompt) {
+                    carried.entry(prompt).or_default().at.push(at);
+                }
+            }
+        }
+        index.asked.extend(carried);
+        index
+    }
+
+    fn add(&mut self, asked: Asked, at: usize) {
+        self.asked.entry(asked).or_default().at.push(at);
+    }
+
+    pub(super) fn get(&self, asked: &Asked) -> &[usize] {
+        self.asked.get(asked).map(|places| places.at.as_slice()).unwrap_or_default()
+    }
+
+    pub(super) fn get_mut(&mut self, asked: &Asked) -> Option<&mut Places> {
+        self.asked.get_mut(asked)
+    }
+
+    /// How many calls of a tool were recorded, with whatever arguments.
+    pub(super) fn calls_of(&self, tool: Option<&str>) -> usize {
+        self.calls.get(&tool.map(str::to_owned)).copied().unwrap_or_default()
+    }
+}

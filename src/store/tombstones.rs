@@ -1,0 +1,207 @@
+//! What was removed: it does not come back unless someone says so.
+
+use std::collections::{BTreeSet, HashMap};
+
+use rusqlite::{Connection, OptionalExtension, Row};
+
+use super::journal::AT;
+use super::read::{Snapshot, artifact_id};
+use super::remove::HOLDERS;
+use super::rows::{Milliseconds, Tombstone};
+use super::{Result, StoreError};
+use crate::artifact::Admitted;
+use crate::digest::{CoreHash, Digest, DigestPrefix};
+
+/// What happens to an artifact that was removed before and is to be stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RemovedPolicy {
+    /// It is refused.
+    #[default]
+    Refuse,
+    /// It is refused, and nothing that comes after it in its batch is stored.
+    RefuseAndStop,
+    /// It is stored. The journal says that the removal was taken back, and its tombstones go.
+    TakeBack,
+}
+
+fn columns() -> String {
+    format!(
+        "t.digest, t.entry, {AT}, j.entry ->> 'core', j.entry ->> 'kind', j.entry ->> 'actor',
+         j.entry ->> 'reason', j.entry ->> 'left', j.entry ->> 'size'"
+    )
+}
+
+/// Reads [`columns`].
+fn tombstone(row: &Row<'_>) -> rusqlite::Result<Tombstone> {
+    Ok(Tombstone {
+        digest: row.get(0)?,
+        entry: row.get(1)?,
+        at: row.get::<_, Milliseconds>(2)?.0,
+        core: core(row, 3)?,
+        kind: row.get(4)?,
+        actor: row.get(5)?,
+        reason: row.get(6)?,
+        left: row.get(7)?,
+        size: row.get(8)?,
+    })
+}
+
+fn core(row: &Row<'_>, index: usize) -> rusqlite::Result<CoreHash> {
+    row.get_ref(index)?.as_str()?.parse().map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(index, rusqlite::types::Type::Text, Box::new(error))
+    })
+}
+
+/// Every digest by which `admitted` and the artifacts in it may have been removed: core hashes, capture hashes and the
+/// hashes of files.
+pub(super) fn digests(admitted: &Admitted) -> Vec<Digest> {
+    let files = admitted.members().iter().map(|member| member.blob().0);
+    let mut digests: Vec<Digest> = files.chain([admitted.core().0, admitted.capture().0]).collect();
+    digests.extend(admitted.embedded().iter().flat_map(|part| self::digests(part)));
+    digests.sort_unstable();
+    digests.dedup();
+    digests
+}
+
+/// Whether anything was removed and not taken back.
+pub(super) fn exist(connection: &Connection) -> rusqlite::Result<bool> {
+    connection.prepare_cached("SELECT 1 FROM tombstone LIMIT 1")?.exists([])
+}
+
+/// The tombstones of `digests`, one for each artifact, by core hash. Those of artifacts that are in the vault do not count.
+pub(super) fn of_digests(connection: &Connection, digests: &[Digest]) -> rusqlite::Result<Vec<Tombstone>> {
+    if !exist(connection)? {
+        return Ok(Vec::new());
+    }
+    let sql = format!(
+        "SELECT {} FROM tombstone t JOIN journal j ON j.seq = t.entry WHERE t.digest = ?1",
+        columns()
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut found: Vec<Tombstone> = Vec::new();
+    for digest in digests {
+        for row in statement.query_map([digest.as_bytes()], tombstone)? {
+            let row = row?;
+            if artifact_id(connection, row.core)?.is_none() {
+                found.push(row);
+            }
+        }
+    }
+    found.sort_by_key(|row| (row.core, row.digest != row.core.0, row.digest));
+    found.dedup_by_key(|row| row.core);
+    Ok(found)
+}
+
+/// The tombstones in force whose bytes are in the vault, one for each artifact, by core hash; each with the kind and the core
+/// hash of an artifact that has the bytes, if one does.
+pub(super) fn with_bytes(
+    connection: &Connection,
+) -> rusqlite::Result<Vec<(Tombstone, Option<(String, CoreHash)>)>> {
+    let sql = format!(
+        "SELECT {}, b.id FROM tombstone t JOIN journal j ON j.seq = t.entry
+           JOIN blob b ON substr(b.digest, 1, 8) = substr(t.digest, 1, 8) AND b.digest = t.digest",
+        columns()
+    );
+    let mut statement = connection.prepare(&sql)?;
+    let rows = statement.query_map([], |row| Ok((tombstone(row)?, row.get::<_, i64>(9)?)))?;
+    let mut found = Vec::new();
+    for row in rows {
+        let (tombstone, blob) = row?;
+        if artifact_id(connection, tombstone.core)?.is_none() {
+            found.push((tombstone, holder(connection, blob)?));
+        }
+    }
+    found.sort_by_key(|(tombstone, _)| (tombstone.core, tombstone.digest));
+    found.dedup_by_key(|(tombstone, _)| tombstone.core);
+    Ok(found)
+}
+
+/// The kind and the core hash of an artifact that has a blob: the first by core hash.
+fn holder(connection: &Connection, blob: i64) -> rusqlite::Result<Option<(String, CoreHash)>> {
+    connection
+        .prepare_cached(&format!(
+            "SELECT k.name, a.core FROM artifact a JOIN kind k ON k.id = a.kind
+              WHERE a.id IN ({HOLDERS}) ORDER BY a.core LIMIT 1"
+        ))?
+        .query_row([blob], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()
+}
+
+/// Which digests the tombstones of an artifact stand for, read once for a whole batch.
+#[derive(Default)]
+pub(super) struct Tombstones {
+    by_core: Option<HashMap<CoreHash, BTreeSet<Digest>>>,
+}
+
+impl Tombstones {
+    /// Deletes the tombstones of an artifact.
+    pub(super) fn delete(&mut self, connection: &Connection, core: CoreHash) -> rusqlite::Result<()> {
+        let by_core = match &mut self.by_core {
+            Some(by_core) => by_core,
+            none => none.insert(Self::read(connection)?),
+        };
+        let mut delete = connection.prepare_cached("DELETE FROM tombstone WHERE digest = ?1")?;
+        for digest in by_core.remove(&core).unwrap_or_default() {
+            delete.execute([digest.as_bytes()])?;
+        }
+        Ok(())
+    }
+
+    fn read(connection: &Connection) -> rusqlite::Result<HashMap<CoreHash, BTreeSet<Digest>>> {
+        let sql = "SELECT t.digest, j.entry ->> 'core' FROM tombstone t JOIN journal j ON j.seq = t.entry";
+        let mut statement = connection.prepare(sql)?;
+        let mut rows = statement.query([])?;
+        let mut by_core: HashMap<CoreHash, BTreeSet<Digest>> = HashMap::new();
+        while let Some(row) = rows.next()? {
+            by_core.entry(core(row, 1)?).or_default().insert(row.get(0)?);
+        }
+        Ok(by_core)
+    }
+}
+
+impl Snapshot<'_> {
+    /// What was removed under a core hash or capture hash that begins with `prefix`, the latest first; 100 at most.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn tombstones(&self, prefix: &DigestPrefix) -> Result<Vec<Tombstone>> {
+        let (low, high) = prefix.range();
+        let sql = format!(
+            "SELECT {} FROM tombstone t JOIN journal j ON j.seq = t.entry
+              WHERE t.digest BETWEEN ?1 AND ?2 ORDER BY t.entry DESC, t.digest LIMIT 100",
+            columns()
+        );
+        self.rows(&sql, (low.as_bytes(), high.as_bytes()), tombstone)
+    }
+
+    /// Returns the tombstones of artifacts, or of those of one kind, in the order in which they were removed. Artifacts that
+    /// are in the vault again have none.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn removed_artifacts(&self, kind: Option<&str>) -> Result<Vec<Tombstone>> {
+        let sql = format!(
+            "SELECT {} FROM tombstone t JOIN journal j ON j.seq = t.entry
+              WHERE (?1 IS NULL OR j.entry ->> 'kind' = ?1)
+                AND 'sha256:' || lower(hex(t.digest)) = j.entry ->> 'core'
+              ORDER BY t.entry, t.digest",
+            columns()
+        );
+        let mut removed = Vec::new();
+        for tombstone in self.rows(&sql, [kind], tombstone)? {
+            if self.artifact(tombstone.core)?.is_none() {
+                removed.push(tombstone);
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Returns the tombstones that keep `admitted` out: of itself, of artifacts in it, and of files in it; one for each
+    /// artifact that was removed, by core hash.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn tombstones_of(&self, admitted: &Admitted) -> Result<Vec<Tombstone>> {
+        of_digests(self.connection(), &digests(admitted)).map_err(|error| StoreError::of(self.path(), error))
+    }
+}

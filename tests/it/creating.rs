@@ -1,0 +1,135 @@
+//! Vaults come into being where somebody wants one, and nowhere else.
+
+use std::fs;
+
+use crate::sandbox::{Ran, Sandbox, repository, session};
+
+/// Runs without any vault in the environment: the one at the default location is meant.
+fn by_default(sandbox: &Sandbox, arguments: &[&str]) -> Ran {
+    let mut command = sandbox.command();
+    command
+        .env_remove("RUNVAULT_VAULT")
+        .env("XDG_DATA_HOME", sandbox.path("data"))
+        .env("HOME", sandbox.path(""));
+    command.args(arguments).output().unwrap().into()
+}
+
+/// The files of a directory and their bytes.
+fn contents(directory: &std::path::Path) -> Vec<(String, Vec<u8>)> {
+    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let files = entries.filter(|path| path.is_file());
+    let mut files: Vec<_> = files
+        .map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), fs::read(&path).unwrap()))
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn a_mistyped_vault_is_not_created() {
+    let sandbox = Sandbox::without_vault();
+    sandbox.write("s.json", session("a", &[("p", "r")]));
+    sandbox.run(["add", "s.json", "--create", "--vault", "runs.vault"]).expect(0);
+    sandbox.run(["export", "--all", "-o", "all.rvz", "--vault", "runs.vault"]).expect(0);
+    fs::create_dir(sandbox.path("spool")).unwrap();
+    for arguments in [
+        &["add", "s.json"][..],
+        &["add", "--dry-run", "s.json"],
+        &["import", "all.rvz"],
+        &["import", "--dry-run", "all.rvz"],
+        &["watch", "--once", "spool"],
+        &["find"],
+        &["tag", "latest", "x"],
+        &["upgrade"],
+    ] {
+        let ran = sandbox.run([arguments, &["--vault", "rums.vault"]].concat()).expect(2);
+        assert!(
+            ran.stderr.contains("there is no vault at rums.vault; \"runvault init\" creates one"),
+            "{}",
+            ran.stderr
+        );
+        assert!(!sandbox.path("rums.vault").exists(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn init_creates_a_vault_once() {
+    let sandbox = Sandbox::without_vault();
+    assert_eq!(sandbox.run(["init"]).expect(0).stderr, "created v.vault\n");
+    sandbox.add([sandbox.write("s.json", session("a", &[]))]);
+    let before = contents(&sandbox.path(""));
+    let again = sandbox.run(["init"]).expect(2);
+    assert_eq!(again.stderr, "error: v.vault exists already\n");
+    sandbox.run(["--vault", "s.json", "init"]).expect(2);
+    assert_eq!(contents(&sandbox.path("")), before);
+    // Directories above it are made as well.
+    sandbox.run(["--vault", "a/b/c.vault", "init"]).expect(0);
+    sandbox.run(["--vault", "a/b/c.vault", "fsck"]).expect(0);
+}
+
+#[test]
+fn the_default_vault_is_created_when_something_is_stored() {
+    let sandbox = Sandbox::without_vault();
+    let vault = sandbox.path("data/runvault/default.vault");
+    sandbox.write("bad.json", session("a", &[("p", "r")]).replace("\"r\"", "\"x\""));
+    sandbox.write("good.json", session("a", &[("p", "r")]));
+    by_default(&sandbox, &["add", "bad.json"]).expect(1);
+    by_default(&sandbox, &["add", "--dry-run", "good.json"]).expect(0);
+    assert!(!vault.exists(), "a rejected document and a dry run leave no vault behind");
+    let added = by_default(&sandbox, &["add", "good.json"]).expect(0);
+    assert!(added.stderr.contains("default.vault"), "the vault is not named: {}", added.stderr);
+    assert!(vault.is_file());
+    assert_eq!(by_default(&sandbox, &["find", "--json"]).expect(0).json().len(), 1);
+}
+
+#[test]
+fn a_rejected_document_leaves_no_vault_behind() {
+    let sandbox = Sandbox::without_vault();
+    sandbox.write("bad.json", session("a", &[("p", "r")]).replace("\"r\"", "\"x\""));
+    let ran = sandbox.run(["add", "--create", "bad.json"]).expect(1);
+    assert!(ran.stderr.starts_with("rejected model_io bad.json"), "{}", ran.stderr);
+    assert_eq!(contents(&sandbox.path("")).len(), 1);
+}
+
+#[test]
+fn a_dry_run_of_import_changes_nothing_and_says_so() {
+    let sandbox = Sandbox::new();
+    sandbox.run(["add".into(), repository("examples")]).expect(0);
+    sandbox.run(["tag", "4df877dec7f4", "base"]).expect(0);
+    sandbox.run(["note", "4df877dec7f4", "the first one"]).expect(0);
+    sandbox.run(["link", "5c496a37feba", "governs", "66c2f87e8153"]).expect(0);
+    sandbox.run(["export", "--all", "-o", "all.rvz"]).expect(0);
+    sandbox.run(["--vault", "other.vault", "init"]).expect(0);
+    let before = contents(&sandbox.path(""));
+    let ran = sandbox.run(["--vault", "other.vault", "import", "--dry-run", "all.rvz"]).expect(0);
+    for said in [
+        "dry run, nothing was stored: 7 added",
+        "1 link would be stated",
+        "1 tag would be set",
+        "1 note would be set",
+    ] {
+        assert!(ran.stderr.contains(said), "{said}: {}", ran.stderr);
+    }
+    assert_eq!(contents(&sandbox.path("")), before);
+    sandbox.run(["--vault", "other.vault", "find"]).expect(1);
+}
+
+#[test]
+fn an_old_vault_is_upgraded_only_when_asked() {
+    let sandbox = Sandbox::without_vault();
+    let old = fs::File::open(repository("tests/vaults/schema-3.vault.zst")).unwrap();
+    fs::write(sandbox.vault(), zstd::decode_all(old).unwrap()).unwrap();
+    sandbox.write("s.json", session("a", &[]));
+    let before = contents(&sandbox.path(""));
+    for arguments in [&["find"][..], &["add", "s.json"], &["fsck"], &["gc"], &["backup", "copy.vault"]] {
+        let ran = sandbox.run(arguments).expect(2);
+        assert!(ran.stderr.contains("\"runvault upgrade\""), "{arguments:?}: {}", ran.stderr);
+        assert_eq!(contents(&sandbox.path("")), before, "{arguments:?}");
+    }
+    let ran = sandbox.run(["upgrade"]).expect(0).stderr;
+    assert!(ran.contains("schema version 3 to 4; the vault as it was is kept as v.vault.schema-3"), "{ran}");
+    assert_eq!(fs::read(sandbox.path("v.vault.schema-3")).unwrap().len() % 16_384, 0);
+    assert_eq!(sandbox.run(["upgrade"]).expect(0).stderr, "v.vault is current: schema version 4\n");
+    sandbox.run(["add", "s.json"]).expect(0);
+    sandbox.run(["fsck"]).expect(0);
+}
