@@ -21,7 +21,7 @@ use std::io::{self, Write};
 use crate::canonical::Value;
 use crate::canonical::reader::{Limits, MemberNames, ReadError};
 use crate::canonical::replaykit;
-use crate::digest::CoreHash;
+use crate::digest::{CoreHash, Digest};
 use crate::verify::{Findings, RuleInfo};
 
 pub use admitted::{Admitted, Member};
@@ -49,6 +49,9 @@ pub trait Artifact: 'static {
     const ATTRIBUTES: &'static [&'static str];
     /// Whether artifacts of this kind record runs, so that contracts can be held against them.
     const IS_RUN: bool = false;
+    /// How one of its documents is seen to be a longer version of another, if they are written part by part: then one may
+    /// also [continue](Self::continues) another.
+    const VERSIONS: Option<Versions> = None;
     /// How the responses that artifacts of this kind record are played back, if they record any.
     const PLAYBACK: Option<Playback> = None;
     /// What its artifacts contain, as tables.
@@ -70,6 +73,22 @@ pub trait Artifact: 'static {
     /// # Errors
     /// Those of `out`; a document that was not admitted is invalid data.
     fn write_core(document: &[u8], limits: &Limits, out: &mut dyn Write) -> io::Result<()>;
+
+    /// What `document` continues, if it is the rest of a longer document of this kind and no whole one. Nothing but its
+    /// beginning is looked at.
+    #[must_use]
+    fn continues(document: &[u8], limits: &Limits) -> Option<Rest> {
+        let _ = (document, limits);
+        None
+    }
+
+    /// Puts a document that [continues](Self::continues) another one after the part of the admitted `beginning` that goes
+    /// before it; nothing if there is no such part.
+    #[must_use]
+    fn join(beginning: &[u8], rest: &Rest, document: &[u8], limits: &Limits) -> Option<Joined> {
+        let _ = (beginning, rest, document, limits);
+        None
+    }
 
     /// What an admitted `document` recorded as results, in order.
     #[must_use]
@@ -106,6 +125,39 @@ pub trait Artifact: 'static {
     /// # Errors
     /// What keeps the document from being read.
     fn passages(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError>;
+}
+
+/// How one document of a kind is seen to be a longer version of another.
+#[derive(Clone, Copy, Debug)]
+pub struct Versions {
+    /// The relation of the longer one to the other.
+    pub relation: &'static str,
+    /// The attribute that has the same value in both.
+    pub attribute: &'static str,
+}
+
+/// What a document says that is the rest of a longer one.
+#[derive(Clone, Debug)]
+pub struct Rest {
+    /// What it continues: the core hash of the document up to there.
+    pub after: Digest,
+    /// The group of roles in which longer documents mention that.
+    pub group: &'static str,
+    /// What the digest is that of, such as `record`.
+    pub what: &'static str,
+    /// The rule that such a document breaks where its beginning is not known.
+    pub rule: RuleInfo,
+    /// Where in the document the digest stands.
+    pub path: String,
+}
+
+/// A document that was put together of a beginning and a rest.
+#[derive(Debug)]
+pub struct Joined {
+    /// The bytes.
+    pub document: Vec<u8>,
+    /// How many lines are before those of the rest.
+    pub lines: usize,
 }
 
 /// How sure it is that a document is meant to be of a kind.
@@ -210,6 +262,16 @@ pub struct RunResult<'d> {
     pub value: Value<'d>,
 }
 
+/// Whether more may be added to the file that a document was read from, by the program that writes it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Completeness {
+    /// It is whole: the kind has documents that are written once, or it ends with what ends documents of its kind.
+    #[default]
+    Complete,
+    /// It is valid as it is, and documents of its kind are valid at many points while they are written.
+    MayGrow,
+}
+
 /// What a kind says of a document: its identity and what it can be found by.
 #[derive(Debug)]
 pub struct Draft {
@@ -225,6 +287,8 @@ pub struct Draft {
     pub refers_to: Vec<(Relation, NameHandle)>,
     /// Artifacts that are part of it and are stored with it, each as an artifact of its own.
     pub embedded: Vec<Admitted>,
+    /// Whether its file may still grow.
+    pub completeness: Completeness,
     /// The bytes of the pointers in `mentions`.
     pointer_bytes: usize,
 }
@@ -240,6 +304,7 @@ impl Draft {
             identified_by: Vec::new(),
             refers_to: Vec::new(),
             embedded: Vec::new(),
+            completeness: Completeness::Complete,
             pointer_bytes: 0,
         }
     }

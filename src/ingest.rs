@@ -1,6 +1,8 @@
 //! The flow of `add` and `verify`: find, examine, store, tell.
 
-use std::collections::HashSet;
+mod joining;
+
+use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 
@@ -8,7 +10,7 @@ use crate::artifact::{Admitted, Kind};
 use crate::clock;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::pipeline::{self, Event};
-use crate::source::{self, ExamineOptions, Original, Place, Rejection, SourceError, Verdict};
+use crate::source::{self, ExamineOptions, Original, Place, Rejection, SourceError, Verdict, Wanted};
 use crate::store::{
     Prepared, Preparer, Put, PutOutcome, RemovedPolicy, Result, Snapshot, Store, StoreError, Tombstone,
 };
@@ -26,6 +28,8 @@ pub const REMOVED: RuleInfo = RuleInfo {
 
 /// The rules of adding. What is added is held to those of its kind as well.
 pub const RULES: [RuleInfo; 1] = [REMOVED];
+
+use joining::{Beginning, Joining, Rest, Target};
 
 /// A batch is stored when it has so many documents or bytes. A commit costs about as much as some hundred artifacts.
 const BATCH_DOCUMENTS: usize = 1_000;
@@ -64,6 +68,8 @@ pub struct Examined {
     pub outcome: Outcome,
     /// Which artifact it is.
     pub core: Option<CoreHash>,
+    /// The artifact that the document continues, if it is the rest of one: the artifact that was stored is both together.
+    pub continues: Option<CoreHash>,
     /// Its size in bytes; 0 if it was not admitted.
     pub size: u64,
     /// Its violations, warnings included.
@@ -74,7 +80,20 @@ pub struct Examined {
 
 /// Is told what happens.
 pub trait Monitor {
-    /// A document was dealt with. If it is to be stored, it is on the disk now. Calls come in the order of the inputs.
+    /// Documents that were read from these places are on the disk now. Comes before the calls of [`Monitor::examined`]
+    /// for them, which are in the same order.
+    fn stored(&mut self, originals: &[&Original]) {
+        let _ = originals;
+    }
+
+    /// The input with this number, from 0, was dealt with. Comes right before [`Monitor::examined`] or
+    /// [`Monitor::unreadable`].
+    fn done(&mut self, input: usize) {
+        let _ = input;
+    }
+
+    /// A document was dealt with. If it is to be stored, it is on the disk now. Calls come in the order of the inputs, but
+    /// for documents that continue one that comes after them: these come last.
     fn examined(&mut self, examined: &Examined);
 
     /// Something could not be read.
@@ -139,27 +158,80 @@ pub fn add(
     monitor: &mut dyn Monitor,
 ) -> Result<Summary> {
     let preparer = store.preparer()?.with_policy(policy(options, monitor));
-    let mut teller = Teller { monitor, summary: Summary::default() };
     let times = if store.last_artifact()? < LARGE_VAULT { 1 } else { LARGE_VAULT_BATCHES };
     let at = clock::now();
-    let mut batch =
-        Batch { store, preparer: &preparer, at, waiting: Vec::new(), bytes: 0, times, dropped: 0 };
+    let batch = Batch { store, preparer: &preparer, at, waiting: Vec::new(), bytes: 0, times, dropped: 0 };
+    let stops_at_bad = monitor.stops_at_bad();
+    let mut adding = Adding { batch, teller: Teller { monitor, summary: Summary::default() } };
     let prepare = |admitted| preparer.prepare(admitted);
+    let mut joining = Joining::new(options, prepare, !stops_at_bad);
     let mut inputs = Counted { inputs, count: 0 };
     let mut looked_at = 0;
     let outcome = each(&mut inputs, options, prepare, |event| {
-        let Event::Result(item) = event else { return batch.store(&mut teller) };
+        let Event::Result(item) = event else { return adding.settle() };
+        let number = looked_at;
         looked_at += 1;
-        let is_last = teller.monitor.stops_at_bad() && is_bad(&item);
-        batch.push(item, &mut teller)?;
+        let Some(item) = joining.take(number, item, &mut adding)? else { return Ok(()) };
+        let is_last = stops_at_bad && is_bad(&item);
+        adding.push(number, item)?;
         if is_last { Err(End::Stopped) } else { Ok(()) }
     });
     let stopped_before = is_stopped(outcome)?;
-    if is_stopped(batch.store(&mut teller))? || stopped_before {
-        inputs.by_ref().for_each(drop);
-        teller.summary.left = inputs.count - looked_at + batch.dropped;
+    if !stopped_before {
+        is_stopped(joining.finish(&mut adding))?;
     }
-    Ok(teller.summary)
+    if is_stopped(adding.settle())? || stopped_before {
+        inputs.by_ref().for_each(drop);
+        adding.teller.summary.left = inputs.count - looked_at as u64 + adding.batch.dropped;
+    }
+    Ok(adding.teller.summary)
+}
+
+/// Puts together `rejection`, of a document that is the rest of one in the vault, and its beginning there; gives it back if
+/// it is not.
+///
+/// # Errors
+/// What the store says.
+pub(crate) fn joined(
+    store: &Store,
+    mut rejection: Rejection,
+    options: &ExamineOptions,
+) -> Result<std::result::Result<Admitted, Rejection>> {
+    let Some(continuation) = rejection.continuation.take() else { return Ok(Err(rejection)) };
+    let report = match joining::in_vault(&store.snapshot()?, &continuation.wanted())? {
+        Some(beginning) => match continuation.admit_after(beginning.document(), &options.admit) {
+            Ok(admitted) => return Ok(Ok(admitted)),
+            Err(report) => report,
+        },
+        None => continuation.unmatched(),
+    };
+    Ok(Err(Rejection { report, ..rejection }))
+}
+
+/// Adds to a vault, and reports.
+struct Adding<'s, 'm> {
+    batch: Batch<'s>,
+    teller: Teller<'m>,
+}
+
+impl Target<Prepared> for Adding<'_, '_> {
+    type Error = End;
+
+    fn beginning(&mut self, wanted: &Wanted) -> Result<Option<Beginning>> {
+        // What is about to be stored comes first: that may be the beginning, and looking there costs nothing.
+        if let Some(beginning) = self.batch.beginning(wanted) {
+            return Ok(Some(beginning));
+        }
+        joining::in_vault(&self.batch.store.snapshot()?, wanted)
+    }
+
+    fn push(&mut self, number: usize, item: Item<Prepared>) -> std::result::Result<(), End> {
+        self.batch.push(number, item, &mut self.teller)
+    }
+
+    fn settle(&mut self) -> std::result::Result<(), End> {
+        self.batch.store(&mut self.teller)
+    }
 }
 
 /// Whether adding ended at a bad document.
@@ -185,6 +257,12 @@ enum End {
     /// At a bad document, as it was wanted.
     Stopped,
     Failed(StoreError),
+}
+
+impl From<StoreError> for End {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error)
+    }
 }
 
 /// Inputs, and how many of them were taken.
@@ -214,6 +292,7 @@ pub fn verify(
     monitor: &mut dyn Monitor,
 ) -> Summary {
     let mut teller = Teller { monitor, summary: Summary::default() };
+    let mut number = 0;
     let outcome: std::result::Result<(), std::convert::Infallible> = each(
         inputs,
         options,
@@ -221,7 +300,8 @@ pub fn verify(
         Brief::from,
         |event| {
             if let Event::Result(item) = event {
-                teller.tell(item, || Fate::Has(Outcome::Verified));
+                teller.tell(number, item, || Fate::Has(Outcome::Verified));
+                number += 1;
             }
             Ok(())
         },
@@ -242,36 +322,104 @@ pub fn rehearse(
     options: &ExamineOptions,
     monitor: &mut dyn Monitor,
 ) -> Result<Summary> {
-    let mut teller = Teller { monitor, summary: Summary::default() };
     let allow_removed = options.allow_removed;
-    let mut seen = Seen { snapshot, allow_removed, cores: HashSet::new(), captures: HashSet::new() };
+    let seen = Seen { snapshot, allow_removed, cores: HashSet::new(), captures: HashSet::new() };
+    let teller = Teller { monitor, summary: Summary::default() };
+    let mut rehearsal = Rehearsal { seen, grown: HashMap::new(), options, teller };
+    let mut joining = Joining::new(options, |admitted| admitted, true);
+    let mut number = 0;
     each(
         inputs,
         options,
         |admitted| admitted,
         |event| {
             let Event::Result(item) = event else { return Ok(()) };
-            let fate = match &item {
-                Ok(Examination { verdict: Finding::Admitted(admitted), .. }) => seen.fate(admitted)?,
-                _ => Fate::Has(Outcome::Verified),
-            };
-            teller.tell(item, || fate);
-            Ok(())
+            let item = joining.take(number, item, &mut rehearsal)?;
+            number += 1;
+            item.map_or(Ok(()), |item| rehearsal.push(number - 1, item))
         },
     )?;
-    Ok(teller.summary)
+    joining.finish(&mut rehearsal)?;
+    Ok(rehearsal.teller.summary)
+}
+
+/// Finds out what adding would do, and reports.
+struct Rehearsal<'s, 'm> {
+    seen: Seen<'s>,
+    /// Documents that others may continue.
+    grown: HashMap<CoreHash, Grown>,
+    options: &'s ExamineOptions,
+    teller: Teller<'m>,
+}
+
+/// Where a document is that would be in the vault.
+enum Grown {
+    Place(Place),
+    Bytes(Vec<u8>),
+}
+
+impl Target<Admitted> for Rehearsal<'_, '_> {
+    type Error = StoreError;
+
+    fn beginning(&mut self, wanted: &Wanted) -> Result<Option<Beginning>> {
+        let core = CoreHash(wanted.after);
+        let document = match self.grown.get(&core) {
+            Some(Grown::Bytes(bytes)) => Some(bytes.clone()),
+            Some(Grown::Place(place)) => self.read_again(place.clone(), core),
+            None => None,
+        };
+        match (document, self.seen.snapshot) {
+            (Some(document), _) => Ok(Some(Beginning::new(core, document))),
+            (None, Some(snapshot)) => joining::in_vault(snapshot, wanted),
+            (None, None) => Ok(None),
+        }
+    }
+
+    fn push(&mut self, number: usize, item: Item<Admitted>) -> Result<()> {
+        let mut fate = Fate::Has(Outcome::Verified);
+        if let Ok(Examination { verdict: Finding::Admitted(admitted), original, continues, .. }) = &item {
+            fate = self.seen.fate(admitted)?;
+            if let Some(bytes) = admitted.members().first().filter(|_| admitted.kind().versions().is_some()) {
+                let place = original.as_ref().filter(|_| continues.is_none()).and_then(Original::place);
+                let grown = place.map_or_else(|| Grown::Bytes(bytes.bytes().to_vec()), Grown::Place);
+                self.grown.insert(admitted.core(), grown);
+            }
+        }
+        self.teller.tell(number, item, || fate);
+        Ok(())
+    }
+
+    fn settle(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Rehearsal<'_, '_> {
+    /// The document at `place`, if it is still the one with this core hash.
+    fn read_again(&self, place: Place, core: CoreHash) -> Option<Vec<u8>> {
+        let (verdict, _) = place.into_file()?.open().examine_in_place(self.options).ok()?;
+        match verdict {
+            Verdict::Admitted(admitted) if admitted.core() == core => {
+                admitted.members().first().map(|member| member.bytes().to_vec())
+            }
+            _ => None,
+        }
+    }
 }
 
 /// A document that was examined, with what its admission was made into.
 struct Examination<A> {
     path: String,
     original: Option<Original>,
+    continues: Option<CoreHash>,
     verdict: Finding<A>,
 }
 
 enum Finding<A> {
     Admitted(A),
     Rejected(Rejection),
+    /// Whether it is rejected depends on whether its beginning is known.
+    Rest(Rest),
     NoArtifact,
 }
 
@@ -284,22 +432,13 @@ fn each<A: Send, E>(
     consume: impl FnMut(Event<Item<A>>) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
     let open = |item: Found| {
-        let opened = item.map(|item| (item.name(), item.place(), item.open()));
+        let opened = item.map(|item| (item.name(), item.open()));
         let size = opened.as_ref().map_or(0, |(.., opened)| opened.size());
         (opened, size)
     };
-    let work = |opened: std::result::Result<(String, Option<Place>, source::Opened), SourceError>| {
-        let (path, place, opened) = opened?;
-        let mut original = None;
-        let verdict = match opened.examine(options)? {
-            Verdict::Admitted(admitted) => {
-                original = Original::of(place, &admitted);
-                Finding::Admitted(make(admitted))
-            }
-            Verdict::Rejected(rejection) => Finding::Rejected(rejection),
-            Verdict::NoArtifact => Finding::NoArtifact,
-        };
-        Ok(Examination { path, original, verdict })
+    let work = |opened: std::result::Result<(String, source::Opened), SourceError>| {
+        let (path, opened) = opened?;
+        Ok(Examination::of(path, opened.examine_in_place(options)?, &make))
     };
     pipeline::in_order(inputs, open, work, consume)
 }
@@ -312,7 +451,8 @@ struct Teller<'m> {
 
 impl Teller<'_> {
     /// Tells of `item`, whose `fate` is given for the case that it was admitted.
-    fn tell<A: Into<Brief>>(&mut self, item: Item<A>, fate: impl FnOnce() -> Fate) {
+    fn tell<A: Into<Brief>>(&mut self, number: usize, item: Item<A>, fate: impl FnOnce() -> Fate) {
+        self.monitor.done(number);
         match item {
             Ok(examination) => {
                 let examined = examination.told(fate);
@@ -361,6 +501,7 @@ impl<A: Into<Brief>> Examination<A> {
             kind: None,
             outcome: Outcome::Skipped,
             core: None,
+            continues: self.continues,
             size: 0,
             report: Report::default(),
             original: self.original,
@@ -374,7 +515,8 @@ impl<A: Into<Brief>> Examination<A> {
                     Fate::Refused(report) => (told.outcome, told.report) = (Outcome::Rejected, report),
                 }
             }
-            Finding::Rejected(Rejection { kind, report }) => {
+            Finding::Rejected(Rejection { kind, report, .. })
+            | Finding::Rest(Rest { rejection: Rejection { kind, report, .. }, .. }) => {
                 (told.kind, told.outcome, told.report) = (kind, Outcome::Rejected, report);
             }
             Finding::NoArtifact => {}
@@ -390,7 +532,7 @@ struct Batch<'s> {
     preparer: &'s Preparer,
     /// One time for all of one `add`, so that the order within it leaves no trace.
     at: DateTime<Utc>,
-    waiting: Vec<Item<Prepared>>,
+    waiting: Vec<(usize, Item<Prepared>)>,
     /// The size of the artifacts and reports among them.
     bytes: u64,
     /// How many times as large as usual it may be.
@@ -400,13 +542,32 @@ struct Batch<'s> {
 }
 
 impl Batch<'_> {
-    fn push(&mut self, item: Item<Prepared>, teller: &mut Teller<'_>) -> std::result::Result<(), End> {
+    /// The document that ends with what is wanted, if it is about to be stored.
+    fn beginning(&self, wanted: &Wanted) -> Option<Beginning> {
+        let core = CoreHash(wanted.after);
+        self.waiting.iter().rev().find_map(|(_, item)| match item {
+            Ok(Examination { verdict: Finding::Admitted(prepared), .. }) => {
+                let admitted = prepared.admitted();
+                let is_it = admitted.core() == core && admitted.kind() == wanted.kind;
+                let only = admitted.members().first().filter(|_| is_it)?;
+                Some(Beginning::new(core, only.bytes().to_vec()))
+            }
+            _ => None,
+        })
+    }
+
+    fn push(
+        &mut self,
+        number: usize,
+        item: Item<Prepared>,
+        teller: &mut Teller<'_>,
+    ) -> std::result::Result<(), End> {
         self.bytes += match &item {
             Ok(Examination { verdict: Finding::Admitted(prepared), .. }) => prepared.admitted().size(),
             Ok(Examination { verdict: Finding::Rejected(rejection), .. }) => rejection.report.bytes() as u64,
             _ => 0,
         };
-        self.waiting.push(item);
+        self.waiting.push((number, item));
         if self.waiting.len() >= BATCH_DOCUMENTS * self.times || self.bytes >= BATCH_BYTES * self.times as u64
         {
             self.store(teller)?;
@@ -415,27 +576,36 @@ impl Batch<'_> {
     }
 
     fn store(&mut self, teller: &mut Teller<'_>) -> std::result::Result<(), End> {
-        let prepared = self.waiting.iter().filter_map(|item| match item {
-            Ok(Examination { verdict: Finding::Admitted(prepared), .. }) => Some(prepared),
-            _ => None,
-        });
+        let prepared = self.waiting.iter().filter_map(|(_, item)| prepared_of(item));
         let stored = self.store.put(prepared, self.preparer, self.at).map_err(End::Failed)?;
-        let mut fates = stored.into_iter().map(Fate::from);
+        let fates: Vec<Fate> = stored.into_iter().map(Fate::from).collect();
+        // What is refused is not in the vault, and neither is what comes after it where that is the end.
+        let admitted = self.waiting.iter().filter(|(_, item)| prepared_of(item).is_some()).zip(&fates);
+        let kept = admitted.filter(|(_, fate)| matches!(fate, Fate::Has(_)));
+        let originals: Vec<&Original> =
+            kept.filter_map(|((_, item), _)| item.as_ref().ok()?.original.as_ref()).collect();
+        teller.monitor.stored(&originals);
+        let mut fates = fates.into_iter();
         self.bytes = 0;
         let mut waiting = self.waiting.drain(..);
-        while let Some(item) = waiting.next() {
-            let fate = match &item {
-                Ok(Examination { verdict: Finding::Admitted(_), .. }) => fates.next(),
-                _ => None,
-            };
+        while let Some((number, item)) = waiting.next() {
+            let fate = prepared_of(&item).and_then(|_| fates.next());
             let is_refused = matches!(fate, Some(Fate::Refused(_)));
-            teller.tell(item, || fate.unwrap_or(Fate::Has(Outcome::Present)));
+            teller.tell(number, item, || fate.unwrap_or(Fate::Has(Outcome::Present)));
             if is_refused && teller.monitor.stops_at_bad() {
                 self.dropped = waiting.len() as u64;
                 return Err(End::Stopped);
             }
         }
         Ok(())
+    }
+}
+
+/// The artifact that is to be stored, if the item is one.
+fn prepared_of(item: &Item<Prepared>) -> Option<&Prepared> {
+    match item {
+        Ok(Examination { verdict: Finding::Admitted(prepared), .. }) => Some(prepared),
+        _ => None,
     }
 }
 

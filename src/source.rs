@@ -1,13 +1,17 @@
 //! From paths to verdicts: finding files, recognising kinds by content, admitting documents.
 
+mod continuation;
 mod directory;
 mod file;
 mod inputs;
 mod opened;
 mod original;
 mod packed;
+mod removing;
 mod settling;
 mod stated;
+mod tree;
+mod writers;
 
 use std::io::{self, Cursor};
 use std::path::{Path, PathBuf};
@@ -22,12 +26,14 @@ use crate::verify::{Report, Violation};
 
 use file::{Contents, OpenFile};
 
+pub use continuation::{Continuation, Wanted};
 pub use inputs::Inputs;
 pub use opened::Opened;
 pub(crate) use original::Place;
-pub use original::{Kept, Original, Taken};
+pub use original::{Kept, MoveOptions, Original, Taken};
 pub use settling::{Look, Settling};
 pub use stated::{STATED, Stated};
+pub use tree::FoundPath;
 
 /// How documents are examined, and what is done with those that were removed from a vault before.
 #[derive(Clone, Debug, Default)]
@@ -67,6 +73,16 @@ pub struct Rejection {
     pub kind: Option<Kind>,
     /// Its violations.
     pub report: Report,
+    /// The document, if it may be the rest of one whose beginning is elsewhere.
+    pub continuation: Option<Box<Continuation>>,
+}
+
+impl Rejection {
+    /// A rejection of what is meant to be of `kind`.
+    #[must_use]
+    pub fn new(kind: Option<Kind>, report: Report) -> Self {
+        Self { kind, report, continuation: None }
+    }
 }
 
 impl From<Result<Admitted, Rejection>> for Verdict {
@@ -98,13 +114,13 @@ pub enum Item {
     /// A file that was asked for by its name: it is an artifact or a rejection.
     Named(PathBuf),
     /// A file in a directory: it may be no artifact.
-    Found(PathBuf),
+    Found(FoundPath),
     /// A link, device or pipe in a directory: never opened. One that has a name which a format gives is a rejection.
     NotAFile(PathBuf),
     /// A directory that is meant to be one artifact.
     Directory {
         /// Where it is.
-        path: PathBuf,
+        path: FoundPath,
         /// Of which kind.
         kind: Kind,
         /// Whether it was asked for by its name.
@@ -126,9 +142,8 @@ impl Item {
     #[must_use]
     pub fn name(&self) -> String {
         match self {
-            Self::Named(path) | Self::Found(path) | Self::NotAFile(path) | Self::Directory { path, .. } => {
-                path.to_string_lossy().into_owned()
-            }
+            Self::Named(path) | Self::NotAFile(path) => path.to_string_lossy().into_owned(),
+            Self::Found(path) | Self::Directory { path, .. } => path.to_string_lossy().into_owned(),
             Self::Document { name, .. } | Self::Stated(Stated { name, .. }) => name.clone(),
         }
     }
@@ -192,13 +207,13 @@ pub fn examine_document(
     }
     let kind = options.kind.or_else(|| meant(&bytes)).or_else(|| owner(file_name));
     match kind {
-        kind if is_too_large => Err(Rejection { kind, report: document::larger_than(limit).into() }),
+        kind if is_too_large => Err(Rejection::new(kind, document::larger_than(limit).into())),
         Some(kind) if kind.is_of_directories() => {
             let message = "this is a file, neither a directory nor an archive";
-            Err(Rejection { kind: Some(kind), report: kind.unreadable(file_name, message) })
+            Err(Rejection::new(Some(kind), kind.unreadable(file_name, message)))
         }
         Some(kind) => admit(kind, bytes, options),
-        None => Err(Rejection { kind: None, report: unrecognised(&bytes, options).into() }),
+        None => Err(Rejection::new(None, unrecognised(&bytes, options).into())),
     }
 }
 
@@ -209,7 +224,7 @@ fn examine_other(path: &Path) -> Verdict {
         kind => {
             let message = "is a link, device or pipe; in directories these are not opened, name it to add it";
             let report = Violation::new(document::UNRECOGNISED, "", message).into();
-            Verdict::Rejected(Rejection { kind, report })
+            Verdict::Rejected(Rejection::new(kind, report))
         }
     }
 }
@@ -223,14 +238,14 @@ fn examine_named(path: &Path, file: OpenFile, options: &ExamineOptions) -> io::R
         if let Some(kind) = options.kind.filter(|kind| kind.is_of_directories()) {
             let message = "this is a file, neither a directory nor an archive";
             let report = kind.unreadable(&path.to_string_lossy(), message);
-            return Ok(Verdict::Rejected(Rejection { kind: Some(kind), report }));
+            return Ok(Verdict::Rejected(Rejection::new(Some(kind), report)));
         }
     }
     Ok(match file.read(options)? {
         Contents::Whole(bytes) => examine_document(bytes, &file_name, options).into(),
         Contents::TooLarge { head, report } => {
             let kind = options.kind.or_else(|| meant(&head)).or_else(|| owner(&file_name));
-            Verdict::Rejected(Rejection { kind, report })
+            Verdict::Rejected(Rejection::new(kind, report))
         }
     })
 }
@@ -256,16 +271,21 @@ fn examine_found(path: &Path, file: OpenFile, options: &ExamineOptions) -> io::R
     };
     Ok(match contents {
         Contents::Whole(bytes) => admit(kind, bytes, options).into(),
-        Contents::TooLarge { report, .. } => Verdict::Rejected(Rejection { kind: Some(kind), report }),
+        Contents::TooLarge { report, .. } => Verdict::Rejected(Rejection::new(Some(kind), report)),
     })
 }
 
 fn admit(kind: Kind, bytes: Vec<u8>, options: &ExamineOptions) -> Result<Admitted, Rejection> {
+    let Some(rest) = kind.continues(&bytes, &options.admit.limits) else {
+        return admitted(kind, kind.admit(bytes, &options.admit));
+    };
+    let continuation = Continuation::new(kind, rest, bytes.clone());
     admitted(kind, kind.admit(bytes, &options.admit))
+        .map_err(|rejection| Rejection { continuation: Some(Box::new(continuation)), ..rejection })
 }
 
 fn admitted(kind: Kind, outcome: Result<Admitted, Report>) -> Result<Admitted, Rejection> {
-    outcome.map_err(|report| Rejection { kind: Some(kind), report })
+    outcome.map_err(|report| Rejection::new(Some(kind), report))
 }
 
 /// Why no kind recognises a document that was named.

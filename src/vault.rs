@@ -17,7 +17,7 @@ use crate::digest::{CoreHash, Digest, DigestPrefix, PrefixResolution};
 use crate::fsck;
 use crate::ingest::{self, Monitor, Summary};
 use crate::kinds::{self, contract, model_io};
-use crate::query::{self, Direction, Graph, HashTarget, Hit, Link, LinkTarget, Query, Walk};
+use crate::query::{self, Direction, Extension, Graph, HashTarget, Hit, Link, LinkTarget, Query, Walk};
 use crate::source::{self, ExamineOptions, Inputs};
 use crate::sql::{self, Reader, SqlError};
 use crate::store::check::JournalInspection;
@@ -72,6 +72,8 @@ pub struct Description {
     pub captures: Vec<CaptureRow>,
     /// Its links.
     pub links: Vec<Link>,
+    /// The longest artifacts that extend it.
+    pub extended_by: Vec<Extension>,
     /// Its tags, by name.
     pub tags: Vec<TagRow>,
     /// Its note, if it has one.
@@ -269,13 +271,17 @@ impl Vault {
         self.store.path()
     }
 
-    /// Adds one document. When this returns, it is on the disk.
+    /// Adds one document. When this returns, it is on the disk. One that is the rest of a document in the vault is added
+    /// together with that, as one.
     ///
     /// # Errors
     /// [`AddError::Rejected`] with all violations, also if it was removed before; or what the store says.
     pub fn add_document(&self, document: Vec<u8>, options: &ExamineOptions) -> Result<Put, AddError> {
-        let admitted = source::examine_document(document, "", options)
-            .map_err(|rejection| AddError::Rejected(rejection.report))?;
+        let admitted = match source::examine_document(document, "", options) {
+            Ok(admitted) => admitted,
+            Err(rejection) => ingest::joined(&self.store, rejection, options)?
+                .map_err(|rejection| AddError::Rejected(rejection.report))?,
+        };
         let policy = if options.allow_removed { RemovedPolicy::TakeBack } else { RemovedPolicy::Refuse };
         let preparer = self.store.preparer()?.with_policy(policy);
         let put = self.store.put_one(&preparer.prepare(admitted), &preparer, clock::now())?;
@@ -719,11 +725,16 @@ impl Vault {
     pub fn describe(&self, prefix: &DigestPrefix) -> Result<Description, LookupError> {
         let snapshot = self.snapshot()?;
         let artifact = locate(&snapshot, prefix)?.artifact;
+        let links = query::links(&snapshot, &artifact)?;
         Ok(Description {
+            extended_by: match kinds::named(&artifact.kind).and_then(Kind::versions) {
+                Some(versions) => query::longest_extensions(&snapshot, &artifact, &links, versions)?,
+                None => Vec::new(),
+            },
             attributes: snapshot.attributes(artifact.id)?,
             mentions: snapshot.role_counts(artifact.id)?,
             captures: snapshot.captures(artifact.id)?,
-            links: query::links(&snapshot, &artifact)?,
+            links,
             tags: snapshot.tags(Some(artifact.id))?,
             note: snapshot.note_of(artifact.id)?,
             pin: snapshot.pin_of(artifact.id)?,

@@ -136,6 +136,27 @@ impl Report {
         self.errors == 0
     }
 
+    /// The report of what comes after the first `lines` lines of a document, with places that are counted from there.
+    /// Violations before that are left out.
+    #[must_use]
+    pub fn after_lines(self, lines: usize) -> Self {
+        let mut after = Self { errors: self.errors, warnings: self.warnings, ..Self::default() };
+        for mut violation in self.violations {
+            match place_after(&violation.path, lines) {
+                Some(path) => {
+                    violation.path = path;
+                    after.list(violation);
+                }
+                None => match violation.severity {
+                    Severity::Error => after.errors -= 1,
+                    Severity::Warning => after.warnings -= 1,
+                },
+            }
+        }
+        after.violations.sort_by(Violation::report_order);
+        after
+    }
+
     /// Counts a violation of `severity`; whether it may still be listed.
     fn count(&mut self, severity: Severity) -> bool {
         let (count, limit) = match severity {
@@ -160,6 +181,15 @@ impl From<Violation> for Report {
         report.list(violation);
         report
     }
+}
+
+/// A path counted from the line after the first `lines` ones; nothing if it is before that. Paths without a line stay.
+fn place_after(path: &str, lines: usize) -> Option<String> {
+    let Some(rest) = path.strip_prefix("line ") else { return Some(path.to_owned()) };
+    let digits = rest.len() - rest.trim_start_matches(|digit: char| digit.is_ascii_digit()).len();
+    let (number, rest) = rest.split_at_checked(digits)?;
+    let number: usize = number.parse().ok()?;
+    number.checked_sub(lines).filter(|number| *number > 0).map(|number| format!("line {number}{rest}"))
 }
 
 /// Collects violations while rules are applied.
@@ -266,5 +296,18 @@ mod tests {
         assert_eq!((report.violations().len(), report.omitted()), (Report::MAX_WARNINGS + 1, 3));
         assert!(!report.is_acceptable());
         assert!(report.violations().iter().any(|violation| violation.severity == Severity::Error));
+    }
+
+    #[test]
+    fn places_are_counted_from_a_later_line() {
+        let mut findings = Findings::default();
+        for path in ["line 3 /a", "line 12 column 4", "line 2", "", "line 10"] {
+            findings.of(RULE).add(path, "");
+        }
+        let report = findings.into_report().after_lines(2);
+        let paths: Vec<&str> = report.violations().iter().map(|violation| violation.path.as_str()).collect();
+        assert_eq!(paths, ["", "line 1 /a", "line 10 column 4", "line 8"]);
+        assert_eq!(report.omitted(), 0);
+        assert!(!report.is_acceptable());
     }
 }

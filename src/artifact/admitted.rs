@@ -1,4 +1,4 @@
-use super::{Draft, Kind};
+use super::{Completeness, Draft, Kind};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::verify::Report;
 
@@ -80,6 +80,12 @@ impl Admitted {
     #[must_use]
     pub fn draft(&self) -> &Draft {
         &self.draft
+    }
+
+    /// Whether the file that it was read from may still grow.
+    #[must_use]
+    pub fn completeness(&self) -> Completeness {
+        self.draft.completeness
     }
 
     /// The artifacts that are part of it.

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use super::directory::{ArtifactDirectory, Directory, EntryContent, MemberBytes, Peek, capture_hash};
 use super::passage::{OfDirectory, OfDocument};
 use super::{
-    AdmitOptions, Admitted, Artifact, Draft, Exchange, Member, Part, Passage, Playback, Recognition,
-    RunResult, Table,
+    AdmitOptions, Admitted, Artifact, Draft, Exchange, Joined, Member, Part, Passage, Playback, Recognition,
+    Rest, RunResult, Table, Versions,
 };
 use crate::canonical::reader::{Limits, MemberNames, ReadError};
 use crate::digest::CaptureHash;
@@ -21,6 +21,7 @@ struct KindTable {
     stated_by: Option<&'static str>,
     attributes: &'static [&'static str],
     is_run: bool,
+    versions: Option<Versions>,
     playback: Option<Playback>,
     tables: &'static [Table],
     rules: fn() -> Vec<RuleInfo>,
@@ -37,6 +38,8 @@ enum Form {
         write_core: fn(&[u8], &Limits, &mut dyn Write) -> io::Result<()>,
         results: for<'d> fn(&'d [u8], &Limits) -> Vec<RunResult<'d>>,
         exchanges: fn(&[u8], &Limits) -> Result<Vec<Exchange>, ReadError>,
+        continues: fn(&[u8], &Limits) -> Option<Rest>,
+        join: fn(&[u8], &Rest, &[u8], &Limits) -> Option<Joined>,
         quote: fn(&[u8], usize) -> Option<String>,
         parts: for<'d> fn(&'d [u8], &Limits) -> Result<Vec<Part<'d>>, ReadError>,
         passages: OfDocument,
@@ -65,6 +68,7 @@ impl Kind {
                     stated_by: K::STATED_BY,
                     attributes: K::ATTRIBUTES,
                     is_run: K::IS_RUN,
+                    versions: K::VERSIONS,
                     playback: K::PLAYBACK,
                     tables: K::TABLES,
                     rules: K::rules,
@@ -76,6 +80,8 @@ impl Kind {
                         write_core: K::write_core,
                         results: K::results,
                         exchanges: K::exchanges,
+                        continues: K::continues,
+                        join: K::join,
                         quote: K::quote,
                         parts: K::parts,
                         passages: K::passages,
@@ -96,6 +102,7 @@ impl Kind {
                     stated_by: K::STATED_BY,
                     attributes: K::ATTRIBUTES,
                     is_run: K::IS_RUN,
+                    versions: None,
                     playback: None,
                     tables: K::TABLES,
                     rules: K::rules,
@@ -216,6 +223,42 @@ impl Kind {
         })
     }
 
+    /// What `document` continues, if it is the rest of a longer document of this kind and no whole one.
+    #[must_use]
+    pub fn continues(self, document: &[u8], limits: &Limits) -> Option<Rest> {
+        match self.0.form {
+            Form::Document { continues, .. } => continues(document, limits),
+            Form::Directory { .. } => None,
+        }
+    }
+
+    /// Admits `document`, which is a `rest`, together with what goes before it in the admitted `beginning`.
+    ///
+    /// # Errors
+    /// The report of the whole, with the places that violations have in `document`.
+    pub fn admit_joined(
+        self,
+        beginning: &[u8],
+        rest: &Rest,
+        document: &[u8],
+        options: &AdmitOptions,
+    ) -> Result<Admitted, Report> {
+        let limits = &options.limits;
+        let joined = match self.0.form {
+            Form::Document { join, .. } => join(beginning, rest, document, limits),
+            Form::Directory { .. } => None,
+        };
+        let Some(Joined { document, lines }) = joined else {
+            let message = format!("the {} that it continues is not where it should be", rest.what);
+            return Err(Violation::new(rest.rule, rest.path.clone(), message).into());
+        };
+        let limit = limits.bytes.min(Limits::MAX_BYTES);
+        if document.len() as u64 > limit {
+            return Err(super::document::larger_than(limit).into());
+        }
+        self.admit(document, options).map_err(|report| report.after_lines(lines))
+    }
+
     /// Applies every rule to a directory or archive that was read.
     ///
     /// # Errors
@@ -293,6 +336,12 @@ impl Kind {
     #[must_use]
     pub fn is_run(self) -> bool {
         self.0.is_run
+    }
+
+    /// How one of its artifacts is seen to be a longer version of another, if they are written part by part.
+    #[must_use]
+    pub fn versions(self) -> Option<Versions> {
+        self.0.versions
     }
 
     /// What an admitted artifact of these `members` recorded as results, in order.

@@ -8,14 +8,14 @@ use anstyle::Style;
 use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::ingest::{self, Examined, Monitor, Outcome, Summary};
-use runvault::source::{ExamineOptions, SourceError};
+use runvault::source::{ExamineOptions, Original, SourceError};
 use serde::Serialize;
 
 use super::escape::escaped;
 use super::exit::{Failure, Status};
 use super::fork_notes::ForkNotes;
 use super::inputs::InputArgs;
-use super::mover::Mover;
+use super::mover::{MoveArgs, Mover};
 use super::output::{self, BAD, FAINT, GOOD, HASH, counted};
 use super::progress::Progress;
 use super::vault::{CreateArgs, VaultArgs};
@@ -34,9 +34,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     create: CreateArgs,
 
-    /// Remove each file once it is stored, if it has not changed since
-    #[arg(long = "move", conflicts_with = "dry_run")]
-    moves: bool,
+    #[command(flatten)]
+    moving: MoveArgs,
 
     /// Go on after documents that are rejected or cannot be read: the default, spelled out
     #[arg(long, overrides_with = "fail_fast")]
@@ -51,7 +50,7 @@ pub(crate) struct Args {
     allow_removed: bool,
 
     /// Tell what would be done, and store nothing
-    #[arg(long)]
+    #[arg(long, conflicts_with = "moves")]
     dry_run: bool,
 
     /// List files that were there already or are no artifacts as well
@@ -70,11 +69,11 @@ impl Args {
         let search = settings::search()?;
         let listed = self.input.checks.listed()?;
         let shown = Shown { dry_run: self.dry_run, verbose: self.verbose, json: self.json, listed };
-        let mover = self.moves.then(|| Mover::new(options.clone()));
+        let mover = self.moving.mover(&options)?;
         let mut printer =
             Printer::new("adding", shown, &vault.path()?).moving(mover).failing_fast(self.fail_fast);
         printer.forks = Some(ForkNotes::default());
-        if self.moves && self.input.has_standard_input() {
+        if self.moving.moves && self.input.has_standard_input() {
             return Err(Failure::Usage("--move moves files; standard input is none".to_owned()));
         }
         let mut added_to = None;
@@ -91,7 +90,7 @@ impl Args {
         };
         let forks = printer.forks.take().unwrap_or_default();
         let status = printer.finish(&summary, started)?;
-        if let Some(vault) = added_to {
+        if let Some(vault) = added_to.filter(Vault::is_created) {
             forks.tell(&vault)?;
             search::after_adding(&vault, search)?;
         }
@@ -138,12 +137,18 @@ pub(crate) struct Printer {
 }
 
 impl Monitor for Printer {
+    fn stored(&mut self, originals: &[&Original]) {
+        // They are on the disk: from here on, the files are not needed.
+        if let Some(mover) = &mut self.mover {
+            mover.remove(originals);
+        }
+    }
+
     fn examined(&mut self, examined: &Examined) {
         self.progress.file(examined.size);
         if let Some(forks) = &mut self.forks {
             forks.see(examined);
         }
-        // What is told of is on the disk: from here on, its files are not needed.
         let moved = self.mover.as_mut().and_then(|mover| self.progress.aside(|| mover.take(examined)));
         if !self.shown.json && examined.outcome == Outcome::Rejected {
             self.progress.aside(|| self.print_rejected(examined));
@@ -201,6 +206,28 @@ impl Printer {
     /// The same, and it ends at the first bad document if `fail_fast`.
     fn failing_fast(self, fail_fast: bool) -> Self {
         Self { fail_fast, ..self }
+    }
+
+    /// Whether files are kept for now that are to be removed later.
+    pub(crate) fn is_waiting_to_move(&self) -> bool {
+        self.mover.as_ref().is_some_and(|mover| mover.waiting() > 0)
+    }
+
+    /// Tries again to remove files that were kept for now and are in the vault, and reports those that are gone.
+    pub(crate) fn retry_moving(&mut self, vault: &Vault) {
+        let gone = self.mover.as_mut().map(|mover| mover.retry(vault)).unwrap_or_default();
+        for examined in gone {
+            if self.trouble.is_some() {
+                return;
+            }
+            let printed = if self.shown.json {
+                self.print_json(&examined, Some(true))
+            } else {
+                let mut out = output::text();
+                line(&mut out, "moved", GOOD, &examined).and_then(|()| out.flush())
+            };
+            self.trouble = printed.err();
+        }
     }
 
     /// Tells what it came to.
@@ -282,7 +309,9 @@ fn was_removed(examined: &Examined) -> bool {
 fn line(out: &mut impl Write, word: &str, style: Style, examined: &Examined) -> io::Result<()> {
     let kind = examined.kind.map_or("", runvault::artifact::Kind::name);
     let hash = examined.core.map(|core| format!("{HASH}{core:.12}{HASH:#} ")).unwrap_or_default();
-    writeln!(out, "{style}{word:<13}{style:#} {kind:<8} {hash}{}", escaped(&examined.path))
+    let joined =
+        examined.continues.map(|core| format!(" (continues {HASH}{core:.12}{HASH:#})")).unwrap_or_default();
+    writeln!(out, "{style}{word:<13}{style:#} {kind:<8} {hash}{}{joined}", escaped(&examined.path))
 }
 
 fn text_of(summary: &Summary, printer: &Printer, started: Instant) -> String {
@@ -299,10 +328,13 @@ fn text_of(summary: &Summary, printer: &Printer, started: Instant) -> String {
     if summary.unreadable > 0 {
         parts.push(format!("{} unreadable", summary.unreadable));
     }
-    if let Some(Mover { moved, kept, .. }) = mover {
-        parts.push(format!("{moved} moved"));
-        if *kept > 0 {
-            parts.push(format!("{kept} stored and not moved"));
+    if let Some(mover) = mover {
+        parts.push(format!("{} moved", mover.moved));
+        if mover.kept > 0 {
+            parts.push(format!("{} stored and not moved", mover.kept));
+        }
+        if mover.waiting() > 0 {
+            parts.push(format!("{} stored and not moved yet", mover.waiting()));
         }
     }
     if *warned > 0 {

@@ -11,6 +11,7 @@ use runvault::artifact::Kind;
 use runvault::digest::{CoreHash, Digest, DigestPrefix, PrefixResolution};
 use runvault::kinds;
 use runvault::query::{self, Filter, Hit, Match, Query, Sort};
+use runvault::store::Snapshot;
 use serde::Serialize;
 
 use super::columns::{self, Column};
@@ -27,7 +28,8 @@ use super::{hash, json, time};
 /// Find artifacts by what they mention.
 ///
 /// All conditions must hold. The answer says where an artifact matched. Hashes may be given by their first digits. With
-/// "packs", a pack matches as well where the session that it contains does.
+/// "packs", a pack matches as well where the session that it contains does. A trace that a
+/// longer matching trace extends is not listed.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// sessions, runs, traces, contracts, packs or artifacts (any kind)
@@ -36,6 +38,10 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     conditions: Conditions,
+
+    /// Also list traces that a longer matching trace extends
+    #[arg(long)]
+    all_versions: bool,
 
     /// At most so many; on a terminal 100 if this is not given
     #[arg(long, value_name = "N")]
@@ -180,13 +186,14 @@ impl Args {
             },
             ..self.conditions.query(&vault, self.what.kind)?
         };
-        let mut hits = vault.find(&query)?;
+        let snapshot = vault.snapshot()?;
+        let mut hits = query::find(&snapshot, &query)?;
         if hits.is_empty() {
             self.conditions.tell_of_removals(&vault)?;
         }
+        let hidden = if self.all_versions { 0 } else { leave_out_extended(&snapshot, &mut hits)? };
         let found = hits.len();
         hits.truncate(self.most());
-        let snapshot = vault.snapshot()?;
         let out: Box<dyn Write> = if self.json { Box::new(output::raw()) } else { Box::new(output::text()) };
         let mut out = io::BufWriter::new(out);
         match &self.format {
@@ -198,8 +205,11 @@ impl Args {
             None => hits::table(&mut out, &snapshot, &hits, &self.columns)?,
         }
         out.flush()?;
-        if !self.json && self.format.is_none() {
-            output::note(&self.ending(hits.len(), found));
+        // Programs that read the lines are not to miss what is left out.
+        match (self.json || self.format.is_some(), hidden) {
+            (false, _) => output::note(&self.ending(hits.len(), found, hidden)),
+            (true, 1..) => output::note(&not_shown(hidden)),
+            (true, 0) => {}
         }
         Ok(if found == 0 { Status::No } else { Status::Done })
     }
@@ -211,15 +221,30 @@ impl Args {
     }
 
     /// The last line, which says how many there are, and how to see the rest.
-    fn ending(&self, shown: usize, found: usize) -> String {
+    fn ending(&self, shown: usize, found: usize, hidden: usize) -> String {
         let plural = self.what.plural;
         let found_text = counted(found as u64, plural.strip_suffix('s').unwrap_or(plural));
-        match self.limit {
+        let listed = match self.limit {
             _ if shown == found => found_text,
             Some(_) => format!("{shown} of {found_text}"),
             None => format!("{shown} of {found_text}; --limit {found} shows all"),
-        }
+        };
+        if hidden == 0 { listed } else { format!("{listed}; {}", not_shown(hidden)) }
     }
+}
+
+fn not_shown(hidden: usize) -> String {
+    let hidden = counted(hidden as u64, "shorter version");
+    format!("{hidden} not shown, --all-versions shows all")
+}
+
+/// Leaves out the artifacts that others of them extend, and gives how many these are.
+fn leave_out_extended(snapshot: &Snapshot<'_>, hits: &mut Vec<Hit>) -> Result<usize, Failure> {
+    let before = hits.len();
+    let artifacts = hits.iter().map(|hit| &hit.artifact);
+    let extended = query::extended(snapshot, &artifacts, &kinds::versions())?;
+    hits.retain(|hit| !extended.contains(&hit.artifact.id));
+    Ok(before - hits.len())
 }
 
 impl Conditions {

@@ -27,6 +27,9 @@ struct ExaminedLine<'e, V> {
     #[serde(flatten)]
     verdict: V,
     core_hash: Option<CoreHash>,
+    /// The artifact that the document continues, if it is the rest of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    continues: Option<CoreHash>,
     violations: &'e [Violation],
     /// How many more there are; reports of hostile documents are cut off, and so are those of which less is wanted.
     #[serde(skip_serializing_if = "is_zero")]
@@ -49,6 +52,7 @@ pub(crate) fn examined(
         kind: examined.kind.map(Kind::name),
         verdict,
         core_hash: examined.core,
+        continues: examined.continues,
         violations: listed,
         violations_omitted: examined.report.omitted() + left_out.len(),
     };

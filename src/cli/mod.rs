@@ -33,6 +33,7 @@ mod import;
 mod init;
 mod inputs;
 mod json;
+mod length;
 mod limits;
 mod link;
 mod links;

@@ -1,16 +1,56 @@
-//! Taking files away once they are stored, as `--move` asks for.
+//! Removing files once they are stored, as `--move` asks for.
 
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use runvault::Vault;
+use runvault::artifact::Kind;
+use runvault::clock;
+use runvault::digest::CoreHash;
 use runvault::ingest::{Examined, Outcome};
-use runvault::source::{ExamineOptions, Kept, Taken};
+use runvault::source::{ExamineOptions, Kept, MoveOptions, Original, Taken};
+use runvault::store::StoreError;
+use runvault::verify::Report;
 
 use super::escape::escaped;
-use super::exit::Status;
-use super::output;
+use super::exit::{Failure, Status};
+use super::length::{self, length};
+use super::{output, settings};
+
+/// Which files are removed, and when.
+#[derive(Args)]
+pub(crate) struct MoveArgs {
+    /// Remove each file once it is stored, if it has not changed since and no process has it open for writing
+    #[arg(long = "move")]
+    pub(crate) moves: bool,
+
+    /// How long after its last write a trace that may still grow is removed. Default: the setting settle-traces, else
+    /// 10m
+    #[arg(long, value_name = "DURATION", requires = "moves", value_parser = length)]
+    settle_traces: Option<Duration>,
+}
+
+impl MoveArgs {
+    /// What removes files, if that is asked for.
+    pub(crate) fn mover(&self, examine: &ExamineOptions) -> Result<Option<Mover>, Failure> {
+        if !self.moves {
+            return Ok(None);
+        }
+        let settle = settings::SETTLE_TRACES.unless(self.settle_traces)?;
+        let settle_growing = settle.unwrap_or(MoveOptions::SETTLE_GROWING);
+        Ok(Some(Mover::new(MoveOptions { examine: examine.clone(), settle_growing })))
+    }
+}
 
 /// Removes the files of what is in the vault, and says which it cannot.
 pub(crate) struct Mover {
-    /// As the documents were examined.
-    options: ExamineOptions,
+    options: MoveOptions,
+    /// What became of files whose documents were not reported yet, in their order.
+    taken: VecDeque<Taken>,
+    /// Files that are kept for now, by path, if they are to be tried again.
+    waiting: Option<BTreeMap<PathBuf, Waiting>>,
     /// How many documents are gone from where they were.
     pub(crate) moved: u64,
     /// How many are still there, whole or in part, though they are stored.
@@ -19,9 +59,29 @@ pub(crate) struct Mover {
     pub(crate) failed: u64,
 }
 
+/// A document that is stored, and whose file is to be removed later.
+struct Waiting {
+    original: Original,
+    path: String,
+    kind: Option<Kind>,
+    core: Option<CoreHash>,
+    /// Why it is kept, as it was reported.
+    why: Option<Kept>,
+}
+
 impl Mover {
-    pub(crate) fn new(options: ExamineOptions) -> Self {
-        Self { options, moved: 0, kept: 0, failed: 0 }
+    fn new(options: MoveOptions) -> Self {
+        Self { options, taken: VecDeque::new(), waiting: None, moved: 0, kept: 0, failed: 0 }
+    }
+
+    /// The same, and what is kept for now is tried again by [`Mover::retry`].
+    pub(crate) fn retrying(self) -> Self {
+        Self { waiting: Some(BTreeMap::new()), ..self }
+    }
+
+    /// How many files are kept for now, and are tried again.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.as_ref().map_or(0, BTreeMap::len)
     }
 
     /// How it ended: a file that could not be removed is one that somebody has to look at, one that is kept is an answer.
@@ -33,36 +93,137 @@ impl Mover {
         }
     }
 
-    /// Removes the files of a document if it is in the vault now, and tells whether it did; nothing if it is not.
+    /// Removes files whose documents are in the vault now. What became of each is reported by [`Mover::take`].
+    pub(crate) fn remove(&mut self, originals: &[&Original]) {
+        self.taken.extend(Original::remove_all(originals, &self.options, clock::now().into()));
+    }
+
+    /// Reports what became of the files of a document, and whether they are gone; nothing if there was no file or it was
+    /// not stored.
     pub(crate) fn take(&mut self, examined: &Examined) -> Option<bool> {
         let is_stored = matches!(examined.outcome, Outcome::Added | Outcome::NewCapture | Outcome::Present);
         let original = examined.original.as_ref().filter(|_| is_stored)?;
-        let taken = original.remove(&self.options);
-        self.failed += taken.failed.len() as u64;
-        if taken.is_whole() {
-            self.moved += 1;
-        } else {
-            self.kept += 1;
+        let taken = self.taken.pop_front()?;
+        if let Some(waiting) = &mut self.waiting {
+            let before = waiting.remove(original.path()).and_then(|before| before.why);
+            if taken.is_for_now() {
+                let Examined { path, kind, core, .. } = examined;
+                let why = taken.kept.first().map(|(_, why)| *why);
+                let (original, path) = (original.clone(), path.clone());
+                let entry = Waiting { original, path, kind: *kind, core: *core, why };
+                waiting.insert(entry.original.path().to_owned(), entry);
+                if why != before {
+                    self.tell(&taken);
+                }
+                return Some(false);
+            }
         }
-        tell(&taken);
+        self.count(&taken);
+        self.tell(&taken);
         Some(taken.is_whole())
     }
+
+    /// Tries again to remove what was kept for now, and gives what is gone. Minutes may have passed since it was stored,
+    /// so it is removed only if it is still in the vault. If that cannot be told now, it is tried later.
+    pub(crate) fn retry(&mut self, vault: &Vault) -> Vec<Examined> {
+        let Some(mut waiting) = self.waiting.take() else { return Vec::new() };
+        let is_known = self.forget_what_is_not_stored(&mut waiting, vault);
+        if is_known.is_err() {
+            self.waiting = Some(waiting);
+            return Vec::new();
+        }
+        let originals: Vec<&Original> = waiting.values().map(|waiting| &waiting.original).collect();
+        let taken = Original::remove_all(&originals, &self.options, clock::now().into());
+        let (mut gone, mut left) = (Vec::new(), BTreeMap::new());
+        for ((path, mut waiting), taken) in waiting.into_iter().zip(taken) {
+            if taken.is_for_now() {
+                let why = taken.kept.first().map(|(_, why)| *why);
+                if why != waiting.why {
+                    self.tell(&taken);
+                }
+                waiting.why = why;
+                left.insert(path, waiting);
+                continue;
+            }
+            // What was written since settles again, and is examined again.
+            if taken.kept.iter().any(|(_, why)| *why == Kept::Changed) {
+                continue;
+            }
+            self.count(&taken);
+            self.tell(&taken);
+            gone.extend(taken.is_whole().then(|| waiting.into_examined()));
+        }
+        self.waiting = Some(left);
+        gone
+    }
+
+    fn forget_what_is_not_stored(
+        &mut self,
+        waiting: &mut BTreeMap<PathBuf, Waiting>,
+        vault: &Vault,
+    ) -> Result<(), StoreError> {
+        let snapshot = vault.snapshot()?;
+        let mut removed = Vec::new();
+        for (path, waiting) in waiting.iter() {
+            if snapshot.capture(waiting.original.capture())?.is_none() {
+                removed.push(path.clone());
+            }
+        }
+        for path in removed {
+            waiting.remove(&path);
+            self.kept += 1;
+            let why = "it was removed from the vault after it was stored";
+            output::note(&format!("kept {}: {why}", escaped(&path.to_string_lossy())));
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, taken: &Taken) {
+        self.failed += taken.failed.len() as u64;
+        *if taken.is_whole() { &mut self.moved } else { &mut self.kept } += 1;
+    }
+
+    fn tell(&self, taken: &Taken) {
+        for (path, why) in &taken.kept {
+            output::note(&format!("kept {}: {}", escaped(&path.to_string_lossy()), self.reason(*why)));
+        }
+        for error in &taken.failed {
+            output::error(&format!("cannot remove {error}; what it holds is in the vault"));
+        }
+    }
+
+    fn reason(&self, why: Kept) -> String {
+        match why {
+            Kept::Changed => "it changed after it was read; what it was is in the vault".to_owned(),
+            Kept::Link => "it is a link; what it leads to is in the vault".to_owned(),
+            Kept::Stranger => "it is not part of the pack, and is not in the vault".to_owned(),
+            Kept::MayGrow => format!(
+                "the trace may still grow; it is in the vault, and its file can be removed {} after the last write \
+                 (--settle-traces)",
+                length::text(self.options.settle_growing)
+            ),
+            Kept::InUse => "a process has it open for writing; what was read is in the vault".to_owned(),
+            Kept::Replaced => {
+                "its directory was replaced by another one or by a link, in which nothing was touched; \
+                               what was read is in the vault"
+                    .to_owned()
+            }
+        }
+    }
 }
 
-fn tell(taken: &Taken) {
-    for (path, why) in &taken.kept {
-        let path = path.to_string_lossy();
-        output::note(&format!("kept {}: {}", escaped(&path), reason(*why)));
-    }
-    for error in &taken.failed {
-        output::error(&format!("cannot remove {error}; what it holds is in the vault"));
-    }
-}
-
-fn reason(why: Kept) -> &'static str {
-    match why {
-        Kept::Changed => "it changed after it was read; what it was is in the vault",
-        Kept::Link => "it is a link; what it leads to is in the vault",
-        Kept::Stranger => "it is not part of the pack, and is not in the vault",
+impl Waiting {
+    /// The document, which is in the vault.
+    fn into_examined(self) -> Examined {
+        Examined {
+            path: self.path,
+            kind: self.kind,
+            outcome: Outcome::Present,
+            core: self.core,
+            continues: None,
+            size: 0,
+            report: Report::default(),
+            original: Some(self.original),
+        }
     }
 }

@@ -7,10 +7,12 @@ mod read;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use runvault::store::Actor;
 
 use super::exit::Failure;
+use super::length::length;
 use super::{actor, limits, vault};
 
 pub(crate) use file::{Place, at_home, edit, path};
@@ -57,11 +59,12 @@ impl<T> Known for Setting<T> {
 }
 
 /// Every setting, in the order in which they are listed.
-pub(crate) static ALL: [&dyn Known; 9] = [
+pub(crate) static ALL: [&dyn Known; 10] = [
     &VAULT,
     &ACTOR,
     &SEARCH,
     &SIGNING_KEY_FILE,
+    &SETTLE_TRACES,
     &MAX_SIZE,
     &MAX_DEPTH,
     &MAX_VALUES,
@@ -124,6 +127,20 @@ pub(crate) static SIGNING_KEY_FILE: Setting<PathBuf> = Setting {
         is_path: true,
     },
     parse: some_path,
+};
+
+/// How long a trace must not have been written before `--move` removes it.
+pub(crate) static SETTLE_TRACES: Setting<Duration> = Setting {
+    entry: Entry {
+        name: "settle-traces",
+        variable: "RUNVAULT_SETTLE_TRACES",
+        argument: Some("--settle-traces"),
+        about: "With `--move`, how long after its last write a trace that may still grow is removed: 90s, 10m, 1h.",
+        default_text: "10m",
+        default: || Some("10m".to_owned()),
+        is_path: false,
+    },
+    parse: length,
 };
 
 /// The most bytes of a document.
@@ -317,6 +334,9 @@ mod tests {
         for known in [&MAX_DEPTH as &dyn Known, &MAX_VALUES, &MAX_ENTRIES, &MAX_SIZE] {
             assert_eq!(default(known), known.entry().default_text);
         }
+        assert_eq!(default(&SETTLE_TRACES), SETTLE_TRACES.entry.default_text);
+        let settle = runvault::source::MoveOptions::default().settle_growing;
+        assert_eq!(length(&default(&SETTLE_TRACES)), Ok(settle));
         assert_eq!(limits::bytes(&default(&MAX_SIZE)), Ok(limits.bytes));
         assert_eq!(limits::depth(&default(&MAX_DEPTH)), Ok(limits.depth));
         assert_eq!(limits::values(&default(&MAX_VALUES)), Ok(limits.values));

@@ -7,6 +7,7 @@ use clap::Args as ClapArgs;
 use runvault::Description;
 use runvault::clock;
 use runvault::digest::{CaptureHash, CoreHash};
+use runvault::query::Extension;
 use runvault::store::{CaptureRow, MAX_NOTE_BYTES};
 use runvault::verify::Violation;
 use serde::Serialize;
@@ -18,7 +19,7 @@ use super::fields::Fields;
 use super::fit::Trail;
 use super::hash::Named;
 use super::links::{self, JsonLink};
-use super::output::{self, FAINT, HASH, NAME};
+use super::output::{self, FAINT, HASH, NAME, counted};
 use super::template::Template;
 use super::vault::VaultArgs;
 use super::{json, report, time};
@@ -68,6 +69,7 @@ fn print(out: &mut dyn Write, description: &Description) -> io::Result<()> {
     links::heading(out, artifact)?;
     let mut fields = Fields::new("mentions".len());
     marks(description, &mut fields);
+    extensions(description, &mut fields);
     attributes(&description.attributes, &mut fields);
     let counts: Vec<String> =
         mentions.iter().map(|mention| format!("{} {}", mention.count, brief(&mention.role))).collect();
@@ -102,6 +104,25 @@ fn marks(description: &Description, fields: &mut Fields) {
         let why = pin.note.as_deref().map(|note| format!(": {}", escaped(note))).unwrap_or_default();
         fields.push("pinned", format!("{}{why}", time::shown(pin.at)), Style::new());
     }
+}
+
+/// What goes on where the artifact ends.
+fn extensions(description: &Description, fields: &mut Fields) {
+    let mut texts: Vec<String> = description.extended_by.iter().take(LISTED).map(extension).collect();
+    if texts.is_empty() {
+        return;
+    }
+    if let more @ 1.. = description.extended_by.len().saturating_sub(LISTED) {
+        texts.push(format!("{more} more"));
+    }
+    fields.push("extended by", texts.join(", "), Style::new());
+}
+
+fn extension(Extension { artifact, attributes }: &Extension) -> String {
+    let records = attributes.iter().find(|(name, _)| name == "records");
+    let count = records.and_then(|(_, count)| count.parse().ok());
+    let records = count.map(|count| format!(" ({})", counted(count, "record"))).unwrap_or_default();
+    format!("{} {:.12}{records}", brief(&artifact.kind), artifact.core)
 }
 
 fn attributes(attributes: &[(String, String)], fields: &mut Fields) {
@@ -145,6 +166,7 @@ struct JsonDescription<'d> {
     mentions: Vec<JsonCount<'d>>,
     captures: Vec<JsonCapture<'d>>,
     links: Vec<JsonLink<'d>>,
+    extended_by: Vec<CoreHash>,
     tags: Vec<&'d str>,
     note: Option<&'d str>,
     pinned: bool,
@@ -173,7 +195,8 @@ struct JsonCapture<'d> {
 
 impl<'d> JsonDescription<'d> {
     fn of(description: &'d Description) -> Self {
-        let Description { artifact, attributes, mentions, captures, links, tags, note, pin } = description;
+        let Description { artifact, attributes, mentions, captures, links, extended_by, tags, note, pin } =
+            description;
         Self {
             core_hash: artifact.core,
             kind: &artifact.kind,
@@ -195,6 +218,7 @@ impl<'d> JsonDescription<'d> {
                 })
                 .collect(),
             links: links.iter().map(JsonLink::of).collect(),
+            extended_by: extended_by.iter().map(|extension| extension.artifact.core).collect(),
             tags: tags.iter().map(|tag| tag.name.as_str()).collect(),
             note: note.as_ref().map(|note| note.text.as_str()),
             pinned: pin.is_some(),

@@ -1,7 +1,6 @@
 //! `runvault watch`
 
 mod held;
-mod length;
 mod taking;
 
 use std::ffi::OsString;
@@ -11,14 +10,15 @@ use std::time::{Duration, Instant};
 use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::artifact::Kind;
-use runvault::source::{ExamineOptions, Settling};
+use runvault::source::{ExamineOptions, Look, Settling};
 use runvault::store::StoreError;
 
 use super::add::{Printer, Shown};
 use super::escape::escaped;
 use super::exit::{Failure, Status};
 use super::inputs::{CheckArgs, a_kind};
-use super::mover::Mover;
+use super::length::length;
+use super::mover::{MoveArgs, Mover};
 use super::output;
 use super::stop::Stop;
 use super::vault::{CreateArgs, VaultArgs};
@@ -50,11 +50,11 @@ pub(crate) struct Args {
     directories: Vec<PathBuf>,
 
     /// How often to look
-    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = length::length)]
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = length)]
     interval: Duration,
 
     /// Take what has not changed for so long
-    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = length::length)]
+    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = length)]
     settle: Duration,
 
     /// Leave alone what is there already, unless it changes
@@ -68,9 +68,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     create: CreateArgs,
 
-    /// Remove each file once it is stored, if it has not changed since
-    #[arg(long = "move")]
-    moves: bool,
+    #[command(flatten)]
+    moving: MoveArgs,
 
     /// Store artifacts that were removed before; the journal records that
     #[arg(long)]
@@ -107,13 +106,10 @@ impl Args {
             settling.look();
             settling.all_done();
         }
-        let mover = self.moves.then(|| Mover::new(options.clone()));
+        let mover = self.moving.mover(&options)?.map(Mover::retrying);
         let printer = Printer::silent(self.shown()?, vault.path()).moving(mover);
         let taking = Taking::new(settling, printer);
         let mut watch = Watch { vault, held, options, stop, taking, trouble: None, search };
-        if !self.once {
-            output::note(&format!("watching {}; Ctrl-C ends it", self.shown_directories()));
-        }
         let unsettled = watch.run(self)?;
         let status = watch.taking.finish(started)?;
         if self.once && unsettled > 0 {
@@ -185,9 +181,15 @@ struct Trouble {
 impl Watch {
     /// Goes on until somebody asks it to end, and gives how many had not settled then.
     fn run(&mut self, args: &Args) -> Result<usize, Failure> {
+        let mut is_first = true;
         loop {
             let began = Instant::now();
-            let look = self.taking.look();
+            self.retry_moving()?;
+            let look = self.look(args);
+            // From here on, it is noticed when something appears.
+            if std::mem::take(&mut is_first) && !args.once {
+                output::note(&format!("watching {}; Ctrl-C ends it", args.shown_directories()));
+            }
             let (looking, unsettled, is_empty) = (began.elapsed(), look.unsettled, look.settled.is_empty());
             if !is_empty {
                 self.held.check()?;
@@ -208,6 +210,26 @@ impl Watch {
             }
             self.stop.wait(pause.max(looking * SHARE).max(SHORTEST_PAUSE));
         }
+    }
+
+    /// Looks at the directories. With `--once` there is no second look to tell whether files with times in the future
+    /// have settled, so they are observed here.
+    fn look(&mut self, args: &Args) -> Look {
+        let look = self.taking.look();
+        if !args.once || look.timeless == 0 {
+            return look;
+        }
+        self.stop.wait(args.settle);
+        self.taking.look()
+    }
+
+    /// Removes files that were kept for now, if the vault that holds them is still at its path.
+    fn retry_moving(&mut self) -> Result<(), Failure> {
+        if self.taking.is_waiting_to_move() {
+            self.held.check()?;
+            self.taking.retry_moving(&self.vault);
+        }
+        Ok(())
     }
 
     fn goes_on(&mut self) {

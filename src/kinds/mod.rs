@@ -6,7 +6,7 @@ pub mod pack;
 pub mod rpk;
 pub mod trace;
 
-use crate::artifact::{Kind, Peek, Recognition};
+use crate::artifact::{Kind, Peek, Recognition, Versions};
 use crate::canonical::reader::{self, MemberNames};
 
 /// Every kind, in the order in which they are asked whether they recognise a document.
@@ -28,6 +28,12 @@ pub fn named(name: &str) -> Option<Kind> {
 #[must_use]
 pub fn names() -> String {
     ALL.map(Kind::name).join(", ")
+}
+
+/// The names of the kinds of which one artifact may be a longer version of another, each with how that is seen.
+#[must_use]
+pub fn versions() -> Vec<(&'static str, Versions)> {
+    ALL.into_iter().filter_map(|kind| Some((kind.name(), kind.versions()?))).collect()
 }
 
 /// The kind that a document is meant to be of, told by its content, whether it is valid or not: the first that is sure,

@@ -12,6 +12,7 @@ mod graph;
 mod holders;
 mod links;
 mod resolve;
+mod versions;
 
 pub use containers::{Contained, all_containers, contained};
 pub use dangling::{Dangling, Referrer, dangling};
@@ -21,3 +22,4 @@ pub use graph::{ChainStep, Edge, Graph, MAX_SEARCHED, Node, Walk, chain, walk};
 pub use holders::holders;
 pub use links::{Direction, Link, LinkTarget, Linker, Origin, links};
 pub use resolve::{HashTarget, resolve, resolve_mentioned};
+pub use versions::{Extension, extended, longest_extensions};

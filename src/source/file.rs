@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use super::ExamineOptions;
+use super::tree::{self, FileId, FoundPath, OpenDir};
 use crate::archive::Format;
 use crate::artifact::document;
 use crate::canonical::reader::Limits;
@@ -19,6 +20,8 @@ pub(super) struct OpenFile {
     pub(super) file: File,
     size: u64,
     pub(super) head: Vec<u8>,
+    /// The directory that it was opened in, if its path names one.
+    pub(super) directory: Option<FileId>,
 }
 
 pub(super) enum Contents {
@@ -27,11 +30,25 @@ pub(super) enum Contents {
 }
 
 impl OpenFile {
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
-        let mut file = File::open(path)?;
+    /// Opens a file that was asked for by its name. A link that is named is meant.
+    pub(super) fn open_named(path: &Path) -> io::Result<Self> {
+        let Some(name) = path.file_name() else { return Self::of(File::open(path)?, None) };
+        let directory = OpenDir::open(tree::parent(path))?;
+        Self::of(directory.open_file_following(name)?, Some(directory.id()))
+    }
+
+    /// Opens a file that was found in a directory. Links are not followed.
+    pub(super) fn open_found(path: &FoundPath) -> io::Result<Self> {
+        let Some(name) = path.file_name() else { return Err(tree::replaced()) };
+        let directory = OpenDir::parent_of(path)?;
+        Self::of(directory.open_file(name)?, Some(directory.id()))
+    }
+
+    /// Reads the beginning of a file that was opened in `directory`.
+    pub(super) fn of(mut file: File, directory: Option<FileId>) -> io::Result<Self> {
         let size = file.metadata()?.len();
         let head = read_head(&mut file, size)?;
-        Ok(Self { file, size, head })
+        Ok(Self { file, size, head, directory })
     }
 
     /// About how many bytes examining the file takes into memory. What can be unpacked to any size weighs as much as
@@ -42,7 +59,7 @@ impl OpenFile {
 
     /// Reads the rest, but no more than the limit allows: a file may also grow while it is read.
     pub(super) fn read(self, options: &ExamineOptions) -> io::Result<Contents> {
-        let Self { file, size, head } = self;
+        let Self { file, size, head, .. } = self;
         let limit = options.admit.limits.bytes.min(Limits::MAX_BYTES);
         let too_large = |head, size| {
             let report = document::too_large(size, limit).into();

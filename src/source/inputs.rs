@@ -3,6 +3,7 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
+use super::tree::{self, FileKind, FoundPath, OpenDir};
 use super::{Input, Item, SourceError, directory};
 use crate::artifact::Kind;
 
@@ -16,7 +17,7 @@ pub struct Inputs {
 #[derive(Debug)]
 enum Waiting {
     Input(Input),
-    Entry(PathBuf, fs::FileType),
+    Entry(FoundPath, FileKind),
 }
 
 impl Inputs {
@@ -39,11 +40,12 @@ impl Inputs {
         if let Some(kind) = self.kind.filter(|kind| kind.is_of_directories())
             && !metadata.as_ref().is_ok_and(fs::Metadata::is_file)
         {
-            return Ok(Some(Item::Directory { path, kind, named: true }));
+            return Ok(Some(Item::Directory { path: path.into(), kind, named: true }));
         }
         let metadata = metadata.map_err(SourceError::at(&path))?;
         if metadata.is_dir() {
-            self.enter(path, true)
+            let opened = OpenDir::open(&path).map_err(SourceError::at(&path))?;
+            self.enter(path.into(), &opened, true)
         } else if metadata.is_file() {
             Ok(Some(Item::Named(path)))
         } else {
@@ -52,34 +54,41 @@ impl Inputs {
         }
     }
 
-    fn found(&mut self, path: PathBuf, file_type: fs::FileType) -> Result<Option<Item>, SourceError> {
-        if file_type.is_dir() {
-            self.enter(path, false)
-        } else if file_type.is_file() {
-            Ok(Some(Item::Found(path)))
-        } else {
-            Ok(Some(Item::NotAFile(path)))
+    fn found(&mut self, path: FoundPath, kind: FileKind) -> Result<Option<Item>, SourceError> {
+        match kind {
+            FileKind::Directory => {
+                let opened = open_found(&path).map_err(SourceError::at(&path))?;
+                self.enter(path, &opened, false)
+            }
+            FileKind::File => Ok(Some(Item::Found(path))),
+            FileKind::Link | FileKind::Other => Ok(Some(Item::NotAFile(path.into()))),
         }
     }
 
     /// Gives a directory that is one artifact; of others, the entries are next.
-    fn enter(&mut self, path: PathBuf, named: bool) -> Result<Option<Item>, SourceError> {
-        let entries: io::Result<Vec<_>> = fs::read_dir(&path).and_then(Iterator::collect);
-        let mut entries: Vec<fs::DirEntry> = entries.map_err(SourceError::at(&path))?;
+    fn enter(&mut self, path: FoundPath, opened: &OpenDir, named: bool) -> Result<Option<Item>, SourceError> {
+        let mut entries = opened.entries(usize::MAX).map_err(SourceError::at(&path))?;
         if self.kind.is_none_or(Kind::is_of_directories)
-            && let Some(kind) = directory::recognise(&entries)
+            && let Some(kind) = directory::recognise(opened, &entries)
         {
             return Ok(Some(Item::Directory { path, kind, named }));
         }
-        entries.sort_by_cached_key(fs::DirEntry::file_name);
-        // Entries of a directory hold it open; paths do not.
+        entries.sort_by(|one, other| one.name.cmp(&other.name));
+        // What is open now is closed before the entries are looked at: there may be very many directories.
         for entry in entries.into_iter().rev() {
-            let path = entry.path();
-            let file_type = entry.file_type().map_err(SourceError::at(&path))?;
-            self.waiting.push_front(Waiting::Entry(path, file_type));
+            let found = FoundPath::within(opened, &entry.name);
+            self.waiting.push_front(Waiting::Entry(found, entry.kind));
         }
         Ok(None)
     }
+}
+
+/// Opens a directory that was found in another one. Nothing but a directory in the same place is opened.
+pub(super) fn open_found(path: &FoundPath) -> io::Result<OpenDir> {
+    let Some(name) = path.file_name() else { return OpenDir::open(path) };
+    OpenDir::parent_of(path)?
+        .open_directory(name)
+        .map_err(|error| if tree::is_no_directory(&error) { tree::replaced() } else { error })
 }
 
 impl Iterator for Inputs {
@@ -90,7 +99,7 @@ impl Iterator for Inputs {
             let item = match self.waiting.pop_front()? {
                 Waiting::Input(Input::Document { name, bytes }) => Ok(Some(Item::Document { name, bytes })),
                 Waiting::Input(Input::Path(path)) => self.named(path),
-                Waiting::Entry(path, file_type) => self.found(path, file_type),
+                Waiting::Entry(path, kind) => self.found(path, kind),
             };
             if let Some(item) = item.transpose() {
                 return Some(item);

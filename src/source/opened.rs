@@ -1,7 +1,7 @@
 use std::io;
-use std::path::PathBuf;
 
 use super::file::OpenFile;
+use super::original::Place;
 use super::{
     ExamineOptions, Item, Rejection, SourceError, Verdict, admitted, directory, examine_document,
     examine_found, examine_named, examine_other, stated,
@@ -12,7 +12,8 @@ impl Item {
     #[must_use]
     pub fn open(self) -> Opened {
         let file = match &self {
-            Self::Named(path) | Self::Found(path) => Some(OpenFile::open(path)),
+            Self::Named(path) => Some(OpenFile::open_named(path)),
+            Self::Found(path) => Some(OpenFile::open_found(path)),
             Self::NotAFile(_) | Self::Directory { .. } | Self::Document { .. } | Self::Stated(_) => None,
         };
         Opened { item: self, file }
@@ -50,25 +51,40 @@ impl Opened {
     /// # Errors
     /// If it cannot be read.
     pub fn examine(self, options: &ExamineOptions) -> Result<Verdict, SourceError> {
-        let open = |path: &PathBuf| self.file.unwrap_or_else(|| OpenFile::open(path));
+        self.examine_in_place(options).map(|(verdict, _)| verdict)
+    }
+
+    /// The same, and tells where it was read from, if that was a file or directory.
+    pub(crate) fn examine_in_place(
+        self,
+        options: &ExamineOptions,
+    ) -> Result<(Verdict, Option<Place>), SourceError> {
         match self.item {
-            Item::Document { name, bytes } => Ok(examine_document(bytes, &name, options).into()),
-            Item::Stated(stated) => Ok(stated::examine(stated, options).into()),
+            Item::Document { name, bytes } => Ok((examine_document(bytes, &name, options).into(), None)),
+            Item::Stated(stated) => Ok((stated::examine(stated, options).into(), None)),
             Item::Named(path) => {
-                let verdict = open(&path).and_then(|file| examine_named(&path, file, options));
-                verdict.map_err(SourceError::at(&path))
+                let at = SourceError::at(&path);
+                let file = self.file.unwrap_or_else(|| OpenFile::open_named(&path)).map_err(at)?;
+                let place = Place::of_file(path.clone(), file.directory, true);
+                let verdict = examine_named(&path, file, options).map_err(SourceError::at(&path))?;
+                Ok((verdict, Some(place)))
             }
             Item::Found(path) => {
-                let verdict = open(&path).and_then(|file| examine_found(&path, file, options));
-                verdict.map_err(SourceError::at(&path))
+                let at = SourceError::at(&path);
+                let file = self.file.unwrap_or_else(|| OpenFile::open_found(&path)).map_err(at)?;
+                let place = Place::of_file(path.to_path_buf(), file.directory, false);
+                let verdict = examine_found(&path, file, options).map_err(SourceError::at(&path))?;
+                Ok((verdict, Some(place)))
             }
-            Item::NotAFile(path) => Ok(examine_other(&path)),
+            Item::NotAFile(path) => Ok((examine_other(&path), None)),
             Item::Directory { path, kind, named } => {
                 let given = named.then(|| path.to_string_lossy().into_owned());
-                Ok(match directory::read(&path, given, kind, options)? {
+                let read = directory::read(&path, given, kind, options)?;
+                let verdict = match read.contents {
                     Ok(directory) => admitted(kind, kind.admit_directory(directory, &options.admit)).into(),
-                    Err(report) => Verdict::Rejected(Rejection { kind: Some(kind), report }),
-                })
+                    Err(report) => Verdict::Rejected(Rejection::new(Some(kind), report)),
+                };
+                Ok((verdict, Some(Place::of_directory(path.into(), read.id))))
             }
         }
     }

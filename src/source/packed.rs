@@ -56,14 +56,11 @@ fn read(format: Format, input: impl Read + Seek, options: &ExamineOptions) -> Co
 
 fn judge(contents: Contents, kind: Option<Kind>, options: &ExamineOptions) -> Result<Admitted, Rejection> {
     if let Some(error) = contents.error {
-        return Err(Rejection { kind, report: report(&error) });
+        return Err(Rejection::new(kind, report(&error)));
     }
     let Some(kind) = kind else {
         let message = format!("the archive is no artifact; --kind insists on one of {}", kinds::names());
-        return Err(Rejection {
-            kind: None,
-            report: Violation::new(document::UNRECOGNISED, "", message).into(),
-        });
+        return Err(Rejection::new(None, Violation::new(document::UNRECOGNISED, "", message).into()));
     };
     let directory = Directory { given: None, entries: contents.entries };
     admitted(kind, kind.admit_directory(directory, &options.admit))

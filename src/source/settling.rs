@@ -4,28 +4,36 @@
 //! is, and if not, it will change, and settle again.
 
 use std::collections::HashMap;
-use std::fs::{DirEntry, Metadata};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
+use super::inputs::open_found;
 use super::packed::is_member;
+use super::tree::{self, FileKind, FileState, FoundPath, OpenDir};
 use super::{Item, SourceError, directory};
 use crate::artifact::Kind;
-use crate::clock;
 
 /// Looks at directories and remembers what it saw. Every look asks once for each file how it is, and reads nothing but
 /// the beginnings of files that make a directory a pack.
 #[derive(Debug)]
 pub struct Settling {
-    roots: Vec<PathBuf>,
+    roots: Vec<Root>,
     settle: Duration,
     kind: Option<Kind>,
     ignored: Vec<PathBuf>,
     looks: u64,
     seen: HashMap<PathBuf, Seen>,
     directories: HashMap<PathBuf, Entered>,
+}
+
+/// A directory that is watched.
+#[derive(Debug)]
+struct Root {
+    path: PathBuf,
+    /// Whether it was a link when it was named: only then is a link followed.
+    is_link: bool,
 }
 
 /// What was found when looking.
@@ -35,6 +43,8 @@ pub struct Look {
     pub settled: Vec<(PathBuf, Item)>,
     /// How many files and packs have not settled yet.
     pub unsettled: usize,
+    /// How many of these have times in the future, so that only looking again tells whether they have settled.
+    pub timeless: usize,
     /// What could not be looked at.
     pub errors: Vec<SourceError>,
 }
@@ -58,6 +68,14 @@ struct Entered {
     look: u64,
 }
 
+/// What is collected while looking.
+#[derive(Default)]
+struct Found {
+    settled: Vec<(Stamp, PathBuf, Item)>,
+    unsettled: usize,
+    timeless: usize,
+}
+
 /// What changes when somebody writes a file, or puts another one in its place. Of a pack, that of all that is in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Stamp {
@@ -66,18 +84,24 @@ struct Stamp {
     number: u64,
 }
 
-/// A file in a directory.
+/// A file in a directory, or a pack.
 struct File {
-    path: PathBuf,
+    path: FoundPath,
     stamp: Stamp,
+    /// For how long it was not written when it was looked at; nothing if its times lie in the future.
+    quiet: Option<Duration>,
 }
 
 impl Settling {
     /// Of all that is in `roots`, which are directories. It has settled when it stayed as it was for so long.
     #[must_use]
     pub fn new(roots: Vec<PathBuf>, settle: Duration) -> Self {
+        let is_link = |path: &PathBuf| {
+            let plain: PathBuf = path.components().collect();
+            plain.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink())
+        };
         Self {
-            roots,
+            roots: roots.into_iter().map(|path| Root { is_link: is_link(&path), path }).collect(),
             settle,
             kind: None,
             ignored: Vec::new(),
@@ -102,24 +126,33 @@ impl Settling {
     /// Looks at everything. What is there at the first look and was not written for long enough has settled already.
     pub fn look(&mut self) -> Look {
         self.looks += 1;
-        let mut look = Look::default();
-        let mut settled = Vec::new();
-        let mut waiting: Vec<PathBuf> = self.roots.iter().rev().cloned().collect();
-        while let Some(path) = waiting.pop() {
-            let is_root = self.roots.contains(&path);
-            match self.enter(&path, &mut settled, &mut look.unsettled) {
-                Ok(further) => waiting.extend(further),
-                // Others remove things while they are looked at; what is watched should be there.
-                Err(error) if error.source.kind() == ErrorKind::NotFound && !is_root => {}
-                Err(error) => look.errors.push(error),
+        let (mut look, mut found) = (Look::default(), Found::default());
+        let mut waiting: Vec<FoundPath> = Vec::new();
+        for number in 0..self.roots.len() {
+            let Some(root) = self.roots.get(number) else { break };
+            let path = root.path.clone();
+            // A directory that was exchanged for a link is not what was to be watched.
+            let opened = if root.is_link { OpenDir::open(&path) } else { OpenDir::open_no_follow(&path) };
+            let mut entered = opened
+                .map_err(SourceError::at(&path))
+                .and_then(|opened| self.enter(&path.into(), &opened, &mut found));
+            loop {
+                match entered {
+                    Ok(further) => waiting.extend(further),
+                    Err(error) => look.errors.push(error),
+                }
+                let Some(path) = waiting.pop() else { break };
+                entered = self.enter_found(&path, &mut found);
             }
         }
         let looks = self.looks;
         self.seen.retain(|_, seen| seen.look == looks);
         self.directories.retain(|_, entered| entered.look == looks);
+        let Found { mut settled, unsettled, timeless } = found;
         settled
             .sort_by_cached_key(|(stamp, path, _): &(Stamp, PathBuf, Item)| (stamp.modified, path.clone()));
         look.settled = settled.into_iter().map(|(_, path, item)| (path, item)).collect();
+        (look.unsettled, look.timeless) = (unsettled, timeless);
         look
     }
 
@@ -135,69 +168,75 @@ impl Settling {
         self.seen.values_mut().for_each(|seen| seen.is_done = true);
     }
 
+    /// Enters a directory that was found in another one. Others remove things while they are looked at.
+    fn enter_found(&mut self, path: &FoundPath, found: &mut Found) -> Result<Vec<FoundPath>, SourceError> {
+        let entered = open_found(path).map_err(SourceError::at(path));
+        match entered.and_then(|opened| self.enter(path, &opened, found)) {
+            Err(error) if error.source.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+            entered => entered,
+        }
+    }
+
     /// Looks at a directory and gives those in it that are to be entered.
     fn enter(
         &mut self,
-        path: &Path,
-        settled: &mut Vec<(Stamp, PathBuf, Item)>,
-        unsettled: &mut usize,
-    ) -> Result<Vec<PathBuf>, SourceError> {
-        let at = SourceError::at;
-        let (mut files, mut further, mut entries) = (Vec::new(), Vec::new(), Vec::new());
-        for entry in std::fs::read_dir(path).map_err(at(path))? {
-            let entry = entry.map_err(at(path))?;
-            let Some(metadata) = there(entry.metadata()).map_err(at(path))? else { continue };
-            if metadata.is_dir() {
-                further.push(entry.path());
-            } else if metadata.is_file() {
-                files.push(File { path: entry.path(), stamp: Stamp::of(&metadata) });
+        path: &FoundPath,
+        opened: &OpenDir,
+        found: &mut Found,
+    ) -> Result<Vec<FoundPath>, SourceError> {
+        let now = tree::now();
+        let (mut files, mut further) = (Vec::new(), Vec::new());
+        let entries = opened.entries(usize::MAX).map_err(SourceError::at(path))?;
+        for entry in &entries {
+            let path = FoundPath::within(opened, &entry.name);
+            match entry.kind {
+                FileKind::Directory => further.push(path),
+                FileKind::File => match opened.state(&entry.name) {
+                    Ok(state) => files.push(File { stamp: Stamp::of(&state), quiet: state.quiet(now), path }),
+                    Err(error) if error.kind() == ErrorKind::NotFound => {}
+                    Err(error) => return Err(SourceError::at(&path)(error)),
+                },
+                FileKind::Link | FileKind::Other => {}
             }
-            entries.push(entry);
         }
-        files.retain(|file| !self.ignored.contains(&file.path));
-        if let Some((kind, stamp)) = self.pack(path, &entries, &files) {
-            let item = |path: &Path| Item::Directory { path: path.to_owned(), kind, named: false };
-            self.observe(File { path: path.to_owned(), stamp }, item, settled, unsettled);
+        files.retain(|file| !self.ignored.iter().any(|ignored| **ignored == *file.path));
+        if let Some((kind, stamp)) = self.pack(opened, &entries, &files) {
+            let item = |path: FoundPath| Item::Directory { path, kind, named: false };
+            // As long as the file that was written last.
+            let quiet = files.iter().map(|file| file.quiet).min().unwrap_or_default();
+            self.observe(File { path: path.clone(), stamp, quiet }, item, found);
             return Ok(Vec::new());
         }
         for file in files {
-            self.observe(file, |path| Item::Found(path.to_owned()), settled, unsettled);
+            self.observe(file, Item::Found, found);
         }
         Ok(further)
     }
 
     /// The kind of artifact that a directory is, if it is one, and how it is now.
-    fn pack(&mut self, path: &Path, entries: &[DirEntry], files: &[File]) -> Option<(Kind, Stamp)> {
+    fn pack(&mut self, opened: &OpenDir, entries: &[tree::Entry], files: &[File]) -> Option<(Kind, Stamp)> {
         let is_candidate =
             |file: &File| file.path.file_name().and_then(|name| name.to_str()).is_some_and(is_member);
         if !self.kind.is_none_or(Kind::is_of_directories) || !files.iter().any(is_candidate) {
             return None;
         }
         let stamp = Stamp::of_all(files, entries.len());
-        let known = self.directories.get(path).filter(|entered| entered.stamp == stamp);
+        let known = self.directories.get(opened.path()).filter(|entered| entered.stamp == stamp);
         // Looking into files each time would cost more than all the rest.
-        let kind = known.map_or_else(|| directory::recognise(entries), |entered| entered.kind);
-        self.directories.insert(path.to_owned(), Entered { stamp, kind, look: self.looks });
+        let kind = known.map_or_else(|| directory::recognise(opened, entries), |entered| entered.kind);
+        self.directories.insert(opened.path().to_owned(), Entered { stamp, kind, look: self.looks });
         kind.map(|kind| (kind, stamp))
     }
 
-    fn observe(
-        &mut self,
-        file: File,
-        item: impl FnOnce(&Path) -> Item,
-        settled: &mut Vec<(Stamp, PathBuf, Item)>,
-        unsettled: &mut usize,
-    ) {
-        let File { path, stamp } = file;
+    fn observe(&mut self, file: File, item: impl FnOnce(FoundPath) -> Item, found: &mut Found) {
+        let File { path, stamp, quiet } = file;
         let now = Instant::now();
         let is_first = self.looks == 1;
-        let fresh = || Seen {
-            stamp,
-            due: now + if is_first { stamp.rest(self.settle) } else { self.settle },
-            is_done: false,
-            look: 0,
-        };
-        let seen = self.seen.entry(path.clone()).or_insert_with(fresh);
+        // Before the first look nobody observed it: its times tell. Times in the future tell nothing.
+        let known = if is_first { quiet.unwrap_or_default() } else { Duration::ZERO };
+        let due = now + self.settle.saturating_sub(known);
+        let fresh = || Seen { stamp, due, is_done: false, look: 0 };
+        let seen = self.seen.entry(path.to_path_buf()).or_insert_with(fresh);
         if seen.stamp != stamp {
             *seen = Seen { stamp, due: now + self.settle, is_done: false, look: 0 };
         }
@@ -208,19 +247,20 @@ impl Settling {
         seen.look = self.looks;
         match (seen.is_done, seen.due <= now) {
             (true, _) => {}
-            (false, false) => *unsettled += 1,
-            (false, true) => settled.push((stamp, path.clone(), item(&path))),
+            (false, false) => {
+                found.unsettled += 1;
+                found.timeless += usize::from(quiet.is_none());
+            }
+            (false, true) => found.settled.push((stamp, path.to_path_buf(), item(path))),
         }
     }
 }
 
 impl Stamp {
-    fn of(metadata: &Metadata) -> Self {
-        #[cfg(unix)]
-        let number = std::os::unix::fs::MetadataExt::ino(metadata);
-        #[cfg(not(unix))]
-        let number = 0;
-        Self { size: metadata.len(), modified: metadata.modified().ok(), number }
+    fn of(state: &FileState) -> Self {
+        let mut hasher = DefaultHasher::new();
+        state.id.hash(&mut hasher);
+        Self { size: state.size, modified: state.modified, number: hasher.finish() }
     }
 
     /// Of all files of a directory, which has so many entries.
@@ -230,27 +270,11 @@ impl Stamp {
         let mut hasher = DefaultHasher::new();
         entries.hash(&mut hasher);
         for file in sorted {
-            (&file.path, file.stamp).hash(&mut hasher);
+            (&*file.path, file.stamp).hash(&mut hasher);
         }
         let size = files.iter().map(|file| file.stamp.size).sum();
         let modified = files.iter().filter_map(|file| file.stamp.modified).max();
         Self { size, modified, number: hasher.finish() }
-    }
-
-    /// How much of `settle` is left, going by when it was written.
-    fn rest(&self, settle: Duration) -> Duration {
-        let age =
-            self.modified.and_then(|modified| SystemTime::from(clock::now()).duration_since(modified).ok());
-        settle.saturating_sub(age.unwrap_or_default())
-    }
-}
-
-/// What is not there any more is nothing.
-fn there(metadata: io::Result<Metadata>) -> io::Result<Option<Metadata>> {
-    match metadata {
-        Ok(metadata) => Ok(Some(metadata)),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
     }
 }
 

@@ -41,7 +41,7 @@ impl Stated {
 
 /// Examines a byte form that is meant to be of the stated kind, and is to have the stated hashes.
 pub(super) fn examine(stated: Stated, options: &ExamineOptions) -> Result<Admitted, Rejection> {
-    let reject = |kind, report: Report| Err(Rejection { kind, report });
+    let reject = |kind, report: Report| Err(Rejection::new(kind, report));
     let Some(kind) = kinds::named(&stated.kind) else {
         let message = format!("this runvault does not know the kind {}", stated.kind);
         return reject(None, Violation::new(document::UNRECOGNISED, "", message).into());

@@ -6,6 +6,7 @@ mod files;
 mod journal;
 mod mentions;
 mod names;
+mod versions;
 
 pub use journal::{Head, JournalCheck, JournalDefect, JournalQuery};
 

@@ -30,7 +30,7 @@ fn hashes_tags_and_what_they_are() {
     sandbox.run(["tag", "5c496a37feba", "terms"]).expect(0);
     let all = offered(&sandbox, &["get", ""]);
     assert_eq!(all[..3], ["latest", "@baseline", "@terms"]);
-    assert_eq!(all.len() - 3, sandbox.run(["find", "--json"]).expect(0).json().len());
+    assert_eq!(all.len() - 3, sandbox.run(["find", "--all-versions", "--json"]).expect(0).json().len());
     assert_eq!(offered(&sandbox, &["get", "@b"]), ["@baseline"]);
     assert_eq!(offered(&sandbox, &["get", "3"]), ["3941d389b337"]);
     assert_eq!(offered(&sandbox, &["get", "3941d"]), ["3941d389b337"]);

@@ -122,7 +122,8 @@ pub(crate) fn pack(case: &str) -> (Option<TempDir>, PathBuf) {
 }
 
 pub(crate) fn admit_directory(path: &Path) -> Result<Admitted, Report> {
-    let item = Item::Directory { path: path.to_owned(), kind: kinds::named("pack").unwrap(), named: false };
+    let item =
+        Item::Directory { path: path.to_owned().into(), kind: kinds::named("pack").unwrap(), named: false };
     match source::examine(item, &ExamineOptions::default()).unwrap() {
         SourceVerdict::Admitted(admitted) => Ok(admitted),
         SourceVerdict::Rejected(rejection) => Err(rejection.report),

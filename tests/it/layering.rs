@@ -29,7 +29,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ),
     ("query", &["store", "artifact", "digest"]),
     ("retention", &["query", "store"]),
-    ("source", &["clock", "archive", "artifact", "canonical", "digest", "kinds", "verify"]),
+    ("source", &["clock", "archive", "artifact", "canonical", "digest", "kinds", "verify", "rustix"]),
     ("audit", &["artifact", "canonical", "digest", "kinds", "verify"]),
     ("replay", &["artifact", "canonical", "digest", "source", "verify"]),
     ("diff", &["artifact", "canonical", "digest"]),

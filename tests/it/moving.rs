@@ -4,10 +4,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use runvault::Vault;
+use runvault::clock;
 use runvault::ingest::{Examined, Monitor};
 #[cfg(target_os = "linux")]
 use runvault::source::Original;
-use runvault::source::{ExamineOptions, Input, Inputs, Kept, SourceError, Taken};
+use runvault::source::{ExamineOptions, Input, Inputs, Kept, MoveOptions, SourceError, Taken};
 
 use crate::sandbox::{Sandbox, repository, session};
 
@@ -130,7 +131,8 @@ impl<F: FnMut()> Monitor for Between<F> {
     fn examined(&mut self, examined: &Examined) {
         (self.act)();
         let original = examined.original.as_ref();
-        self.taken.extend(original.map(|original| original.remove(&ExamineOptions::default())));
+        self.taken
+            .extend(original.map(|original| original.remove(&MoveOptions::default(), clock::now().into())));
     }
 
     fn unreadable(&mut self, error: &SourceError) {
@@ -207,7 +209,7 @@ fn what_takes_the_place_of_a_file_while_it_is_removed_is_never_lost() {
             }
         });
         for _ in 0..5_000 {
-            let taken = original.remove(&ExamineOptions::default());
+            let taken = original.remove(&MoveOptions::default(), clock::now().into());
             if !taken.removed.is_empty() {
                 removed += 1;
                 std::fs::write(sandbox.path("d/new"), &stored).unwrap();
@@ -251,6 +253,89 @@ fn a_pack_loses_what_was_stored_and_keeps_the_rest() {
     assert_eq!(taken.kept, [(changed, Kept::Changed), (stranger, Kept::Stranger)]);
     assert!(taken.failed.is_empty() && !taken.is_whole());
     assert_eq!(names(&sandbox.path("p")), ["notes.txt", "policy.json"]);
+}
+
+/// Examines `name`, exchanges the directory `d` for a link to `other`, which holds the same, and removes what was read.
+#[cfg(unix)]
+fn removed_after_exchange(sandbox: &Sandbox, name: &str) -> Taken {
+    take(sandbox, name, || {
+        std::fs::rename(sandbox.path("d"), sandbox.path("away")).unwrap();
+        std::os::unix::fs::symlink("other", sandbox.path("d")).unwrap();
+    })
+}
+
+#[cfg(unix)]
+#[test]
+fn a_directory_that_is_exchanged_for_a_link_protects_what_the_link_leads_to() {
+    for (name, sort) in [("d/s.json", "named"), ("d", "found"), ("d/deep", "found deeper")] {
+        let sandbox = Sandbox::new();
+        let text = session("a", &[("p", "r")]);
+        let file = if name == "d/deep" { "deep/s.json" } else { "s.json" };
+        sandbox.write(&format!("d/{file}"), &text);
+        let other = sandbox.write(&format!("other/{file}"), &text);
+        let taken = removed_after_exchange(&sandbox, name);
+        assert_eq!(taken.kept, [(sandbox.path("d").join(file), Kept::Replaced)], "{sort}");
+        assert!(taken.removed.is_empty() && taken.failed.is_empty() && !taken.is_whole());
+        assert_eq!(std::fs::read_to_string(&other).unwrap(), text);
+        assert!(sandbox.path("away").join(file).exists());
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pack_and_its_directory_are_protected_likewise() {
+    for name in ["d", "d/pack"] {
+        let sandbox = Sandbox::new();
+        let place = |root: &str| if name == "d" { root.to_owned() } else { format!("{root}/pack") };
+        copy_pack(&sandbox, &place("d"));
+        copy_pack(&sandbox, &place("other"));
+        let before = names(&sandbox.path(&place("other")));
+        let taken = removed_after_exchange(&sandbox, name);
+        assert_eq!(taken.kept, [(sandbox.path(name), Kept::Replaced)]);
+        assert_eq!(names(&sandbox.path(&place("other"))), before);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_directory_with_the_same_name_and_contents_is_not_the_one_that_was_read() {
+    let sandbox = Sandbox::new();
+    let text = session("a", &[]);
+    sandbox.write("d/s.json", &text);
+    let taken = take(&sandbox, "d", || {
+        std::fs::rename(sandbox.path("d"), sandbox.path("away")).unwrap();
+        sandbox.write("d/s.json", &text);
+    });
+    assert_eq!(taken.kept, [(sandbox.path("d/s.json"), Kept::Replaced)]);
+    assert!(sandbox.path("d/s.json").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_directory_that_becomes_a_link_between_listing_and_reading_is_not_read() {
+    let sandbox = Sandbox::new();
+    sandbox.write("d/sub/s.json", session("a", &[]));
+    let secret = sandbox.write("other/s.json", session("secret", &[]));
+    // The entries of "sub" are known now, and not opened yet.
+    let mut inputs = Inputs::new(vec![Input::Path(sandbox.path("d"))]);
+    let item = inputs.next().unwrap().unwrap();
+    std::fs::rename(sandbox.path("d/sub"), sandbox.path("away")).unwrap();
+    std::os::unix::fs::symlink(sandbox.path("other"), sandbox.path("d/sub")).unwrap();
+    let error = runvault::source::examine(item, &ExamineOptions::default()).unwrap_err();
+    assert!(error.to_string().ends_with("its directory was replaced while it was read"), "{error}");
+    assert!(secret.exists());
+    // And a directory that was listed as one, and not entered yet.
+    let sandbox = Sandbox::new();
+    sandbox.write("d/a.json", session("a", &[]));
+    sandbox.write("d/sub/s.json", session("b", &[]));
+    sandbox.write("other/s.json", session("secret", &[]));
+    let mut inputs = Inputs::new(vec![Input::Path(sandbox.path("d"))]);
+    assert!(inputs.next().unwrap().unwrap().name().ends_with("a.json"));
+    std::fs::rename(sandbox.path("d/sub"), sandbox.path("away")).unwrap();
+    std::os::unix::fs::symlink(sandbox.path("other"), sandbox.path("d/sub")).unwrap();
+    let error = inputs.next().unwrap().unwrap_err();
+    assert!(error.to_string().ends_with("its directory was replaced while it was read"), "{error}");
+    assert!(inputs.next().is_none());
 }
 
 #[test]

@@ -183,7 +183,11 @@ fn every_accepted_pack_comes_out_byte_for_byte() {
         assert_eq!(line["core_hash"], case["core_hash"]);
         // Two packs of the corpus are byte forms of one, so the capture is asked for.
         let capture = match source::examine(
-            Item::Directory { path: directory.clone(), kind: kinds::named("pack").unwrap(), named: false },
+            Item::Directory {
+                path: directory.clone().into(),
+                kind: kinds::named("pack").unwrap(),
+                named: false,
+            },
             &ExamineOptions::default(),
         ) {
             Ok(Verdict::Admitted(admitted)) => admitted.capture().to_string(),

@@ -187,7 +187,7 @@ fn removing_takes_everything_that_belongs_to_an_artifact() {
     // The same files make the same vault again.
     take_back(&sandbox, "examples");
     expect_whole(&sandbox);
-    assert_eq!(sandbox.run(["find", "--json"]).expect(0).json().len(), 7);
+    assert_eq!(sandbox.run(["find", "--all-versions", "--json"]).expect(0).json().len(), 7);
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn all_are_removed_or_none() {
     sandbox.run(["rm", SMALL, "000000000000"]).expect(1);
     sandbox.run(["pin", SMALL]).expect(0);
     sandbox.run(["rm", TRACE, SMALL, "--force"]).expect(1);
-    assert_eq!(sandbox.run(["find", "--json"]).expect(0).json().len(), 7);
+    assert_eq!(sandbox.run(["find", "--all-versions", "--json"]).expect(0).json().len(), 7);
     sandbox.run(["rm", TRACE, TRACE]).expect(0);
 }
 

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::sandbox::{Ran, Sandbox, session};
+#[cfg(unix)]
+use crate::traces::{core, steps};
 
 /// So long anything may take on a machine that does other things as well.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -48,6 +50,13 @@ impl Watch {
         let line: Value = serde_json::from_str(&self.lines.recv_timeout(PATIENCE).unwrap()).unwrap();
         let path = line["path"].as_str().unwrap().rsplit('/').next().unwrap();
         format!("{path} {}", line["outcome"].as_str().unwrap())
+    }
+
+    /// The same, and whether the file is gone.
+    fn next_moved(&self) -> String {
+        let line: Value = serde_json::from_str(&self.lines.recv_timeout(PATIENCE).unwrap()).unwrap();
+        let path = line["path"].as_str().unwrap().rsplit('/').next().unwrap();
+        format!("{path} {} {}", line["outcome"].as_str().unwrap(), line["moved"])
     }
 
     /// Nothing is told for a while.
@@ -128,7 +137,199 @@ fn a_log_that_grows_is_taken_each_time_it_has_settled() {
     fs::write(&path, &whole).unwrap();
     assert_eq!(watch.next(), "trace.ndjson added");
     watch.interrupt("-INT");
-    assert_eq!(sandbox.run(["find", "traces", "--json"]).expect(0).json().len(), 2);
+    assert_eq!(sandbox.run(["find", "traces", "--all-versions", "--json"]).expect(0).json().len(), 2);
+}
+
+/// Sets when a file was written.
+fn written(path: &std::path::Path, ago: Duration) {
+    let now: std::time::SystemTime = runvault::clock::now().into();
+    fs::File::options().append(true).open(path).unwrap().set_modified(now - ago).unwrap();
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_writer_that_pauses_with_the_file_open_loses_no_record() {
+    let sandbox = Sandbox::new();
+    let all = steps("run", 3);
+    fs::create_dir(sandbox.path("d")).unwrap();
+    let path = sandbox.path("d/run.ndjson");
+    let mut file = fs::File::create(&path).unwrap();
+    file.write_all(all[0].as_bytes()).unwrap();
+    // No trace has to rest, but this one is open.
+    let watch = Watch::settling(&sandbox, "20ms", &["--move", "--settle-traces", "0"]);
+    assert_eq!(watch.next_moved(), "run.ndjson added false");
+    for line in &all[1..] {
+        // Whoever writes goes on after the pause in which the file settled.
+        file.write_all(line.as_bytes()).unwrap();
+        assert_eq!(watch.next_moved(), "run.ndjson added false");
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap(), all.concat());
+    drop(file);
+    // It is stored and goes as soon as nothing has it open.
+    assert_eq!(watch.next_moved(), "run.ndjson present true");
+    assert!(!path.exists());
+    let said = watch.interrupt("-INT");
+    let why = "kept d/run.ndjson: a process has it open for writing";
+    assert_eq!(said.matches(why).count(), 1, "it is said once: {said}");
+    assert!(said.contains("4 added") && said.contains("1 moved;"), "{said}");
+    assert_eq!(sandbox.run(["get", &core(&all[3])]).expect(0).stdout, all.concat());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_trace_goes_once_it_was_not_written_for_long_enough() {
+    let sandbox = Sandbox::new();
+    let all = steps("run", 2);
+    let path = sandbox.write("d/run.ndjson", all[..2].concat());
+    written(&path, Duration::from_mins(30));
+    let watch = Watch::settling(&sandbox, "20ms", &["--move", "--settle-traces", "1h"]);
+    assert_eq!(watch.next_moved(), "run.ndjson added false");
+    let grown = sandbox.write("grown.ndjson", all.concat());
+    written(&grown, Duration::from_mins(1));
+    fs::rename(grown, &path).unwrap();
+    assert_eq!(watch.next_moved(), "run.ndjson added false");
+    written(&path, Duration::from_mins(61));
+    assert_eq!(watch.next_moved(), "run.ndjson present true");
+    assert!(!path.exists());
+    let said = watch.interrupt("-INT");
+    assert!(said.contains("2 added") && said.contains("1 moved;"), "{said}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_trace_goes_later_without_being_written_again() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("d/run.ndjson", steps("run", 1).concat());
+    // Some seconds are left of the hour.
+    written(&path, Duration::from_secs(3_597));
+    let watch = Watch::settling(&sandbox, "20ms", &["--move", "--settle-traces", "1h"]);
+    let first = watch.next_moved();
+    // On a machine that does other things, they may be over.
+    if first == "run.ndjson added false" {
+        assert_eq!(watch.next_moved(), "run.ndjson present true");
+    }
+    assert!(!path.exists());
+    let said = watch.interrupt("-INT");
+    assert!(said.contains("1 added") && said.contains("1 moved;"), "{said}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_trace_that_was_removed_from_the_vault_meanwhile_keeps_its_file() {
+    let sandbox = Sandbox::new();
+    let all = steps("run", 1);
+    let path = sandbox.write("d/run.ndjson", all.concat());
+    written(&path, Duration::ZERO);
+    let watch = Watch::settling(&sandbox, "20ms", &["--move", "--settle-traces", "1h"]);
+    assert_eq!(watch.next_moved(), "run.ndjson added false");
+    sandbox.run(["rm", &core(&all[1])]).expect(0);
+    // The next document shows that there was another look.
+    sandbox.write("d/s.json", session("s", &[]));
+    assert_eq!(watch.next_moved(), "s.json added true");
+    sandbox.write("d/t.json", session("t", &[]));
+    assert_eq!(watch.next_moved(), "t.json added true");
+    let said = watch.interrupt("-INT");
+    let why = "kept d/run.ndjson: it was removed from the vault after it was stored";
+    assert!(said.contains(why) && path.exists(), "{said}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_writer_that_opens_the_file_for_each_record_loses_none() {
+    let sandbox = Sandbox::new();
+    let all = steps("run", 3);
+    let watch = Watch::settling(&sandbox, "20ms", &["--move", "--settle-traces", "0"]);
+    for line in &all {
+        // Where the file went, the next record begins another one.
+        let mut file =
+            fs::File::options().append(true).create(true).open(sandbox.path("d/run.ndjson")).unwrap();
+        file.write_all(line.as_bytes()).unwrap();
+        drop(file);
+        assert_eq!(watch.next_moved(), "run.ndjson added true");
+    }
+    watch.interrupt("-INT");
+    assert_eq!(fs::read_dir(sandbox.path("d")).unwrap().count(), 0);
+    assert_eq!(sandbox.run(["get", &core(&all[3])]).expect(0).stdout, all.concat());
+    let found = sandbox.run(["find", "traces"]).expect(0);
+    assert!(found.stderr.contains("1 trace; 3 shorter versions not shown"), "{}", found.stderr);
+}
+
+#[cfg(unix)]
+#[test]
+fn once_leaves_what_may_grow_for_the_next_time() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("d/run.ndjson", steps("run", 1).concat());
+    written(&path, Duration::from_mins(5));
+    let ran = sandbox.run(["watch", "--once", "--move", "--json", "d"]).expect(0);
+    assert_eq!(ran.json()[0]["moved"], false);
+    assert!(
+        ran.stderr.contains("1 added") && ran.stderr.contains("0 moved, 1 stored and not moved yet"),
+        "{}",
+        ran.stderr
+    );
+    written(&path, Duration::from_mins(15));
+    let ran = sandbox.run(["watch", "--once", "--move", "--json", "d"]).expect(0);
+    assert_eq!(ran.json()[0]["moved"], true);
+    assert!(!path.exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_from_the_future_is_taken_when_it_was_not_changed_for_long_enough() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("d/s.json", session("s", &[]));
+    let future = std::time::SystemTime::UNIX_EPOCH + Duration::from_hours(24 * 365 * 300);
+    fs::File::options().append(true).open(&path).unwrap().set_modified(future).unwrap();
+    // The system knows when it was changed really.
+    let ran = sandbox.run(["watch", "--once", "--settle", "0", "--json", "d"]).expect(0);
+    assert_eq!(ran.json()[0]["outcome"], "added");
+    let watch = Watch::settling(&sandbox, "20ms", &[]);
+    assert_eq!(watch.next(), "s.json present");
+    watch.interrupt("-INT");
+}
+
+#[test]
+fn where_all_times_lie_in_the_future_a_file_is_observed() {
+    // The clock of this machine stands long before every file was made.
+    let sandbox = Sandbox::at("2001-01-01T00:00:00Z");
+    sandbox.write("d/s.json", session("s", &[]));
+    let ran = sandbox.run(["watch", "--once", "--settle", "30ms", "--json", "d"]).expect(0);
+    assert_eq!(ran.json()[0]["outcome"], "added");
+    assert!(!ran.stderr.contains("not settled"), "{}", ran.stderr);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_directory_that_becomes_a_link_is_not_entered() {
+    let sandbox = Sandbox::new();
+    let watch = Watch::settling(&sandbox, "20ms", &["--move"]);
+    sandbox.write("d/s.json", session("s", &[]));
+    assert_eq!(watch.next_moved(), "s.json added true");
+    let other = sandbox.write("other/precious.json", session("precious", &[]));
+    fs::rename(sandbox.path("d"), sandbox.path("away")).unwrap();
+    std::os::unix::fs::symlink("other", sandbox.path("d")).unwrap();
+    // It says so before it looks the next time.
+    let mut said = watch.said;
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert!(line.starts_with("error: cannot look at d: "), "{line}");
+    let watch = Watch { said, ..watch };
+    fs::remove_file(sandbox.path("d")).unwrap();
+    fs::rename(sandbox.path("away"), sandbox.path("d")).unwrap();
+    sandbox.write("d/t.json", session("t", &[]));
+    assert_eq!(watch.next_moved(), "t.json added true");
+    watch.interrupt("-INT");
+    assert!(other.exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_that_is_watched_is_followed() {
+    let sandbox = Sandbox::new();
+    sandbox.write("real/s.json", session("s", &[]));
+    std::os::unix::fs::symlink("real", sandbox.path("d")).unwrap();
+    let ran = sandbox.run(["watch", "--once", "--settle", "0", "--move", "--json", "d"]).expect(0);
+    assert_eq!(ran.json()[0]["moved"], true);
 }
 
 #[cfg(unix)]
@@ -230,15 +431,15 @@ fn ten_thousand_files_and_an_interrupt_in_the_middle() {
 #[test]
 fn once_takes_what_has_settled_and_ends() {
     let sandbox = Sandbox::new();
-    sandbox.write("d/s.json", session("s", &[]));
+    written(&sandbox.write("d/s.json", session("s", &[])), Duration::ZERO);
     let hasty = sandbox.run(["watch", "--once", "--settle", "1h", "d"]).expect(0);
     assert!(
         hasty.stderr.contains("0 added") && hasty.stderr.contains("1 has not settled yet"),
         "{}",
         hasty.stderr
     );
-    sandbox.write("d/bad.rpk", "{}");
-    std::thread::sleep(Duration::from_millis(20));
+    written(&sandbox.path("d/s.json"), Duration::from_secs(1));
+    written(&sandbox.write("d/bad.rpk", "{}"), Duration::from_secs(1));
     let ran = sandbox.run(["watch", "--once", "--settle", "10ms", "d"]).expect(1);
     assert!(
         ran.stdout.starts_with("added ") && ran.stderr.contains("rejected rpk d/bad.rpk"),

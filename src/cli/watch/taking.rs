@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use runvault::Vault;
 use runvault::ingest::{Examined, Monitor, Summary};
-use runvault::source::{ExamineOptions, Look, Settling, SourceError};
+use runvault::source::{ExamineOptions, Look, Original, Settling, SourceError};
 use runvault::store::StoreError;
 
 use super::{Failure, Printer, Status};
@@ -52,9 +52,19 @@ impl Taking {
         }
         let (paths, items): (Vec<_>, Vec<_>) = look.settled.into_iter().unzip();
         let Self { settling, printer, summary, .. } = self;
-        let mut teller = Teller { paths: paths.into_iter(), settling, printer, summary };
+        let mut teller = Teller { paths, settling, printer, summary };
         let items = items.into_iter().take_while(|_| !stop.is_asked());
         vault.add_items(items.map(Ok), options, &mut teller).map(drop)
+    }
+
+    /// Whether files are kept for now that are to be removed later.
+    pub(super) fn is_waiting_to_move(&self) -> bool {
+        self.printer.is_waiting_to_move()
+    }
+
+    /// Tries again to remove them.
+    pub(super) fn retry_moving(&mut self, vault: &Vault) {
+        self.printer.retry_moving(vault);
     }
 
     /// Tells what it came to.
@@ -63,31 +73,31 @@ impl Taking {
     }
 }
 
-/// Passes on what becomes of files, and remembers that they were dealt with. They come in the order of `paths`.
+/// Passes on what becomes of files, and remembers that they were dealt with.
 struct Teller<'t> {
-    paths: std::vec::IntoIter<PathBuf>,
+    paths: Vec<PathBuf>,
     settling: &'t mut Settling,
     printer: &'t mut Printer,
     summary: &'t mut Summary,
 }
 
-impl Teller<'_> {
-    fn next_is_done(&mut self) {
-        if let Some(path) = self.paths.next() {
-            self.settling.done(&path);
+impl Monitor for Teller<'_> {
+    fn stored(&mut self, originals: &[&Original]) {
+        self.printer.stored(originals);
+    }
+
+    fn done(&mut self, input: usize) {
+        if let Some(path) = self.paths.get(input) {
+            self.settling.done(path);
         }
     }
-}
 
-impl Monitor for Teller<'_> {
     fn examined(&mut self, examined: &Examined) {
-        self.next_is_done();
         self.summary.count(examined);
         self.printer.examined(examined);
     }
 
     fn unreadable(&mut self, error: &SourceError) {
-        self.next_is_done();
         // Somebody removed or renamed it between two looks, as is common where programs work.
         if !is_gone(error) {
             self.summary.unreadable += 1;

@@ -3,6 +3,7 @@
 //! Records are checked one at a time, so memory does not grow with the values in a trace.
 
 mod control;
+mod growth;
 mod lines;
 mod parts;
 mod passages;
@@ -14,24 +15,22 @@ mod table;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, Draft, Mention, NameHandle, Part, Passage, Recognition, Relation, Role,
-    RunResult, Table, unreadable,
+    AdmitOptions, Artifact, Draft, Joined, Mention, NameHandle, Part, Passage, Recognition, Relation, Rest,
+    Role, RunResult, Table, Versions, unreadable,
 };
 use crate::canonical::reader::{self, Limits, MemberNames, ReadError};
 use crate::canonical::{Value, c14n_v1};
 use crate::digest::{CoreHash, Digest};
 use crate::verify::{Findings, RuleInfo, apply};
 
+use growth::Growth;
 use lines::Lines;
 use record::{Chain, Record};
 
-const RECORD: Role = Role {
-    name: "record",
-    group: "record",
-    unit: "record",
-    // A trace extends the one whose last record is one of its own. Most records are the last one of no trace.
-    relation: Some(Relation { name: "extends", dangles: false }),
-};
+const RECORD: Role = Role { name: "record", group: "record", unit: "record", relation: Some(EXTENDS) };
+
+/// A trace extends the one whose last record is one of its own. Most records are the last one of no trace.
+const EXTENDS: Relation = Relation { name: "extends", dangles: false };
 
 const fn role(name: &'static str, group: &'static str) -> Role {
     Role { name, group, unit: "record", relation: None }
@@ -73,10 +72,12 @@ impl Artifact for Trace {
     const FILE_NAMES: &'static [&'static str] = &[];
     const ATTRIBUTES: &'static [&'static str] = &["engine_version", "records", "step", "trace_id"];
     const IS_RUN: bool = true;
+    const VERSIONS: Option<Versions> = Some(Versions { relation: EXTENDS.name, attribute: "trace_id" });
     const TABLES: &'static [Table] = &[table::RECORDS];
 
     fn rules() -> Vec<RuleInfo> {
-        [lines::LINE_FORMAT].into_iter().chain(rules::RULES.iter().map(|rule| rule.info)).collect()
+        let records = rules::RULES.iter().map(|rule| rule.info);
+        [lines::LINE_FORMAT].into_iter().chain(records).chain([growth::BEGINNING]).collect()
     }
 
     fn recognises(_: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
@@ -88,7 +89,7 @@ impl Artifact for Trace {
 
     fn examine(bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
         let lines = Lines::of(bytes, &options.limits, findings)?;
-        let mut chain = Chain::default();
+        let (mut chain, mut growth) = (Chain::default(), Growth::default());
         let mut draft = Draft::new(CoreHash(Digest::of(b"")));
         let mut records = 0;
         for (position, line) in lines.filled().enumerate() {
@@ -108,8 +109,10 @@ impl Artifact for Trace {
                 describe(&record, &mut draft);
             }
             chain.follow(&value);
+            growth.follow(&value);
         }
         draft.attribute("records", records.to_string());
+        draft.completeness = growth.completeness();
         (!findings.has_errors()).then_some(draft)
     }
 
@@ -120,6 +123,14 @@ impl Artifact for Trace {
         let record = value.as_object().ok_or(io::ErrorKind::InvalidData)?;
         let text = c14n_v1::object_without(record, "record_hash").map_err(io::Error::other)?;
         out.write_all(&text)
+    }
+
+    fn continues(document: &[u8], limits: &Limits) -> Option<Rest> {
+        growth::continues(document, limits)
+    }
+
+    fn join(beginning: &[u8], rest: &Rest, document: &[u8], limits: &Limits) -> Option<Joined> {
+        growth::join(beginning, rest.after, document, limits)
     }
 
     /// The outputs of all steps.

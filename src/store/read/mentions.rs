@@ -203,7 +203,7 @@ impl Snapshot<'_> {
     }
 
     /// The captures whose lists may have a digest with this key.
-    fn captures_stating(&self, key: u64) -> rusqlite::Result<Vec<i64>> {
+    pub(super) fn captures_stating(&self, key: u64) -> rusqlite::Result<Vec<i64>> {
         let Some(known) = &self.segments else { return segments::captures(&self.connection, key) };
         let index = if let Some(index) = known.get() {
             index

@@ -154,7 +154,7 @@ fn containers_are_protected_like_anything_else() {
     // The traces say that they record the run of the pack.
     let refused = sandbox.run(["rm", SESSION, "--with-containers"]).expect(1);
     assert!(refused.stderr.contains("<- records-run trace"), "{}", refused.stderr);
-    assert_eq!(sandbox.run(["find", "--json"]).expect(0).json().len(), 7);
+    assert_eq!(sandbox.run(["find", "--all-versions", "--json"]).expect(0).json().len(), 7);
     sandbox.run(["tag", PACK, "release"]).expect(0);
     sandbox.run(["rm", SESSION, "--with-containers", "--force"]).expect(0);
     assert_eq!(sandbox.run(["tags"]).expect(0).stdout, "");
@@ -293,7 +293,7 @@ fn bytes_of_what_was_removed_are_found_by_a_check() {
     let core = add(&sandbox, "s.json", &text);
     // As earlier versions left it: the artifact is gone, and the pack has its bytes.
     let store = runvault::store::Store::open(&sandbox.vault()).unwrap();
-    let mut edit = store.edit(chrono::Utc::now()).unwrap();
+    let mut edit = store.edit(runvault::clock::now()).unwrap();
     let artifact = edit.snapshot().artifact(core.parse().unwrap()).unwrap().unwrap();
     edit.remove(&artifact, Some("it names a customer")).unwrap();
     edit.commit().unwrap();

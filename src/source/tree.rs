@@ -1,0 +1,470 @@
+//! Directories, opened, and what is in them.
+//!
+//! A path may lead elsewhere from one moment to the next: whoever may write in a directory can exchange a part of a path
+//! for a symbolic link. So a path is used only to open a directory, the directory is compared with the one that was meant,
+//! and files are read, renamed and removed by their names within the open directory. Where the system has no such calls
+//! (not Unix), paths are used.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use crate::clock;
+
+#[cfg(not(unix))]
+use portable as system;
+#[cfg(unix)]
+use unix as system;
+
+pub(super) use system::OpenDir;
+
+/// What tells a file or directory from all others of the machine, whatever its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct FileId {
+    device: u64,
+    number: u64,
+}
+
+/// What something in a directory is. Links are not followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum FileKind {
+    File,
+    Directory,
+    Link,
+    /// A device, a pipe or a socket.
+    Other,
+}
+
+/// How a file is at one moment. It differs when the file was written or another file has its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct FileState {
+    pub(super) id: FileId,
+    pub(super) kind: FileKind,
+    pub(super) size: u64,
+    /// When the contents were written, as programs may set it.
+    pub(super) modified: Option<SystemTime>,
+    /// When the contents, the name or anything else was changed, by the system's clock. Unix has it.
+    pub(super) changed: Option<SystemTime>,
+}
+
+/// An entry of a directory.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) name: OsString,
+    pub(super) kind: FileKind,
+}
+
+/// A path to something that was found in a directory. It counts only as long as it leads there through that directory.
+#[derive(Clone, Debug)]
+pub struct FoundPath {
+    path: PathBuf,
+    /// Which directory it was found in; not known of paths that come from elsewhere.
+    parent: Option<FileId>,
+}
+
+/// Opening a directory that was seen before.
+pub(super) enum Reopened {
+    Same(OpenDir),
+    /// The path leads to another directory now, to none, or through a link.
+    Replaced,
+}
+
+impl FileState {
+    /// For how long the file was not written, as far as that can be told. A time of modification in the future says
+    /// nothing; then the system's own record of the last change counts.
+    pub(super) fn quiet(&self, now: SystemTime) -> Option<Duration> {
+        let since = |time: Option<SystemTime>| now.duration_since(time?).ok();
+        since(self.modified).or_else(|| since(self.changed))
+    }
+
+    /// Whether `later`, of the same or another file, is this file with the contents that it had, as far as the system
+    /// knows. A rename changes nothing of that.
+    pub(super) fn has_same_contents(&self, later: &Self) -> bool {
+        (self.id, self.kind, self.size, self.modified) == (later.id, later.kind, later.size, later.modified)
+    }
+}
+
+impl FoundPath {
+    /// What is called `name` in `directory`.
+    pub(super) fn within(directory: &OpenDir, name: &OsStr) -> Self {
+        Self { path: directory.path().join(name), parent: Some(directory.id()) }
+    }
+
+    /// A path that was found before, in the directory with this identity.
+    pub(super) fn again(path: PathBuf, parent: Option<FileId>) -> Self {
+        Self { path, parent }
+    }
+
+    /// The directory it was found in, if that is known.
+    pub(super) fn parent_id(&self) -> Option<FileId> {
+        self.parent
+    }
+}
+
+impl From<PathBuf> for FoundPath {
+    fn from(path: PathBuf) -> Self {
+        Self { path, parent: None }
+    }
+}
+
+impl From<FoundPath> for PathBuf {
+    fn from(found: FoundPath) -> Self {
+        found.path
+    }
+}
+
+impl Deref for FoundPath {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl OpenDir {
+    /// Opens the directory at `path` if it is the one with this identity.
+    ///
+    /// # Errors
+    /// Returns an error if nothing is at the path, or if the directory cannot be opened.
+    pub(super) fn reopen(path: &Path, id: FileId) -> io::Result<Reopened> {
+        match Self::open(path) {
+            Ok(directory) if directory.id() == id => Ok(Reopened::Same(directory)),
+            Ok(_) => Ok(Reopened::Replaced),
+            Err(error) if is_no_directory(&error) => Ok(Reopened::Replaced),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Opens the directory that contains `found`, and fails if that is another one than when it was found.
+    pub(super) fn parent_of(found: &FoundPath) -> io::Result<Self> {
+        let path = parent(found);
+        let Some(id) = found.parent else { return Self::open(path) };
+        match Self::reopen(path, id)? {
+            Reopened::Same(directory) => Ok(directory),
+            Reopened::Replaced => Err(replaced()),
+        }
+    }
+}
+
+/// The directory that a path names something in.
+pub(super) fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+        Some(parent) => parent,
+        None => path,
+    }
+}
+
+/// The time now, for comparing times of files with.
+pub(super) fn now() -> SystemTime {
+    clock::now().into()
+}
+
+/// The error of reading something from a directory that is not the one it was found in.
+pub(super) fn replaced() -> io::Error {
+    io::Error::other("its directory was replaced while it was read")
+}
+
+/// Whether opening a directory failed because something else is there: a file, or a link where none is followed.
+pub(super) fn is_no_directory(error: &io::Error) -> bool {
+    let is_link = system::TOO_MANY_LINKS.is_some_and(|number| error.raw_os_error() == Some(number));
+    is_link || error.kind() == ErrorKind::NotADirectory
+}
+
+#[cfg(unix)]
+mod unix {
+    use std::os::fd::OwnedFd;
+    use std::os::unix::ffi::OsStringExt;
+
+    use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags, RawMode, Stat};
+
+    use super::{
+        Duration, Entry, File, FileId, FileKind, FileState, OsStr, OsString, Path, PathBuf, SystemTime, io,
+    };
+
+    /// What opening a link says that is not to be followed.
+    pub(super) const TOO_MANY_LINKS: Option<i32> = Some(rustix::io::Errno::LOOP.raw_os_error());
+
+    /// A directory that stays the same one while it is open.
+    #[derive(Debug)]
+    pub(in crate::source) struct OpenDir {
+        path: PathBuf,
+        id: FileId,
+        handle: OwnedFd,
+    }
+
+    impl OpenDir {
+        /// Opens the directory at `path`; links are followed.
+        pub(in crate::source) fn open(path: &Path) -> io::Result<Self> {
+            Self::of(path.to_owned(), fs::openat(fs::CWD, path, directory(), Mode::empty())?)
+        }
+
+        /// Opens the directory at `path`, which must not be a link itself.
+        pub(in crate::source) fn open_no_follow(path: &Path) -> io::Result<Self> {
+            // A slash at the end would make the system follow it.
+            let plain: PathBuf = path.components().collect();
+            let flags = directory() | OFlags::NOFOLLOW;
+            Self::of(path.to_owned(), fs::openat(fs::CWD, &plain, flags, Mode::empty())?)
+        }
+
+        /// Opens the directory `name` in this one; a link is not followed.
+        pub(in crate::source) fn open_directory(&self, name: &OsStr) -> io::Result<Self> {
+            let flags = directory() | OFlags::NOFOLLOW;
+            Self::of(self.path.join(name), fs::openat(&self.handle, name, flags, Mode::empty())?)
+        }
+
+        fn of(path: PathBuf, handle: OwnedFd) -> io::Result<Self> {
+            let id = id(&fs::fstat(&handle)?);
+            Ok(Self { path, id, handle })
+        }
+
+        /// By which path it was opened.
+        pub(in crate::source) fn path(&self) -> &Path {
+            &self.path
+        }
+
+        /// Which directory it is.
+        pub(in crate::source) fn id(&self) -> FileId {
+            self.id
+        }
+
+        /// Its entries in no order, but no more than `most`.
+        pub(in crate::source) fn entries(&self, most: usize) -> io::Result<Vec<Entry>> {
+            let mut entries = Vec::new();
+            for entry in Dir::read_from(&self.handle)? {
+                let entry = entry?;
+                let name = entry.file_name().to_bytes();
+                if name == b"." || name == b".." {
+                    continue;
+                }
+                if entries.len() == most {
+                    break;
+                }
+                let name = OsString::from_vec(name.to_vec());
+                let kind = match entry.file_type() {
+                    FileType::Unknown => self.state(&name)?.kind,
+                    known => kind(known),
+                };
+                entries.push(Entry { name, kind });
+            }
+            Ok(entries)
+        }
+
+        /// How the entry `name` is; a link is not followed.
+        pub(in crate::source) fn state(&self, name: &OsStr) -> io::Result<FileState> {
+            Ok(state(&fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW)?))
+        }
+
+        /// Opens the file `name` to read it; a link is not followed, and nothing but a file is opened.
+        pub(in crate::source) fn open_file(&self, name: &OsStr) -> io::Result<File> {
+            self.open_as(name, OFlags::NOFOLLOW)
+        }
+
+        /// The same for a name that somebody gave: a link is followed.
+        pub(in crate::source) fn open_file_following(&self, name: &OsStr) -> io::Result<File> {
+            self.open_as(name, OFlags::empty())
+        }
+
+        fn open_as(&self, name: &OsStr, flags: OFlags) -> io::Result<File> {
+            // A pipe may have taken the place of a file; opening it must not wait for a writer.
+            let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+            let file = File::from(fs::openat(&self.handle, name, flags, Mode::empty())?);
+            if file.metadata()?.is_file() { Ok(file) } else { Err(super::not_a_file()) }
+        }
+
+        /// Gives the entry `from` the name `to`.
+        pub(in crate::source) fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+            Ok(fs::renameat(&self.handle, from, &self.handle, to)?)
+        }
+
+        /// Gives the file `from` the name `to` as well, if nothing has it.
+        pub(in crate::source) fn link(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+            Ok(fs::linkat(&self.handle, from, &self.handle, to, AtFlags::empty())?)
+        }
+
+        /// Removes the file `name`.
+        pub(in crate::source) fn remove_file(&self, name: &OsStr) -> io::Result<()> {
+            Ok(fs::unlinkat(&self.handle, name, AtFlags::empty())?)
+        }
+
+        /// Removes the directory `name`, which must be empty.
+        pub(in crate::source) fn remove_directory(&self, name: &OsStr) -> io::Result<()> {
+            Ok(fs::unlinkat(&self.handle, name, AtFlags::REMOVEDIR)?)
+        }
+    }
+
+    fn directory() -> OFlags {
+        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC
+    }
+
+    fn kind(file_type: FileType) -> FileKind {
+        match file_type {
+            FileType::RegularFile => FileKind::File,
+            FileType::Directory => FileKind::Directory,
+            FileType::Symlink => FileKind::Link,
+            _ => FileKind::Other,
+        }
+    }
+
+    /// The fields have other types on other systems.
+    #[allow(
+        clippy::useless_conversion,
+        clippy::unnecessary_cast,
+        clippy::cast_sign_loss,
+        reason = "not on each system"
+    )]
+    fn id(stat: &Stat) -> FileId {
+        FileId { device: stat.st_dev as u64, number: u64::from(stat.st_ino) }
+    }
+
+    #[allow(
+        clippy::useless_conversion,
+        clippy::unnecessary_fallible_conversions,
+        reason = "not on each system"
+    )]
+    fn state(stat: &Stat) -> FileState {
+        let time = |seconds: Option<i64>, nanoseconds: Option<u32>| time(seconds?, nanoseconds?);
+        let mode: RawMode = stat.st_mode;
+        FileState {
+            id: id(stat),
+            kind: kind(FileType::from_raw_mode(mode)),
+            size: u64::try_from(stat.st_size).unwrap_or_default(),
+            modified: time(i64::try_from(stat.st_mtime).ok(), u32::try_from(stat.st_mtime_nsec).ok()),
+            changed: time(i64::try_from(stat.st_ctime).ok(), u32::try_from(stat.st_ctime_nsec).ok()),
+        }
+    }
+
+    fn time(seconds: i64, nanoseconds: u32) -> Option<SystemTime> {
+        let whole = Duration::from_secs(seconds.unsigned_abs());
+        let epoch = SystemTime::UNIX_EPOCH;
+        let second = if seconds < 0 { epoch.checked_sub(whole) } else { epoch.checked_add(whole) };
+        second?.checked_add(Duration::from_nanos(nanoseconds.into()))
+    }
+
+    #[cfg(target_os = "linux")]
+    impl FileId {
+        /// The file that the entry `name` of `directory` stands for; links are followed, and a server that a file is on
+        /// is not asked.
+        pub(in crate::source) fn of_target(directory: &OwnedFd, name: &OsStr) -> io::Result<Self> {
+            use rustix::fs::StatxFlags;
+            let stat = fs::statx(directory, name, AtFlags::STATX_DONT_SYNC, StatxFlags::INO)?;
+            Ok(Self { device: fs::makedev(stat.stx_dev_major, stat.stx_dev_minor), number: stat.stx_ino })
+        }
+    }
+}
+
+/// The error of opening a file where something else is by now.
+fn not_a_file() -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, "it is not a file any more")
+}
+
+#[cfg(not(unix))]
+mod portable {
+    use std::fs;
+
+    use super::{Entry, File, FileId, FileKind, FileState, OsStr, Path, PathBuf, io};
+
+    pub(super) const TOO_MANY_LINKS: Option<i32> = None;
+
+    /// A directory by its path.
+    #[derive(Debug)]
+    pub(in crate::source) struct OpenDir {
+        path: PathBuf,
+    }
+
+    const UNKNOWN: FileId = FileId { device: 0, number: 0 };
+
+    impl OpenDir {
+        pub(in crate::source) fn open(path: &Path) -> io::Result<Self> {
+            if fs::metadata(path)?.is_dir() {
+                Ok(Self { path: path.to_owned() })
+            } else {
+                Err(io::ErrorKind::NotADirectory.into())
+            }
+        }
+
+        pub(in crate::source) fn open_no_follow(path: &Path) -> io::Result<Self> {
+            if fs::symlink_metadata(path)?.is_dir() {
+                Ok(Self { path: path.to_owned() })
+            } else {
+                Err(io::ErrorKind::NotADirectory.into())
+            }
+        }
+
+        pub(in crate::source) fn open_directory(&self, name: &OsStr) -> io::Result<Self> {
+            Self::open_no_follow(&self.path.join(name))
+        }
+
+        pub(in crate::source) fn path(&self) -> &Path {
+            &self.path
+        }
+
+        #[allow(clippy::unused_self, reason = "elsewhere it is a field")]
+        pub(in crate::source) fn id(&self) -> FileId {
+            UNKNOWN
+        }
+
+        pub(in crate::source) fn entries(&self, most: usize) -> io::Result<Vec<Entry>> {
+            let entries = fs::read_dir(&self.path)?.take(most);
+            entries
+                .map(|entry| {
+                    let entry = entry?;
+                    Ok(Entry { name: entry.file_name(), kind: kind(entry.file_type()?) })
+                })
+                .collect()
+        }
+
+        pub(in crate::source) fn state(&self, name: &OsStr) -> io::Result<FileState> {
+            let metadata = fs::symlink_metadata(self.path.join(name))?;
+            Ok(FileState {
+                id: UNKNOWN,
+                kind: kind(metadata.file_type()),
+                size: metadata.len(),
+                modified: metadata.modified().ok(),
+                changed: None,
+            })
+        }
+
+        pub(in crate::source) fn open_file(&self, name: &OsStr) -> io::Result<File> {
+            match self.state(name)?.kind {
+                FileKind::File => self.open_file_following(name),
+                _ => Err(super::not_a_file()),
+            }
+        }
+
+        pub(in crate::source) fn open_file_following(&self, name: &OsStr) -> io::Result<File> {
+            File::open(self.path.join(name))
+        }
+
+        pub(in crate::source) fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+            fs::rename(self.path.join(from), self.path.join(to))
+        }
+
+        pub(in crate::source) fn link(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+            fs::hard_link(self.path.join(from), self.path.join(to))
+        }
+
+        pub(in crate::source) fn remove_file(&self, name: &OsStr) -> io::Result<()> {
+            fs::remove_file(self.path.join(name))
+        }
+
+        pub(in crate::source) fn remove_directory(&self, name: &OsStr) -> io::Result<()> {
+            fs::remove_dir(self.path.join(name))
+        }
+    }
+
+    fn kind(file_type: fs::FileType) -> FileKind {
+        if file_type.is_symlink() {
+            FileKind::Link
+        } else if file_type.is_dir() {
+            FileKind::Directory
+        } else if file_type.is_file() {
+            FileKind::File
+        } else {
+            FileKind::Other
+        }
+    }
+}
