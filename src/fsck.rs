@@ -161,7 +161,7 @@ fn overall(inspection: &Inspection<'_>, options: &Options) -> Result<Vec<Finding
             findings.push(Finding::new(KIND_DIFFERS, subject, "this program knows it otherwise"));
         }
     }
-    findings.append(&mut inspection.journal()?);
+    findings.append(&mut inspection.journal(None)?.findings);
     findings.append(&mut inspection.removed()?);
     if is_full {
         for blob in inspection.blobs_of_nothing(&mut findings)? {

@@ -20,6 +20,7 @@ use crate::kinds::{self, model_io};
 use crate::query::{self, Extension, Graph, HashTarget, Hit, Link, Query, Walk};
 use crate::source::{self, ExamineOptions, Inputs};
 use crate::sql::{self, Reader, SqlError};
+use crate::store::check::JournalInspection;
 use crate::store::{
     Actor, ArtifactRow, Backup, BackupError, BackupOptions, BackupProgress, CaptureRow, JournalCheck, Mended,
     NoteRow, PinRow, Put, PutOutcome, RemovedPolicy, RoleCount, Snapshot, Stats, Store, StoreError,
@@ -509,6 +510,15 @@ impl Vault {
     /// What the store says.
     pub fn check_journal(&self, since: Option<Digest>) -> Result<JournalCheck, StoreError> {
         self.snapshot()?.check_journal(since)
+    }
+
+    /// The same, and compares what the vault has of artifacts, captures, tags, notes, pins, stated links and tombstones
+    /// with the journal, in both directions. No stored bytes are read.
+    ///
+    /// # Errors
+    /// If nobody could look. What is damaged is a finding, not an error.
+    pub fn check_catalog(&self, since: Option<Digest>) -> Result<JournalInspection, StoreError> {
+        self.store.inspect()?.journal(since)
     }
 
     /// The same in a snapshot of this vault that was taken before.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 use runvault::digest::Digest;
+use runvault::fsck::Finding;
 use runvault::store::{Backup, BackupError, BackupOptions, BackupProgress};
 use serde::Serialize;
 
@@ -18,8 +19,11 @@ use super::vault::VaultArgs;
 /// Copy the whole vault to another file, and check the copy.
 ///
 /// Others may read and write meanwhile; the copy has the state of the moment at which it was begun. It gets its name only
-/// when it is complete, on the disk, and found to be sound: SQLite's own checks, every payload against its hash, the head
-/// of the journal. It is a vault like any other, which --vault takes.
+/// when it is complete, on the disk, and checked: SQLite's integrity check, every blob against its hash, the head of the
+/// journal. It is a vault like any other, which --vault takes.
+///
+/// Last, the chain of the journal is recomputed and the catalog is compared with it. What is found there is in the vault as
+/// well; the copy stays, and the exit status is 1. fsck checks more: every artifact against its rules and the indexes.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// The file to make; only its owner can read it
@@ -54,7 +58,11 @@ struct Line<'b> {
     blobs_checked: u64,
     journal_entries: u64,
     journal_head: Digest,
+    findings: u64,
 }
+
+/// So many findings are printed.
+const SHOWN: usize = 10;
 
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
@@ -67,7 +75,17 @@ impl Args {
         })?;
         drop(progress);
         self.print(&backup)?;
-        Ok(Status::Done)
+        if backup.findings.is_empty() {
+            return Ok(Status::Done);
+        }
+        for finding in backup.findings.iter().take(SHOWN) {
+            let Finding { info, subject, detail } = finding;
+            output::note(&escaped(&format!("{} {subject}: {detail}", info.id)).to_string());
+        }
+        let found = counted(backup.findings.len() as u64, "finding");
+        Err(Failure::No(format!(
+            "the copy is exact, but the vault does not match its journal: {found}; fsck says what to do"
+        )))
     }
 
     fn print(&self, backup: &Backup) -> Result<(), Failure> {
@@ -83,14 +101,20 @@ impl Args {
                 blobs_checked: *checked,
                 journal_entries: journal.seq,
                 journal_head: journal.chain,
+                findings: backup.findings.len() as u64,
             };
             return Ok(json::line(&mut output::raw(), &line)?);
         }
         let mut out = output::text();
         let what = [counted(*artifacts, "artifact"), counted(*captures, "capture"), counted(*blobs, "blob")];
-        let checked = if checked == blobs { "all".to_owned() } else { format!("{checked} of the") };
+        let is_sound = backup.findings.is_empty() && checked == blobs;
+        let read = if checked == blobs { "all blobs" } else { &format!("{checked} of {blobs} blobs") };
         let (path, size) = (escaped(&path), output::size(*bytes));
-        writeln!(out, "{path}: {}, {size}; {checked} blobs read back and sound", what.join(", "))?;
+        writeln!(out, "{path}: {}, {size}", what.join(", "))?;
+        let checked = format!("SQLite's integrity check, {read} read back and hashed");
+        let of_the_journal =
+            if backup.findings.is_empty() { ", journal chain, catalog equal to the journal" } else { "" };
+        writeln!(out, "{}: {checked}{of_the_journal}", if is_sound { "sound" } else { "passed" })?;
         writeln!(out, "journal head {HASH}{}{HASH:#} (entry {})", journal.chain, journal.seq)?;
         Ok(())
     }

@@ -181,7 +181,7 @@ impl Monitor for Printer {
         if let Some(resume) = &mut self.resume {
             resume.position.findings += 1;
         }
-        self.print(|as_json| print(finding, as_json));
+        self.print(|as_json| print_finding(finding, as_json));
     }
 
     fn checked(&mut self, core: CoreHash, bytes: u64) {
@@ -194,7 +194,8 @@ impl Monitor for Printer {
     }
 }
 
-fn print(finding: &Finding, as_json: bool) -> io::Result<()> {
+/// Prints a finding as a line of text or of JSON.
+pub(super) fn print_finding(finding: &Finding, as_json: bool) -> io::Result<()> {
     let Finding { info, subject, detail } = finding;
     if as_json {
         let mut out = output::raw();

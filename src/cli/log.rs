@@ -1,5 +1,7 @@
 //! `runvault log`
 
+mod verify;
+
 use std::io::{self, Write};
 
 use anstream::adapter::strip_str;
@@ -18,11 +20,13 @@ use super::fit::{self, Trail};
 use super::output::{self, FAINT, HASH, counted};
 use super::vault::VaultArgs;
 use super::{json, time};
+use verify::KnownHead;
 
 /// Print the journal: what was done to the vault, when, and by whom.
 ///
 /// Oldest first. Every entry is chained to the one before by its digest. Write --head down elsewhere, and --verify-from
-/// proves later that nothing that happened before was changed. docs/journal.md says how to check that without runvault.
+/// proves later that no entry before it was changed; with --full, also that the vault has what the journal says.
+/// docs/journal.md says how to check the chain without runvault.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// At this time or later: 2026-11-20, an RFC 3339 time, or an age like 90m, 36h, 7d, 4w
@@ -38,13 +42,18 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     limit: Option<u32>,
 
-    /// Print the number and the digest of the last entry, and nothing else
+    /// Print the digest of the last entry, which --verify-from accepts
     #[arg(long, conflicts_with_all = ["since", "until", "action", "limit", "verify_from"])]
     head: bool,
 
-    /// Compute the whole chain anew, and prove that this digest was the head of this journal once
-    #[arg(long, value_name = "DIGEST", conflicts_with_all = ["since", "until", "action", "limit"])]
-    verify_from: Option<Digest>,
+    /// Recompute the chain of the whole journal, and check that this digest was its head once
+    #[arg(long, value_name = "DIGEST", value_parser = verify::known_head,
+        conflicts_with_all = ["since", "until", "action", "limit"])]
+    verify_from: Option<KnownHead>,
+
+    /// Compare the catalog with the journal as well: artifacts, captures, tags, notes, pins, stated links, tombstones
+    #[arg(long, requires = "verify_from")]
+    full: bool,
 
     /// Print one line of JSON for each entry
     #[arg(long)]
@@ -55,7 +64,9 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
         match self.verify_from {
-            Some(digest) => return self.verify(&vault, digest),
+            Some(known) => {
+                return verify::Verification { known, full: self.full, json: self.json }.run(&vault);
+            }
             None if self.head => return self.head(&vault),
             None => {}
         }
@@ -84,53 +95,11 @@ impl Args {
         let head = vault.snapshot()?.journal_head()?;
         if self.json {
             json::line(&mut output::raw(), &JsonHead { seq: head.seq, chain: head.chain })?;
-        } else {
-            writeln!(output::text(), "{} {HASH}{}{HASH:#}", head.seq, head.chain)?;
+            return Ok(Status::Done);
         }
+        // The digest alone, so that what is written down can be given to --verify-from as it is.
+        writeln!(output::text(), "{HASH}{}{HASH:#}", head.chain)?;
         Ok(Status::Done)
-    }
-
-    fn verify(&self, vault: &Vault, digest: Digest) -> Result<Status, Failure> {
-        let check = vault.check_journal(Some(digest))?;
-        let defect = check.defect.map(|defect| defect.to_string());
-        let head = JsonHead { seq: check.head.seq, chain: check.head.chain };
-        if self.json {
-            let defect = defect.as_deref();
-            let ok = defect.is_none() && check.since.is_some();
-            json::line(&mut output::raw(), &JsonCheck { ok, since: check.since, defect, head })?;
-            return Ok(if ok { Status::Done } else { Status::No });
-        }
-        match (check.since, defect) {
-            (Some(since), None) => {
-                let later = match check.head.seq - since {
-                    1 => "1 entry was".to_owned(),
-                    later => format!("{later} entries were"),
-                };
-                writeln!(
-                    output::text(),
-                    "{digest:.12} was the head after entry {since}; nothing was changed, {later} added since; \
-                     the head is {} {HASH}{}{HASH:#}",
-                    head.seq,
-                    head.chain
-                )?;
-                Ok(Status::Done)
-            }
-            (Some(since), Some(defect)) => {
-                let at = check.defect.map_or(0, |defect| defect.entry());
-                let when = if at <= since { "before" } else { "after" };
-                Err(Failure::No(format!(
-                    "history was rewritten {when} {digest:.12} was the head (entry {since}): {defect}"
-                )))
-            }
-            (None, Some(defect)) => Err(Failure::No(format!(
-                "history was rewritten: {defect}; and {digest:.12} is the head of no entry"
-            ))),
-            (None, None) => Err(Failure::No(format!(
-                "{digest:.12} never was the head of this journal, which chains up to entry {}: it is the journal of \
-                 another vault, or was rewritten as a whole or cut off since",
-                check.head.seq
-            ))),
-        }
     }
 }
 
@@ -211,12 +180,4 @@ impl Line {
 struct JsonHead {
     seq: u64,
     chain: Digest,
-}
-
-#[derive(Serialize)]
-struct JsonCheck<'c> {
-    ok: bool,
-    since: Option<u64>,
-    defect: Option<&'c str>,
-    head: JsonHead,
 }

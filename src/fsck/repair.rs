@@ -11,11 +11,12 @@ use crate::clock;
 use crate::digest::BlobHash;
 use crate::kinds;
 use crate::store::check::finding::{
-    ARTIFACT_EMPTY, BASE_WRONG, BLOB_DAMAGED, BLOB_MISSING, BLOB_UNREFERENCED, CAPTURE_DAMAGED, CAPTURE_LOST,
-    CORE_DIFFERS, DICTIONARY_DAMAGED, EMBEDDED_MISSING, FILE_DAMAGED, FindingInfo, INDEX_MISSING,
-    INDEX_SURPLUS, JOURNAL_BROKEN, KIND_DIFFERS, KIND_UNKNOWN, KIND_WRONG, MENTIONS_DISORDERED,
-    MENTIONS_MISSING, MENTIONS_SURPLUS, OTHERS_CAN_WRITE, REFERENCE_BROKEN, SEAL_BROKEN, SEARCH_DAMAGED,
-    SEARCH_DIFFERS, SIZE_WRONG, Subject, TIME_DIFFERS, UNREADABLE, WARNINGS_DIFFER,
+    ANNOTATION_DIFFERS, ANNOTATION_LOST, ARTIFACT_EMPTY, BASE_WRONG, BLOB_DAMAGED, BLOB_MISSING,
+    BLOB_UNREFERENCED, CAPTURE_DAMAGED, CAPTURE_LOST, CORE_DIFFERS, DICTIONARY_DAMAGED, EMBEDDED_MISSING,
+    FILE_DAMAGED, FindingInfo, INDEX_MISSING, INDEX_SURPLUS, KIND_DIFFERS, KIND_UNKNOWN, KIND_WRONG,
+    MENTIONS_DISORDERED, MENTIONS_MISSING, MENTIONS_SURPLUS, ORDER_DIFFERS, OTHERS_CAN_WRITE,
+    REFERENCE_BROKEN, SEAL_BROKEN, SEARCH_DAMAGED, SEARCH_DIFFERS, SIZE_WRONG, Subject, TIME_DIFFERS,
+    TOMBSTONE_DIFFERS, UNREADABLE, WARNINGS_DIFFER,
 };
 use crate::store::check::{CheckedArtifact, Integrity};
 use crate::store::{Mended, PutOutcome, Result, Store, StoreError, StoredMember};
@@ -37,6 +38,10 @@ const OF_THE_INDEX: &[FindingInfo] = &[
     REFERENCE_BROKEN,
 ];
 
+/// What the journal proves.
+const OF_THE_JOURNAL: &[FindingInfo] =
+    &[TIME_DIFFERS, ORDER_DIFFERS, ANNOTATION_LOST, ANNOTATION_DIFFERS, TOMBSTONE_DIFFERS];
+
 /// While any of these is found, bytes that nothing refers to may be what is missing elsewhere.
 const NOTHING_IS_DROPPED: &[FindingInfo] = &[ARTIFACT_EMPTY, FILE_DAMAGED, REFERENCE_BROKEN, UNREADABLE];
 
@@ -48,13 +53,15 @@ pub(super) fn repair(
     teller: &mut Teller<'_>,
 ) -> Result<Vec<Mended>> {
     let sources = from.iter().map(|path| Source::open(path)).collect::<Result<Vec<_>>>()?;
-    let mut repair = Repair { store, report, sources, done: Vec::new() };
+    let mut repair = Repair { store, report, sources, done: Vec::new(), is_reordered: false };
     as_far_as_possible(repair.file())?;
     let of_the_file = repair.done.len();
     as_far_as_possible(repair.bytes())?;
     as_far_as_possible(repair.artifacts())?;
     as_far_as_possible(repair.captures())?;
-    if repair.has_any(OF_THE_INDEX) || repair.done.len() > of_the_file {
+    let changed = repair.done.len() > of_the_file;
+    as_far_as_possible(repair.journal())?;
+    if repair.has_any(OF_THE_INDEX) || changed || repair.is_reordered {
         as_far_as_possible(reindex::reindex(store, teller).map(|()| {
             let did = "made anew, with all that artifacts are found by";
             repair.done.push(Mended { subject: Subject::Mentions, did });
@@ -83,6 +90,8 @@ struct Repair<'r> {
     report: &'r Report,
     sources: Vec<Source>,
     done: Vec<Mended>,
+    /// Whether rows got other numbers.
+    is_reordered: bool,
 }
 
 impl Repair<'_> {
@@ -184,9 +193,6 @@ impl Repair<'_> {
                 store.mend_core(artifact, capture, admitted)
             })?;
         }
-        if self.has(TIME_DIFFERS) && !self.has(JOURNAL_BROKEN) {
-            self.done.append(&mut self.store.mend_times()?);
-        }
         Ok(())
     }
 
@@ -285,6 +291,17 @@ impl Repair<'_> {
         Ok(())
     }
 
+    /// What the journal determines, now that all is there that can be.
+    fn journal(&mut self) -> Result<()> {
+        // Rows that were restored have no times yet.
+        if self.has_any(OF_THE_JOURNAL) || self.has_any(&[REFERENCE_BROKEN]) || !self.done.is_empty() {
+            let mut restored = self.store.restore_from_journal()?;
+            self.done.append(&mut restored.mended);
+            self.is_reordered = restored.is_reordered;
+        }
+        Ok(())
+    }
+
     /// The search index.
     fn search(&mut self) -> Result<()> {
         if self.has_any(&[SEARCH_DAMAGED, SEARCH_DIFFERS, FILE_DAMAGED]) && self.store.has_search_tables()? {
@@ -302,7 +319,7 @@ impl Repair<'_> {
         let inspection = self.store.inspect()?;
         let mut left = inspection.integrity(Integrity::Quick)?;
         left.append(&mut inspection.structure()?);
-        left.append(&mut inspection.journal()?);
+        left.append(&mut inspection.journal(None)?.findings);
         let is_sure =
             !left.iter().any(|finding| NOTHING_IS_DROPPED.iter().any(|info| info.id == finding.info.id));
         drop(inspection);

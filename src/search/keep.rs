@@ -13,6 +13,9 @@ const ROUND: u32 = 10_000;
 const BATCH_CAPTURES: usize = 2_000;
 const BATCH_BYTES: usize = 8 << 20;
 
+/// Captures that others add and remove at the same moment can make a round useless, but not many in a row.
+const MOST_ROUNDS_WITHOUT_PROGRESS: u32 = 16;
+
 /// How far it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
@@ -52,7 +55,11 @@ pub fn bring_in_step(store: &Store, watch: &mut dyn FnMut(Progress)) -> Result<O
         Some(_) => {}
     }
     let mut keeping = Keeping::new(store, watch);
-    while keeping.round()? {}
+    while keeping.round()? {
+        if keeping.rounds_without_progress > MOST_ROUNDS_WITHOUT_PROGRESS {
+            return Err(StoreError::out_of_order(store.path(), "capture"));
+        }
+    }
     Ok(Some(keeping.indexed))
 }
 
@@ -65,12 +72,25 @@ struct Keeping<'k> {
     /// Whether somebody else put something into the index, so that what was read is of no use.
     is_late: bool,
     of: u64,
+    /// How many captures were not in the index when the last round began.
+    waiting: u64,
+    rounds_without_progress: u32,
 }
 
 impl<'k> Keeping<'k> {
     fn new(store: &'k Store, watch: &'k mut dyn FnMut(Progress)) -> Self {
         let indexed = Indexed::default();
-        Self { store, watch, indexed, batch: Vec::new(), bytes: 0, is_late: false, of: 0 }
+        Self {
+            store,
+            watch,
+            indexed,
+            batch: Vec::new(),
+            bytes: 0,
+            is_late: false,
+            of: 0,
+            waiting: 0,
+            rounds_without_progress: 0,
+        }
     }
 
     /// Puts the next captures into the index; false if there are none.
@@ -81,6 +101,10 @@ impl<'k> Keeping<'k> {
             return Ok(false);
         }
         let waiting = snapshot.search_index()?.map_or(0, |index| index.waiting);
+        // If somebody else was faster, fewer captures are waiting now.
+        let is_stuck = self.is_late && waiting == self.waiting;
+        self.rounds_without_progress = if is_stuck { self.rounds_without_progress + 1 } else { 0 };
+        self.waiting = waiting;
         self.of = self.indexed.captures + waiting;
         self.is_late = false;
         let reading = captures.into_iter().map(move |capture| Read::of(&snapshot, capture));

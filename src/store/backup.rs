@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::backup::{Backup as Copying, StepResult};
 
+use super::check::CatalogCounts;
+use super::check::finding::Finding;
 use super::place::{Place, PlaceError};
 use super::pool;
 use super::{Head, Snapshot, Store, StoreError};
@@ -53,7 +55,8 @@ pub enum BackupProgress {
     },
 }
 
-/// A backup that was made, and found to be what it should be.
+/// A backup that was made. SQLite's integrity check of it, its references and the hashes of what was read back are right,
+/// and its journal ends as the vault's does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Backup {
     /// Where it is.
@@ -70,6 +73,11 @@ pub struct Backup {
     pub checked: u64,
     /// Its journal.
     pub journal: Head,
+    /// How much of its catalog is as its journal says.
+    pub catalog: CatalogCounts,
+    /// Where its journal does not chain, or its catalog is not what the journal says. The copy is exact, so the same is to
+    /// be found in the vault.
+    pub findings: Vec<Finding>,
 }
 
 /// Why there is no backup. Nothing is under its name then but what was there before.
@@ -151,8 +159,9 @@ impl Store {
         drop(snapshot);
         let verified = verify::verify(place.unfinished(), self.path(), head, options.sample, watch)?;
         let bytes = place.finish()?;
-        let verify::Verified { artifacts, captures, blobs, checked } = verified;
-        Ok(Backup { path: path.to_owned(), bytes, artifacts, captures, blobs, checked, journal: head })
+        let verify::Verified { artifacts, captures, blobs, checked, catalog, findings } = verified;
+        let path = path.to_owned();
+        Ok(Backup { path, bytes, artifacts, captures, blobs, checked, journal: head, catalog, findings })
     }
 }
 

@@ -57,7 +57,7 @@ impl Dictionary {
         &self.sources
     }
 
-    /// The SHA-256 of the dictionary as it is stored.
+    /// The SHA-256 of the bytes of the dictionary.
     pub(super) fn digest(&self) -> Digest {
         self.digest
     }

@@ -9,7 +9,7 @@ use super::compress::{self, Dictionary, Reader};
 use super::error::{PayloadDefect, ReadFailure};
 use super::payload::Payloads;
 use super::tombstones;
-use crate::digest::{BlobHash, Digest};
+use crate::digest::{BlobHash, Digest, Hasher};
 
 /// Larger texts have enough to compare with in themselves.
 pub(super) const MAX_TEXT: usize = 64 << 10;
@@ -185,10 +185,10 @@ pub(super) fn number(
     kind: i64,
     dictionary: &Dictionary,
 ) -> rusqlite::Result<Option<i64>> {
-    let digest = dictionary.digest();
+    let seal = seal(connection, kind, dictionary)?;
     let known = connection
         .prepare_cached("SELECT id FROM dictionary WHERE digest = ?1")?
-        .query_row([digest.as_bytes()], |row| row.get(0))
+        .query_row([seal.as_bytes()], |row| row.get(0))
         .optional()?;
     if known.is_some() {
         return Ok(known);
@@ -202,8 +202,56 @@ pub(super) fn number(
     }
     connection
         .prepare_cached("INSERT INTO dictionary (kind, begun, digest, bytes) VALUES (?1, ?2, ?3, ?4)")?
-        .execute((kind, dictionary.begun(), digest.as_bytes(), dictionary.bytes()))?;
+        .execute((kind, dictionary.begun(), seal.as_bytes(), dictionary.bytes()))?;
     Ok(Some(connection.last_insert_rowid()))
+}
+
+fn seal(connection: &Connection, kind: i64, dictionary: &Dictionary) -> rusqlite::Result<Digest> {
+    let kind: String = connection
+        .prepare_cached("SELECT name FROM kind WHERE id = ?1")?
+        .query_row([kind], |row| row.get(0))?;
+    Ok(Sealed { kind: &kind, begun: dictionary.begun() }.digest(&dictionary.digest()))
+}
+
+/// What stands beside a dictionary. Which removals it has to go for depends on both.
+pub(super) struct Sealed<'k> {
+    /// The name of its kind.
+    pub(super) kind: &'k str,
+    /// The last entry of the journal when collecting its samples began.
+    pub(super) begun: i64,
+}
+
+impl Sealed<'_> {
+    /// The digest that is stored with a dictionary whose bytes have the SHA-256 `content`: the SHA-256 of that digest,
+    /// `begun` as eight bytes, the lowest first, and the name of the kind.
+    pub(super) fn digest(&self, content: &Digest) -> Digest {
+        let mut hasher = Hasher::new();
+        hasher.update(content.as_bytes());
+        hasher.update(&self.begun.to_le_bytes());
+        hasher.update(self.kind.as_bytes());
+        hasher.finish()
+    }
+}
+
+/// Seals the dictionaries of a vault of an earlier schema, whose digests are those of their bytes alone. One that is damaged
+/// stays as it is.
+pub(super) fn seal_stored(connection: &Connection) -> rusqlite::Result<()> {
+    let mut stored = connection.prepare(
+        "SELECT d.id, d.digest, d.bytes, d.begun, k.name FROM dictionary d JOIN kind k ON k.id = d.kind",
+    )?;
+    let mut sealed: Vec<(i64, Digest)> = Vec::new();
+    let mut rows = stored.query([])?;
+    while let Some(row) = rows.next()? {
+        let content = Digest::of(row.get_ref(2)?.as_blob()?);
+        if row.get::<_, Digest>(1)? == content {
+            let beside = Sealed { begun: row.get(3)?, kind: row.get_ref(4)?.as_str()? };
+            sealed.push((row.get(0)?, beside.digest(&content)));
+        }
+    }
+    for (id, digest) in sealed {
+        connection.execute("UPDATE dictionary SET digest = ?2 WHERE id = ?1", (id, digest.as_bytes()))?;
+    }
+    Ok(())
 }
 
 /// Dictionaries for reading, by their numbers, which never change.
@@ -232,5 +280,32 @@ impl Readers {
         let reader = Arc::new(reader.map_err(|error| damaged(&error.to_string()))?);
         known().insert(id, reader.clone());
         Ok(reader)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dictionaries_of_earlier_schemas_are_sealed_unless_they_are_damaged() {
+        let connection = Connection::open_with_flags("", rusqlite::OpenFlags::default()).unwrap();
+        let schema = "CREATE TABLE kind (id INTEGER PRIMARY KEY, name TEXT);
+                      CREATE TABLE dictionary (id INTEGER PRIMARY KEY, kind, begun, digest, bytes);
+                      INSERT INTO kind VALUES (3, 'trace')";
+        connection.execute_batch(schema).unwrap();
+        let content = Digest::of(b"bytes");
+        for (id, bytes) in [(1, "bytes"), (2, "other")] {
+            let sql = "INSERT INTO dictionary VALUES (?1, 3, 7, ?2, CAST(?3 AS BLOB))";
+            connection.execute(sql, (id, content.as_bytes(), bytes)).unwrap();
+        }
+        seal_stored(&connection).unwrap();
+        let digest = |id: i64| -> Digest {
+            let sql = "SELECT digest FROM dictionary WHERE id = ?1";
+            connection.query_row(sql, [id], |row| row.get(0)).unwrap()
+        };
+        assert_eq!(digest(1), Sealed { kind: "trace", begun: 7 }.digest(&content));
+        assert_ne!(digest(1), Sealed { kind: "trace", begun: 8 }.digest(&content));
+        assert_eq!(digest(2), content);
     }
 }

@@ -1,8 +1,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rusqlite::ErrorCode;
 use rusqlite::types::Type;
+use rusqlite::{ErrorCode, ffi};
 
 use super::pool;
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
@@ -195,6 +195,11 @@ impl StoreError {
         }
     }
 
+    /// That the rows of `table` are not in the order of their numbers, so that looking for them misses some.
+    pub(crate) fn out_of_order(path: &Path, table: &str) -> Self {
+        Self::of(path, out_of_order(table))
+    }
+
     /// What the file system says of the file at `path`.
     pub(crate) fn io(path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
@@ -244,6 +249,12 @@ struct IndexDamage(String);
 /// The error of who reads the index and finds something that nobody wrote there.
 pub(super) fn index_damage(message: impl Into<String>) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(0, Type::Blob, Box::new(IndexDamage(message.into())))
+}
+
+/// That rows are not in the order of their numbers, so that looking for them misses some.
+pub(super) fn out_of_order(table: &str) -> rusqlite::Error {
+    let message = format!("the rows of {table} are not in the order of their numbers");
+    rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CORRUPT), Some(message))
 }
 
 /// What [`index_damage`] was made of.

@@ -8,6 +8,9 @@ use super::payload::Payloads;
 use crate::artifact::Place;
 use crate::digest::Digest;
 
+/// No list has more entries, whatever a damaged vault says of the size of a capture.
+const MAX_ENTRIES: usize = 1 << 26;
+
 /// A mention, with the number of its role in the vault.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Stated {
@@ -71,9 +74,16 @@ impl Lists<'_> {
         let row = self
             .payloads
             .connection
-            .prepare_cached("SELECT blob, bytes FROM mention_list WHERE capture = ?1")?
+            .prepare_cached(
+                "SELECT l.blob, l.bytes, c.size FROM mention_list l LEFT JOIN capture c ON c.id = l.capture
+                  WHERE l.capture = ?1",
+            )?
             .query_row([capture], |row| {
-                Ok((row.get::<_, Option<i64>>(0)?, List::decode(row.get_ref(1)?.as_blob()?)))
+                // No byte of a capture mentions two things.
+                let size = row.get::<_, Option<i64>>(2)?.and_then(|size| usize::try_from(size).ok());
+                let list =
+                    List::decode(row.get_ref(1)?.as_blob()?, size.unwrap_or(MAX_ENTRIES).min(MAX_ENTRIES));
+                Ok((row.get::<_, Option<i64>>(0)?, list))
             })
             .optional()?;
         let Some((blob, list)) = row else { return Ok(None) };

@@ -1,8 +1,8 @@
 //! Putting right what can be put right without guessing. Each step is one transaction with its entry in the journal.
 
 mod blobs;
+mod journal;
 
-use std::collections::HashMap;
 use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
@@ -18,6 +18,8 @@ use super::{Result, Store, StoreError};
 use crate::artifact::Admitted;
 use crate::clock;
 use crate::digest::CaptureHash;
+
+pub use journal::Restored;
 
 /// Something that was put right.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -141,50 +143,6 @@ impl Store {
             let mended =
                 Mended { subject: Subject::Artifact(admitted.core()), did: "put into its table again" };
             Ok(if changed > 0 { vec![mended] } else { Vec::new() })
-        })
-    }
-
-    /// Takes the times of captures from the journal.
-    ///
-    /// # Errors
-    /// What the system says.
-    pub fn mend_times(&self) -> Result<Vec<Mended>> {
-        self.mend(|transaction| {
-            let mut recorded: HashMap<CaptureHash, i64> = HashMap::new();
-            let mut entries = transaction
-                .prepare("SELECT capture, at FROM journal WHERE capture IS NOT NULL ORDER BY seq")?;
-            let mut entries = entries.query([])?;
-            while let Some(row) = entries.next()? {
-                recorded.insert(row.get(0)?, row.get(1)?);
-            }
-            let stored: Vec<(i64, Option<CaptureHash>, i64)> = transaction
-                .prepare(
-                    "SELECT c.id, coalesce(c.digest, b.digest), c.added_at
-                       FROM capture c LEFT JOIN blob b ON b.id = c.blob ORDER BY c.id",
-                )?
-                .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
-                .collect::<rusqlite::Result<_>>()?;
-            let mut mended = Vec::new();
-            for (id, capture, stored) in stored {
-                let Some(capture) = capture else { continue };
-                if let Some(at) = recorded.get(&capture).filter(|at| **at != stored) {
-                    transaction.execute("UPDATE capture SET added_at = ?2 WHERE id = ?1", (id, at))?;
-                    mended
-                        .push(Mended { subject: Subject::Capture(capture), did: "given the journal's time" });
-                }
-            }
-            let first =
-                "(SELECT c.added_at FROM capture c WHERE c.artifact = artifact.id ORDER BY c.id LIMIT 1)";
-            let sql =
-                format!("UPDATE artifact SET added_at = {first} WHERE added_at <> {first}
-                    AND NOT EXISTS (SELECT 1 FROM journal j WHERE j.core = artifact.core AND j.at = artifact.added_at)
-                 RETURNING core");
-            let mut artifacts = transaction.prepare(&sql)?;
-            for core in artifacts.query_map([], |row| row.get(0))? {
-                mended.push(Mended { subject: Subject::Artifact(core?), did: "given the journal's time" });
-            }
-            drop(artifacts);
-            Ok(mended)
         })
     }
 

@@ -50,8 +50,9 @@ impl List {
         out
     }
 
-    /// Reads what [`List::encode`] wrote; nothing if it is damaged.
-    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+    /// Reads what [`List::encode`] wrote; nothing if it is damaged, or has more than `most` entries: a few bytes can say
+    /// that there are any number.
+    pub(super) fn decode(bytes: &[u8], most: usize) -> Option<Self> {
         let mut rest = bytes;
         let mut list = Self::default();
         for _ in 0..varint::read(&mut rest)? {
@@ -64,18 +65,19 @@ impl List {
             let items = varint::read(&mut rest)?;
             let mut cursor = Cursor::default();
             for _ in 0..items {
-                list.item(role, &mut cursor, &mut rest)?;
+                list.item(role, &mut cursor, &mut rest, most)?;
             }
         }
         Some(list)
     }
 
-    fn item(&mut self, role: i64, cursor: &mut Cursor, rest: &mut &[u8]) -> Option<()> {
+    fn item(&mut self, role: i64, cursor: &mut Cursor, rest: &mut &[u8], most: usize) -> Option<()> {
         let head = varint::read(rest)?;
         let length = usize::try_from(head >> 1).ok()?;
+        let room = most.checked_sub(self.entries.len())?;
         if head & POINTER == POINTER {
             let step = Step { place: 0, position: varint::read_signed(rest)? };
-            let (text, after) = rest.split_at_checked(length)?;
+            let (text, after) = rest.split_at_checked(length).filter(|_| room > 0)?;
             *rest = after;
             cursor.advance(step)?;
             let place = Place::Pointer(String::from_utf8(text.to_vec()).ok()?);
@@ -83,6 +85,9 @@ impl List {
             return Some(());
         }
         let step = Step { place: varint::read_signed(rest)?, position: varint::read_signed(rest)? };
+        if length > room {
+            return None;
+        }
         for _ in 0..length {
             cursor.advance(step)?;
             let place = Place::Index(u32::try_from(cursor.place).ok()?);
@@ -181,7 +186,7 @@ mod tests {
         let list = List { own: Vec::new(), entries: prompts.chain(responses).collect() };
         let bytes = list.encode();
         assert_eq!(bytes, [0, 1, 2, 2, 2, 2, 0xce, 0x0f, 2, 4, 2, 1, 0xd0, 0x0f, 2, 4]);
-        assert_eq!(List::decode(&bytes), Some(list));
+        assert_eq!(List::decode(&bytes, list.entries.len()), Some(list));
     }
 
     fn place() -> impl Strategy<Value = Place> {
@@ -197,7 +202,11 @@ mod tests {
             let own = own.into_iter().map(Digest::from_bytes).collect();
             let entries = entries.into_iter().map(|(role, place, position)| Entry { role, place, position });
             let list = List { own, entries: entries.collect() };
-            prop_assert_eq!(List::decode(&list.encode()), Some(list));
+            let most = list.entries.len();
+            if most > 0 {
+                prop_assert_eq!(List::decode(&list.encode(), most - 1), None);
+            }
+            prop_assert_eq!(List::decode(&list.encode(), most), Some(list));
         }
     }
 }

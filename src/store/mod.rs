@@ -53,7 +53,7 @@ use check::Inspection;
 pub use edit::Edit;
 pub use error::{PayloadDefect, StoreError};
 pub use marks::{MAX_TAG_BYTES, is_tag};
-pub use mend::Mended;
+pub use mend::{Mended, Restored};
 pub use notes::{MAX_NOTE_BYTES, is_note};
 pub use payload::Prepared;
 pub use read::{Head, JournalCheck, JournalDefect, JournalQuery, Snapshot};

@@ -243,6 +243,11 @@ impl Payloads<'_> {
 
     /// The digests that were cut out of the blob with this number.
     pub(super) fn digests(&self, blob: i64) -> Result<Vec<Digest>, ReadFailure> {
+        self.digests_of(blob, true)
+    }
+
+    /// What a difference is to is stored whole. Where it is not, the vault is damaged, and following it may never end.
+    fn digests_of(&self, blob: i64, may_have_base: bool) -> Result<Vec<Digest>, ReadFailure> {
         let row = self
             .connection
             .prepare_cached("SELECT encoding, base, digests FROM payload WHERE blob = ?1")?
@@ -253,8 +258,13 @@ impl Payloads<'_> {
         let (encoding, base, stored) = row.ok_or(PayloadDefect::Missing { blob: self.hash_of(blob)? })?;
         let digests = match (encoding, base) {
             (CUT, _) => stored.unwrap_or_default(),
+            (DIFFERENCE, Some(_)) if !may_have_base => {
+                return Err(
+                    defect(self.hash_of(blob)?, "it is a difference, and another one is to it").into()
+                );
+            }
             (DIFFERENCE, Some(base)) => {
-                let base = self.digests(base)?;
+                let base = self.digests_of(base, false)?;
                 self.digests_like(blob, &as_bytes(&base), &stored.unwrap_or_default())?
             }
             _ => Vec::new(),
@@ -293,6 +303,7 @@ impl Payloads<'_> {
                     row.base.ok_or_else(|| defect(row.blob, "what it is a difference to is not named"))?;
                 Ok(difference_to(&row, &self.base(base)?)?)
             }
+            DIFFERENCE => Err(defect(row.blob, "it is a difference, and another one is to it").into()),
             other => Err(defect(row.blob, &format!("it has the unknown encoding {other}")).into()),
         }
     }

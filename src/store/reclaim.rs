@@ -8,6 +8,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::compress::Dictionary;
 use super::dictionaries::{self, IS_STALE};
+use super::error::out_of_order;
 use super::journal::Event;
 use super::read::Snapshot;
 use super::recode::Numbered;
@@ -236,6 +237,9 @@ impl Store {
                 recompressed += u64::from(done.map_err(|failure| edit.failed(failure))?);
             }
             edit.commit()?;
+            if last <= after {
+                return Err(StoreError::of(&self.path, out_of_order("payload")));
+            }
             after = last;
         }
     }

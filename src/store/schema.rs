@@ -5,10 +5,11 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
-use rusqlite_migration::{M, Migrations};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite_migration::{HookResult, M, Migrations};
 
 use super::derived;
+use super::dictionaries;
 use super::edit::secure_delete;
 use super::packed;
 use super::pool::{self, PATIENCE};
@@ -29,8 +30,14 @@ fn steps() -> Vec<M<'static>> {
         M::up(include_str!("../../migrations/0001_vault.sql")),
         M::up_with_hook(include_str!("../../migrations/0002_packed.sql"), packed::pack_mentions),
         M::up(include_str!("../../migrations/0003_everyday.sql")),
-        M::up_with_hook(include_str!("../../migrations/0004_seen.sql"), derived::begin),
+        M::up_with_hook(include_str!("../../migrations/0004_seen.sql"), complete_0004),
     ]
+}
+
+/// What of the fourth schema cannot be said in SQL.
+fn complete_0004(transaction: &Transaction<'_>) -> HookResult {
+    derived::begin(transaction)?;
+    Ok(dictionaries::seal_stored(transaction)?)
 }
 
 /// What may be done to a file so that it can be used as a vault.

@@ -8,6 +8,7 @@ mod compare;
 mod keep;
 mod matching;
 mod terms;
+mod totals;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
@@ -28,10 +29,19 @@ pub use terms::{Term, Terms};
 pub(super) use keep::{forget, forget_words};
 
 /// What the tables are made with, and what is put into them. It grows when either changes, or what kinds give.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 /// The tables.
 pub(super) const SCHEMA: &str = include_str!("../../migrations/search.sql");
+
+/// Whether the totals by which matches are ranked are those of the rows that are in the index. An index of another version
+/// is made again before it is asked.
+pub(super) fn has_right_totals(connection: &Connection) -> rusqlite::Result<bool> {
+    if state(connection)?.is_none_or(|state| state.version != VERSION) {
+        return Ok(true);
+    }
+    Ok(totals::Totals::stored(connection)? == totals::Totals::counted(connection)?)
+}
 
 /// A search index as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
+use super::journal::AT;
 use super::read::{Snapshot, artifact_id};
 use super::remove::HOLDERS;
 use super::rows::{Milliseconds, Tombstone};
@@ -23,10 +24,14 @@ pub enum RemovedPolicy {
     TakeBack,
 }
 
-const COLUMNS: &str = "t.digest, t.entry, j.at, j.entry ->> 'core', j.entry ->> 'kind', j.entry ->> 'actor',
-    j.entry ->> 'reason', j.entry ->> 'left', j.entry ->> 'size'";
+fn columns() -> String {
+    format!(
+        "t.digest, t.entry, {AT}, j.entry ->> 'core', j.entry ->> 'kind', j.entry ->> 'actor',
+         j.entry ->> 'reason', j.entry ->> 'left', j.entry ->> 'size'"
+    )
+}
 
-/// Reads [`COLUMNS`].
+/// Reads [`columns`].
 fn tombstone(row: &Row<'_>) -> rusqlite::Result<Tombstone> {
     Ok(Tombstone {
         digest: row.get(0)?,
@@ -68,8 +73,10 @@ pub(super) fn of_digests(connection: &Connection, digests: &[Digest]) -> rusqlit
     if !exist(connection)? {
         return Ok(Vec::new());
     }
-    let sql =
-        format!("SELECT {COLUMNS} FROM tombstone t JOIN journal j ON j.seq = t.entry WHERE t.digest = ?1");
+    let sql = format!(
+        "SELECT {} FROM tombstone t JOIN journal j ON j.seq = t.entry WHERE t.digest = ?1",
+        columns()
+    );
     let mut statement = connection.prepare_cached(&sql)?;
     let mut found: Vec<Tombstone> = Vec::new();
     for digest in digests {
@@ -95,8 +102,9 @@ pub(super) struct NotGone {
 /// The artifacts that were removed and not taken back, and whose bytes are in the vault, by core hash.
 pub(super) fn not_gone(connection: &Connection) -> rusqlite::Result<Vec<NotGone>> {
     let sql = format!(
-        "SELECT {COLUMNS}, b.id FROM tombstone t JOIN journal j ON j.seq = t.entry
-           JOIN blob b ON substr(b.digest, 1, 8) = substr(t.digest, 1, 8) AND b.digest = t.digest"
+        "SELECT {}, b.id FROM tombstone t JOIN journal j ON j.seq = t.entry
+           JOIN blob b ON substr(b.digest, 1, 8) = substr(t.digest, 1, 8) AND b.digest = t.digest",
+        columns()
     );
     let mut statement = connection.prepare(&sql)?;
     let rows = statement.query_map([], |row| Ok((tombstone(row)?, row.get::<_, i64>(9)?)))?;
@@ -163,8 +171,9 @@ impl Snapshot<'_> {
     pub fn tombstones(&self, prefix: &DigestPrefix) -> Result<Vec<Tombstone>> {
         let (low, high) = prefix.range();
         let sql = format!(
-            "SELECT {COLUMNS} FROM tombstone t JOIN journal j ON j.seq = t.entry
-              WHERE t.digest BETWEEN ?1 AND ?2 ORDER BY t.entry DESC, t.digest LIMIT 100"
+            "SELECT {} FROM tombstone t JOIN journal j ON j.seq = t.entry
+              WHERE t.digest BETWEEN ?1 AND ?2 ORDER BY t.entry DESC, t.digest LIMIT 100",
+            columns()
         );
         self.rows(&sql, (low.as_bytes(), high.as_bytes()), tombstone)
     }
@@ -176,10 +185,11 @@ impl Snapshot<'_> {
     /// Returns an error if the database cannot be read.
     pub fn removed_artifacts(&self, kind: Option<&str>) -> Result<Vec<Tombstone>> {
         let sql = format!(
-            "SELECT {COLUMNS} FROM tombstone t JOIN journal j ON j.seq = t.entry
+            "SELECT {} FROM tombstone t JOIN journal j ON j.seq = t.entry
               WHERE (?1 IS NULL OR j.entry ->> 'kind' = ?1)
                 AND 'sha256:' || lower(hex(t.digest)) = j.entry ->> 'core'
-              ORDER BY t.entry, t.digest"
+              ORDER BY t.entry, t.digest",
+            columns()
         );
         let mut removed = Vec::new();
         for tombstone in self.rows(&sql, [kind], tombstone)? {

@@ -13,6 +13,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 
 use super::actor::Actor;
 use super::dictionaries::{self, Dictionaries};
+use super::error::out_of_order;
 use super::journal::{Addition, Journal};
 use super::payload::{Payloads, Prepared};
 use super::read::{artifact_id, blob_id, capture_id};
@@ -22,7 +23,8 @@ use super::siblings::Siblings;
 use super::tombstones::{RemovedPolicy, Tombstones};
 use crate::artifact::{Admitted, Kind};
 use crate::digest::{CaptureHash, CoreHash, Digest, Hasher};
-use seen::{Sightings, arrival};
+use seen::Sightings;
+pub(super) use seen::arrival;
 
 /// What putting an artifact did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -137,7 +139,7 @@ impl<'t> Writer<'t> {
             tombstones: Tombstones::default(),
             seen: Sightings::after(journal.seq()),
             journal,
-            next_capture: last_capture.unwrap_or(0) + 1,
+            next_capture: after(last_capture.unwrap_or(0), "capture")?,
             kinds: HashMap::new(),
             roles: HashMap::new(),
             attributes: HashMap::new(),
@@ -229,7 +231,7 @@ impl<'t> Writer<'t> {
         let document = admitted.kind().document_member().and(blobs.first()).map(|blob| blob.id);
         let capture = admitted.capture();
         let id = self.next_capture;
-        self.next_capture += 1;
+        self.next_capture = after(id, "capture")?;
         self.transaction
             .prepare_cached(
                 "INSERT INTO capture (id, artifact, blob, digest, size, added_at, seen_at, warnings, seal)
@@ -259,6 +261,11 @@ impl<'t> Writer<'t> {
         self.record_seen()?;
         segments::add(self.transaction, self.entries)
     }
+}
+
+/// The number after `last`. In a damaged vault, there may be none.
+pub(super) fn after(last: i64, table: &str) -> rusqlite::Result<i64> {
+    last.checked_add(1).ok_or_else(|| out_of_order(table))
 }
 
 /// The warnings of an artifact as they are stored.

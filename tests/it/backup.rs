@@ -217,8 +217,27 @@ fn a_damaged_vault_gives_no_backup() {
     assert!(!sandbox.path("b.vault").exists() && leftovers(&sandbox).is_empty());
     // Who asks for fewer checks gets fewer, and is told so.
     let unchecked = sandbox.run(["backup", "b.vault", "--sample", "0%"]).expect(0);
-    assert!(unchecked.stdout.contains("0 of the blobs read back"), "{}", unchecked.stdout);
+    assert!(unchecked.stdout.contains("\npassed: SQLite's integrity check, 0 of "), "{}", unchecked.stdout);
     opened(sandbox.vault()).execute_batch("PRAGMA foreign_keys = OFF; DELETE FROM blob").unwrap();
     let refused = sandbox.run(["backup", "c.vault"]).expect(2);
     assert!(refused.stderr.contains("refers to one of blob that is not there"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_backup_is_called_sound_only_if_its_catalog_is_what_the_journal_says() {
+    let sandbox = with_examples();
+    sandbox.run(["tag", "5c496a37feba", "golden"]).expect(0);
+    let sound = sandbox.run(["backup", "b.vault"]).expect(0);
+    let expected = "\nsound: SQLite's integrity check, all blobs read back and hashed, journal chain, catalog equal to \
+                    the journal\n";
+    assert!(sound.stdout.contains(expected), "{}", sound.stdout);
+    opened(sandbox.vault()).execute("DELETE FROM tag", []).unwrap();
+    let other = sandbox.run(["backup", "c.vault"]).expect(1);
+    assert!(!other.stdout.contains("sound") && !other.stdout.contains("equal"), "{}", other.stdout);
+    assert!(other.stderr.contains("annotation-lost tag golden"), "{}", other.stderr);
+    assert!(other.stderr.contains("the vault does not match its journal: 1 finding"), "{}", other.stderr);
+    // A copy of a vault that is not whole is better than none.
+    assert_eq!(on(&sandbox, "c.vault", &["find", "--json"]).expect(0).json().len(), 7);
+    let line = sandbox.run(["backup", "d.vault", "--json"]).expect(1).json().remove(0);
+    assert_eq!(line["findings"], 1);
 }

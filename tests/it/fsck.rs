@@ -1,7 +1,10 @@
 //! What is wrong with a vault is found, and mended where that needs no guessing.
 
 mod damage;
+mod every_table;
+mod loops;
 mod many;
+mod recorded;
 mod reindex;
 mod repair;
 

@@ -35,8 +35,7 @@ fn said(ran: &Ran) -> String {
 }
 
 fn head(sandbox: &Sandbox) -> String {
-    let printed = sandbox.run(["log", "--head"]).expect(0).stdout;
-    printed.trim().split_once(' ').unwrap().1.to_owned()
+    sandbox.run(["log", "--head"]).expect(0).stdout.trim().to_owned()
 }
 
 /// A vault in which everything that the journal knows has happened.
@@ -112,7 +111,7 @@ fn the_view_has_exactly_what_was_chained_whoever_acts() {
     let printed = sandbox.run(["log"]).expect(0).stdout;
     assert!(!printed.contains('\u{1b}') && !printed.contains('\u{9b}'), "{printed}");
     let last = sandbox.run(["log", "--verify-from", &head(&sandbox)]).expect(0).stdout;
-    assert!(last.contains("nothing was changed"), "{last}");
+    assert!(last.starts_with("journal intact: entries 1–"), "{last}");
 }
 
 #[test]
@@ -156,16 +155,67 @@ fn a_head_that_was_written_down_proves_that_the_vault_only_grew() {
     sandbox.run(["--actor", "a", "add", repository("examples").to_str().unwrap()]).expect(0);
     let check = |digest: &str| sandbox.run(["log", "--verify-from", digest]);
     let grown = check(&written_down).expect(0);
-    assert!(
-        grown.stdout.contains("was the head after entry 1; nothing was changed, 8 entries were added since")
-    );
+    assert!(grown.stdout.starts_with("journal intact: entry 1 unchanged, 8 added; the head is sha256:"));
     let all = check(&"0".repeat(64)).expect(0).stdout;
-    assert!(all.contains("after entry 0"), "{all}");
+    assert!(all.starts_with("journal intact: no entries before, 9 added"), "{all}");
     let stranger = check(&"ab".repeat(32)).expect(1).stderr;
     assert!(stranger.contains("never was the head of this journal"), "{stranger}");
     let json = sandbox.run(["log", "--json", "--verify-from", &written_down]).expect(0).json();
     assert_eq!((&json[0]["ok"], &json[0]["since"]), (&true.into(), &1.into()));
     sandbox.run(["log", "--json", "--verify-from", &"ab".repeat(32)]).expect(1);
+}
+
+#[test]
+fn what_head_prints_is_what_verify_from_accepts() {
+    let sandbox = Sandbox::new();
+    sandbox.add([repository("examples/trace.ndjson")]);
+    let printed = sandbox.run(["log", "--head"]).expect(0);
+    assert_eq!((printed.stdout.lines().count(), printed.stderr.as_str()), (1, ""));
+    let check = |head: &str| sandbox.run(["log", "--verify-from", head]);
+    // As a shell gives it, with and without quotes, and as it stands in a file.
+    for head in [printed.stdout.trim(), &printed.stdout] {
+        assert!(check(head).expect(0).stdout.starts_with("journal intact: entry 1 unchanged, 0 added"));
+    }
+    // What earlier versions printed.
+    let numbered = format!("1 {}", printed.stdout);
+    assert!(check(&numbered).expect(0).stdout.starts_with("journal intact: entry 1 unchanged, 0 added"));
+    let other = format!("2 {}", printed.stdout);
+    assert!(check(&other).expect(1).stderr.contains("was the head after entry 1, not after entry 2"));
+    check("one sha256:00").expect(3);
+}
+
+#[test]
+fn a_journal_that_is_intact_says_nothing_of_the_catalog_unless_that_was_compared() {
+    let sandbox = eventful();
+    let known = head(&sandbox);
+    sandbox.run(["tag", "5c496a37feba", "golden"]).expect(0);
+    let whole = sandbox.run(["log", "--verify-from", &known, "--full"]).expect(0);
+    let expected = "catalog matches the journal: 6 artifacts, 7 captures, 1 tag, 0 notes, 0 pins, 0 stated links, \
+                    2 tombstones\n";
+    assert!(whole.stdout.ends_with(expected), "{}", whole.stdout);
+    assert!(
+        whole.stdout.starts_with("journal intact: entries 1–19 unchanged, 1 added; "),
+        "{}",
+        whole.stdout
+    );
+    let json = sandbox.run(["log", "--verify-from", &known, "--full", "--json"]).expect(0).json().remove(0);
+    assert_eq!(
+        (&json["catalog"]["artifacts"], &json["catalog"]["findings"]),
+        (&6.into(), &serde_json::json!([]))
+    );
+    // An artifact is deleted without an entry.
+    let change = "DELETE FROM capture WHERE artifact = 1; DELETE FROM tag; DELETE FROM artifact WHERE id = 1";
+    sql(&sandbox).execute_batch(&format!("PRAGMA foreign_keys = OFF; {change}")).unwrap();
+    let journal = sandbox.run(["log", "--verify-from", &known]).expect(0);
+    assert!(!journal.stdout.contains("catalog") && !journal.stdout.contains("nothing was changed"));
+    assert_eq!(journal.stderr, "only the journal was checked; --full compares the catalog with it\n");
+    let full = sandbox.run(["log", "--verify-from", &known, "--full"]).expect(1);
+    assert!(full.stdout.contains("capture-lost capture sha256:"), "{}", full.stdout);
+    assert!(full.stdout.contains("annotation-lost tag golden: entry 20 set it"), "{}", full.stdout);
+    assert!(full.stderr.contains("the catalog does not match the journal: 2 findings"), "{}", full.stderr);
+    let json = sandbox.run(["log", "--verify-from", &known, "--full", "--json"]).expect(1).json().remove(0);
+    assert_eq!((&json["ok"], json["catalog"]["findings"].as_array().unwrap().len()), (&false.into(), 2));
+    sandbox.run(["log", "--full"]).expect(3);
 }
 
 #[test]

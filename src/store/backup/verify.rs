@@ -4,19 +4,23 @@ use std::path::Path;
 
 use super::{BackupError, BackupProgress};
 use crate::digest::BlobHash;
+use crate::store::check::finding::Finding;
+use crate::store::check::{CatalogCounts, JournalInspection};
 use crate::store::error::ReadFailure;
 use crate::store::{Head, Result, Snapshot, Store, StoreError};
 
-/// What was found in a copy that is sound.
+/// What was found in a copy.
 pub(super) struct Verified {
     pub(super) artifacts: u64,
     pub(super) captures: u64,
     pub(super) blobs: u64,
     pub(super) checked: u64,
+    pub(super) catalog: CatalogCounts,
+    pub(super) findings: Vec<Finding>,
 }
 
-/// Opens the copy at `path` of the vault at `original` and checks it: what SQLite can check, the head of the journal, and
-/// the hashes of `sample` percent of the payloads.
+/// Opens the copy at `path` of the vault at `original` and checks it: what SQLite can check, the head of the journal, the
+/// hashes of `sample` percent of the payloads, and the catalog against the journal.
 pub(super) fn verify(
     path: &Path,
     original: &Path,
@@ -48,7 +52,8 @@ pub(super) fn verify(
         watch(BackupProgress::Checked { blobs: done, of });
     }
     let (artifacts, captures) = snapshot.counts()?;
-    Ok(Verified { artifacts, captures, blobs: of, checked })
+    let JournalInspection { counts: catalog, findings, .. } = store.inspect()?.journal(None)?;
+    Ok(Verified { artifacts, captures, blobs: of, checked, catalog, findings })
 }
 
 /// Whether a payload is among those to check. With every change of the vault they are others.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::digest::{BlobHash, CaptureHash, CoreHash};
+use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 
 /// A sort of finding as people read about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +38,23 @@ pub enum Subject {
     Mentions,
     /// The search index.
     Search,
+    /// A tag, by its name.
+    Tag(String),
+    /// The note of an artifact.
+    Note(CoreHash),
+    /// The pin of an artifact.
+    Pin(CoreHash),
+    /// A link that a person stated.
+    Link {
+        /// The artifact that relates.
+        source: CoreHash,
+        /// How.
+        relation: String,
+        /// The artifact that it relates to.
+        target: CoreHash,
+    },
+    /// The tombstone of a core hash or a capture hash.
+    Tombstone(Digest),
     /// An entry of the journal, by its number.
     Entry(i64),
 }
@@ -55,6 +72,11 @@ impl Subject {
             Self::Artifact(_) => "artifact",
             Self::Capture(_) => "capture",
             Self::Mentions | Self::Search => "index",
+            Self::Tag(_) => "tag",
+            Self::Note(_) => "note",
+            Self::Pin(_) => "pin",
+            Self::Link { .. } => "link",
+            Self::Tombstone(_) => "tombstone",
             Self::Entry(_) => "entry",
         }
     }
@@ -63,9 +85,11 @@ impl Subject {
     #[must_use]
     pub fn name(&self) -> String {
         match self {
-            Self::File(name) | Self::Table(name) | Self::Kind(name) => name.clone(),
+            Self::File(name) | Self::Table(name) | Self::Kind(name) | Self::Tag(name) => name.clone(),
             Self::Blob(blob) => blob.to_string(),
-            Self::Artifact(core) => core.to_string(),
+            Self::Artifact(core) | Self::Note(core) | Self::Pin(core) => core.to_string(),
+            Self::Link { source, relation, target } => format!("{source} {relation} {target}"),
+            Self::Tombstone(digest) => digest.to_string(),
             Self::Capture(capture) => capture.to_string(),
             Self::Dictionary(number) | Self::Entry(number) => number.to_string(),
             Self::Mentions => "mentions".to_owned(),
@@ -265,13 +289,38 @@ findings! {
         "Nobody can tell from the vault alone. Compare it with a backup, and the journal's head with one that was \
          written down.";
     TIME_DIFFERS, "time-differs",
-        "The vault and its journal disagree on when a capture or an artifact was added.",
-        "`show` may tell a wrong time. The journal is the one that is chained.",
+        "The vault and its journal disagree on when a capture or an artifact was added or last seen, or an entry written.",
+        "`show` may print a wrong time, and `forget` keep another artifact. The journal's times are chained.",
         "`fsck --repair` takes the journal's, if its chain is whole.";
     CAPTURE_LOST, "capture-lost",
         "The journal says that a capture was added, and not that it was removed, but it is not in the vault.",
         "It was removed behind the journal's back, or lost.",
         FROM;
+    ORDER_DIFFERS, "order-differs",
+        "Artifacts or captures are not in the order in which the journal says that they arrived.",
+        "`latest`, and whatever else goes by arrival, names another one.",
+        "`fsck --repair` puts them into the journal's order, if its chain is whole.";
+    ANNOTATION_LOST, "annotation-lost",
+        "The journal says that a tag, a note, a pin or a stated link was set, and it is not in the vault.",
+        "It was deleted without an entry in the journal.",
+        "`fsck --repair` sets it again, if the chain of the journal is whole and the artifact is there.";
+    ANNOTATION_UNRECORDED, "annotation-unrecorded",
+        "The journal has no entry for a tag, a note, a pin or a stated link.",
+        "It was set without an entry in the journal, or the end of the journal was cut off.",
+        "The vault alone does not show which. If it should not be there, remove it. If it should, remove it and set it \
+         again, so that the journal has it.";
+    ANNOTATION_DIFFERS, "annotation-differs",
+        "A tag, a note, a pin or a stated link is not what the journal says.",
+        "It was changed without an entry in the journal. A tag may name another artifact than it should.",
+        "`fsck --repair` restores what the journal says, if its chain is whole.";
+    TOMBSTONE_DIFFERS, "tombstone-differs",
+        "The tombstones are not those that the journal says.",
+        "Something that was removed is not known to be, or the other way round.",
+        "`fsck --repair` restores those that the journal has, if its chain is whole.";
+    ENTRY_UNKNOWN, "entry-unknown",
+        "This program does not understand an entry of the journal.",
+        "What the entry says was not compared with the vault. A newer program may have written it.",
+        "Check the vault with the newest runvault that wrote to it.";
     JOURNAL_BROKEN, "journal-broken",
         "The chain of the journal is broken.",
         "The entry, or one before it, was changed, put in or taken out. The artifacts may be intact; their history is \

@@ -3,11 +3,14 @@
 //! Each check gives findings. That something cannot be read because it is damaged is a finding as well, and the other
 //! checks go on; an error means that nobody could look, such as on a disk that fails.
 
+mod annotations;
 mod blobs;
 mod captures;
+mod catalog;
 mod facts;
 pub mod finding;
 mod journal;
+mod journal_state;
 mod permissions;
 mod removed;
 mod search;
@@ -27,10 +30,17 @@ use super::{Result, StoreError};
 use finding::{Finding, INDEX_UNREADABLE, Subject, UNREADABLE};
 
 pub use captures::{CaptureId, CheckedArtifact, ReadCapture};
+pub use catalog::CatalogCounts;
 pub use facts::Facts;
-pub use journal::{RecordedCapture, Removals};
+pub use journal::{JournalInspection, RecordedCapture, Removals};
 pub use structure::KindFacts;
 
+#[cfg(test)]
+pub(super) use journal_state::Entry as RecordedEntry;
+pub(super) use journal_state::{
+    ArtifactEntries, CaptureEntries, Change, EntryDefect, JournalState, Replay, entry as journal_entry,
+    replay,
+};
 pub(super) use permissions::take_from_others;
 pub(super) use structure::UNREFERENCED;
 

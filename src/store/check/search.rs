@@ -88,6 +88,10 @@ impl Inspection<'_> {
                     found.push(Finding::new(SEARCH_DIFFERS, Subject::Search, format!("{detail}: {count}")));
                 }
             }
+            if !search::has_right_totals(&self.connection)? {
+                let detail = "the totals by which matches are ranked are not those of its rows";
+                found.push(Finding::new(SEARCH_DIFFERS, Subject::Search, detail));
+            }
             Ok(())
         })?;
         findings.append(&mut found);

@@ -10,6 +10,7 @@ use super::finding::{
 };
 use super::{Inspection, Integrity};
 use crate::digest::{BlobHash, CoreHash, Digest};
+use crate::store::dictionaries::Sealed;
 use crate::store::{PayloadDefect, Result, schema};
 
 /// So many lines of SQLite's own check are findings; a damaged file can give any number.
@@ -174,12 +175,16 @@ impl Inspection<'_> {
         let mut damaged = Vec::new();
         let subject = Subject::Table("dictionary".to_owned());
         self.look(subject, findings, || {
-            let mut statement =
-                self.connection.prepare("SELECT id, digest, bytes FROM dictionary ORDER BY id")?;
+            let mut statement = self.connection.prepare(
+                "SELECT d.id, d.digest, d.bytes, d.begun, coalesce(k.name, '') FROM dictionary d
+                   LEFT JOIN kind k ON k.id = d.kind ORDER BY d.id",
+            )?;
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
                 let (id, digest): (i64, Digest) = (row.get(0)?, row.get(1)?);
-                let actual = Digest::of(row.get_ref(2)?.as_blob()?);
+                let content = Digest::of(row.get_ref(2)?.as_blob()?);
+                let sealed = Sealed { begun: row.get(3)?, kind: row.get_ref(4)?.as_str()? };
+                let actual = sealed.digest(&content);
                 if actual != digest {
                     let detail = format!("its digest should be {digest} and is {actual}");
                     damaged.push(Finding::new(DICTIONARY_DAMAGED, Subject::Dictionary(id), detail));

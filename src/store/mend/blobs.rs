@@ -7,7 +7,7 @@ use crate::artifact::is_capture_of;
 use crate::digest::{BlobHash, CaptureHash, Digest};
 use crate::store::check::UNREFERENCED;
 use crate::store::check::finding::Subject;
-use crate::store::dictionaries::Readers;
+use crate::store::dictionaries::{Readers, Sealed};
 use crate::store::error::ReadFailure;
 use crate::store::payload::{self, Body, Payload, Payloads};
 use crate::store::read::blob_id;
@@ -52,7 +52,8 @@ impl Store {
         })
     }
 
-    /// Restores dictionaries that `other` has undamaged, and drops damaged ones that nothing needs.
+    /// Restores dictionaries that `other` has undamaged. Without `other`, puts right what stands beside their bytes, if
+    /// their digests prove what it was, and drops damaged ones that nothing needs.
     ///
     /// # Errors
     /// What the system says.
@@ -63,22 +64,23 @@ impl Store {
         }
         let mut found = Vec::new();
         for (id, digest) in damaged {
-            let bytes = match other {
-                Some(other) => other.with_connection(|connection| {
-                    let sql = "SELECT bytes FROM dictionary WHERE digest = ?1";
-                    connection.query_row(sql, [digest.as_bytes()], |row| row.get::<_, Vec<u8>>(0)).optional()
-                })?,
+            let whole = match other {
+                Some(other) => other.with_connection(|connection| dictionary(connection, &digest))?,
                 None => None,
             };
-            found.push((id, bytes.filter(|bytes| Digest::of(bytes) == digest)));
+            found.push((id, digest, whole));
         }
         self.mend(|transaction| {
             let mut mended = Vec::new();
-            for (id, bytes) in found {
+            for (id, digest, whole) in found {
                 let subject = Subject::Dictionary(id);
-                let (changed, did) = if let Some(bytes) = bytes {
-                    let sql = "UPDATE dictionary SET bytes = ?2 WHERE id = ?1";
-                    (transaction.execute(sql, (id, bytes))?, "restored")
+                let (changed, did) = if let Some((bytes, begun, kind)) = whole {
+                    let sql = "UPDATE dictionary SET bytes = ?2, begun = ?3,
+                                      kind = coalesce((SELECT id FROM kind WHERE name = ?4), kind) WHERE id = ?1";
+                    (transaction.execute(sql, (id, bytes, begun, kind))?, "restored")
+                } else if let Some((begun, kind)) = proven_beside(transaction, id, &digest)? {
+                    let sql = "UPDATE dictionary SET begun = ?2, kind = ?3 WHERE id = ?1";
+                    (transaction.execute(sql, (id, begun, kind))?, "restored")
                 } else {
                     let sql = "DELETE FROM dictionary WHERE id = ?1
                                  AND id NOT IN (SELECT dictionary FROM payload WHERE dictionary IS NOT NULL)";
@@ -104,15 +106,18 @@ impl Store {
                     .prepare(UNREFERENCED)?
                     .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
                     .collect::<rusqlite::Result<_>>()?;
-                // What was only needed by what is dropped comes in the next round.
-                if blobs.is_empty() {
-                    return Ok(mended);
-                }
+                let before = mended.len();
                 for (id, digest) in blobs {
                     transaction.execute("UPDATE mention_list SET blob = NULL WHERE blob = ?1", [id])?;
                     transaction.execute("DELETE FROM payload WHERE blob = ?1", [id])?;
-                    transaction.execute("DELETE FROM blob WHERE id = ?1", [id])?;
-                    mended.push(Mended { subject: Subject::Blob(BlobHash(digest)), did: "dropped" });
+                    // Where rows are out of order, one that is seen may not be found.
+                    if transaction.execute("DELETE FROM blob WHERE id = ?1", [id])? > 0 {
+                        mended.push(Mended { subject: Subject::Blob(BlobHash(digest)), did: "dropped" });
+                    }
+                }
+                // What was only needed by what is dropped comes in the next round.
+                if mended.len() == before {
+                    return Ok(mended);
                 }
             }
         })
@@ -201,13 +206,47 @@ fn is_proven(transaction: &Transaction<'_>, id: i64, actual: BlobHash) -> rusqli
 
 fn damaged_dictionaries(connection: &Connection) -> rusqlite::Result<Vec<(i64, Digest)>> {
     let mut damaged = Vec::new();
-    let mut statement = connection.prepare("SELECT id, digest, bytes FROM dictionary ORDER BY id")?;
+    let mut statement = connection.prepare(
+        "SELECT d.id, d.digest, d.bytes, d.begun, coalesce(k.name, '') FROM dictionary d
+           LEFT JOIN kind k ON k.id = d.kind ORDER BY d.id",
+    )?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let digest: Digest = row.get(1)?;
-        if Digest::of(row.get_ref(2)?.as_blob()?) != digest {
+        let content = Digest::of(row.get_ref(2)?.as_blob()?);
+        let sealed = Sealed { begun: row.get(3)?, kind: row.get_ref(4)?.as_str()? };
+        if sealed.digest(&content) != digest {
             damaged.push((row.get(0)?, digest));
         }
     }
     Ok(damaged)
+}
+
+/// The bytes of the dictionary with this digest, and what stands beside them, if all of it is whole.
+fn dictionary(connection: &Connection, digest: &Digest) -> rusqlite::Result<Option<(Vec<u8>, i64, String)>> {
+    let sql =
+        "SELECT d.bytes, d.begun, k.name FROM dictionary d JOIN kind k ON k.id = d.kind WHERE d.digest = ?1";
+    let whole: Option<(Vec<u8>, i64, String)> = connection
+        .query_row(sql, [digest.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .optional()?;
+    Ok(whole
+        .filter(|(bytes, begun, kind)| Sealed { begun: *begun, kind }.digest(&Digest::of(bytes)) == *digest))
+}
+
+/// The entry and the number of the kind that the digest of a dictionary proves: one of those that there are.
+fn proven_beside(connection: &Connection, id: i64, digest: &Digest) -> rusqlite::Result<Option<(i64, i64)>> {
+    let bytes: Vec<u8> =
+        connection.query_row("SELECT bytes FROM dictionary WHERE id = ?1", [id], |row| row.get(0))?;
+    let content = Digest::of(&bytes);
+    let last: Option<i64> = connection.query_row("SELECT max(seq) FROM journal", [], |row| row.get(0))?;
+    let mut kinds = connection.prepare("SELECT id, name FROM kind ORDER BY id")?;
+    let mut kinds = kinds.query([])?;
+    while let Some(row) = kinds.next()? {
+        let kind = row.get_ref(1)?.as_str()?;
+        let is_proven = |begun: &i64| Sealed { begun: *begun, kind }.digest(&content) == *digest;
+        if let Some(begun) = (0..=last.unwrap_or(0)).find(is_proven) {
+            return Ok(Some((begun, row.get(0)?)));
+        }
+    }
+    Ok(None)
 }

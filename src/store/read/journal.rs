@@ -4,14 +4,14 @@ use chrono::{DateTime, Utc};
 
 use super::{Snapshot, time};
 use crate::digest::Digest;
-use crate::store::journal::next;
+use crate::store::journal::{AT, next};
 use crate::store::rows::JournalRow;
 use crate::store::{Result, StoreError};
 
 /// Which entries are meant. All conditions must hold.
 #[derive(Clone, Debug, Default)]
 pub struct JournalQuery {
-    /// At this time or later.
+    /// At this time or later, by the text of the entry.
     pub since: Option<DateTime<Utc>>,
     /// Before this time.
     pub until: Option<DateTime<Utc>>,
@@ -63,8 +63,12 @@ impl JournalDefect {
 }
 
 /// Conditions on the journal `j`, with the parameters of [`JournalQuery`].
-const MATCHES: &str = "(?1 IS NULL OR j.at >= ?1) AND (?2 IS NULL OR j.at < ?2)
-    AND (?3 IS NULL OR coalesce(j.entry ->> 'action', 'add') = ?3)";
+fn matches() -> String {
+    format!(
+        "(?1 IS NULL OR {AT} >= ?1) AND (?2 IS NULL OR {AT} < ?2)
+         AND (?3 IS NULL OR coalesce(j.entry ->> 'action', 'add') = ?3)"
+    )
+}
 
 impl Snapshot<'_> {
     /// The last entry of the journal.
@@ -88,8 +92,9 @@ impl Snapshot<'_> {
     ) -> std::result::Result<(), E> {
         let failed = |error| E::from(self.failed(error));
         let sql = format!(
-            "SELECT e.seq, j.at, e.entry, j.chain FROM journal j JOIN journal_entries e ON e.seq = j.seq
-              WHERE j.seq >= ?4 AND {MATCHES} ORDER BY j.seq"
+            "SELECT e.seq, {AT}, e.entry, j.chain FROM journal j JOIN journal_entries e ON e.seq = j.seq
+              WHERE j.seq >= ?4 AND {} ORDER BY j.seq",
+            matches()
         );
         let (since, until, action) = parameters(query);
         let mut statement = self.connection.prepare_cached(&sql).map_err(failed)?;
@@ -108,7 +113,8 @@ impl Snapshot<'_> {
         let Some(limit) = query.limit else { return Ok(0) };
         let (since, until, action) = parameters(query);
         let sql = format!(
-            "SELECT min(seq) FROM (SELECT j.seq FROM journal j WHERE {MATCHES} ORDER BY j.seq DESC LIMIT ?4)"
+            "SELECT min(seq) FROM (SELECT j.seq FROM journal j WHERE {} ORDER BY j.seq DESC LIMIT ?4)",
+            matches()
         );
         let first = self.rows(&sql, (since, until, action, limit), |row| row.get::<_, Option<i64>>(0))?.pop();
         Ok(first.flatten().unwrap_or(i64::MAX))
@@ -119,12 +125,7 @@ impl Snapshot<'_> {
     /// # Errors
     /// What the database says.
     pub fn check_journal(&self, since: Option<Digest>) -> Result<JournalCheck> {
-        let zero = Digest::from_bytes([0; 32]);
-        let mut check = JournalCheck {
-            head: Head { seq: 0, chain: zero },
-            defect: None,
-            since: (since == Some(zero)).then_some(0),
-        };
+        let mut check = JournalCheck::begin(since);
         let sql = "SELECT j.seq, e.entry, j.chain FROM journal j JOIN journal_entries e ON e.seq = j.seq
                     ORDER BY j.seq";
         let mut look = || {
@@ -143,7 +144,20 @@ impl Snapshot<'_> {
 }
 
 impl JournalCheck {
-    fn take(&mut self, seq: u64, entry: Option<&str>, chain: Digest, since: Option<Digest>) {
+    /// The check before the first entry, which looks for the chain value `since`.
+    pub(in crate::store) fn begin(since: Option<Digest>) -> Self {
+        let zero = Digest::from_bytes([0; 32]);
+        Self { head: Head { seq: 0, chain: zero }, defect: None, since: (since == Some(zero)).then_some(0) }
+    }
+
+    /// Takes the next entry, and gives what is wrong with it.
+    pub(in crate::store) fn take(
+        &mut self,
+        seq: u64,
+        entry: Option<&str>,
+        chain: Digest,
+        since: Option<Digest>,
+    ) -> Option<JournalDefect> {
         let expected = entry.map(|entry| next(&self.head.chain, entry));
         let defect = if seq != self.head.seq + 1 {
             Some(JournalDefect::Missing(self.head.seq + 1))
@@ -157,6 +171,7 @@ impl JournalCheck {
         if since == Some(chain) {
             self.since = self.since.or(Some(seq));
         }
+        defect
     }
 }
 

@@ -2,11 +2,13 @@
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, TransactionBehavior};
 
+use super::totals::Totals;
 use super::{
     ArtifactRow, Snapshot, State, VERSION, drop_tables, has_tables, hash_of, index_damage, is_damage, state,
 };
 use crate::artifact::Field;
 use crate::digest::CaptureHash;
+use crate::store::error::out_of_order;
 use crate::store::{Result, Store, StoreError};
 
 /// A capture whose passages are or should be in the index.
@@ -90,7 +92,13 @@ impl Snapshot<'_> {
             Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?, row.get::<_, i64>(3)?))
         })?;
         let mut captures = Vec::new();
+        let mut before = after;
         for (id, capture, artifact, first) in rows {
+            // Whoever asks for those after the last one of an answer must come to an end.
+            if id <= before || id > last {
+                return Err(self.failed(out_of_order("capture")));
+            }
+            before = id;
             let first = if first == id { None } else { self.first_capture(artifact)? };
             let artifact = self.artifact_by_id(artifact)?;
             captures.push(SearchableCapture { id, capture, artifact, first: first.map(|row| row.capture) });
@@ -152,11 +160,14 @@ fn insert(connection: &Connection, batch: &[CapturePassages], mut state: State) 
             // It was removed, and another one may get a number before it.
             None => continue,
         }
+        let rows = i64::try_from(passages.len().max(1)).unwrap_or(i64::MAX);
+        let next = state.next.checked_add(rows);
+        let next = next.ok_or_else(|| index_damage("the search index has no numbers left"))?;
         connection
             .prepare_cached("INSERT INTO search_capture (first, capture, passages) VALUES (?1, ?2, ?3)")?
             .execute((state.next, id, passages.len()))?;
         insert_passages(connection, state.next, capture)?;
-        state.next += i64::try_from(passages.len().max(1)).unwrap_or(i64::MAX);
+        state.next = next;
         state.capture = *id;
     }
     Ok(state)
@@ -194,10 +205,17 @@ fn take_out(connection: &Connection, capture: i64) -> rusqlite::Result<()> {
         .query_row([capture], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
     if let Some((first, passages)) = rows {
+        let removed = Totals::of_rows(connection, first, passages)?;
+        // Only those that are there: what a damaged vault says could be any number.
+        let present: Vec<i64> = connection
+            .prepare_cached("SELECT id FROM search_text_docsize WHERE id >= ?1 AND id < ?2")?
+            .query_map([first, first.saturating_add(passages)], |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?;
         let mut delete = connection.prepare_cached("DELETE FROM search_text WHERE rowid = ?1")?;
-        for row in first..first.saturating_add(passages) {
+        for row in present {
             delete.execute([row])?;
         }
+        removed.subtract_from_stored(connection)?;
         connection.prepare_cached("DELETE FROM search_capture WHERE first = ?1")?.execute([first])?;
     }
     // The number of the last capture is used again.

@@ -1,0 +1,151 @@
+//! Tags, notes, pins and stated links compared with the entries of the journal that set them.
+
+use std::collections::BTreeMap;
+
+use rusqlite::Row;
+
+use super::Inspection;
+use super::finding::{ANNOTATION_DIFFERS, ANNOTATION_LOST, ANNOTATION_UNRECORDED, Finding, Subject};
+use super::journal_state::{Change, Entry, JournalState, LinkKey, entry};
+use crate::digest::CoreHash;
+use crate::store::Result;
+
+/// A row of the catalog that a person made, as the journal would have it.
+#[derive(PartialEq, Eq)]
+struct Annotation {
+    /// The artifact, or the source of a link. Nothing if the row refers to an artifact that is not there.
+    core: Option<CoreHash>,
+    text: Option<String>,
+    at: i64,
+}
+
+/// What is compared of annotations of one sort.
+struct Annotations<K> {
+    sql: &'static str,
+    table: &'static str,
+    key: fn(&Row<'_>) -> rusqlite::Result<Option<K>>,
+    subject: fn(&K) -> Subject,
+}
+
+impl Inspection<'_> {
+    pub(super) fn compare_tags(&self, state: &mut JournalState, findings: &mut Vec<Finding>) -> Result<u64> {
+        let tags = Annotations {
+            sql: "SELECT a.core, NULL, t.at, t.name FROM tag t NOT INDEXED LEFT JOIN artifact a ON a.id = t.artifact",
+            table: "tag",
+            key: |row| row.get(3).map(Some),
+            subject: |name: &String| Subject::Tag(name.clone()),
+        };
+        self.compare_annotations(&tags, &mut state.tags, findings)
+    }
+
+    pub(super) fn compare_notes(&self, state: &mut JournalState, findings: &mut Vec<Finding>) -> Result<u64> {
+        let notes = Annotations {
+            sql: "SELECT a.core, n.text, n.at FROM note n NOT INDEXED LEFT JOIN artifact a ON a.id = n.artifact",
+            table: "note",
+            key: |row| row.get(0),
+            subject: |core| Subject::Note(*core),
+        };
+        self.compare_annotations(&notes, &mut state.notes, findings)
+    }
+
+    pub(super) fn compare_pins(&self, state: &mut JournalState, findings: &mut Vec<Finding>) -> Result<u64> {
+        let pins = Annotations {
+            sql: "SELECT a.core, p.note, p.at FROM pin p NOT INDEXED LEFT JOIN artifact a ON a.id = p.artifact",
+            table: "pin",
+            key: |row| row.get(0),
+            subject: |core| Subject::Pin(*core),
+        };
+        self.compare_annotations(&pins, &mut state.pins, findings)
+    }
+
+    pub(super) fn compare_links(&self, state: &mut JournalState, findings: &mut Vec<Finding>) -> Result<u64> {
+        let links = Annotations {
+            sql: "SELECT s.core, l.note, l.stated_at, l.relation, t.core FROM link l NOT INDEXED
+                    LEFT JOIN artifact s ON s.id = l.source LEFT JOIN artifact t ON t.id = l.target",
+            table: "link",
+            key: |row| {
+                let (source, target): (Option<_>, Option<_>) = (row.get(0)?, row.get(4)?);
+                let relation: String = row.get(3)?;
+                Ok(source.zip(target).map(|(source, target)| (source, relation, target)))
+            },
+            subject: link_subject,
+        };
+        self.compare_annotations(&links, &mut state.links, findings)
+    }
+
+    /// Compares the rows of a table with the entries that `expected` names for their keys.
+    fn compare_annotations<K: Ord>(
+        &self,
+        annotations: &Annotations<K>,
+        expected: &mut BTreeMap<K, i64>,
+        findings: &mut Vec<Finding>,
+    ) -> Result<u64> {
+        let mut count = 0;
+        let mut found = Vec::new();
+        let read = self.look(Subject::Table(annotations.table.to_owned()), findings, || {
+            let mut statement = self.connection.prepare(annotations.sql)?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                // A row that refers to an artifact which is not there is a broken reference.
+                let Some(key) = (annotations.key)(row)? else { continue };
+                let subject = (annotations.subject)(&key);
+                let Some(seq) = expected.remove(&key) else {
+                    let detail = "no entry set it";
+                    found.push(Finding::new(ANNOTATION_UNRECORDED, subject, detail));
+                    continue;
+                };
+                count += 1;
+                let stored = Annotation { core: row.get(0)?, text: row.get(1)?, at: row.get(2)? };
+                if let Some(recorded) = entry(&self.connection, seq)?.and_then(Annotation::of)
+                    && let Some(detail) = stored.difference(&recorded, seq)
+                {
+                    found.push(Finding::new(ANNOTATION_DIFFERS, subject, detail));
+                }
+            }
+            Ok(())
+        })?;
+        // What could not be read is not lost.
+        if read.is_some() {
+            for (key, seq) in std::mem::take(expected) {
+                let detail = format!("entry {seq} set it");
+                found.push(Finding::new(ANNOTATION_LOST, (annotations.subject)(&key), detail));
+            }
+        }
+        found.sort_by(|one, other| one.key().cmp(&other.key()));
+        findings.append(&mut found);
+        Ok(count)
+    }
+}
+
+impl Annotation {
+    /// What an entry says of the row that it made.
+    fn of((entry, at): (Entry, i64)) -> Option<Self> {
+        let (core, text) = match entry.change {
+            Change::Tag { core, .. } => (core, None),
+            Change::Note { core, note } | Change::Pin { core, note } => (core, note),
+            Change::Link { source, note, .. } => (source, note),
+            _ => return None,
+        };
+        Some(Self { core: Some(core), text, at })
+    }
+
+    /// What is different in the entry `seq`. Not the texts: they may be long, and the journal has the right one.
+    fn difference(&self, recorded: &Self, seq: i64) -> Option<String> {
+        let mut parts = Vec::new();
+        if self.core != recorded.core {
+            let core = recorded.core.map(|core| format!(" ({core:.12})")).unwrap_or_default();
+            parts.push(format!("another artifact{core}"));
+        }
+        if self.text != recorded.text {
+            parts.push("another text".to_owned());
+        }
+        if self.at != recorded.at {
+            parts.push("another time".to_owned());
+        }
+        (!parts.is_empty()).then(|| format!("entry {seq} has {}", parts.join(" and ")))
+    }
+}
+
+fn link_subject((source, relation, target): &LinkKey) -> Subject {
+    Subject::Link { source: *source, relation: relation.clone(), target: *target }
+}

@@ -1,0 +1,457 @@
+//! The state of the catalog that follows from the journal.
+//!
+//! The journal is read once, entry by entry, and its chain is computed on the way. What is kept of it are the numbers of
+//! the entries that determine a row of the catalog, and the key of that row: the values themselves stay in the journal and
+//! are read from it when a row is compared. So the memory that is needed grows with the number of rows, not with what they
+//! say: about 100 bytes for each artifact and 60 for each capture.
+//!
+//! A new event gets a variant in [`Change`] and an arm in [`JournalState::apply`]. An action that has none is a defect: what
+//! is not understood cannot be compared.
+
+use std::collections::{BTreeMap, HashMap};
+
+use chrono::DateTime;
+use rusqlite::{Connection, OptionalExtension, Row};
+use serde::Deserialize;
+
+use crate::digest::{CaptureHash, CoreHash, Digest};
+use crate::store::read::{JournalCheck, JournalDefect};
+use crate::store::write::arrival;
+
+/// An entry of the journal, as far as it matters for the catalog.
+#[derive(Debug, Deserialize)]
+pub(in crate::store) struct Entry {
+    pub(in crate::store) at: String,
+    #[serde(flatten)]
+    pub(in crate::store) change: Change,
+}
+
+/// What an entry changes in the catalog.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "action", rename_all = "kebab-case")]
+pub(in crate::store) enum Change {
+    Add {
+        core: CoreHash,
+        capture: CaptureHash,
+    },
+    /// Captures that were there were added again.
+    Seen {
+        captures: Vec<CaptureHash>,
+    },
+    Remove {
+        core: CoreHash,
+        captures: Vec<CaptureHash>,
+        /// How many captures of the artifact were left.
+        left: u64,
+    },
+    /// An artifact that was removed may be in the vault again.
+    AllowRemoved {
+        core: CoreHash,
+    },
+    Tag {
+        core: CoreHash,
+        name: String,
+    },
+    Untag {
+        name: String,
+    },
+    Pin {
+        core: CoreHash,
+        note: Option<String>,
+    },
+    Unpin {
+        core: CoreHash,
+    },
+    Note {
+        core: CoreHash,
+        /// The text; nothing if the note was removed.
+        note: Option<String>,
+    },
+    Link {
+        source: CoreHash,
+        relation: String,
+        target: CoreHash,
+        note: Option<String>,
+    },
+    Unlink {
+        source: CoreHash,
+        relation: String,
+        target: CoreHash,
+    },
+    /// Changes nothing that the journal determines.
+    Gc {},
+    Reindex {},
+    /// Repairs restore what the journal or the stored bytes prove.
+    Repair {},
+}
+
+impl Entry {
+    /// Reads the text of an entry. Members that the catalog does not depend on are not looked at.
+    pub(in crate::store) fn parse(text: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
+    /// Its time in milliseconds since 1970; nothing if that is not a time.
+    pub(in crate::store) fn milliseconds(&self) -> Option<i64> {
+        DateTime::parse_from_rfc3339(&self.at).ok().map(|at| at.timestamp_millis())
+    }
+}
+
+/// A link that a person stated.
+pub(in crate::store) type LinkKey = (CoreHash, String, CoreHash);
+
+/// What identifies a capture: as much of its hash as nothing else has.
+type CaptureKey = [u8; 16];
+
+fn capture_key(capture: CaptureHash) -> CaptureKey {
+    capture.0.as_bytes().first_chunk().copied().unwrap_or_default()
+}
+
+/// The entries that say something of a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::store) struct CaptureEntries {
+    /// The artifact, by its number in [`JournalState::artifact_entries`].
+    artifact: usize,
+    /// The last one that added it.
+    pub(in crate::store) added: i64,
+    /// The last one that added it or saw it again.
+    pub(in crate::store) seen: i64,
+}
+
+/// The entries that say something of an artifact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::store) struct ArtifactEntries {
+    /// The one with which it came.
+    pub(in crate::store) added: i64,
+    /// The last one that added or saw one of its captures.
+    pub(in crate::store) seen: i64,
+    /// Where that one names the capture.
+    position: u32,
+}
+
+impl ArtifactEntries {
+    /// The artifact's place in the order of arrival.
+    pub(in crate::store) fn arrival(&self) -> i64 {
+        arrival(self.seen, self.position)
+    }
+}
+
+/// What the catalog should have after the last entry. Each value is the number of the entry that says so.
+#[derive(Default)]
+pub(in crate::store) struct JournalState {
+    captures: HashMap<CaptureKey, CaptureEntries>,
+    /// The numbers of the artifacts that are there.
+    artifacts: HashMap<CoreHash, usize>,
+    artifact_entries: Vec<ArtifactEntries>,
+    /// Later additions of captures that the journal had already: of something that was lost. Whether the artifact's own
+    /// row was lost as well, the journal does not say.
+    pub(in crate::store) added_again: BTreeMap<CoreHash, Vec<i64>>,
+    pub(in crate::store) tags: BTreeMap<String, i64>,
+    pub(in crate::store) pins: BTreeMap<CoreHash, i64>,
+    pub(in crate::store) notes: BTreeMap<CoreHash, i64>,
+    pub(in crate::store) links: BTreeMap<LinkKey, i64>,
+    /// The last removal of each core hash and capture hash, unless it was taken back.
+    pub(in crate::store) tombstones: BTreeMap<Digest, Removal>,
+    /// What was removed with each artifact.
+    removed: HashMap<CoreHash, Vec<Digest>>,
+}
+
+/// The entry that removed something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::store) struct Removal {
+    /// Its number.
+    pub(in crate::store) seq: i64,
+    /// The artifact that it is about.
+    core: CoreHash,
+}
+
+impl JournalState {
+    fn apply(&mut self, seq: i64, change: Change) {
+        match change {
+            Change::Add { core, capture } => self.add(seq, core, capture),
+            Change::Seen { captures } => self.see(seq, &captures),
+            Change::Remove { core, captures, left } => self.remove(seq, core, captures, left),
+            Change::AllowRemoved { core } => self.take_back(core),
+            Change::Tag { name, .. } => {
+                self.tags.insert(name, seq);
+            }
+            Change::Untag { name } => {
+                self.tags.remove(&name);
+            }
+            Change::Pin { core, .. } => {
+                self.pins.insert(core, seq);
+            }
+            Change::Unpin { core } => {
+                self.pins.remove(&core);
+            }
+            Change::Note { core, note: Some(_) } => {
+                self.notes.insert(core, seq);
+            }
+            Change::Note { core, note: None } => {
+                self.notes.remove(&core);
+            }
+            Change::Link { source, relation, target, .. } => {
+                self.links.insert((source, relation, target), seq);
+            }
+            Change::Unlink { source, relation, target } => {
+                self.links.remove(&(source, relation, target));
+            }
+            Change::Gc {} | Change::Reindex {} | Change::Repair {} => {}
+        }
+    }
+
+    fn add(&mut self, seq: i64, core: CoreHash, capture: CaptureHash) {
+        let entries = ArtifactEntries { added: seq, seen: seq, position: 0 };
+        let artifact = *self.artifacts.entry(core).or_insert_with(|| {
+            self.artifact_entries.push(entries);
+            self.artifact_entries.len() - 1
+        });
+        if let Some(known) = self.artifact_entries.get_mut(artifact) {
+            *known = ArtifactEntries { added: known.added, ..entries };
+        }
+        let entries = CaptureEntries { artifact, added: seq, seen: seq };
+        if self.captures.insert(capture_key(capture), entries).is_some() {
+            self.added_again.entry(core).or_default().push(seq);
+        }
+    }
+
+    fn see(&mut self, seq: i64, captures: &[CaptureHash]) {
+        for (position, capture) in (0..).zip(captures) {
+            let Some(entries) = self.captures.get_mut(&capture_key(*capture)) else { continue };
+            entries.seen = seq;
+            if let Some(artifact) = self.artifact_entries.get_mut(entries.artifact) {
+                *artifact = ArtifactEntries { added: artifact.added, seen: seq, position };
+            }
+        }
+    }
+
+    /// What the journal has of a capture of the artifact `core`.
+    pub(in crate::store) fn capture(&self, core: CoreHash, capture: CaptureHash) -> Option<CaptureEntries> {
+        let entries = self.captures.get(&capture_key(capture))?;
+        (self.artifacts.get(&core) == Some(&entries.artifact)).then_some(*entries)
+    }
+
+    /// The same, and takes it from the state.
+    pub(in crate::store) fn take_capture(
+        &mut self,
+        core: CoreHash,
+        capture: CaptureHash,
+    ) -> Option<CaptureEntries> {
+        let entries = self.capture(core, capture)?;
+        self.captures.remove(&capture_key(capture));
+        Some(entries)
+    }
+
+    /// What is left of captures, in no order.
+    pub(in crate::store) fn captures(&self) -> impl Iterator<Item = &CaptureEntries> {
+        self.captures.values()
+    }
+
+    /// What the journal has of an artifact.
+    pub(in crate::store) fn artifact(&self, core: CoreHash) -> Option<ArtifactEntries> {
+        self.artifacts.get(&core).and_then(|artifact| self.artifact_entries.get(*artifact)).copied()
+    }
+
+    fn remove(&mut self, seq: i64, core: CoreHash, captures: Vec<CaptureHash>, left: u64) {
+        let mut digests = vec![core.0];
+        for capture in captures {
+            self.captures.remove(&capture_key(capture));
+            digests.push(capture.0);
+        }
+        self.tombstones.extend(digests.iter().map(|digest| (*digest, Removal { seq, core })));
+        self.removed.entry(core).or_default().append(&mut digests);
+        if left == 0 {
+            self.artifacts.remove(&core);
+            self.added_again.remove(&core);
+        }
+    }
+
+    /// Takes the removal of an artifact back: the tombstones that it left go.
+    fn take_back(&mut self, core: CoreHash) {
+        for digest in self.removed.remove(&core).unwrap_or_default() {
+            // Another artifact may have been removed with the same bytes since.
+            if self.tombstones.get(&digest).is_some_and(|removal| removal.core == core) {
+                self.tombstones.remove(&digest);
+            }
+        }
+    }
+}
+
+/// What is wrong with an entry.
+pub(in crate::store) enum EntryDefect {
+    /// It does not chain; how, in words.
+    Chain(String),
+    /// This program does not understand it; why.
+    Unknown(String),
+    /// The time that stands beside its text is another one.
+    Time,
+}
+
+/// The journal as it was read.
+pub(in crate::store) struct Replay {
+    pub(in crate::store) state: JournalState,
+    /// The chain.
+    pub(in crate::store) check: JournalCheck,
+    /// What is wrong, in the order of the entries, each with its number.
+    pub(in crate::store) defects: Vec<(i64, EntryDefect)>,
+}
+
+impl Replay {
+    /// Whether every entry chains and was understood, so that the state is what the journal says.
+    pub(in crate::store) fn is_proven(&self) -> bool {
+        self.check.defect.is_none()
+            && !self.defects.iter().any(|(_, defect)| matches!(defect, EntryDefect::Unknown(_)))
+    }
+}
+
+/// Reads the whole journal, computes its chain and looks for the entry whose chain value is `since`.
+///
+/// # Errors
+/// What the database says.
+pub(in crate::store) fn replay(connection: &Connection, since: Option<Digest>) -> rusqlite::Result<Replay> {
+    let mut replay =
+        Replay { state: JournalState::default(), check: JournalCheck::begin(since), defects: Vec::new() };
+    let mut statement = connection.prepare(
+        "SELECT j.seq, e.entry, j.chain, j.at, j.core, j.capture
+           FROM journal j JOIN journal_entries e ON e.seq = j.seq ORDER BY j.seq",
+    )?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        replay.take(row, since)?;
+    }
+    Ok(replay)
+}
+
+impl Replay {
+    fn take(&mut self, row: &Row<'_>, since: Option<Digest>) -> rusqlite::Result<()> {
+        let seq: i64 = row.get(0)?;
+        // Text that is not UTF-8 was changed as well.
+        let text = row.get_ref(1)?.as_bytes().ok().and_then(|bytes| std::str::from_utf8(bytes).ok());
+        let last = self.check.head.seq;
+        // A number below 1 follows nothing, so it is out of order whatever it stands for.
+        let defect = self.check.take(u64::try_from(seq).unwrap_or(0), text, row.get(2)?, since);
+        match defect {
+            Some(JournalDefect::Missing(_)) => {
+                self.defects.push((seq, EntryDefect::Chain(format!("it follows entry {last}"))));
+            }
+            Some(JournalDefect::Changed(_)) => {
+                let detail = "it, or the chain before it, is not what was written".to_owned();
+                self.defects.push((seq, EntryDefect::Chain(detail)));
+            }
+            None => {}
+        }
+        if let (Some(core), Some(capture)) = (row.get(4)?, row.get(5)?) {
+            self.state.apply(seq, Change::Add { core, capture });
+            return Ok(());
+        }
+        match Entry::parse(text.unwrap_or_default()) {
+            Ok(entry) => {
+                if entry.milliseconds() != row.get(3)? {
+                    self.defects.push((seq, EntryDefect::Time));
+                }
+                self.state.apply(seq, entry.change);
+            }
+            // An entry that does not chain is said to be changed already.
+            Err(_) if defect.is_some() => {}
+            Err(error) => self.defects.push((seq, EntryDefect::Unknown(error.to_string()))),
+        }
+        Ok(())
+    }
+}
+
+/// The change of the entry `seq`, with its time. Nothing if there is no such entry, or it cannot be read.
+pub(in crate::store) fn entry(connection: &Connection, seq: i64) -> rusqlite::Result<Option<(Entry, i64)>> {
+    let text: Option<Option<String>> = connection
+        .prepare_cached("SELECT entry FROM journal WHERE seq = ?1")?
+        .query_row([seq], |row| row.get(0))
+        .optional()?;
+    let entry = text.flatten().and_then(|text| Entry::parse(&text).ok());
+    Ok(entry.and_then(|entry| entry.milliseconds().map(|at| (entry, at))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn digest(text: &str) -> Digest {
+        Digest::of(text.as_bytes())
+    }
+
+    fn state_after(entries: &[String]) -> JournalState {
+        let mut state = JournalState::default();
+        for (seq, text) in (1..).zip(entries) {
+            state.apply(seq, Entry::parse(text).unwrap().change);
+        }
+        state
+    }
+
+    fn entry_of(action: &str, members: &str) -> String {
+        format!(r#"{{"action":"{action}","actor":"a","at":"2026-01-01T00:00:00.000Z",{members}}}"#)
+    }
+
+    #[test]
+    fn the_last_entry_about_a_row_determines_it() {
+        let (one, two) = (digest("one"), digest("two"));
+        let state = state_after(&[
+            entry_of("add", &format!(r#""capture":"{two}","core":"{one}","kind":"trace","size":1"#)),
+            entry_of("tag", &format!(r#""core":"{one}","name":"a""#)),
+            entry_of("tag", &format!(r#""core":"{two}","name":"a""#)),
+            entry_of("note", &format!(r#""core":"{one}","note":"n""#)),
+            entry_of("pin", &format!(r#""core":"{one}""#)),
+            entry_of("link", &format!(r#""relation":"r","source":"{one}","target":"{two}""#)),
+            entry_of("gc", r#""blobs":0"#),
+        ]);
+        assert_eq!(state.tags, BTreeMap::from([("a".to_owned(), 3)]));
+        assert_eq!(state.notes, BTreeMap::from([(CoreHash(one), 4)]));
+        assert_eq!(state.pins, BTreeMap::from([(CoreHash(one), 5)]));
+        assert_eq!(state.links.values().collect::<Vec<_>>(), [&6]);
+        let entries = ArtifactEntries { added: 1, seen: 1, position: 0 };
+        assert_eq!(state.artifact(CoreHash(one)), Some(entries));
+    }
+
+    #[test]
+    fn what_was_removed_is_a_tombstone_until_it_is_removed_again() {
+        let (core, capture) = (digest("core"), digest("capture"));
+        let add =
+            entry_of("add", &format!(r#""capture":"{capture}","core":"{core}","kind":"trace","size":1"#));
+        let remove = entry_of("remove", &format!(r#""captures":["{capture}"],"core":"{core}","left":0"#));
+        let state = state_after(&[add.clone(), remove.clone(), add.clone()]);
+        assert_eq!(state.artifact(CoreHash(core)).unwrap().added, 3);
+        let seqs = |state: &JournalState| -> Vec<i64> {
+            state.tombstones.values().map(|removal| removal.seq).collect()
+        };
+        assert_eq!(seqs(&state), [2, 2]);
+        assert!(state.added_again.is_empty());
+        let state = state_after(&[add.clone(), remove.clone(), add.clone(), remove.clone()]);
+        assert!(state.artifacts.is_empty() && state.captures.is_empty());
+        assert_eq!(seqs(&state), [4, 4]);
+        let allow = entry_of("allow-removed", &format!(r#""core":"{core}","kind":"trace""#));
+        let state = state_after(&[add.clone(), remove.clone(), allow, add.clone()]);
+        assert!(seqs(&state).is_empty() && state.artifact(CoreHash(core)).is_some());
+        // What was added again without a removal had been lost.
+        let state = state_after(&[add.clone(), add]);
+        assert_eq!(state.artifact(CoreHash(core)).unwrap().added, 1);
+        assert_eq!(state.added_again, BTreeMap::from([(CoreHash(core), vec![2])]));
+    }
+
+    #[test]
+    fn what_is_seen_again_arrives_again_and_is_not_added_again() {
+        let (core, other, capture) = (digest("core"), digest("other"), digest("capture"));
+        let add =
+            entry_of("add", &format!(r#""capture":"{capture}","core":"{core}","kind":"trace","size":1"#));
+        let see = entry_of("seen", &format!(r#""captures":["{other}","{capture}"]"#));
+        let state = state_after(&[add, see]);
+        let artifact = state.artifact(CoreHash(core)).unwrap();
+        assert_eq!((artifact.added, artifact.seen, artifact.arrival()), (1, 2, (2 << 20) + 1));
+        let capture = state.capture(CoreHash(core), CaptureHash(capture)).unwrap();
+        assert_eq!((capture.added, capture.seen), (1, 2));
+        assert!(state.capture(CoreHash(other), CaptureHash(other)).is_none());
+    }
+
+    #[test]
+    fn an_unknown_action_is_an_error() {
+        let error = Entry::parse(&entry_of("invent", r#""x":1"#)).unwrap_err().to_string();
+        assert!(error.contains("invent"), "{error}");
+        assert!(Entry::parse("").is_err() && Entry::parse("[]").is_err());
+    }
+}

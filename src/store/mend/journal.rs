@@ -1,0 +1,317 @@
+//! What the journal proves: times, the order of arrival, tags, notes, pins, stated links and tombstones.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, Transaction};
+
+use super::Mended;
+use crate::digest::{CaptureHash, CoreHash};
+use crate::store::check::finding::Subject;
+use crate::store::check::{
+    ArtifactEntries, CaptureEntries, Change, EntryDefect, JournalState, Replay, journal_entry, replay,
+};
+use crate::store::journal;
+use crate::store::read::artifact_id;
+use crate::store::stated::changed;
+use crate::store::{Result, Store};
+
+/// Columns that have numbers of artifacts, the table of artifacts first.
+const ARTIFACTS: &[(&str, &str)] = &[
+    ("artifact", "id"),
+    ("capture", "artifact"),
+    ("attribute", "artifact"),
+    ("identity", "artifact"),
+    ("name_mention", "artifact"),
+    ("link", "source"),
+    ("link", "target"),
+    ("tag", "artifact"),
+    ("pin", "artifact"),
+    ("note", "artifact"),
+];
+
+/// Columns that have numbers of captures. Indexes that have them as well are rebuilt after this.
+const CAPTURES: &[(&str, &str)] =
+    &[("capture", "id"), ("member", "capture"), ("mention_list", "capture"), ("signature", "capture")];
+
+/// What was restored from the journal.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Restored {
+    /// What was changed.
+    pub mended: Vec<Mended>,
+    /// Whether rows got other numbers, so that all that artifacts are found by has to be made again.
+    pub is_reordered: bool,
+}
+
+impl Store {
+    /// Makes what the journal determines what it says: the times of captures and artifacts and their order, tags, notes,
+    /// pins, stated links, tombstones. Rows that the journal does not know stay as they are. Changes nothing if the
+    /// journal's chain is broken, or has entries that this program does not understand.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn restore_from_journal(&self) -> Result<Restored> {
+        let mut is_reordered = false;
+        let mended = self.mend(|transaction| {
+            let replay = replay(transaction, None)?;
+            if !replay.is_proven() {
+                return Ok(Vec::new());
+            }
+            let state = &replay.state;
+            let mut mended = Vec::new();
+            capture_times(transaction, state, &mut mended)?;
+            artifact_times(transaction, state, &mut mended)?;
+            is_reordered = order(transaction, state, &mut mended)?;
+            annotations(transaction, state, &mut mended)?;
+            tombstones(transaction, state, &mut mended)?;
+            entry_times(transaction, &replay, &mut mended)?;
+            strays(transaction, &mut mended)?;
+            Ok(mended)
+        })?;
+        Ok(Restored { mended, is_reordered })
+    }
+}
+
+/// Captures that the journal knows: their numbers, their hashes and their entries.
+fn captures(
+    connection: &Connection,
+    state: &JournalState,
+) -> rusqlite::Result<Vec<(i64, CaptureHash, CaptureEntries)>> {
+    let mut statement = connection.prepare(
+        "SELECT c.id, a.core, coalesce(c.digest, b.digest) FROM capture c JOIN artifact a ON a.id = c.artifact
+           LEFT JOIN blob b ON b.id = c.blob ORDER BY c.id",
+    )?;
+    let mut rows = statement.query([])?;
+    let mut captures = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (id, core, capture): (i64, CoreHash, Option<CaptureHash>) =
+            (row.get(0)?, row.get(1)?, row.get(2)?);
+        captures.extend(capture.and_then(|capture| Some((id, capture, state.capture(core, capture)?))));
+    }
+    Ok(captures)
+}
+
+fn time_of(connection: &Connection, seq: i64) -> rusqlite::Result<i64> {
+    // The state has only numbers of entries that there are.
+    Ok(journal::time_of(connection, seq)?.unwrap_or_default())
+}
+
+fn capture_times(
+    transaction: &Transaction<'_>,
+    state: &JournalState,
+    mended: &mut Vec<Mended>,
+) -> rusqlite::Result<()> {
+    for (id, capture, entries) in captures(transaction, state)? {
+        let sql = "UPDATE capture SET added_at = ?2, seen_at = ?3
+                    WHERE id = ?1 AND (added_at <> ?2 OR seen_at <> ?3)";
+        let (added, seen) = (time_of(transaction, entries.added)?, time_of(transaction, entries.seen)?);
+        if changed(transaction, sql, (id, added, seen))? {
+            mended.push(Mended { subject: Subject::Capture(capture), did: "given the journal's time" });
+        }
+    }
+    Ok(())
+}
+
+/// An artifact that the journal knows.
+struct Known {
+    id: i64,
+    core: CoreHash,
+    added_at: i64,
+    entries: ArtifactEntries,
+    /// The entries with which it may have come.
+    additions: Vec<i64>,
+}
+
+fn artifacts(connection: &Connection, state: &JournalState) -> rusqlite::Result<Vec<Known>> {
+    let mut statement = connection.prepare("SELECT id, core, added_at FROM artifact ORDER BY id")?;
+    let mut rows = statement.query([])?;
+    let mut artifacts = Vec::new();
+    while let Some(row) = rows.next()? {
+        let core: CoreHash = row.get(1)?;
+        let Some(entries) = state.artifact(core) else { continue };
+        let again = state.added_again.get(&core).into_iter().flatten();
+        let additions = std::iter::once(entries.added).chain(again.copied()).collect();
+        artifacts.push(Known { id: row.get(0)?, core, added_at: row.get(2)?, entries, additions });
+    }
+    Ok(artifacts)
+}
+
+fn artifact_times(
+    transaction: &Transaction<'_>,
+    state: &JournalState,
+    mended: &mut Vec<Mended>,
+) -> rusqlite::Result<()> {
+    for Known { id, core, added_at, entries, additions } in artifacts(transaction, state)? {
+        let times = additions.iter().map(|seq| time_of(transaction, *seq));
+        let times: Vec<i64> = times.collect::<rusqlite::Result<_>>()?;
+        let added_at =
+            if times.contains(&added_at) { added_at } else { time_of(transaction, entries.added)? };
+        let sql = "UPDATE artifact SET added_at = ?2, seen_at = ?3, arrival = ?4
+                    WHERE id = ?1 AND (added_at <> ?2 OR seen_at <> ?3 OR arrival <> ?4)";
+        let seen_at = time_of(transaction, entries.seen)?;
+        if changed(transaction, sql, (id, added_at, seen_at, entries.arrival()))? {
+            mended.push(Mended { subject: Subject::Artifact(core), did: "given the journal's time" });
+        }
+    }
+    Ok(())
+}
+
+fn order(
+    transaction: &Transaction<'_>,
+    state: &JournalState,
+    mended: &mut Vec<Mended>,
+) -> rusqlite::Result<bool> {
+    // What refers to a number gets the new one in a later statement.
+    transaction.pragma_update(None, "defer_foreign_keys", true)?;
+    let mut arrived = Vec::new();
+    for Known { id, added_at, entries, additions, .. } in artifacts(transaction, state)? {
+        let mut latest = entries.added;
+        for seq in additions {
+            if time_of(transaction, seq)? == added_at {
+                latest = seq;
+            }
+        }
+        arrived.push((id, latest));
+    }
+    let captures =
+        captures(transaction, state)?.into_iter().map(|(id, _, entries)| (id, entries.added)).collect();
+    let mut is_reordered = false;
+    for (table, columns, arrived) in [("artifact", ARTIFACTS, arrived), ("capture", CAPTURES, captures)] {
+        if renumber(transaction, columns, arrived)? {
+            is_reordered = true;
+            let subject = Subject::Table(table.to_owned());
+            mended.push(Mended { subject, did: "put into the order of arrival" });
+        }
+    }
+    Ok(is_reordered)
+}
+
+/// Gives the numbers of rows to them in the order of their entries. `arrived` has each number with its entry; `columns` all
+/// columns that have the numbers. Gives whether anything had to be changed.
+fn renumber(
+    transaction: &Transaction<'_>,
+    columns: &[(&str, &str)],
+    arrived: Vec<(i64, i64)>,
+) -> rusqlite::Result<bool> {
+    let mut numbers: Vec<i64> = arrived.iter().map(|(number, _)| *number).collect();
+    numbers.sort_unstable();
+    let by_entry: BTreeMap<i64, i64> = arrived.iter().map(|(number, seq)| (*seq, *number)).collect();
+    let pairs = by_entry.values().zip(&numbers).filter(|(old, new)| old != new);
+    let pairs: Vec<(i64, i64)> = pairs.map(|(old, new)| (*old, *new)).collect();
+    // Two rows of one entry, or a number that no row of ours has, are damage of another sort.
+    if pairs.is_empty() || by_entry.len() < numbers.len() || numbers.first().is_none_or(|first| *first < 1) {
+        return Ok(false);
+    }
+    for (table, column) in columns {
+        // Two steps, for every number is there once: those of others are negative in between.
+        let away = format!("UPDATE {table} SET {column} = -?2 WHERE {column} = ?1");
+        for pair in &pairs {
+            transaction.prepare_cached(&away)?.execute(*pair)?;
+        }
+        let back = format!("UPDATE {table} SET {column} = -{column} WHERE {column} < 0");
+        transaction.execute(&back, [])?;
+    }
+    Ok(true)
+}
+
+/// Sets what people set, as the journal has it. What belongs to an artifact that is not there stays away.
+fn annotations(
+    transaction: &Transaction<'_>,
+    state: &JournalState,
+    mended: &mut Vec<Mended>,
+) -> rusqlite::Result<()> {
+    let entries = [&state.notes, &state.pins].into_iter().flat_map(BTreeMap::values);
+    for seq in entries.chain(state.tags.values()).chain(state.links.values()) {
+        let Some((entry, at)) = journal_entry(transaction, *seq)? else { continue };
+        let subject = match entry.change {
+            Change::Tag { core, name } => {
+                let Some(id) = artifact_id(transaction, core)? else { continue };
+                let sql = "INSERT INTO tag (name, artifact, at) VALUES (?1, ?2, ?3)
+                           ON CONFLICT DO UPDATE SET artifact = excluded.artifact, at = excluded.at
+                            WHERE artifact <> excluded.artifact OR at <> excluded.at";
+                changed(transaction, sql, (&name, id, at))?.then_some(Subject::Tag(name))
+            }
+            Change::Note { core, note: Some(note) } => {
+                let Some(id) = artifact_id(transaction, core)? else { continue };
+                let sql = "INSERT INTO note (artifact, text, at) VALUES (?1, ?2, ?3)
+                           ON CONFLICT DO UPDATE SET text = excluded.text, at = excluded.at
+                            WHERE text <> excluded.text OR at <> excluded.at";
+                changed(transaction, sql, (id, note, at))?.then_some(Subject::Note(core))
+            }
+            Change::Pin { core, note } => {
+                let Some(id) = artifact_id(transaction, core)? else { continue };
+                let sql = "INSERT INTO pin (artifact, note, at) VALUES (?1, ?2, ?3)
+                           ON CONFLICT DO UPDATE SET note = excluded.note, at = excluded.at
+                            WHERE note IS NOT excluded.note OR at <> excluded.at";
+                changed(transaction, sql, (id, note, at))?.then_some(Subject::Pin(core))
+            }
+            Change::Link { source, relation, target, note } => {
+                let ends = (artifact_id(transaction, source)?, artifact_id(transaction, target)?);
+                let (Some(from), Some(to)) = ends else { continue };
+                let sql =
+                    "INSERT INTO link (source, relation, target, note, stated_at) VALUES (?1, ?2, ?3, ?4, ?5)
+                           ON CONFLICT DO UPDATE SET note = excluded.note, stated_at = excluded.stated_at
+                            WHERE note IS NOT excluded.note OR stated_at <> excluded.stated_at";
+                changed(transaction, sql, (from, &relation, to, note, at))?.then_some(Subject::Link {
+                    source,
+                    relation,
+                    target,
+                })
+            }
+            _ => None,
+        };
+        let did = "restored from the journal";
+        mended.extend(subject.map(|subject| Mended { subject, did }));
+    }
+    Ok(())
+}
+
+fn tombstones(
+    transaction: &Transaction<'_>,
+    state: &JournalState,
+    mended: &mut Vec<Mended>,
+) -> rusqlite::Result<()> {
+    for (digest, removal) in &state.tombstones {
+        let sql = "INSERT INTO tombstone (digest, entry) VALUES (?1, ?2)
+                   ON CONFLICT DO UPDATE SET entry = excluded.entry WHERE entry <> excluded.entry";
+        if changed(transaction, sql, (digest.as_bytes(), removal.seq))? {
+            mended.push(Mended { subject: Subject::Tombstone(*digest), did: "restored from the journal" });
+        }
+    }
+    Ok(())
+}
+
+/// Sets the time that stands beside an entry to the one of its text, which is chained.
+fn entry_times(
+    transaction: &Transaction<'_>,
+    replay: &Replay,
+    mended: &mut Vec<Mended>,
+) -> rusqlite::Result<()> {
+    for (seq, defect) in &replay.defects {
+        if matches!(defect, EntryDefect::Time)
+            && let Some((_, at)) = journal_entry(transaction, *seq)?
+        {
+            transaction.execute("UPDATE journal SET at = ?2 WHERE seq = ?1", (seq, at))?;
+            mended.push(Mended { subject: Subject::Entry(*seq), did: "given the time of its text" });
+        }
+    }
+    Ok(())
+}
+
+/// Drops rows that refer to artifacts which are not there. What the journal has of them was set again.
+fn strays(transaction: &Transaction<'_>, mended: &mut Vec<Mended>) -> rusqlite::Result<()> {
+    let ends = [
+        ("tag", "artifact"),
+        ("note", "artifact"),
+        ("pin", "artifact"),
+        ("link", "source"),
+        ("link", "target"),
+    ];
+    for (table, column) in ends {
+        let sql = format!("DELETE FROM {table} WHERE {column} NOT IN (SELECT id FROM artifact)");
+        if changed(transaction, &sql, [])? {
+            let subject = Subject::Table(table.to_owned());
+            mended.push(Mended { subject, did: "removed rows that refer to missing artifacts" });
+        }
+    }
+    Ok(())
+}

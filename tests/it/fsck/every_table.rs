@@ -1,0 +1,317 @@
+//! Every row of every table and every column of it: a change is found, or makes no difference to any answer.
+//!
+//! The tables are those that the schema names, so that a new one is covered from its first day. Of large tables, some rows
+//! are changed: `RUNVAULT_DAMAGE_ROWS` says how many of each table, 0 for all.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use runvault::Vault;
+use runvault::digest::CoreHash;
+use runvault::fsck::{Finding, Monitor, Options};
+use rusqlite::types::Value;
+use rusqlite::{Connection, params_from_iter};
+
+use super::{bytes_of, of_bytes, sql};
+use crate::sandbox::{Sandbox, repository, session};
+
+/// What no answer depends on, and why. Nothing else may stay unnoticed, and the answers are compared all the same.
+const WITHOUT_A_MEANING: &[(&str, &str)] = &[
+    ("name_mention.dangles", "1 and 2 are both true"),
+    ("role.dangles", "1 and 2 are both true"),
+    ("role.kind", "who reads a role finds it by its number, which lists of mentions have"),
+    ("mention_list.blob", "not looked at if the list has all digests itself"),
+    ("payload.digests", "not looked at in a payload that is stored as it is"),
+    ("payload.dictionary", "not looked at in a payload that is stored as it is"),
+    ("payload.encoding", "every encoding that gives the bytes with the right hash gives the right bytes"),
+    ("search_capture.first", "not looked at if the capture has no passages"),
+    ("search_state.next", "the next passage gets a higher number than all others"),
+    ("search_state.version", "an index of another version is made again before it is asked"),
+    ("search_text_config.v", "what FTS5 was configured with for later writing"),
+    ("search_text_docsize.origin", "when a row was written, which matters when it is deleted"),
+    ("derived", "says only whether what is derived has to be derived again"),
+    ("derived.version", "the same"),
+    ("mention_bucket", "an empty bucket that is missing is an empty bucket"),
+    ("mention_bucket.id", "the same"),
+    (
+        "search_text_data.block",
+        "some bytes of FTS5's structures are not read: numbers of writes, unused ends of pages",
+    ),
+    ("search_text_idx", "words are found from the first page of a segment on as well"),
+    ("search_text_idx.segid", "the same"),
+    ("search_text_idx.term", "the beginning of a word from which on a page is looked at; it may be shorter"),
+    (
+        "sqlite_sequence",
+        "the highest number of a dictionary: one process could mistake a new one for an old one",
+    ),
+    ("sqlite_sequence.name", "the same"),
+    ("sqlite_sequence.seq", "the same"),
+];
+
+/// Tables that SQLite keeps for itself.
+fn is_sqlites_own(table: &str) -> bool {
+    table.starts_with("sqlite_stat")
+}
+
+/// A vault of all kinds, with differences, a search index, all that people set, and tombstones.
+fn small() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.run(["add".into(), repository("examples")]).expect(0);
+    for adapter in ["a", "b"] {
+        let exchanges: Vec<(String, String)> =
+            (0..20).map(|n| (format!("prompt {n}"), format!("response {n} {}", "text ".repeat(n)))).collect();
+        let exchanges: Vec<(&str, &str)> =
+            exchanges.iter().map(|(prompt, response)| (prompt.as_str(), response.as_str())).collect();
+        sandbox.add([sandbox.write(&format!("{adapter}.json"), session(adapter, &exchanges))]);
+    }
+    let (contract, trace, small) = ("5c496a37feba", "7c8de5910f63", "103ef1c54b58");
+    for arguments in [
+        &["search", "--build"][..],
+        &["tag", trace, "golden"],
+        &["tag", contract, "agreed"],
+        &["note", contract, "a note"],
+        &["note", trace, "another"],
+        &["pin", contract, "--note", "keep"],
+        &["pin", trace],
+        &["link", contract, "governs", trace, "--note", "agreed"],
+        &["link", trace, "follows", contract],
+        &["rm", small, "--force", "--reason", "small"],
+    ] {
+        sandbox.run(arguments).expect(0);
+    }
+    sandbox
+}
+
+/// A vault with what only larger ones have: a dictionary, and several segments of the index of mentions.
+fn large() -> Sandbox {
+    let sandbox = Sandbox::new();
+    for number in 0..200 {
+        let texts: Vec<String> = (0..5).map(|part| format!("text {part} of {number}")).collect();
+        let exchanges: Vec<(&str, &str)> = texts.iter().map(|text| ("p", text.as_str())).collect();
+        sandbox.write(&format!("d/{number:04}.json"), session(&format!("adapter-{number}"), &exchanges));
+    }
+    sandbox.run(["add", "d"]).expect(0);
+    for arguments in [["tag", "latest", "golden"], ["tag", "latest~1", "agreed"]] {
+        sandbox.run(arguments).expect(0);
+    }
+    sandbox
+}
+
+/// Everything that can be asked. What is on the disk is not part of an answer.
+fn answers(vault: &Sandbox) -> Vec<(String, i32, String)> {
+    let cores = |kind: &str| {
+        let found = vault.run(["find", "--json", "--kind", kind, "--limit", "3"]).json();
+        found.iter().map(|line| line["core_hash"].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    let mut ask: Vec<Vec<String>> = Vec::new();
+    let mut questions = |list: &[&[&str]]| {
+        ask.extend(list.iter().map(|words| words.iter().map(|word| (*word).to_owned()).collect()));
+    };
+    questions(&[
+        &["find", "--json"],
+        &["find", "--json", "--sort", "core"],
+        &["find", "--json", "--prompt", "prompt 3"],
+        &["find", "--json", "--prompt", "p"],
+        &["find", "--json", "--kind", "pack"],
+        &["find", "--json", "--tag", "golden"],
+        &["find", "--json", "--note", "a note"],
+        &["search", "--json", "label*", "--all", "--limit", "100"],
+        &["search", "--json", "\"text 3 of\"", "--limit", "400"],
+        &["search", "--json", "export OR tracker", "--in", "response"],
+        &["log", "--json"],
+        &["log"],
+        &["log", "--since", "1h", "--json"],
+        &["log", "--head"],
+        &["tags", "--json"],
+        &["pins", "--json"],
+        &["dangling", "--json"],
+        &["forks", "--json"],
+        &["forget", "--keep-last", "2", "--dry-run", "--json"],
+        &["gc", "--dry-run", "--json"],
+        &["show", "@golden", "--json"],
+        &["get", "@golden"],
+        &["show", "latest", "--json"],
+        &["show", "latest~2", "--json"],
+        &["show", "103ef1c54b58"],
+        &["rm", "4df877dec7f4", "--force", "--dry-run", "--json"],
+        &["why", "@golden", "@agreed", "--json"],
+    ]);
+    for view in ["artifacts", "captures", "mentions", "attributes", "stated_links", "tags", "pins", "notes"] {
+        questions(&[&["sql", "--json", &format!("SELECT * FROM {view}")]]);
+    }
+    for view in ["tombstones", "journal_entries", "sessions", "runs", "traces", "contracts", "packs"] {
+        questions(&[&["sql", "--json", &format!("SELECT * FROM {view}")]]);
+    }
+    for core in ["model_io", "rpk", "trace", "contract", "pack"].iter().flat_map(|kind| cores(kind)) {
+        questions(&[&["get", &core], &["show", &core, "--json"], &["links", &core, "--json"]]);
+    }
+    let answer = |arguments: Vec<String>| {
+        let ran = vault.run(&arguments);
+        // Notes and errors have no part of an answer in them but for tombstones.
+        (arguments.join(" "), ran.status, ran.stdout)
+    };
+    ask.into_iter().map(answer).collect()
+}
+
+#[derive(Default)]
+struct Count(usize);
+
+impl Monitor for Count {
+    fn found(&mut self, _: &Finding) {
+        self.0 += 1;
+    }
+
+    fn checked(&mut self, _: CoreHash, _: u64) {}
+}
+
+/// Whether a check finds anything, or cannot even look.
+fn is_noticed(vault: &Path) -> bool {
+    let Ok(vault) = Vault::open(vault) else { return true };
+    let mut count = Count::default();
+    vault.fsck(&Options::default(), &mut count).is_err() || count.0 > 0
+}
+
+struct Table {
+    name: String,
+    columns: Vec<String>,
+    rows: Vec<Vec<Value>>,
+}
+
+/// The tables of the vault with some of their rows, those that begin and end them among them.
+fn tables(connection: &Connection) -> Vec<Table> {
+    let sample = std::env::var("RUNVAULT_DAMAGE_ROWS").map_or(3, |rows| rows.parse().unwrap());
+    let names: Vec<String> = connection
+        .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 ORDER BY name")
+        .unwrap()
+        .query_map([], |row| row.get(0))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    let table = |name: String| {
+        let mut statement = connection.prepare(&format!("SELECT * FROM \"{name}\"")).unwrap();
+        let columns: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+        let read = |row: &rusqlite::Row<'_>| (0..columns.len()).map(|at| row.get(at)).collect();
+        let mut rows: Vec<Vec<Value>> = statement.query_map([], read).unwrap().map(Result::unwrap).collect();
+        if sample > 0 && rows.len() > sample {
+            let last = rows.len() - 1;
+            let wanted: Vec<usize> = (0..sample).map(|at| last * at / (sample - 1)).collect();
+            rows = wanted.into_iter().map(|at| rows[at].clone()).collect();
+        }
+        Table { name, columns, rows }
+    };
+    names.into_iter().filter(|name| !is_sqlites_own(name)).map(table).collect()
+}
+
+/// Other values than `value`, of which the first that the table takes is used.
+fn others(value: &Value) -> Vec<Value> {
+    match value {
+        Value::Null => vec![Value::Integer(1), Value::Text("x".into()), Value::Blob(vec![1; 32])],
+        Value::Integer(number) => [number + 1, number - 1, number + 1000].map(Value::Integer).into(),
+        Value::Real(number) => vec![Value::Real(number + 1.0)],
+        Value::Text(text) => vec![Value::Text(format!("{text}x")), Value::Text(String::new())],
+        Value::Blob(bytes) => {
+            let mut flipped = bytes.clone();
+            match flipped.last_mut() {
+                Some(last) => *last ^= 1,
+                None => flipped.push(1),
+            }
+            vec![Value::Blob(flipped)]
+        }
+    }
+}
+
+fn condition(columns: &[String], from: usize) -> String {
+    let wanted: Vec<String> =
+        columns.iter().zip(from..).map(|(name, at)| format!("\"{name}\" IS ?{at}")).collect();
+    wanted.join(" AND ")
+}
+
+/// Every change of `table` in this vault, one at a time. Gives those that no check noticed, each with the vault as it is
+/// then.
+fn unnoticed(bytes: &[u8], table: &Table, seen: &mut usize) -> Vec<(String, Sandbox)> {
+    let Table { name, columns, rows } = table;
+    let mut unnoticed = Vec::new();
+    let mut look = |what: String, sandbox: Sandbox| {
+        *seen += 1;
+        if !is_noticed(&sandbox.vault()) {
+            unnoticed.push((what, sandbox));
+        }
+    };
+    for row in rows {
+        let sandbox = of_bytes(bytes);
+        let delete = format!("DELETE FROM \"{name}\" WHERE {}", condition(columns, 1));
+        open(&sandbox).execute(&delete, params_from_iter(row)).unwrap();
+        look(format!("{name}: without {row:?}"), sandbox);
+        for (at, column) in columns.iter().enumerate() {
+            let update = format!("UPDATE \"{name}\" SET \"{column}\" = ?1 WHERE {}", condition(columns, 2));
+            for other in others(&row[at]) {
+                let sandbox = of_bytes(bytes);
+                let parameters: Vec<&Value> = std::iter::once(&other).chain(row).collect();
+                if open(&sandbox).execute(&update, params_from_iter(parameters)).is_ok() {
+                    look(format!("{name}.{column}: {:?} becomes {other:?} {row:?}", row[at]), sandbox);
+                    break;
+                }
+            }
+        }
+    }
+    unnoticed
+}
+
+/// The vault with nothing that would refuse a change but the types of columns.
+fn open(sandbox: &Sandbox) -> Connection {
+    let connection = sql(sandbox);
+    connection.pragma_update(None, "ignore_check_constraints", true).unwrap();
+    connection
+}
+
+/// Changes every table of a vault that `is_wanted`, and gives the names of those that have no rows.
+fn check(original: &Sandbox, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
+    let (before, bytes) = (answers(original), bytes_of(original));
+    assert!(!is_noticed(&original.vault()));
+    let (mut seen, mut empty, mut wrong) = (0, Vec::new(), Vec::new());
+    let mut harmless: BTreeMap<String, usize> = BTreeMap::new();
+    for table in tables(&sql(original)).into_iter().filter(|table| is_wanted(&table.name)) {
+        if table.rows.is_empty() {
+            empty.push(table.name.clone());
+        }
+        for (change, sandbox) in unnoticed(&bytes, &table, &mut seen) {
+            let after = answers(&sandbox);
+            let pairs = before.iter().zip(&after);
+            let different: Vec<&String> =
+                pairs.filter(|(one, other)| one != other).map(|(one, _)| &one.0).collect();
+            if different.is_empty() {
+                *harmless.entry(change.split(": ").next().unwrap().to_owned()).or_default() += 1;
+            } else {
+                wrong.push(format!("{change}\n    answered otherwise: {different:?}"));
+            }
+        }
+    }
+    println!("{seen} changes; those without a meaning: {harmless:?}");
+    assert!(wrong.is_empty(), "{} of {seen}:\n{}", wrong.len(), wrong.join("\n"));
+    let known = |what: &String| WITHOUT_A_MEANING.iter().any(|(known, _)| known == what);
+    let unknown: Vec<&String> = harmless.keys().filter(|what| !known(what)).collect();
+    assert!(unknown.is_empty(), "not noticed, and no answer depends on it: {unknown:?}");
+    empty
+}
+
+/// The first letter that tables of the one test begin with at most: there are two, so that they run beside each other.
+const MIDDLE: &str = "mention";
+
+#[test]
+fn a_change_of_any_row_or_column_of_any_table_is_found_or_makes_no_difference() {
+    let empty = check(&small(), |table| table < MIDDLE);
+    // Those are in the other vault.
+    assert_eq!(empty, ["dictionary"]);
+}
+
+#[test]
+fn a_change_of_any_row_or_column_of_any_other_table_is_found_or_makes_no_difference() {
+    assert_eq!(check(&small(), |table| table >= MIDDLE), ["mention_segment", "signature", "sqlite_sequence"]);
+}
+
+#[test]
+fn a_change_of_what_only_large_vaults_have_is_found_or_makes_no_difference() {
+    let large = large();
+    let wanted = ["dictionary", "mention_bucket", "mention_segment", "sqlite_sequence"];
+    assert_eq!(check(&large, |table| wanted.contains(&table)), [""; 0]);
+}
