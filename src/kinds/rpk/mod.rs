@@ -9,6 +9,7 @@ mod passages;
 mod rules;
 mod shape;
 mod shapes;
+mod signature;
 mod table;
 mod texts;
 
@@ -23,6 +24,8 @@ use crate::canonical::replaykit::{self, Uncanonical, Volatile};
 use crate::canonical::{Value, compact};
 use crate::digest::{CoreHash, Digest};
 use crate::verify::{Findings, RuleInfo, apply};
+
+use signature::CheckedSignature;
 
 pub use shapes::{BODIES, Carries, ROLES_NOT_ASKED, SHAPES, Shape, TYPES_PASSED_OVER};
 
@@ -55,6 +58,7 @@ impl Artifact for Rpk {
         "tool",
     ];
     const IS_RUN: bool = true;
+    const CAN_BE_SIGNED: bool = true;
     const PLAYBACK: Option<Playback> = Some(Playback::InOrder);
     const TABLES: &'static [Table] = &[table::STEPS];
 
@@ -84,7 +88,9 @@ impl Artifact for Rpk {
             return None;
         }
         let checksum = envelope.checksum?.ok()?;
-        Some(describe(&root, CoreHash(checksum)))
+        let mut draft = describe(&root, CoreHash(checksum));
+        draft.signature = envelope.signature.map(|signature| signature.summary());
+        Some(draft)
     }
 
     fn write_core(document: &[u8], limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
@@ -127,12 +133,14 @@ struct Envelope<'v> {
     options: &'v AdmitOptions,
     /// The digest of the canonical core, or what keeps it from being canonical; nothing if there is no core.
     checksum: Option<Result<Digest, Vec<Uncanonical>>>,
+    /// Its signature, checked with the keys of the options; nothing if it has none.
+    signature: Option<CheckedSignature>,
 }
 
 impl<'v> Envelope<'v> {
     fn of(root: &'v Value<'v>, options: &'v AdmitOptions) -> Self {
         let checksum = core_text(root).map(|text| text.map(|text| Digest::of(&text)));
-        Self { root, options, checksum }
+        Self { root, options, checksum, signature: signature::check(root, &options.signing_keys) }
     }
 }
 
