@@ -31,7 +31,8 @@ pub use mention::{Mention, Place, REFERENCE, Relation, Role};
 pub use part::{Content, Part, PartSort, differ, same_place};
 pub use passage::{Field, Passage, Passages, words_of};
 pub use signature::{
-    KeyError, KeyRing, MAX_KEY_BYTES, MAX_KEY_ID_BYTES, Signature, SignaturePolicy, SignatureState, SigningKey,
+    KeyError, KeyRing, MAX_KEY_BYTES, MAX_KEY_ID_BYTES, Signature, SignaturePolicy, SignatureState,
+    SigningKey,
 };
 pub use table::{Cell, Cells, Column, ColumnSort, Table};
 
