@@ -46,6 +46,7 @@ mod replay;
 mod round_trip;
 mod sandbox;
 mod search;
+mod signatures;
 mod sql;
 mod stats;
 mod storage;
