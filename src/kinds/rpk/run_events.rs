@@ -30,7 +30,7 @@ pub(super) fn visit(steps: &[Value<'_>], visit: &mut EventVisitor<'_>) {
         stated.for_each(|value| visit(RunEvent::Statement(value)));
     }
     for pair in &recorded.pairs {
-        visit(RunEvent::Call(call(steps, pair, &recorded)));
+        visit(RunEvent::Call(Box::new(call(steps, pair, &recorded))));
     }
 }
 
