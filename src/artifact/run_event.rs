@@ -6,7 +6,7 @@ use crate::canonical::Value;
 #[derive(Clone, Debug)]
 pub enum RunEvent<'v, 'd> {
     /// A call of something outside the agent: a tool call, a step of an engine, an action of a runner.
-    Call(Call<'v, 'd>),
+    Call(Box<Call<'v, 'd>>),
     /// What the recorder states about the run. Requests to models and their responses are not statements.
     Statement(&'v Value<'d>),
 }

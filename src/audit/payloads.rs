@@ -147,7 +147,7 @@ fn schema_of(io_ref: &IoRef, held: &HashMap<Digest, Held>) -> Result<Schema, Str
         }
     };
     let json = json.ok_or("the schema has numbers that cannot be compared")?;
-    Schema::new(json).map_err(|refusal: Refusal| refusal.to_string())
+    Schema::new(&json).map_err(|refusal: Refusal| refusal.to_string())
 }
 
 /// What came back, as recorders wrap it: the whole result, and the members that hold what the tool gave.

@@ -45,7 +45,7 @@ pub(super) struct Pool {
 
 /// All pools of a contract.
 pub(super) struct Pools {
-    pools: Vec<Pool>,
+    all: Vec<Pool>,
     by_scope: HashMap<(Scope, usize), usize>,
     /// The pools of each effect, in calls that are named and in others.
     named: Vec<Vec<usize>>,
@@ -57,7 +57,7 @@ impl Pools {
     pub(super) fn new(terms: &Terms, targets: &Targets<'_>, sources: &[Vec<usize>]) -> Self {
         let count = terms.effects.len();
         let mut pools = Self {
-            pools: Vec::new(),
+            all: Vec::new(),
             by_scope: HashMap::new(),
             named: vec![Vec::new(); count],
             unnamed: vec![Vec::new(); count],
@@ -74,19 +74,19 @@ impl Pools {
                 pools.unnamed.get_mut(index).into_iter().for_each(|pools| pools.push(unnamed));
             }
         }
-        for pool in &mut pools.pools {
+        for pool in &mut pools.all {
             pool.tell_apart(&terms.effects);
         }
         pools
     }
 
     fn join(&mut self, effect: usize, scope: Scope, source: usize) -> usize {
-        let next = self.pools.len();
+        let next = self.all.len();
         let pool = *self.by_scope.entry((scope, source)).or_insert(next);
         if pool == next {
-            self.pools.push(Pool::default());
+            self.all.push(Pool::default());
         }
-        self.pools.get_mut(pool).into_iter().for_each(|pool| pool.members.push(effect));
+        self.all.get_mut(pool).into_iter().for_each(|pool| pool.members.push(effect));
         pool
     }
 
@@ -103,17 +103,17 @@ impl Pools {
 
     /// The effects of a pool that `seen` may be evidence of.
     pub(super) fn owner(&self, pool: usize, seen: &Seen) -> Option<Owner> {
-        self.pools.get(pool).and_then(|pool| pool.owner(seen))
+        self.all.get(pool).and_then(|pool| pool.owner(seen))
     }
 
     /// An effect of a pool beside `effect`.
     pub(super) fn another(&self, pool: usize, effect: usize) -> Option<usize> {
-        self.pools.get(pool)?.members.iter().copied().find(|other| *other != effect)
+        self.all.get(pool)?.members.iter().copied().find(|other| *other != effect)
     }
 
     /// The classes of a pool's effects that one of them is in.
     pub(super) fn classes_of(&self, pool: usize, effect: usize, terms: &Terms) -> Vec<Class> {
-        let Some(pool) = self.pools.get(pool) else { return Vec::new() };
+        let Some(pool) = self.all.get(pool) else { return Vec::new() };
         let stated = terms.effects.get(effect).into_iter().flat_map(stated_values);
         let mut classes: Vec<Class> = stated.map(|value| Class::Stating(value.clone())).collect();
         classes.extend(pool.forward.contains(&effect).then_some(Class::Forward));

@@ -146,7 +146,9 @@ impl Sources {
     ) {
         match value {
             Value::Array(elements) => {
-                elements.iter().for_each(|element| self.by_metric(element, depth + 1, shallowest));
+                for element in elements {
+                    self.by_metric(element, depth + 1, shallowest);
+                }
             }
             Value::Object(object) => {
                 for (name, member) in object.iter() {

@@ -24,9 +24,9 @@ pub(super) struct Targets<'t> {
     /// The tools that effects state as their own.
     tools: HashMap<&'t str, usize>,
     /// The refs that these effects are on, by the number of the tool; of many, a few more than can be told apart.
-    targets_of_tools: Vec<Vec<usize>>,
+    refs_of_tools: Vec<Vec<usize>>,
     /// The refs that effects are on.
-    targets_of_effects: Vec<Option<usize>>,
+    refs_of_effects: Vec<Option<usize>>,
 }
 
 /// What a call is about.
@@ -51,8 +51,8 @@ impl<'t> Targets<'t> {
             local: HashMap::new(),
             effects: HashMap::new(),
             tools: HashMap::new(),
-            targets_of_tools: Vec::new(),
-            targets_of_effects: Vec::new(),
+            refs_of_tools: Vec::new(),
+            refs_of_effects: Vec::new(),
         };
         for (index, io_ref) in terms.io_refs.iter().enumerate() {
             targets.add_ref(index, io_ref);
@@ -78,17 +78,17 @@ impl<'t> Targets<'t> {
         self.effects.entry(&effect.name).and_modify(|known| *known = None).or_insert(Some(index));
         let target = self.io_ref(&effect.target);
         for tool in &effect.tools {
-            let number = *self.tools.entry(tool).or_insert(self.targets_of_tools.len());
-            if number == self.targets_of_tools.len() {
-                self.targets_of_tools.push(Vec::new());
+            let number = *self.tools.entry(tool).or_insert(self.refs_of_tools.len());
+            if number == self.refs_of_tools.len() {
+                self.refs_of_tools.push(Vec::new());
             }
-            let known = self.targets_of_tools.get_mut(number);
+            let known = self.refs_of_tools.get_mut(number);
             let is_new = |refs: &&mut Vec<usize>| {
                 refs.len() <= MAX_REFS && target.is_some_and(|target| !refs.contains(&target))
             };
             known.filter(is_new).into_iter().for_each(|refs| refs.extend(target));
         }
-        self.targets_of_effects.push(target);
+        self.refs_of_effects.push(target);
     }
 
     /// The number of the ref with this name.
@@ -107,7 +107,7 @@ impl<'t> Targets<'t> {
         let tools: Vec<usize> = called.iter().filter_map(|name| self.tool(name)).collect();
         let by_call = self.refs_of_call(names);
         let effect = self.effect(names, by_call);
-        let of_tools = tools.iter().filter_map(|tool| self.targets_of_tools.get(*tool)).flatten();
+        let of_tools = tools.iter().filter_map(|tool| self.refs_of_tools.get(*tool)).flatten();
         let of_effect = effect.and_then(|effect| self.target_of(effect));
         let mut refs = by_call.map_or_else(|| self.refs_of_labels(names), <[usize]>::to_vec);
         refs.extend(of_tools.copied().chain(of_effect));
@@ -122,7 +122,7 @@ impl<'t> Targets<'t> {
     }
 
     fn target_of(&self, effect: usize) -> Option<usize> {
-        self.targets_of_effects.get(effect).copied().flatten()
+        self.refs_of_effects.get(effect).copied().flatten()
     }
 
     /// The effect that a call is named by, unless the call is of something that the effect is not on: names beside the tool

@@ -56,9 +56,8 @@ struct Decision<'c> {
 impl<'c> Subject<'c, '_> {
     fn audited(&self) -> AuditedEffect {
         let effect = self.effect.clone();
-        let evidence = match &self.effect.evidence {
-            Some(evidence) => evidence,
-            None => return pending(effect, "the contract states no evidence".to_owned()),
+        let Some(evidence) = &self.effect.evidence else {
+            return pending(effect, "the contract states no evidence".to_owned());
         };
         let Some(name) = name_of(evidence) else { return pending(effect, unusable(evidence)) };
         let Some(Decision { verdict, why, sighting }) = self.decision(evidence) else {

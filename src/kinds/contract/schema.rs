@@ -84,7 +84,7 @@ fn check_inner(schema: &Value<'_>, at: &mut String, found: &mut Finder<'_>) {
         Value::Object(_) => check(schema, at, found),
         Value::Bool(_) => {}
         other => {
-            found.warn(at.as_str(), format!("a schema is an object or a boolean, this is {}", other.sort()))
+            found.warn(at.as_str(), format!("a schema is an object or a boolean, this is {}", other.sort()));
         }
     }
 }

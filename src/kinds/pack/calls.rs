@@ -44,11 +44,11 @@ pub(super) fn visit(
         let Some(file) = read(name)? else { continue };
         let results = without(&file, asked);
         visit(RunEvent::Statement(&results));
-        visit(RunEvent::Call(whole(name, &results)));
+        visit(RunEvent::Call(Box::new(whole(name, &results))));
         for list in ACTIONS {
             let actions = results.get(list).and_then(Value::as_array).unwrap_or_default();
             for (index, action) in actions.iter().enumerate() {
-                visit(RunEvent::Call(part(format!("{name} /{list}/{index}"), action)));
+                visit(RunEvent::Call(Box::new(part(format!("{name} /{list}/{index}"), action))));
             }
         }
     }
@@ -115,9 +115,9 @@ mod tests {
         ];
         let mut seen = Vec::new();
         visit(&files, &Limits::default(), &mut |event| {
-            if let RunEvent::Call(Call { place, names, answer: Answer::Result { value, .. }, .. }) = event {
-                seen.push(format!("{place} {:?} {}", names.tools, compact::text(value)));
-            }
+            let RunEvent::Call(call) = event else { return };
+            let Answer::Result { value, .. } = &call.answer else { return };
+            seen.push(format!("{} {:?} {}", call.place, call.names.tools, compact::text(value)));
         })
         .unwrap();
         assert_eq!(

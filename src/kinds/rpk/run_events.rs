@@ -1,8 +1,9 @@
 //! The tool calls of a run, as audits look at them: which response answers which request, and which do not count.
 
 use super::arguments::arguments;
-use super::pairs::{Pair, Recorded, URLS, step_type, texts};
-use super::{TOOL_PLACES, at};
+use super::at;
+use super::calls::{URLS, texts_at, tools};
+use super::pairs::{Pair, Recorded, step_type};
 use crate::artifact::{Answer, Call, CallNames, EventVisitor, RunEvent};
 use crate::canonical::{Value, compact};
 
@@ -30,11 +31,11 @@ pub(super) fn visit(steps: &[Value<'_>], visit: &mut EventVisitor<'_>) {
         stated.for_each(|value| visit(RunEvent::Statement(value)));
     }
     for pair in &recorded.pairs {
-        visit(RunEvent::Call(call(steps, pair, &recorded)));
+        visit(RunEvent::Call(Box::new(call(steps, pair, &recorded))));
     }
 }
 
-fn call<'v, 'd>(steps: &'v [Value<'d>], pair: &Pair, recorded: &Recorded<'_>) -> Call<'v, 'd> {
+fn call<'v, 'd>(steps: &'v [Value<'d>], pair: &Pair, recorded: &Recorded) -> Call<'v, 'd> {
     let step = |index: Option<usize>| index.and_then(|index| steps.get(index));
     let (request, response) = (step(pair.request), step(pair.response));
     let arguments = request.and_then(|request| arguments(request.get("input")?));
@@ -54,13 +55,13 @@ fn place(index: Option<usize>) -> String {
     format!("step {}", index.unwrap_or_default())
 }
 
-fn answer<'v, 'd>(steps: &'v [Value<'d>], pair: &Pair, recorded: &Recorded<'_>) -> Answer<'v, 'd> {
+fn answer<'v, 'd>(steps: &'v [Value<'d>], pair: &Pair, recorded: &Recorded) -> Answer<'v, 'd> {
     let response = pair.response.and_then(|index| steps.get(index));
     let value = response.and_then(|response| response.get("output"));
     let played_back = response.is_some_and(|response| {
         at(response, &["metadata", "replay_mode"]).and_then(Value::as_str) == Some("stub")
     });
-    let why = match recorded.error_after(pair, steps) {
+    let why = match recorded.error_after(pair) {
         Some(error) => Some(format!("an error follows at step {error}")),
         None if played_back => Some("it was played back, nothing was called".to_owned()),
         None => None,
@@ -74,15 +75,15 @@ fn answer<'v, 'd>(steps: &'v [Value<'d>], pair: &Pair, recorded: &Recorded<'_>) 
 }
 
 fn names<'v>(request: Option<&'v Value<'_>>, response: Option<&'v Value<'_>>) -> CallNames<'v> {
-    let both = |places: &'static [&[&str]]| {
-        let steps = request.into_iter().chain(response);
-        steps.flat_map(|step| texts(step, places)).collect::<Vec<&str>>()
+    let steps = || request.into_iter().chain(response);
+    let both = |places: &'static [&[&str]]| -> Vec<&'v str> {
+        steps().flat_map(|step| texts_at(step, places)).collect()
     };
-    let mut tools = both(TOOL_PLACES);
-    tools.sort_unstable();
-    tools.dedup();
+    let mut called: Vec<&str> = steps().flat_map(tools).collect();
+    called.sort_unstable();
+    called.dedup();
     CallNames {
-        tools,
+        tools: called,
         url: both(URLS).first().copied(),
         io_ref: both(IO_REFS).first().copied(),
         labels: both(LABELS),
@@ -135,24 +136,38 @@ mod tests {
     }
 
     #[test]
-    fn responses_without_ids_answer_the_oldest_request_of_the_same_tool() {
+    fn responses_without_ids_answer_the_only_request_that_they_can() {
         let steps = r#"[
-            {"type": "tool.request", "input": {"tool": "a", "args": [], "kwargs": {"n": 1}}},
+            {"type": "tool.request", "input": {"tool": "a", "args": [], "kwargs": {"n": 1}}, "metadata": {"tool": "a1"}},
             {"type": "tool.request", "input": {"method": "POST", "url": "https://x/y", "body": {"n": 2}}},
             {"type": "tool.request", "input": {"tool": "a", "args": [], "kwargs": {"n": 3}}, "metadata": {"tool": "a2"}},
-            {"type": "tool.response", "input": {"tool": "a"}, "output": 1},
+            {"type": "tool.response", "input": {"tool": "a"}, "output": "of either"},
             {"type": "tool.response", "input": {"tool": "a2"}, "output": 3},
+            {"type": "tool.response", "input": {"tool": "a"}, "output": 1},
             {"type": "tool.response", "input": {"method": "POST", "url": "https://x/y"}, "output": 2},
             {"type": "tool.request", "input": {"tool": "b"}}]"#;
         assert_eq!(
             calls(steps),
             [
-                r#"a({"n":1}) -> 1 at step 3"#,
-                r#"https://x/y({"n":2}) -> 2 at step 5"#,
+                r#"a+a1({"n":1}) -> 1 at step 5"#,
+                r#"https://x/y({"n":2}) -> 2 at step 6"#,
                 r#"a+a2({"n":3}) -> 3 at step 4"#,
+                r#"a(?) -> "of either" at step 3"#,
                 "b(?) -> nothing"
             ]
         );
+    }
+
+    /// As the listener writes what it takes out of requests to models: results have the type of their item for a name.
+    #[test]
+    fn types_of_items_are_no_names_of_tools() {
+        let steps = r#"[
+            {"type": "tool.request", "input": {"tool": "shell", "call_id": "1", "arguments": "{\"c\": 1}"},
+                "metadata": {"request_id": "r1", "event_type": "function_call", "derived_from": "x"}},
+            {"type": "tool.response", "input": {"tool": "function_call_output", "call_id": "1"}, "output": 1,
+                "metadata": {"request_id": "r2", "event_type": "function_call_output", "derived_from": "x"}},
+            {"type": "error.event", "input": {"source": "listener"}, "output": {"message": "internal"}}]"#;
+        assert_eq!(calls(steps), [r#"shell({"c":1}) -> 1 at step 1"#]);
     }
 
     #[test]
@@ -174,6 +189,7 @@ mod tests {
             (r#"{"type": "error.event", "metadata": {"request_id": "1"}}"#, [a, fine[1]]),
             (r#"{"type": "error.event", "metadata": {"request_id": "9"}}"#, [fine[0], b]),
             (r#"{"type": "error.event", "input": {"target": "never called"}}"#, fine),
+            (r#"{"type": "error.event", "input": {"target": "b"}, "metadata": {"kind": "policy"}}"#, fine),
             (r#"{"type": "error.event", "input": {"name": "TimeoutError"}}"#, [fine[0], b]),
             (r#"{"type": "model.request"}, {"type": "error.event", "input": {}}"#, fine),
         ] {

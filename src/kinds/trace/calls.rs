@@ -19,7 +19,7 @@ pub(super) fn visit(document: &[u8], limits: &Limits, visit: &mut EventVisitor<'
                 if let Answer::Result { value, .. } = &call.answer {
                     visit(RunEvent::Statement(value));
                 }
-                visit(RunEvent::Call(call));
+                visit(RunEvent::Call(Box::new(call)));
             }
             _ => visit(RunEvent::Statement(&record)),
         }
@@ -85,8 +85,8 @@ mod tests {
         visit(trace.as_bytes(), &Limits::default(), &mut |event| {
             seen.push(match event {
                 RunEvent::Statement(value) => format!("states {}", compact::text(value)),
-                RunEvent::Call(Call { names, answer, .. }) => {
-                    format!("{:?} {:?} {answer:?}", names.tools, names.labels)
+                RunEvent::Call(call) => {
+                    format!("{:?} {:?} {:?}", call.names.tools, call.names.labels, call.answer)
                 }
             });
         })

@@ -27,7 +27,7 @@ fn what_models_say_and_what_is_asked_for_proves_nothing() {
         json!({"type": "tool.response", "input": {"tool": "tracker.label", "m": "ok"}, "output": {}}),
         json!({"type": "tool.response", "input": {"tool": "tracker.label"}, "metadata": {"m": "ok"}, "output": {}}),
     ] {
-        assert_eq!(of_steps(&[step.clone()]).verdicts(), ["pending"], "{step}");
+        assert_eq!(of_steps(std::slice::from_ref(&step)).verdicts(), ["pending"], "{step}");
     }
     let happened = json!({"type": "tool.response", "input": {"tool": "tracker.label"}, "output": ok});
     assert_eq!(of_steps(&[happened]).verdicts(), ["verified"]);

@@ -31,7 +31,7 @@ fn required_refs_are_attested() {
     let rendered = json!({"type": "prompt.render", "input": {"artifact:ticket": {"id": "4711"}}});
     let noted = json!({"type": "model.request", "metadata": {"refs": ["artifact:ticket"]}});
     for step in [read.clone(), rendered, noted] {
-        assert!(of_steps(&refs, &[step.clone()], &json!({})).findings.is_empty(), "{step}");
+        assert!(of_steps(&refs, std::slice::from_ref(&step), &json!({})).findings.is_empty(), "{step}");
     }
     assert!(of_steps(&refs, &[], &json!({"artifact:ticket": "sha256:…"})).findings.is_empty());
     // A call without a result, what a model says, and a name without a value attest nothing.

@@ -79,7 +79,8 @@ pub(crate) fn trace(results: &[Value]) -> String {
             .push(sealed(json!({"type": "step", "index": index + 1, "step_index": index, "result": result,
             "state_before_hash": "s", "state_after_hash": "s", "prev_hash": records[index]["record_hash"]})));
     }
-    records.iter().map(|record| format!("{record}\n")).collect()
+    let lines: Vec<String> = records.iter().map(Value::to_string).collect();
+    lines.join("\n") + "\n"
 }
 
 /// An archive of a pack with these files beside `run.json`.

@@ -1,5 +1,7 @@
 //! Payloads held to the schemas of their refs.
 
+#![allow(clippy::needless_pass_by_value, reason = "values are written where they are passed")]
+
 use runvault::digest::Digest;
 use serde_json::{Map, Value, json};
 
@@ -49,7 +51,8 @@ fn what_comes_back_is_the_payload_of_a_ref_that_is_read() {
             json!({"type": "tool.request", "input": {"tool": "config.get", "arguments": {"path": "x"}}}),
             json!({"type": "tool.response", "input": {"tool": "config.get"}, "output": output}),
         ];
-        audited(&contract(&[effect()], &[read.clone()]), run_pack(&steps, &json!({})).to_string()).findings
+        audited(&contract(&[effect()], std::slice::from_ref(&read)), run_pack(&steps, &json!({})).to_string())
+            .findings
     };
     for good in [
         json!({"version": 1}),

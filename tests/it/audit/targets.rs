@@ -1,5 +1,7 @@
 //! Effects are tied to calls of their targets.
 
+#![allow(clippy::needless_pass_by_value, reason = "values are written where they are passed")]
+
 use serde_json::{Value, json};
 
 use super::{Audited, audited, contract, pack, run_pack, trace};
