@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use criterion::{Criterion, criterion_group, criterion_main};
 use runvault::Vault;
 use runvault::digest::Digest;
-use runvault::replay::Player;
+use runvault::replay::{Player, Repeat};
 use runvault::source::ExamineOptions;
 use serde_json::{Value, json};
 
@@ -59,7 +59,7 @@ struct Server {
 impl Server {
     fn start(vault: &Path, recording: &str) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_runvault"));
-        command.arg("--vault").arg(vault).args(["replay", recording, "--serve-stdio"]);
+        command.arg("--vault").arg(vault).args(["replay", recording, "--serve-stdio", "--repeat", "last"]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut process = command.spawn().expect("a process");
         let input = process.stdin.take().expect("its input");
@@ -98,7 +98,7 @@ fn replaying(criterion: &mut Criterion) {
         number = (number + 7_919) % INTERACTIONS;
         number
     };
-    let mut player = Player::new(document).expect("a player");
+    let mut player = Player::new(document).expect("a player").repeating(Repeat::Last);
     group.bench_function("respond, in the process", |bencher| {
         bencher.iter(|| player.respond(&prompts[next()]).expect("a response").len());
     });

@@ -13,7 +13,9 @@ mod kind;
 mod mention;
 mod part;
 mod passage;
+mod run_event;
 mod table;
+mod version;
 
 use std::fmt;
 use std::io::{self, Write};
@@ -31,7 +33,9 @@ pub use kind::Kind;
 pub use mention::{Mention, Place, REFERENCE, Relation, Role};
 pub use part::{Content, Part, PartSort, differ, same_place};
 pub use passage::{Field, Passage, Passages, words_of};
+pub use run_event::{Answer, Call, CallNames, EventVisitor, RunEvent};
 pub use table::{Cell, Cells, Column, ColumnSort, Table};
+pub use version::{KnownMajors, is_semver};
 
 /// A kind of artifact, as its folder defines it.
 pub trait Artifact: 'static {
@@ -90,11 +94,13 @@ pub trait Artifact: 'static {
         None
     }
 
-    /// What an admitted `document` recorded as results, in order.
-    #[must_use]
-    fn results<'d>(document: &'d [u8], limits: &Limits) -> Vec<RunResult<'d>> {
-        let _ = (document, limits);
-        Vec::new()
+    /// Gives `visit` what an admitted `document` recorded of a run, in order.
+    ///
+    /// # Errors
+    /// Returns an error if the document cannot be read.
+    fn run_events(document: &[u8], limits: &Limits, visit: &mut EventVisitor<'_>) -> Result<(), ReadError> {
+        let _ = (document, limits, visit);
+        Ok(())
     }
 
     /// The responses that an admitted `document` recorded, in order.
@@ -251,15 +257,6 @@ impl NameHandle {
     pub fn as_str(&self) -> &str {
         &self.0
     }
-}
-
-/// A result that a run recorded.
-#[derive(Clone, Debug)]
-pub struct RunResult<'d> {
-    /// Where in the run, in words, such as `step 6`.
-    pub place: String,
-    /// The result.
-    pub value: Value<'d>,
 }
 
 /// Whether more may be added to the file that a document was read from, by the program that writes it.

@@ -1,5 +1,6 @@
 //! A vault as its users see it: kinds, store and queries behind one handle.
 
+mod audit;
 mod recordings;
 mod removal;
 mod search;
@@ -9,15 +10,14 @@ pub use removal::{Forgetting, Removal, RemoveError, RemoveOptions};
 use std::path::{Path, PathBuf};
 
 use crate::artifact::Kind;
-use crate::audit::{self, Finding};
 use crate::bundle::{self, Bundle, Imported};
 use crate::canonical::reader::Limits;
 use crate::clock;
 use crate::digest::{CoreHash, Digest, DigestPrefix, PrefixResolution};
 use crate::fsck;
 use crate::ingest::{self, Monitor, Summary};
-use crate::kinds::{self, contract, model_io};
-use crate::query::{self, Direction, Extension, Graph, HashTarget, Hit, Link, LinkTarget, Query, Walk};
+use crate::kinds::{self, model_io};
+use crate::query::{self, Extension, Graph, HashTarget, Hit, Link, Query, Walk};
 use crate::source::{self, ExamineOptions, Inputs};
 use crate::sql::{self, Reader, SqlError};
 use crate::store::{
@@ -582,18 +582,7 @@ impl Vault {
     /// # Errors
     /// As [`Vault::read`]; [`LookupError::Unreadable`] if this program does not know the kind.
     pub fn read_core(&self, located: &Located) -> Result<Vec<u8>, LookupError> {
-        let ArtifactRow { core, kind, .. } = &located.artifact;
-        let unreadable = |message: String| LookupError::Unreadable { core: *core, message };
-        let members = self.members(located)?;
-        let kind =
-            kinds::named(kind).ok_or_else(|| unreadable(format!("it does not know the kind {kind}")))?;
-        let mut text = Vec::new();
-        kind.write_core(&StoredMember::borrowed(&members), &Limits::most(), &mut text)
-            .map_err(|error| unreadable(error.to_string()))?;
-        match Digest::of(&text) {
-            digest if digest == core.0 => Ok(text),
-            other => Err(unreadable(format!("its core has the hash {other}"))),
-        }
+        core_of(&self.snapshot()?, located)
     }
 
     /// The recorded session with this `ModelIOHash`, as typed data.
@@ -661,42 +650,6 @@ impl Vault {
         query::walk(&self.snapshot()?, artifact, walk)
     }
 
-    /// The runs that a contract governs, by derived or stated links, each once. What states the contract's hash and
-    /// records no run, such as a session, has nothing to be audited and is left out.
-    ///
-    /// # Errors
-    /// [`LookupError::OtherKind`] if `contract` is no contract; otherwise what the store says.
-    pub fn governed_runs(&self, contract: &ArtifactRow) -> Result<Vec<ArtifactRow>, LookupError> {
-        let kind = Kind::of::<contract::Contract>();
-        expect_kind(contract, kind)?;
-        let mut runs: Vec<ArtifactRow> = Vec::new();
-        for link in self.links(contract)? {
-            let governs =
-                link.direction == Direction::Out && Some(link.relation.as_str()) == kind.stated_by();
-            let LinkTarget::Artifact(target) = link.target else { continue };
-            let is_run = || kinds::named(&target.kind).is_some_and(Kind::is_run);
-            if governs && !runs.contains(&target) && is_run() {
-                runs.push(target);
-            }
-        }
-        Ok(runs)
-    }
-
-    /// Looks for the evidence of a contract's effects in a run: what each effect declares, and whether it resolves.
-    ///
-    /// # Errors
-    /// [`LookupError::OtherKind`] if `contract` is no contract; [`LookupError::NotARun`]; and as [`Vault::read`].
-    pub fn audit(&self, contract: &ArtifactRow, run: &ArtifactRow) -> Result<Vec<Finding>, LookupError> {
-        expect_kind(contract, Kind::of::<contract::Contract>())?;
-        let terms = self.read(&self.locate(&contract.core.0.into())?)?;
-        let effects = contract::Effect::read_all(&terms, &Limits::most())
-            .map_err(|error| LookupError::Unreadable { core: contract.core, message: error.to_string() })?;
-        let kind = kinds::named(&run.kind).filter(|kind| kind.is_run());
-        let kind = kind.ok_or_else(|| LookupError::NotARun { core: run.core, kind: run.kind.clone() })?;
-        let members = self.members(&self.locate(&run.core.0.into())?)?;
-        Ok(audit::audit(effects, &kind.results(&StoredMember::borrowed(&members), &Limits::most())))
-    }
-
     /// What an artifact says at its interaction, step or record `index`, as it is written there; nothing if its kind has
     /// no such parts.
     ///
@@ -757,6 +710,21 @@ fn locate(snapshot: &Snapshot<'_>, prefix: &DigestPrefix) -> Result<Located, Loo
     };
     let (capture, artifact) = found.ok_or(LookupError::NotFound(*prefix))?;
     Ok(Located { artifact, capture })
+}
+
+/// The canonical bytes whose SHA-256 is the core hash of what was located.
+fn core_of(snapshot: &Snapshot<'_>, located: &Located) -> Result<Vec<u8>, LookupError> {
+    let ArtifactRow { core, kind, .. } = &located.artifact;
+    let unreadable = |message: String| LookupError::Unreadable { core: *core, message };
+    let members = snapshot.members(*core, located.capture.capture)?;
+    let kind = kinds::named(kind).ok_or_else(|| unreadable(format!("it does not know the kind {kind}")))?;
+    let mut text = Vec::new();
+    kind.write_core(&StoredMember::borrowed(&members), &Limits::most(), &mut text)
+        .map_err(|error| unreadable(error.to_string()))?;
+    match Digest::of(&text) {
+        digest if digest == core.0 => Ok(text),
+        other => Err(unreadable(format!("its core has the hash {other}"))),
+    }
 }
 
 fn expect_kind(artifact: &ArtifactRow, wanted: Kind) -> Result<(), LookupError> {

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use super::directory::{ArtifactDirectory, Directory, EntryContent, MemberBytes, Peek, capture_hash};
 use super::passage::{OfDirectory, OfDocument};
 use super::{
-    AdmitOptions, Admitted, Artifact, Draft, Exchange, Joined, Member, Part, Passage, Playback, Recognition,
-    Rest, RunResult, Table, Versions,
+    AdmitOptions, Admitted, Artifact, Draft, EventVisitor, Exchange, Joined, Member, Part, Passage, Playback,
+    Recognition, Rest, Table, Versions,
 };
 use crate::canonical::reader::{Limits, MemberNames, ReadError};
 use crate::digest::CaptureHash;
@@ -36,7 +36,7 @@ enum Form {
         recognises: fn(&str, &mut MemberNames<'_>) -> Option<Recognition>,
         examine: fn(&[u8], &AdmitOptions, &mut Findings) -> Option<Draft>,
         write_core: fn(&[u8], &Limits, &mut dyn Write) -> io::Result<()>,
-        results: for<'d> fn(&'d [u8], &Limits) -> Vec<RunResult<'d>>,
+        run_events: fn(&[u8], &Limits, &mut EventVisitor<'_>) -> Result<(), ReadError>,
         exchanges: fn(&[u8], &Limits) -> Result<Vec<Exchange>, ReadError>,
         continues: fn(&[u8], &Limits) -> Option<Rest>,
         join: fn(&[u8], &Rest, &[u8], &Limits) -> Option<Joined>,
@@ -48,9 +48,11 @@ enum Form {
         members: &'static [&'static str],
         unreadable: RuleInfo,
         recognises: fn(&[&str], &mut Peek<'_>) -> bool,
+        recognises_member: fn(&str, &[u8]) -> bool,
+        incomplete: fn(&str) -> Violation,
         examine: fn(&Directory, &AdmitOptions, &mut Findings) -> Option<Draft>,
         write_core: fn(&[MemberBytes<'_>], &Limits, &mut dyn Write) -> io::Result<()>,
-        results: for<'d> fn(&[MemberBytes<'d>], &Limits) -> Vec<RunResult<'d>>,
+        run_events: fn(&[MemberBytes<'_>], &Limits, &mut EventVisitor<'_>) -> Result<(), ReadError>,
         parts: for<'d> fn(&[MemberBytes<'d>], &Limits) -> Result<Vec<Part<'d>>, ReadError>,
         passages: OfDirectory,
     },
@@ -78,7 +80,7 @@ impl Kind {
                         recognises: K::recognises,
                         examine: K::examine,
                         write_core: K::write_core,
-                        results: K::results,
+                        run_events: K::run_events,
                         exchanges: K::exchanges,
                         continues: K::continues,
                         join: K::join,
@@ -110,9 +112,11 @@ impl Kind {
                         members: K::MEMBERS,
                         unreadable: K::UNREADABLE,
                         recognises: K::recognises,
+                        recognises_member: K::recognises_member,
+                        incomplete: K::incomplete,
                         examine: K::examine,
                         write_core: K::write_core,
-                        results: K::results,
+                        run_events: K::run_events,
                         parts: K::parts,
                         passages: K::passages,
                     },
@@ -204,6 +208,19 @@ impl Kind {
         match self.0.form {
             Form::Document { .. } => false,
             Form::Directory { recognises, .. } => recognises(names, peek),
+        }
+    }
+
+    /// The violation that a file of this name is which begins with `head`, if it has what only files of this kind's
+    /// artifacts have: where it stands alone, the rest of the artifact is missing. Nothing if artifacts of this kind are
+    /// single documents.
+    #[must_use]
+    pub fn orphan(self, file_name: &str, head: &[u8]) -> Option<Violation> {
+        match self.0.form {
+            Form::Directory { recognises_member, incomplete, .. } if recognises_member(file_name, head) => {
+                Some(incomplete(file_name))
+            }
+            Form::Directory { .. } | Form::Document { .. } => None,
         }
     }
 
@@ -344,13 +361,20 @@ impl Kind {
         self.0.versions
     }
 
-    /// What an admitted artifact of these `members` recorded as results, in order.
-    #[must_use]
-    pub fn results<'d>(self, members: &[MemberBytes<'d>], limits: &Limits) -> Vec<RunResult<'d>> {
+    /// Gives `visit` what an admitted artifact of these `members` recorded of a run, in order.
+    ///
+    /// # Errors
+    /// Returns an error if a member cannot be read.
+    pub fn run_events(
+        self,
+        members: &[MemberBytes<'_>],
+        limits: &Limits,
+        visit: &mut EventVisitor<'_>,
+    ) -> Result<(), ReadError> {
         match (&self.0.form, members) {
-            (Form::Document { results, .. }, [only]) => results(only.bytes, limits),
-            (Form::Document { .. }, _) => Vec::new(),
-            (Form::Directory { results, .. }, members) => results(members, limits),
+            (Form::Document { run_events, .. }, [only]) => run_events(only.bytes, limits, visit),
+            (Form::Document { .. }, _) => Ok(()),
+            (Form::Directory { run_events, .. }, members) => run_events(members, limits, visit),
         }
     }
 

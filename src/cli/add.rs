@@ -23,8 +23,10 @@ use super::{json, report, search, settings};
 
 /// Verify artifacts and store them.
 ///
-/// Kinds are recognised by content. Bad artifacts do not stop the others. In directories, files that are no artifacts
-/// are skipped. A line that was printed is a promise kept: what it names is on the disk.
+/// Kinds are recognised by content. Bad artifacts do not stop the others. In directories, a file that resembles an
+/// artifact and cannot be admitted is rejected, and other files are skipped. A path named on the command line is never
+/// skipped: it is rejected if it is not an artifact, and so is a directory in which nothing is recognised. A line that was
+/// printed is a promise kept: what it names is on the disk.
 #[derive(ClapArgs)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Args {
@@ -90,7 +92,7 @@ impl Args {
         };
         let forks = printer.forks.take().unwrap_or_default();
         let status = printer.finish(&summary, started)?;
-        if let Some(vault) = added_to {
+        if let Some(vault) = added_to.filter(Vault::is_created) {
             forks.tell(&vault)?;
             search::after_adding(&vault, search)?;
         }

@@ -17,8 +17,8 @@ use super::{disk, hash, output};
 /// Write an artifact's exact bytes, as they were received.
 ///
 /// The bytes are hashed again before anything is written. Without -o they go to standard output. A pack has several
-/// files: -o writes them as a directory, or as an archive if the name ends with .zip, .tar, .tar.gz or .tgz; --member
-/// gives one of them.
+/// files: -o writes them as a directory, or as an archive if the name ends with .zip, .tar, .tar.gz, .tgz, .tar.zst or
+/// .tzst; --member gives one of them.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// A core hash, a capture's own hash, the first digits of one, @tag, or latest

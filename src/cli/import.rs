@@ -30,6 +30,7 @@ use super::{json, search, settings};
 /// then; "import" tells which are not. Tags are given to the artifacts unless they stand for others here, and
 /// notes unless they have others.
 #[derive(ClapArgs)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Args {
     /// A bundle that "export" wrote; - is standard input
     file: PathBuf,
@@ -82,7 +83,7 @@ impl Args {
         self.print_links(&imported)?;
         self.print_tags(&imported)?;
         self.print_notes(&imported)?;
-        added_to.map_or(Ok(()), |vault| search::after_adding(&vault, search))?;
+        added_to.filter(Vault::is_created).map_or(Ok(()), |vault| search::after_adding(&vault, search))?;
         Ok(status)
     }
 

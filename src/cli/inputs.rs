@@ -24,6 +24,10 @@ pub(crate) struct InputArgs {
     #[arg(long, value_parser = a_kind())]
     kind: Option<Kind>,
 
+    /// Reject every file in a directory that is not an artifact, instead of skipping it
+    #[arg(long)]
+    strict: bool,
+
     #[command(flatten)]
     pub(crate) checks: CheckArgs,
 }
@@ -52,7 +56,8 @@ impl InputArgs {
             _ => Ok(Input::Path(path.clone())),
         };
         let inputs = self.paths.iter().map(input).collect::<Result<_, _>>().map(Inputs::new);
-        inputs.map(|inputs| inputs.of_kind(self.kind))
+        // What was named is never skipped, and neither is a directory in which nothing is recognised.
+        inputs.map(|inputs| inputs.of_kind(self.kind).with_ends())
     }
 
     /// Whether standard input is one of them.
@@ -72,7 +77,7 @@ impl InputArgs {
 
     /// How to examine.
     pub(crate) fn options(&self) -> Result<ExamineOptions, Failure> {
-        self.checks.options(self.kind)
+        Ok(ExamineOptions { strict: self.strict, ..self.checks.options(self.kind)? })
     }
 }
 
@@ -91,6 +96,7 @@ impl CheckArgs {
                 require_signature: self.require_signature,
             },
             allow_removed: false,
+            strict: false,
         })
     }
 

@@ -23,6 +23,7 @@ use super::{json, links};
 /// why, and keeps it from being added again. All given artifacts are removed, or none. Says so if something is still in the
 /// vault's file until "gc".
 #[derive(ClapArgs)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Args {
     /// Core hashes, first digits of them, @tags, or latest
     #[arg(required = true, value_name = "HASH")]

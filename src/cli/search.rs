@@ -280,7 +280,7 @@ fn tell_of_damage(indexed: &Indexed) {
 
 /// Brings the index in step after something was added, and makes it if there is none, if that is wanted.
 pub(crate) fn after_adding(vault: &Vault, is_wanted: bool) -> Result<(), Failure> {
-    if !is_wanted || !vault.is_created() {
+    if !is_wanted {
         return Ok(());
     }
     if vault.search_index()?.is_none() {

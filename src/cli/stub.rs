@@ -25,6 +25,7 @@ use super::vault::VaultArgs;
 /// its response, and a call of a tool that of the same tool with the same arguments. docs/replay.md describes what it reads
 /// and writes.
 #[derive(ClapArgs)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Args {
     /// The run, by its core hash, the first digits of it, or @ and a tag
     #[arg(value_name = "RUN")]

@@ -16,6 +16,8 @@ use super::progress::Progress;
 use super::{json, report};
 
 /// Apply the same checks as "add" and store nothing.
+///
+/// What "add" would reject is bad, what it would skip is skipped.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     #[command(flatten)]

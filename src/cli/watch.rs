@@ -79,6 +79,10 @@ pub(crate) struct Args {
     #[arg(long, value_parser = a_kind())]
     kind: Option<Kind>,
 
+    /// Reject every file that is not an artifact, instead of skipping it
+    #[arg(long)]
+    strict: bool,
+
     #[command(flatten)]
     checks: CheckArgs,
 
@@ -94,7 +98,8 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let started = Instant::now();
-        let options = ExamineOptions { allow_removed: self.allow_removed, ..self.checks.options(self.kind)? };
+        let checked = self.checks.options(self.kind)?;
+        let options = ExamineOptions { allow_removed: self.allow_removed, strict: self.strict, ..checked };
         let search = settings::search()?;
         self.expect_directories()?;
         let stop = Stop::on_signals()?;

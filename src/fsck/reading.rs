@@ -160,7 +160,7 @@ pub(super) fn admit_as(
                 name: file.name.clone(),
                 content: EntryContent::File(file.bytes.clone()),
             });
-            kind.admit_directory(Directory { given: None, entries: entries.collect() }, &options)
+            kind.admit_directory(Directory { entries: entries.collect() }, &options)
         }
     }
 }

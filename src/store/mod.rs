@@ -61,8 +61,8 @@ pub use reclaim::{Erasure, Reclaimable, Reclaimed, Remnant};
 pub use reindex::{Readmitted, Reindexed};
 pub use remove::{Removed, SharedFile};
 pub use rows::{
-    ArtifactId, ArtifactRow, CaptureRow, DigestEdge, JournalRow, MemberRow, MentionRow, NameEdge, NoteRow,
-    PinRow, Reference, RoleCount, StatedEdge, StoredMember, TagRow, Tombstone,
+    ArtifactId, ArtifactRow, CaptureRow, DigestEdge, FileRow, JournalRow, MemberRow, MentionRow, NameEdge,
+    NoteRow, PinRow, Reference, RoleCount, StatedEdge, StoredMember, TagRow, Tombstone,
 };
 pub use schema::VERSION as SCHEMA_VERSION;
 pub use search::{

@@ -172,7 +172,9 @@ fn remove_leftovers(directory: &Path, prefix: &OsStr) {
 
 fn remove_leftover(path: &Path) {
     let removed = match File::open(path.join(LOCK)) {
-        Err(error) if error.kind() == ErrorKind::NotFound => fs::remove_dir(path),
+        // Before it is locked, it is empty; where the lock is gone and something else is left, removing it was interrupted.
+        Err(error) if error.kind() == ErrorKind::NotFound && is_empty(path) => fs::remove_dir(path),
+        Err(error) if error.kind() == ErrorKind::NotFound => fs::remove_dir_all(path),
         Err(_) => return,
         Ok(lock) => match lock.try_lock() {
             Err(TryLockError::WouldBlock | TryLockError::Error(_)) => return,
@@ -181,6 +183,10 @@ fn remove_leftover(path: &Path) {
     };
     // Somebody else may be removing it.
     let _ = removed;
+}
+
+fn is_empty(path: &Path) -> bool {
+    fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 /// Writes the file at `path` to the disk; gives its size.

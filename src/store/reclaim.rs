@@ -148,23 +148,26 @@ impl Store {
 
     /// Makes sure, as far as that takes little time, that nothing is left in the files of artifacts that were removed, and says
     /// where there may be something.
-    ///
-    /// # Errors
-    /// Returns an error if the log cannot be written back. A file that cannot be rewritten, for want of space, is a remnant.
-    pub fn erase(&self) -> Result<Erasure> {
+    #[must_use]
+    pub fn erase(&self) -> Erasure {
         let mut remnants = Vec::new();
-        let connection = self.connection()?;
-        let rewrite = || {
-            search::forget_words(&connection)?;
-            connection.execute_batch("VACUUM")
-        };
-        if self.size()? > Erasure::REWRITTEN {
-            remnants.push(Remnant::LargeFile);
-        } else if let Err(error) = rewrite() {
-            remnants.push(Remnant::NotRewritten(StoreError::of(&self.path, error).to_string()));
+        // The artifacts are removed already, whatever happens here.
+        if let Err(error) = self.try_to_erase(&mut remnants) {
+            remnants.push(Remnant::NotRewritten(error.to_string()));
         }
-        let kinds =
-            dictionaries::stale_kinds(&connection).map_err(|error| StoreError::of(&self.path, error))?;
+        Erasure { remnants }
+    }
+
+    fn try_to_erase(&self, remnants: &mut Vec<Remnant>) -> Result<()> {
+        let failed = |error| StoreError::of(&self.path, error);
+        let connection = self.connection()?;
+        if database_size(&connection).map_err(failed)? > Erasure::REWRITTEN {
+            remnants.push(Remnant::LargeFile);
+        } else {
+            search::forget_words(&connection).map_err(failed)?;
+            connection.execute_batch("VACUUM").map_err(failed)?;
+        }
+        let kinds = dictionaries::stale_kinds(&connection).map_err(failed)?;
         if !kinds.is_empty() {
             remnants.push(Remnant::Dictionaries(kinds));
         }
@@ -172,7 +175,7 @@ impl Store {
         if !self.empty_log()? {
             remnants.push(Remnant::Log);
         }
-        Ok(Erasure { remnants })
+        Ok(())
     }
 
     /// Says in the journal what was done; only now, for a kill before must not look as if all of it had been done.
@@ -280,6 +283,12 @@ impl Store {
         edit.commit()?;
         Ok(removed as u64)
     }
+}
+
+/// The size of the database in bytes, wherever its pages are: in the file or still in the log.
+fn database_size(connection: &Connection) -> rusqlite::Result<u64> {
+    let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, u64>(0));
+    Ok(number("PRAGMA page_count")? * number("PRAGMA page_size")?)
 }
 
 /// Candidates after the blob `after`, each with whether it must change.

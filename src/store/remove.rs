@@ -1,6 +1,7 @@
 //! Removing artifacts, and what nothing else uses then.
 
-use std::collections::BTreeSet;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 
 use rusqlite::{Connection, OptionalExtension};
 
@@ -22,7 +23,7 @@ pub struct Removed {
     pub artifact: ArtifactRow,
     /// Its captures as they were.
     pub captures: Vec<CaptureRow>,
-    /// Its files that are still in the vault because other artifacts have the same bytes, as [`Edit::note_shared`] found.
+    /// Its files that are still in the vault because other artifacts have the same bytes, if [`Edit::note_shared`] looked.
     pub shared: Vec<SharedFile>,
     /// Its files by name, with their blobs.
     files: BTreeSet<(String, i64)>,
@@ -90,15 +91,22 @@ impl Edit<'_> {
     /// # Errors
     /// Returns an error if the database cannot be read.
     pub fn note_shared(&self, removed: &mut [Removed]) -> Result<()> {
+        // A file that many artifacts have, such as a policy, is looked up once.
+        let mut known: HashMap<i64, Vec<ArtifactId>> = HashMap::new();
         for removed in removed {
             for (name, blob) in &removed.files {
-                let holders = holders(self.snapshot.connection(), *blob);
-                let holders = holders.map_err(|error| self.snapshot.failed(error))?;
+                let holders = match known.entry(*blob) {
+                    Entry::Occupied(known) => known.into_mut(),
+                    Entry::Vacant(unknown) => {
+                        let holders = holders(self.snapshot.connection(), *blob);
+                        unknown.insert(holders.map_err(|error| self.snapshot.failed(error))?)
+                    }
+                };
                 if holders.is_empty() {
                     continue;
                 }
                 let count = holders.len() as u64;
-                let holders = holders.into_iter().take(SharedFile::LISTED);
+                let holders = holders.iter().copied().take(SharedFile::LISTED);
                 let holders =
                     holders.map(|holder| self.snapshot.artifact_by_id(holder)).collect::<Result<_>>()?;
                 removed.shared.push(SharedFile { name: name.clone(), holders, count });

@@ -67,6 +67,17 @@ pub struct MemberRow {
     pub size: u64,
 }
 
+/// A file of a capture of several files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileRow {
+    /// The artifact.
+    pub artifact: ArtifactId,
+    /// The capture.
+    pub capture: CaptureHash,
+    /// The name of the file.
+    pub name: String,
+}
+
 /// A member of a capture, read and verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredMember {

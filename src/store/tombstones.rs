@@ -52,7 +52,7 @@ fn core(row: &Row<'_>, index: usize) -> rusqlite::Result<CoreHash> {
 pub(super) fn digests(admitted: &Admitted) -> Vec<Digest> {
     let files = admitted.members().iter().map(|member| member.blob().0);
     let mut digests: Vec<Digest> = files.chain([admitted.core().0, admitted.capture().0]).collect();
-    digests.extend(admitted.embedded().iter().flat_map(|part| self::digests(part)));
+    digests.extend(admitted.embedded().iter().flat_map(self::digests));
     digests.sort_unstable();
     digests.dedup();
     digests
@@ -85,11 +85,15 @@ pub(super) fn of_digests(connection: &Connection, digests: &[Digest]) -> rusqlit
     Ok(found)
 }
 
-/// The tombstones in force whose bytes are in the vault, one for each artifact, by core hash; each with the kind and the core
-/// hash of an artifact that has the bytes, if one does.
-pub(super) fn with_bytes(
-    connection: &Connection,
-) -> rusqlite::Result<Vec<(Tombstone, Option<(String, CoreHash)>)>> {
+/// An artifact that was removed, and whose bytes are in the vault all the same.
+pub(super) struct NotGone {
+    pub(super) tombstone: Tombstone,
+    /// The kind and the core hash of an artifact that has the bytes, if one does.
+    pub(super) holder: Option<(String, CoreHash)>,
+}
+
+/// The artifacts that were removed and not taken back, and whose bytes are in the vault, by core hash.
+pub(super) fn not_gone(connection: &Connection) -> rusqlite::Result<Vec<NotGone>> {
     let sql = format!(
         "SELECT {COLUMNS}, b.id FROM tombstone t JOIN journal j ON j.seq = t.entry
            JOIN blob b ON substr(b.digest, 1, 8) = substr(t.digest, 1, 8) AND b.digest = t.digest"
@@ -100,11 +104,11 @@ pub(super) fn with_bytes(
     for row in rows {
         let (tombstone, blob) = row?;
         if artifact_id(connection, tombstone.core)?.is_none() {
-            found.push((tombstone, holder(connection, blob)?));
+            found.push(NotGone { tombstone, holder: holder(connection, blob)? });
         }
     }
-    found.sort_by_key(|(tombstone, _)| (tombstone.core, tombstone.digest));
-    found.dedup_by_key(|(tombstone, _)| tombstone.core);
+    found.sort_by_key(|found| (found.tombstone.core, found.tombstone.digest));
+    found.dedup_by_key(|found| found.tombstone.core);
     Ok(found)
 }
 

@@ -113,11 +113,11 @@ impl Vault {
             return Ok(Removal { removed, erasure: None });
         }
         edit.commit()?;
-        Ok(Removal { removed, erasure: Some(self.store.erase()?) })
+        Ok(Removal { removed, erasure: Some(self.store.erase()) })
     }
 
-    /// Decides by `policy` what to keep, and removes the rest unless that is only to be told. [`Removed::shared`] is as of the
-    /// moment when the artifact was removed.
+    /// Decides by `policy` what to keep, and removes the rest unless that is only to be told. [`Removed::shared`] is empty:
+    /// what is shared with kept artifacts is not looked up.
     ///
     /// # Errors
     /// As [`Vault::remove`]; what was removed before stays removed.
@@ -141,14 +141,12 @@ impl Vault {
             if !policy.ignores_links {
                 expect_unlinked(&edit, &batch, &all)?;
             }
-            let begin = removed.len();
             for artifact in &batch {
                 removed.push(edit.remove(artifact, options.reason.as_deref())?);
             }
-            edit.note_shared(removed.get_mut(begin..).unwrap_or_default())?;
             edit.commit()?;
         }
-        let erasure = if removed.is_empty() { None } else { Some(self.store.erase()?) };
+        let erasure = if removed.is_empty() { None } else { Some(self.store.erase()) };
         Ok(Forgetting { decisions, removal: Some(Removal { removed, erasure }) })
     }
 

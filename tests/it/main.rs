@@ -7,6 +7,7 @@
     reason = "tests are read from top to bottom"
 )]
 
+mod audit;
 mod backup;
 mod bad_input;
 mod bundle;
@@ -26,6 +27,7 @@ mod forks;
 mod fsck;
 mod fuzzing;
 mod growing;
+mod intake;
 mod journal;
 mod large;
 mod latest;
@@ -47,6 +49,7 @@ mod round_trip;
 mod sandbox;
 mod search;
 mod sql;
+mod stated;
 mod stats;
 mod storage;
 mod story;

@@ -101,7 +101,8 @@ fn a_note_goes_with_its_artifact() {
     let last = entries(&sandbox).pop().unwrap();
     assert!(last.get("note").is_none() && last["core"].as_str().unwrap().contains(RUN));
     sandbox.run(["fsck"]).expect(0);
-    sandbox.add([repository("examples/run.rpk")]);
+    let run = repository("examples/run.rpk");
+    sandbox.run(["add".as_ref(), "--allow-removed".as_ref(), run.as_os_str()]).expect(0);
     sandbox.run(["note", RUN]).expect(1);
     assert_eq!(sandbox.run(["stats", "--json"]).expect(0).json()[0]["notes"], 0);
 }

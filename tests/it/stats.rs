@@ -82,9 +82,8 @@ fn dated(text: &str) -> String {
 fn an_empty_vault_has_nothing_and_what_was_removed_does_not_count() {
     let sandbox = examples();
     let before = stats(&sandbox);
-    for hit in sandbox.run(["find", "--format", "{{core}}"]).expect(0).stdout.lines() {
-        sandbox.run(["rm", hit, "--force"]).expect(0);
-    }
+    let all = sandbox.run(["find", "--format", "{{core}}"]).expect(0).stdout;
+    sandbox.run(["rm", "--force"].into_iter().chain(all.lines())).expect(0);
     let after = stats(&sandbox);
     for name in
         ["artifacts", "captures", "bytes", "blobs", "blob_bytes", "stored_bytes", "mentions", "differences"]

@@ -1,6 +1,6 @@
 //! What steps say of the call that they belong to: whose it is, what it asks, and by which ids its steps are known.
 
-use super::shapes::Carries;
+use super::provider_shapes::Carries;
 use super::{TOOL_PLACES, at, texts};
 use crate::artifact::{Arguments, Responder};
 use crate::canonical::{Object, Value};
@@ -114,8 +114,8 @@ fn asked_with(input: &Value<'_>) -> Option<Arguments> {
     }
     // `name` is that of the tool unless another member is.
     let names_tool = !object.contains("tool") && !object.contains("tool_name");
-    let is_argument = |name: &str| !IDENTITY_MEMBERS.contains(&name) && !(names_tool && name == "name");
-    let rest = object.iter().filter(|(name, _)| is_argument(name));
+    let is_identity = |name: &str| IDENTITY_MEMBERS.contains(&name) || names_tool && name == "name";
+    let rest = object.iter().filter(|(name, _)| !is_identity(name));
     let rest = rest.map(|(name, value)| (name.to_owned().into(), value.clone()));
     Arguments::from_value(&Value::Object(Object::from_members(rest.collect())))
 }

@@ -2,7 +2,7 @@
 
 use super::calls::{self, Call, Ids};
 use super::open::{ById, Open};
-use super::shapes::Carries;
+use super::provider_shapes::Carries;
 use super::{at, texts};
 use crate::artifact::{Exchange, Responder};
 use crate::canonical::{Value, c14n_v1};

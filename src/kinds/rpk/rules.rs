@@ -1,9 +1,13 @@
 use super::{Envelope, canonical_members, shape, steps};
+use crate::artifact::KnownMajors;
 use crate::canonical::reader::excerpt;
 use crate::canonical::replaykit::{Defect, Volatile, strip};
 use crate::canonical::{Object, Value};
 use crate::digest::{Digest, hmac_matches};
 use crate::verify::{Finder, Rule, RuleInfo, Severity};
+
+/// The major versions of the format that are known.
+const VERSIONS: KnownMajors = KnownMajors::new(&["1"]);
 
 const ALGORITHM: &str = "hmac-sha256";
 
@@ -89,9 +93,10 @@ fn version(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
     if !has_supported_version(root) {
         let message = match root.get("version") {
             None => "missing; it must be like \"1.0\"".to_owned(),
-            Some(Value::String(text)) => {
-                format!("{} is not supported; it must be 1 and a minor version, like \"1.0\"", excerpt(text))
-            }
+            Some(Value::String(text)) => match VERSIONS.objection(strip(text)) {
+                Some(message) => message,
+                None => format!("{} is not 1 and a minor version, like \"1.0\"", excerpt(text)),
+            },
             Some(other) => format!("must be a string like \"1.0\", is {}", other.sort()),
         };
         found.add("/version", message);

@@ -7,7 +7,7 @@ use crate::verify::Finder;
 
 use super::{Envelope, rules};
 
-const STEP_TYPES: [&str; 8] = [
+pub(super) const STEP_TYPES: [&str; 8] = [
     "agent.command",
     "prompt.render",
     "model.request",

@@ -118,7 +118,12 @@ impl Inspection<'_> {
             let (mut last, mut chain) = (0, Digest::from_bytes([0; 32]));
             while let Some(row) = rows.next()? {
                 let seq: i64 = row.get(0)?;
-                let entry = row.get_ref(1)?.as_str_or_null()?.unwrap_or_default();
+                let Some(entry) = row.get_ref(1)?.as_str_or_null()? else {
+                    // Nothing was ever hashed in its place.
+                    broken.push((seq, "it has no text".to_owned()));
+                    (last, chain) = (seq, row.get(2)?);
+                    continue;
+                };
                 let mut hasher = Hasher::new();
                 hasher.update(chain.as_bytes());
                 hasher.update(entry.as_bytes());

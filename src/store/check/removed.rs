@@ -2,8 +2,8 @@
 
 use super::Inspection;
 use super::finding::{Finding, REMOVED_PRESENT, Subject};
-use crate::digest::CoreHash;
-use crate::store::{Result, tombstones};
+use crate::store::Result;
+use crate::store::tombstones::{self, NotGone};
 
 impl Inspection<'_> {
     /// Finds the artifacts that were removed and not taken back, and whose bytes are in the vault all the same.
@@ -12,17 +12,16 @@ impl Inspection<'_> {
     /// Returns an error if the file cannot be read. What is damaged is a finding.
     pub fn removed(&self) -> Result<Vec<Finding>> {
         let mut findings = Vec::new();
-        let present = self.look(Subject::Table("tombstone".to_owned()), &mut findings, || {
-            tombstones::with_bytes(&self.connection)
-        })?;
-        findings.extend(present.unwrap_or_default().into_iter().map(|(tombstone, holder)| {
-            let holder = holder.map_or_else(
-                || "its bytes are in the vault, and no artifact has them".to_owned(),
-                |(kind, core): (String, CoreHash)| format!("its bytes are in {kind} {core}"),
-            );
-            let subject = Subject::Artifact(tombstone.core);
-            Finding::new(REMOVED_PRESENT, subject, format!("{}; {holder}", tombstone.removal()))
-        }));
+        let table = Subject::Table("tombstone".to_owned());
+        let present = self.look(table, &mut findings, || tombstones::not_gone(&self.connection))?;
+        for NotGone { tombstone, holder } in present.unwrap_or_default() {
+            let place = match holder {
+                Some((kind, core)) => format!("its bytes are in {kind} {core}"),
+                None => "its bytes are in the vault, and no artifact has them".to_owned(),
+            };
+            let detail = format!("{}; {place}", tombstone.removal());
+            findings.push(Finding::new(REMOVED_PRESENT, Subject::Artifact(tombstone.core), detail));
+        }
         Ok(findings)
     }
 }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use rusqlite::Row;
+use rusqlite::{OptionalExtension, Row};
 
 use super::Snapshot;
 use super::mentions::{Roles, mention};
 use crate::digest::{CoreHash, Digest};
-use crate::store::Result;
 use crate::store::rows::{ArtifactId, ArtifactRow, DigestEdge, NameEdge, Reference, StatedEdge};
+use crate::store::{Result, segments};
 
 /// The relation of an artifact to those that are stored with it because they are part of it.
 const CONTAINS: &str = "contains";
@@ -72,9 +72,27 @@ impl Snapshot<'_> {
     /// # Errors
     /// What the database says.
     pub fn containers_of(&self, artifact: ArtifactId) -> Result<Vec<ArtifactId>> {
-        let artifact = self.artifact_by_id(artifact)?;
-        let edges = self.digest_edges_to(&artifact)?.into_iter();
-        Ok(edges.filter(|edge| edge.relation == CONTAINS).map(|edge| edge.mention.artifact).collect())
+        let core = self.artifact_by_id(artifact)?.core.0;
+        let find = || {
+            let mut containers = BTreeSet::new();
+            let mut roles = Roles::default();
+            // Most captures that mention an artifact are of kinds that contain nothing: their lists need not be read.
+            let mut may_contain = self.connection().prepare_cached(
+                "SELECT c.artifact FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.id = ?1
+                    AND EXISTS (SELECT 1 FROM role r WHERE r.kind = a.kind AND r.relation = ?2)",
+            )?;
+            for capture in self.captures_stating(segments::key(&core))? {
+                let container = may_contain.query_row((capture, CONTAINS), |row| row.get(0)).optional()?;
+                let Some(container) = container.filter(|container| *container != artifact) else { continue };
+                for stated in self.lists().with(capture, |digest| *digest == core)? {
+                    if roles.get(self, stated.role)?.relation.as_deref() == Some(CONTAINS) {
+                        containers.insert(container);
+                    }
+                }
+            }
+            Ok(containers.into_iter().collect())
+        };
+        find().map_err(|error| self.failed(error))
     }
 
     /// Returns the other artifacts that have the bytes of an artifact, by core hash: those that have one of its documents as a

@@ -158,7 +158,7 @@ fn taking_it_back_is_journalled_before_it_is_added() {
     sandbox.run(["import", "b.rvz", "--allow-removed"]).expect(0);
     sandbox.run(["get", &core]).expect(0);
     let would = sandbox.run(["add", "s.json", "--allow-removed", "--dry-run"]).expect(0);
-    assert!(would.stderr.contains("1 already there"), "{}", would.stderr);
+    assert!(would.stderr.contains("1 seen again"), "{}", would.stderr);
 }
 
 #[test]

@@ -94,8 +94,8 @@ fn runs_count_prompts_and_calls_of_tools_alike() {
     let dice = Request::call("dice", "{}").unwrap();
     for answer in ["A", "B", "C"] {
         assert_eq!(player.respond("again"), Ok(answer));
-        let played = player.play(&dice).unwrap();
-        assert!(played.exchange.response.contains(answer), "{played:?}");
+        let rolled = player.play(&dice).unwrap();
+        assert!(rolled.exchange.response.contains(answer), "{rolled:?}");
     }
     assert_eq!(player.unused().count(), 0);
     assert!(matches!(player.respond("again"), Err(Miss::NoOccurrence { wanted: 4, recorded: 3, .. })));
