@@ -88,8 +88,7 @@ impl Args {
         let located = named.locate(vault)?;
         let (core, kind) = (located.artifact.core, &located.artifact.kind);
         if kinds::named(kind).and_then(Kind::playback) == Some(Playback::InOrder) {
-            let message =
-                format!("{core} is a {kind}; \"runvault stub {core:.12}\" plays its responses");
+            let message = format!("{core} is a {kind}; \"runvault stub {core:.12}\" plays its responses");
             return Err(Failure::No(message));
         }
         let mut player = vault.player(&located)?.repeating(self.serving.repeat.into());
