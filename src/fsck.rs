@@ -83,6 +83,11 @@ pub trait Monitor {
     /// All findings about an artifact were told. `bytes` is the size of its captures. Calls come in the order of core
     /// hashes.
     fn checked(&mut self, core: CoreHash, bytes: u64);
+
+    /// `done` of `of` parts of something else were looked at; `what` says of what.
+    fn progress(&mut self, what: &'static str, done: u64, of: u64) {
+        let _ = (what, done, of);
+    }
 }
 
 /// What a check found.
@@ -216,6 +221,10 @@ impl<'m> Teller<'m> {
             self.monitor.found(&finding);
             self.report.findings.push(finding);
         }
+    }
+
+    fn progress(&mut self, what: &'static str, done: u64, of: u64) {
+        self.monitor.progress(what, done, of);
     }
 
     fn checked(&mut self, core: CoreHash, bytes: u64) {

@@ -45,6 +45,79 @@ pub enum Place {
     Pointer(String),
 }
 
+/// What members are called that have digests of things which are no artifacts of any kind: one of these words in the name of
+/// the member, between `_`, `-`, `.` or a change of case, is enough.
+const OF_NO_KIND: &[&str] = &[
+    "args",
+    "arguments",
+    "build",
+    "code",
+    "commit",
+    "config",
+    "configuration",
+    "content",
+    "environment",
+    "env",
+    "evidence",
+    "file",
+    "image",
+    "input",
+    "inputs",
+    "intent",
+    "key",
+    "lockfile",
+    "nonce",
+    "output",
+    "outputs",
+    "patch",
+    "payload",
+    "policy",
+    "prompt",
+    "proposal",
+    "request",
+    "response",
+    "schema",
+    "schemas",
+    "signature",
+    "spec",
+    "state",
+    "template",
+    "tool",
+    "tools",
+    "tree",
+];
+
+impl Place {
+    /// Whether what stands here is named as the digest of something that no kind of artifact is: a schema, a proposal, a
+    /// prompt. The name is that of the innermost member. What has no such name may be of an artifact.
+    #[must_use]
+    pub fn is_of_no_kind(&self) -> bool {
+        let Self::Pointer(pointer) = self else { return false };
+        // A pointer begins with what comes before its first slash, such as the name of a file.
+        let Some((_, tokens)) = pointer.split_once('/') else { return false };
+        let is_name = |token: &&str| !token.bytes().all(|byte| byte.is_ascii_digit());
+        let Some(name) = tokens.rsplit('/').find(is_name) else { return false };
+        words(name).any(|word| OF_NO_KIND.contains(&word.as_str()))
+    }
+}
+
+/// The words of a name like `schema_hash` or `schemaHash`, in lower case.
+fn words(name: &str) -> impl Iterator<Item = String> {
+    let mut words = vec![String::new()];
+    let mut before = ' ';
+    for character in name.chars() {
+        let begins = character.is_uppercase() && before.is_lowercase();
+        if !character.is_alphanumeric() || begins {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut().filter(|_| character.is_alphanumeric()) {
+            word.extend(character.to_lowercase());
+        }
+        before = character;
+    }
+    words.into_iter()
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -146,6 +219,26 @@ fn matches(pattern: &str, tokens: &[Token<'_>]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn digests_of_what_no_kind_stores_are_told_by_their_names() {
+        let place = |pointer: &str| Place::Pointer(pointer.to_owned()).is_of_no_kind();
+        for pointer in [
+            "/schema_hash",
+            "/io/0/schemaDigest",
+            "patch.json /source_proposal_hash",
+            "/prompts/3/prompt",
+            "/spec/1",
+        ] {
+            assert!(place(pointer), "{pointer}");
+        }
+        for pointer in
+            ["/metadata/contract", "/metadata/model_io_hash", "/parent", "/schema/session", "/3", "", "x"]
+        {
+            assert!(!place(pointer), "{pointer}");
+        }
+        assert!(!Place::Index(3).is_of_no_kind());
+    }
     use crate::canonical::reader::{self, Limits};
     use crate::digest::CoreHash;
 

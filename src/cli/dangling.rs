@@ -3,22 +3,37 @@
 use std::io::Write;
 
 use clap::Args as ClapArgs;
+use runvault::artifact::Kind;
 use runvault::digest::CoreHash;
-use runvault::query;
+use runvault::query::{self, DanglingQuery, DanglingReferences};
 use serde::Serialize;
 
 use super::escape::escaped;
 use super::exit::{Failure, Status};
+use super::inputs::a_kind;
 use super::json;
 use super::links::{JsonTarget, target_text};
-use super::output::{self, FAINT, HASH};
+use super::output::{self, FAINT, HASH, counted};
 use super::vault::VaultArgs;
 
-/// List what artifacts refer to and the vault does not have.
+/// List references to missing artifacts.
 ///
-/// With who refers to it.
+/// With the artifacts that refer to them. What no kind of artifact is, such as a schema, a prompt or a proposal, cannot be in
+/// a vault and is left out, unless --all: the name of the member that has the digest tells.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
+    /// Only references of artifacts of this kind
+    #[arg(long, value_parser = a_kind())]
+    kind: Option<Kind>,
+
+    /// Only references in this role or of this relation, such as reference, records-run or derived-from
+    #[arg(long, value_name = "ROLE")]
+    role: Option<String>,
+
+    /// Also references to what no kind of artifact is
+    #[arg(long)]
+    all: bool,
+
     /// Print one line of JSON for each
     #[arg(long)]
     json: bool,
@@ -36,13 +51,19 @@ struct JsonReferrer<'d> {
     core_hash: CoreHash,
     kind: &'d str,
     relation: &'d str,
+    role: Option<&'d str>,
     place: &'d str,
 }
 
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
-        let all = query::dangling(&vault.snapshot()?)?;
+        let query = DanglingQuery {
+            kind: self.kind.map(|kind| kind.name().to_owned()),
+            role: self.role.clone(),
+            all: self.all,
+        };
+        let DanglingReferences { missing: all, left_out } = query::dangling(&vault.snapshot()?, &query)?;
         let mut out = std::io::BufWriter::new(output::text());
         for dangling in &all {
             if self.json {
@@ -50,6 +71,7 @@ impl Args {
                     core_hash: referrer.artifact.core,
                     kind: &referrer.artifact.kind,
                     relation: &referrer.relation,
+                    role: referrer.role.as_deref(),
                     place: &referrer.place,
                 });
                 let line = Line { target: JsonTarget::of(&dangling.target), referrers: referrers.collect() };
@@ -66,7 +88,13 @@ impl Args {
         }
         out.flush()?;
         if !self.json {
-            output::note(&format!("{} dangling", all.len()));
+            let left_out = match left_out {
+                0 => String::new(),
+                left_out => {
+                    format!(", {} to what no kind of artifact is left out", counted(left_out, "reference"))
+                }
+            };
+            output::note(&format!("{} dangling{left_out}", all.len()));
         }
         Ok(Status::Done)
     }

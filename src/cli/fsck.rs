@@ -174,6 +174,10 @@ impl Monitor for Silent<'_> {
     fn checked(&mut self, _: CoreHash, bytes: u64) {
         self.0.file(bytes);
     }
+
+    fn progress(&mut self, what: &'static str, done: u64, of: u64) {
+        self.0.part(what, done, of);
+    }
 }
 
 struct Printer {
@@ -198,6 +202,10 @@ impl Monitor for Printer {
             resume.position.findings += 1;
         }
         self.print(|as_json| print_finding(finding, as_json));
+    }
+
+    fn progress(&mut self, what: &'static str, done: u64, of: u64) {
+        self.progress.part(what, done, of);
     }
 
     fn checked(&mut self, core: CoreHash, bytes: u64) {

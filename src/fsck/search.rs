@@ -7,7 +7,7 @@ use crate::store::{Result, Store, StoreError};
 
 /// Holds the index, if there is one, against what the captures say that are in it.
 pub(super) fn check(store: &Store, teller: &mut Teller<'_>) -> Result<()> {
-    let differences = match search::compare(store) {
+    let differences = match search::compare(store, &mut |what, done, of| teller.progress(what, done, of)) {
         Ok(differences) => differences.unwrap_or_default(),
         // Of the documents, other findings say what is wrong with them.
         Err(
@@ -21,6 +21,10 @@ pub(super) fn check(store: &Store, teller: &mut Teller<'_>) -> Result<()> {
     };
     if differences.strays > 0 {
         let detail = format!("rows and words that belong to no artifact: {}", differences.strays);
+        teller.tell(Finding::new(SEARCH_DIFFERS, Subject::Search, detail));
+    }
+    if differences.unreachable > 0 {
+        let detail = format!("pages with words that are not found: {}", differences.unreachable);
         teller.tell(Finding::new(SEARCH_DIFFERS, Subject::Search, detail));
     }
     for core in differences.artifacts {

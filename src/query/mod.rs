@@ -15,7 +15,7 @@ mod resolve;
 mod versions;
 
 pub use containers::{Contained, all_containers, contained};
-pub use dangling::{Dangling, Referrer, dangling};
+pub use dangling::{Dangling, DanglingQuery, DanglingReferences, Referrer, dangling};
 pub use find::{Filter, Hit, Match, Query, Sort, find};
 pub use forks::{Fork, Shared, forks, forks_of};
 pub use graph::{ChainStep, Edge, Graph, MAX_SEARCHED, Node, Walk, chain, walk};

@@ -11,24 +11,31 @@ use crate::store::{CapturePassages, SearchDifferences, SearchableCapture, Snapsh
 const CHUNK: u32 = 1_000;
 
 /// What the index has otherwise than the documents say, of those captures that are in it. Nothing if there is no index, or
-/// one of another version.
+/// one of another version. Calls `watch` with what was read, how much of it, and of how much.
 ///
 /// # Errors
 /// What the store says.
-pub fn compare(store: &Store) -> Result<Option<SearchDifferences>, StoreError> {
+pub fn compare(
+    store: &Store,
+    watch: &mut dyn FnMut(&'static str, u64, u64),
+) -> Result<Option<SearchDifferences>, StoreError> {
     let snapshot = store.snapshot()?;
-    let Some(mut comparison) = snapshot.compare_search_index()? else { return Ok(None) };
+    let begun = snapshot.compare_search_index(&mut |done, of| watch("search index read", done, of))?;
+    let Some(mut comparison) = begun else { return Ok(None) };
+    let (mut done, of) = (0, comparison.captures());
     let reading = Reading { snapshot, chunk: VecDeque::new(), last: None };
-    pipeline::in_order(reading, weighed, compared, |event| match event {
-        Event::Result(compared) => match compared? {
-            Compared { core, passages, is_whole: true } => comparison.take(core, &passages),
+    pipeline::in_order(reading, weighed, compared, |event| {
+        let Event::Result(compared) = event else { return Ok(()) };
+        let Compared { core, passages, is_whole } = compared?;
+        if is_whole {
+            comparison.take(core, &passages)?;
+        } else {
             // That is a finding of its own, and what the index has of it may be right.
-            Compared { passages, is_whole: false, .. } => {
-                comparison.pass_over(&passages);
-                Ok(())
-            }
-        },
-        Event::Idle => Ok(()),
+            comparison.pass_over(&passages);
+        }
+        done += 1;
+        watch("search index compared", done, of);
+        Ok(())
     })?;
     comparison.finish().map(Some)
 }

@@ -160,6 +160,8 @@ pub struct Reference<T> {
     pub artifact: ArtifactId,
     /// Under which relation.
     pub relation: String,
+    /// In which role; nothing for names.
+    pub role: Option<String>,
     /// Where; nothing for names.
     pub place: Option<Place>,
 }

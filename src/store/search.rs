@@ -7,6 +7,7 @@ mod ask;
 mod compare;
 mod keep;
 mod matching;
+mod pages;
 mod terms;
 mod totals;
 

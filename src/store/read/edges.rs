@@ -7,7 +7,7 @@ use rusqlite::{OptionalExtension, Row};
 use super::Snapshot;
 use super::mentions::{Roles, mention};
 use crate::digest::{CoreHash, Digest};
-use crate::store::rows::{ArtifactId, ArtifactRow, DigestEdge, NameEdge, Reference, StatedEdge};
+use crate::store::rows::{ArtifactId, ArtifactRow, DigestEdge, MentionRow, NameEdge, Reference, StatedEdge};
 use crate::store::{Result, segments};
 
 /// The relation of an artifact to those that are stored with it because they are part of it.
@@ -169,8 +169,9 @@ impl Snapshot<'_> {
             "SELECT a.id FROM artifact a WHERE a.kind IN (SELECT kind FROM role WHERE dangles) ORDER BY a.id";
         for artifact in self.rows(sql, [], |row| row.get::<_, ArtifactId>(0))? {
             for edge in self.digest_edges_from(artifact)?.into_iter().filter(|edge| edge.target.is_none()) {
-                let (digest, place) = (edge.mention.digest, Some(edge.mention.place));
-                missing.push(Reference { missing: digest, artifact, relation: edge.relation, place });
+                let MentionRow { role, place, digest, .. } = edge.mention;
+                let (role, place) = (Some(role), Some(place));
+                missing.push(Reference { missing: digest, artifact, relation: edge.relation, role, place });
             }
         }
         missing.sort_by(|one, other| {
@@ -189,7 +190,13 @@ impl Snapshot<'_> {
                       (SELECT 1 FROM identity i WHERE i.handle = n.handle AND i.artifact <> n.artifact)
                     ORDER BY n.handle, n.artifact";
         self.rows(sql, [], |row| {
-            Ok(Reference { missing: row.get(0)?, artifact: row.get(1)?, relation: row.get(2)?, place: None })
+            Ok(Reference {
+                missing: row.get(0)?,
+                artifact: row.get(1)?,
+                relation: row.get(2)?,
+                role: None,
+                place: None,
+            })
         })
     }
 }

@@ -1,41 +1,36 @@
-//! The index held against what it should have.
+//! The index compared with what it should have.
 //!
-//! Every word at its place in a passage is hashed, and the hashes of a capture are added up, in whatever order they come:
-//! those of the index, which has words in the order of words, and those of a small index in memory, which is filled with
-//! what captures really say.
+//! An index of what the captures say is made in a temporary database, and the tables of the vault's index are copied beside
+//! it. FTS5 writes both as one segment, after which they are the same, page for page, if they have the same words at the same
+//! places: comparing them costs little more than making one. Only if they differ, every word at its place is read from both,
+//! to tell whose they are.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
 
-use rusqlite::Connection;
 use rusqlite::types::ToSqlOutput;
+use rusqlite::{Connection, ErrorCode};
 
-use super::matching::in_memory;
-use super::{CapturePassages, SCHEMA, Snapshot, VERSION, keep, state};
+use super::matching::temporary;
+use super::{CapturePassages, SCHEMA, Snapshot, VERSION, keep, pages, state};
 use crate::digest::{CoreHash, Digest};
 use crate::store::{Result, StoreError};
 
-/// So many bytes of text are in memory as an index.
-const BATCH_BYTES: usize = 8 << 20;
-
-/// The words of an index with their places, and to be looked up.
+/// The words of an index with their places.
 const WORDS: &str =
-    "CREATE VIRTUAL TABLE IF NOT EXISTS temp.search_words USING fts5vocab (main, search_text, instance);
-     CREATE VIRTUAL TABLE IF NOT EXISTS temp.search_word USING fts5vocab (main, search_text, row)";
+    "CREATE VIRTUAL TABLE IF NOT EXISTS temp.search_words USING fts5vocab (main, search_text, instance)";
 
-/// What an index has of a capture.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Sum {
-    passages: i64,
-    words: u64,
-}
+/// A row that is put into both indexes, so that neither has only one segment, which FTS5 would leave as it is.
+const LAST_ROW: i64 = i64::MAX;
+
+/// So many rows are copied between two reports of progress.
+const STEP: u64 = 1 << 12;
 
 /// The rows of an index that are of a capture.
 #[derive(Clone, Copy)]
 struct Range {
     first: i64,
     passages: i64,
-    capture: i64,
 }
 
 /// What is not in the index as it should be.
@@ -45,142 +40,242 @@ pub struct SearchDifferences {
     pub artifacts: BTreeSet<CoreHash>,
     /// So many parts of the index belong to no capture that should be in it.
     pub strays: u64,
+    /// So many pages of the index have words that looking them up does not find.
+    pub unreachable: u64,
 }
 
 /// A comparison under way.
 pub struct SearchComparison {
-    /// What the index has of captures that were not compared yet.
-    indexed: BTreeMap<i64, Sum>,
-    mirror: Connection,
-    /// What is in the mirror.
-    waiting: Vec<(Range, CoreHash)>,
-    bytes: usize,
-    next: i64,
+    /// The rows of captures that were not compared yet, by the numbers of the captures.
+    ranges: HashMap<i64, Range>,
+    /// The vault's index.
+    actual: Connection,
+    /// The index as it should be.
+    expected: Connection,
+    taken: Vec<(Range, CoreHash)>,
+    /// Rows of captures that cannot be read.
+    passed_over: Vec<Range>,
     differences: SearchDifferences,
     path: PathBuf,
 }
 
 impl Snapshot<'_> {
-    /// Begins to hold the index against the captures that are in it. Nothing if there is none, or one of another version.
+    /// Begins to compare the index with the captures that are in it. Returns `None` if there is no index, or one of another
+    /// version. Calls `watch` with how many rows of the index were read, and of how many.
     ///
     /// # Errors
-    /// What the database says.
-    pub fn compare_search_index(&self) -> Result<Option<SearchComparison>> {
-        let begin = || {
-            let is_current = state(self.connection())?.is_some_and(|state| state.version == VERSION);
-            is_current.then(|| sums(self.connection(), &ranges(self.connection())?)).transpose()
+    /// Returns an error if the index cannot be read, or there is no room for a copy.
+    pub fn compare_search_index(&self, watch: &mut dyn FnMut(u64, u64)) -> Result<Option<SearchComparison>> {
+        let vault = self.connection();
+        let mut begin = || {
+            if state(vault)?.is_none_or(|state| state.version != VERSION) {
+                return Ok(None);
+            }
+            let unreachable = pages::unreachable(vault)?;
+            Ok(Some(SearchComparison {
+                ranges: ranges(vault)?,
+                actual: copy(vault, watch)?,
+                expected: empty()?,
+                taken: Vec::new(),
+                passed_over: Vec::new(),
+                differences: SearchDifferences { unreachable, ..SearchDifferences::default() },
+                path: self.path().to_owned(),
+            }))
         };
-        let Some((indexed, strays)) = begin().map_err(|error| self.failed(error))? else {
-            return Ok(None);
-        };
-        Ok(Some(SearchComparison {
-            indexed,
-            mirror: mirror(self.path())?,
-            waiting: Vec::new(),
-            bytes: 0,
-            next: 1,
-            differences: SearchDifferences { strays, ..SearchDifferences::default() },
-            path: self.path().to_owned(),
-        }))
+        begin().map_err(|error| self.failed(error))
     }
 }
 
 impl SearchComparison {
+    /// How many captures the index says it has and were not compared yet.
+    #[must_use]
+    pub fn captures(&self) -> u64 {
+        self.ranges.len() as u64
+    }
+
     /// Takes what a capture of the artifact `core` says.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the temporary database cannot be written.
     pub fn take(&mut self, core: CoreHash, capture: &CapturePassages) -> Result<()> {
-        let insert = keep::insert_passages(&self.mirror, self.next, capture);
-        insert.map_err(|error| StoreError::of(&self.path, error))?;
         let passages = i64::try_from(capture.passages().len()).unwrap_or(i64::MAX);
-        self.waiting.push((Range { first: self.next, passages, capture: capture.id() }, core));
-        self.next += passages.max(1);
-        self.bytes += capture.bytes();
-        if self.bytes >= BATCH_BYTES { self.compare() } else { Ok(()) }
+        let range = self.ranges.remove(&capture.id());
+        let Some(range) = range.filter(|range| range.passages == passages && range.first > 0) else {
+            self.differences.artifacts.insert(core);
+            return Ok(());
+        };
+        match keep::insert_passages(&self.expected, range.first, capture) {
+            Ok(()) => self.taken.push((range, core)),
+            // Its rows are those of another capture as well.
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+                self.differences.artifacts.insert(core);
+            }
+            Err(error) => return Err(StoreError::of(&self.path, error)),
+        }
+        Ok(())
     }
 
     /// Leaves out a capture that cannot be read.
     pub fn pass_over(&mut self, capture: &CapturePassages) {
-        self.indexed.remove(&capture.id());
+        self.passed_over.extend(self.ranges.remove(&capture.id()));
     }
 
-    /// What is different.
+    /// Compares the index with what was taken.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the index cannot be read.
     pub fn finish(mut self) -> Result<SearchDifferences> {
-        self.compare()?;
-        self.differences.strays += self.indexed.len() as u64;
+        self.differences.strays += self.ranges.len() as u64;
+        let path = std::mem::take(&mut self.path);
+        self.compare().map_err(|error| StoreError::of(&path, error))?;
         Ok(self.differences)
     }
 
-    /// Compares what is in the mirror, and empties it.
-    fn compare(&mut self) -> Result<()> {
-        let ranges: Vec<Range> = self.waiting.iter().map(|(range, _)| *range).collect();
-        let expected = sums(&self.mirror, &ranges).and_then(|(expected, _)| {
-            self.mirror.execute("INSERT INTO search_text (search_text) VALUES ('delete-all')", [])?;
-            Ok(expected)
-        });
-        let expected = expected.map_err(|error| StoreError::of(&self.path, error))?;
-        for (range, core) in self.waiting.drain(..) {
-            if self.indexed.remove(&range.capture) != expected.get(&range.capture).copied() {
-                self.differences.artifacts.insert(core);
+    fn compare(&mut self) -> rusqlite::Result<()> {
+        for range in &self.passed_over {
+            let rows = rows_of(&self.actual, *range)?;
+            let mut delete = self.actual.prepare_cached("DELETE FROM search_text WHERE rowid = ?1")?;
+            for row in rows {
+                delete.execute([row])?;
             }
         }
-        self.bytes = 0;
+        for index in [&self.actual, &self.expected] {
+            into_one_segment(index)?;
+        }
+        if have_same_pages(&self.actual, &self.expected)? {
+            return Ok(());
+        }
+        self.taken.sort_unstable_by_key(|(range, _)| range.first);
+        let ranges: Vec<Range> = self.taken.iter().map(|(range, _)| *range).collect();
+        let (actual, strays) = sums(&self.actual, &ranges)?;
+        let (expected, _) = sums(&self.expected, &ranges)?;
+        self.differences.strays += strays;
+        for (at, (_, core)) in self.taken.iter().enumerate() {
+            if actual.get(at) != expected.get(at) {
+                self.differences.artifacts.insert(*core);
+            }
+        }
         Ok(())
     }
 }
 
-/// An empty index in memory, with the tables of the vault's.
-fn mirror(path: &Path) -> Result<Connection> {
-    let made = in_memory().and_then(|mirror| {
-        // What captures are is of no interest here.
-        mirror.pragma_update(None, "foreign_keys", false)?;
-        mirror.execute_batch(SCHEMA).map(|()| mirror)
-    });
-    made.map_err(|error| StoreError::of(path, error))
-}
-
-fn ranges(connection: &Connection) -> rusqlite::Result<Vec<Range>> {
-    let mut statement =
-        connection.prepare("SELECT first, passages, capture FROM search_capture ORDER BY first")?;
-    let range = |row: &rusqlite::Row<'_>| {
-        Ok(Range { first: row.get(0)?, passages: row.get(1)?, capture: row.get(2)? })
-    };
+fn ranges(connection: &Connection) -> rusqlite::Result<HashMap<i64, Range>> {
+    let mut statement = connection.prepare("SELECT capture, first, passages FROM search_capture")?;
+    let range =
+        |row: &rusqlite::Row<'_>| Ok((row.get(0)?, Range { first: row.get(1)?, passages: row.get(2)? }));
     statement.query_map([], range)?.collect()
 }
 
-/// What an index has of each capture, and how many of its rows and words are of none.
-fn sums(connection: &Connection, ranges: &[Range]) -> rusqlite::Result<(BTreeMap<i64, Sum>, u64)> {
+/// An empty index in a temporary database, in a transaction.
+fn empty() -> rusqlite::Result<Connection> {
+    let connection = temporary()?;
+    // What captures are is of no interest here.
+    connection.pragma_update(None, "foreign_keys", false)?;
+    connection.execute_batch(SCHEMA)?;
+    connection.execute_batch("BEGIN")?;
+    Ok(connection)
+}
+
+/// The tables of the vault's index in a temporary database.
+fn copy(vault: &Connection, watch: &mut dyn FnMut(u64, u64)) -> rusqlite::Result<Connection> {
+    let copy = empty()?;
+    let tables = [
+        ("search_text_data", "id, block"),
+        ("search_text_idx", "segid, term, pgno"),
+        ("search_text_docsize", "id, sz, origin"),
+    ];
+    let mut of = 0;
+    for (table, _) in tables {
+        of += vault.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get::<_, u64>(0))?;
+    }
+    let mut done = 0;
+    for (table, columns) in tables {
+        copy.execute(&format!("DELETE FROM {table}"), [])?;
+        let mut from = vault.prepare(&format!("SELECT {columns} FROM {table}"))?;
+        let places = ["?1", "?1, ?2", "?1, ?2, ?3"];
+        let places = places.get(from.column_count().saturating_sub(1)).copied().unwrap_or_default();
+        let mut to = copy.prepare(&format!("INSERT INTO {table} ({columns}) VALUES ({places})"))?;
+        let mut rows = from.query([])?;
+        while let Some(row) = rows.next()? {
+            for column in 0..columns.split(',').count() {
+                to.raw_bind_parameter(column + 1, ToSqlOutput::Borrowed(row.get_ref(column)?))?;
+            }
+            to.raw_execute()?;
+            done += 1;
+            if done % STEP == 0 {
+                watch(done, of);
+            }
+        }
+    }
+    copy.execute_batch("COMMIT")?;
+    // FTS5 still has the empty index in memory, until something that it did is undone.
+    copy.execute_batch("BEGIN; DELETE FROM search_text WHERE rowid = -1; ROLLBACK; BEGIN")?;
+    Ok(copy)
+}
+
+/// Makes FTS5 write an index as one segment, whatever segments it had.
+fn into_one_segment(index: &Connection) -> rusqlite::Result<()> {
+    index.execute("INSERT INTO search_text (rowid, response) VALUES (?1, 'last')", [LAST_ROW])?;
+    index.execute_batch("COMMIT; INSERT INTO search_text (search_text) VALUES ('optimize')")
+}
+
+/// Whether two indexes of one segment have the same pages and the same sizes of rows.
+fn have_same_pages(one: &Connection, other: &Connection) -> rusqlite::Result<bool> {
+    let tables = [
+        format!(
+            "SELECT id & {}, block FROM search_text_data WHERE id >= {} ORDER BY id",
+            pages::PAGE,
+            pages::FIRST
+        ),
+        "SELECT id, sz FROM search_text_docsize ORDER BY id".to_owned(),
+    ];
+    for sql in tables {
+        let (mut one, mut other) = (one.prepare(&sql)?, other.prepare(&sql)?);
+        let (mut one, mut other) = (one.query([])?, other.query([])?);
+        loop {
+            match (one.next()?, other.next()?) {
+                (None, None) => break,
+                (Some(one), Some(other)) => {
+                    if one.get_ref(0)? != other.get_ref(0)? || one.get_ref(1)? != other.get_ref(1)? {
+                        return Ok(false);
+                    }
+                }
+                _ => return Ok(false),
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// The rows of the range that an index has.
+fn rows_of(index: &Connection, range: Range) -> rusqlite::Result<Vec<i64>> {
+    index
+        .prepare_cached("SELECT id FROM search_text_docsize WHERE id >= ?1 AND id < ?2")?
+        .query_map([range.first, range.first.saturating_add(range.passages)], |row| row.get(0))?
+        .collect()
+}
+
+/// What an index has of each range, and how many of its rows and words are of none.
+fn sums(index: &Connection, ranges: &[Range]) -> rusqlite::Result<(Vec<u64>, u64)> {
     let mut adding = Adding { ranges, words: vec![0; ranges.len()], strays: 0, bytes: Vec::new() };
     // How many words there are in each field, by which matches are weighed.
-    let mut sizes = connection.prepare("SELECT id, sz FROM search_text_docsize")?;
+    let mut sizes = index.prepare("SELECT id, sz FROM search_text_docsize")?;
     let mut sizes = sizes.query([])?;
     while let Some(row) = sizes.next()? {
         adding.add(row.get(0)?, &[row.get_ref(1)?.as_blob()?]);
     }
-    connection.execute_batch(WORDS)?;
-    let mut words = connection.prepare("SELECT doc, term, col, offset FROM temp.search_words")?;
+    index.execute_batch(WORDS)?;
+    let mut words = index.prepare("SELECT doc, term, col, offset FROM temp.search_words")?;
     let mut words = words.query([])?;
-    let mut look_up = connection.prepare("SELECT 1 FROM temp.search_word WHERE term = ?1")?;
-    let mut before = Vec::new();
     while let Some(row) = words.next()? {
         let offset: i64 = row.get(3)?;
         let (term, field) = (row.get_ref(1)?.as_bytes()?, row.get_ref(2)?.as_bytes()?);
-        if term != before {
-            // What is there need not be found.
-            adding.strays += u64::from(!look_up.exists([ToSqlOutput::Borrowed(row.get_ref(1)?)])?);
-            before = term.to_vec();
-        }
         adding.add(row.get(0)?, &[term, b"\0", field, &offset.to_le_bytes()]);
     }
-    let sum = |(range, words): (&Range, u64)| (range.capture, Sum { passages: range.passages, words });
-    Ok((ranges.iter().zip(adding.words).map(sum).collect(), adding.strays))
+    Ok((adding.words, adding.strays))
 }
 
-/// Adds up hashes by capture.
+/// Adds up hashes of words at their places by range, in whatever order they come.
 struct Adding<'r> {
     ranges: &'r [Range],
     /// In the order of the ranges.
@@ -193,6 +288,9 @@ struct Adding<'r> {
 impl Adding<'_> {
     /// Adds what stands in a row of the index.
     fn add(&mut self, row: i64, parts: &[&[u8]]) {
+        if row == LAST_ROW {
+            return;
+        }
         let at = self.ranges.partition_point(|range| range.first <= row).wrapping_sub(1);
         let range = self.ranges.get(at).filter(|range| row - range.first < range.passages);
         let (Some(range), Some(sum)) = (range, self.words.get_mut(at)) else {
@@ -205,5 +303,60 @@ impl Adding<'_> {
             self.bytes.extend_from_slice(part);
         }
         *sum = sum.wrapping_add(Digest::of(&self.bytes).key().cast_unsigned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An index of these texts, written in transactions of so many rows.
+    fn index(texts: &[&str], step: usize) -> Connection {
+        let index = empty().unwrap();
+        index.execute_batch("COMMIT").unwrap();
+        let rows: Vec<(i64, &&str)> = (1..).zip(texts).collect();
+        for rows in rows.chunks(step) {
+            index.execute_batch("BEGIN").unwrap();
+            for (row, text) in rows {
+                let sql = "INSERT INTO search_text (rowid, response) VALUES (?1, ?2)";
+                index.execute(sql, (row, text)).unwrap();
+            }
+            index.execute_batch("COMMIT").unwrap();
+        }
+        index
+    }
+
+    /// The copy and another index, each as one segment.
+    fn are_same(one: &Connection, other: &Connection) -> bool {
+        let one = copy(one, &mut |_, _| {}).unwrap();
+        let other = copy(other, &mut |_, _| {}).unwrap();
+        into_one_segment(&one).unwrap();
+        into_one_segment(&other).unwrap();
+        have_same_pages(&one, &other).unwrap()
+    }
+
+    #[test]
+    fn indexes_of_the_same_words_are_the_same_however_they_were_written() {
+        let texts: Vec<String> = (0..3_000_u32)
+            .map(|number| {
+                let words = (0..number % 50).map(|word| format!("w{} common ", word * number % 7_919));
+                words.collect::<String>() + &"long ".repeat(usize::from(number % 100 == 7) * 5_000)
+            })
+            .collect();
+        let mut texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let all = index(&texts, 3_000);
+        for step in [1, 700] {
+            assert!(are_same(&all, &index(&texts, step)), "{step}");
+        }
+        // Deleted, and merged half way.
+        let other = index(&texts, 100);
+        other.execute("DELETE FROM search_text WHERE rowid = 3000", []).unwrap();
+        other.execute("INSERT INTO search_text (search_text, rank) VALUES ('merge', 3)", []).unwrap();
+        assert!(!are_same(&all, &other));
+        texts.pop();
+        assert!(are_same(&index(&texts, 5_000), &other));
+        texts[1_234] = "something else";
+        assert!(!are_same(&index(&texts, 5_000), &other));
+        assert!(are_same(&index(&[], 1), &index(&[], 1)));
     }
 }

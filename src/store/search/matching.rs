@@ -68,6 +68,16 @@ pub(super) fn in_memory() -> rusqlite::Result<Connection> {
     Connection::open_with_flags(":memory:", OpenFlags::default() | OpenFlags::SQLITE_OPEN_NO_MUTEX)
 }
 
+/// A database that is deleted when it is closed. What does not fit into the cache is in a file that has no name.
+pub(super) fn temporary() -> rusqlite::Result<Connection> {
+    let connection = Connection::open_with_flags("", OpenFlags::default() | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    connection.pragma_update(None, "cache_size", -CACHE_KIBIBYTES)?;
+    Ok(connection)
+}
+
+/// So much of a temporary database is in memory.
+const CACHE_KIBIBYTES: i64 = 64 << 10;
+
 /// Where the characters begin that nobody has given a meaning, which few texts have any of.
 const UNUSED: char = '\u{e000}';
 

@@ -1,0 +1,150 @@
+//! The pages that FTS5 keeps words on, and whether looking a word up leads to its page.
+//!
+//! A segment is a sequence of pages with words in their order. `search_text_idx` has, for each page on which words begin, a
+//! key between the last word before it and its first word. A word is looked for on the page with the greatest key up to it.
+//! So everything is found if, and only if, every key is where it should be. SQLite's own check does not look at the lower
+//! bound of the keys, nor at what comes after the last one.
+
+use std::collections::HashMap;
+
+use rusqlite::Connection;
+
+/// The number of a page has that of its segment from this bit on.
+const SEGMENT_BIT: i64 = 37;
+
+/// What of the number of a row of `search_text_data` says which page of a segment it is.
+pub(super) const PAGE: i64 = (1 << SEGMENT_BIT) - 1;
+
+/// The first number of a page; rows before it have other things.
+pub(super) const FIRST: i64 = 1 << SEGMENT_BIT;
+
+/// Pages of words have smaller numbers within their segment, those of the index of long lists larger ones.
+const WORDS: i64 = 1 << 31;
+
+/// From this segment on, pages say which rows were deleted.
+const DELETED: i64 = 1 << 16;
+
+/// How many pages have words that looking them up does not find.
+pub(super) fn unreachable(connection: &Connection) -> rusqlite::Result<u64> {
+    let keys = keys(connection)?;
+    let mut statement = connection
+        .prepare("SELECT id, block FROM search_text_data WHERE id >= ?1 AND id < ?2 ORDER BY id")?;
+    let mut rows = statement.query([FIRST, DELETED << SEGMENT_BIT])?;
+    let (mut count, mut last) = (0, None);
+    while let Some(row) = rows.next()? {
+        let id: i64 = row.get(0)?;
+        let (segment, page) = (id >> SEGMENT_BIT, id & PAGE);
+        if page >= WORDS {
+            continue;
+        }
+        // The first page that is left of a segment needs no key.
+        let before = last.take().filter(|(of, _): &(i64, Vec<u8>)| *of == segment).map(|(_, term)| term);
+        let is_first = before.is_none();
+        let Some((first, last_term)) = terms(row.get_ref(1)?.as_blob()?) else {
+            // What cannot be read is a finding of SQLite's own check.
+            last = before.map(|before| (segment, before));
+            continue;
+        };
+        let key = keys.get(&(segment, page));
+        let leads_here = match (key, before) {
+            (Some(key), Some(before)) => before < *key && *key <= first,
+            (Some(key), None) => *key <= first,
+            (None, _) => is_first,
+        };
+        count += u64::from(!leads_here);
+        last = Some((segment, last_term));
+    }
+    Ok(count)
+}
+
+fn keys(connection: &Connection) -> rusqlite::Result<HashMap<(i64, i64), Vec<u8>>> {
+    let mut statement =
+        connection.prepare("SELECT segid, pgno >> 1, CAST(term AS BLOB) FROM search_text_idx")?;
+    let key = |row: &rusqlite::Row<'_>| Ok(((row.get(0)?, row.get(1)?), row.get(2)?));
+    statement.query_map([], key)?.collect()
+}
+
+/// The first and the last word that begin on a page; nothing if none does, or the page cannot be read.
+fn terms(page: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+    // Two bytes that are of no interest here, the size of the page without its directory, and the words. The directory has
+    // where the first word is, then how far each is from the one before.
+    let size = usize::from(u16::from_be_bytes([*page.get(2)?, *page.get(3)?]));
+    let mut directory = page.get(size..)?;
+    let mut at = varint(&mut directory)?;
+    let mut rest = page.get(at..)?;
+    let length = varint(&mut rest)?;
+    let first = rest.get(..length)?.to_vec();
+    let mut term = first.clone();
+    while !directory.is_empty() {
+        at = at.checked_add(varint(&mut directory)?)?;
+        // What it has in common with the word before, and the rest.
+        let mut rest = page.get(at..)?;
+        let (common, length) = (varint(&mut rest)?, varint(&mut rest)?);
+        term.truncate(common);
+        term.extend_from_slice(rest.get(..length)?);
+    }
+    Some((first, term))
+}
+
+/// A number in SQLite's form, of those that can stand there.
+fn varint(bytes: &mut &[u8]) -> Option<usize> {
+    let mut number = 0_usize;
+    for _ in 0..5 {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number = number << 7 | usize::from(byte & 0x7f);
+        if byte & 0x80 == 0 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An index with several segments, some of them merged half way.
+    fn index() -> Connection {
+        let connection = Connection::open_with_flags("", rusqlite::OpenFlags::default()).unwrap();
+        connection.execute_batch("CREATE TABLE capture (id INTEGER PRIMARY KEY)").unwrap();
+        connection.execute_batch(super::super::SCHEMA).unwrap();
+        for part in 0..30_u32 {
+            connection.execute_batch("BEGIN").unwrap();
+            for number in 0..60_u32 {
+                let words = (0..20)
+                    .map(|word| format!("word{}x ", (part * 1_200 + number * 20 + word) * 7_919 % 36_007));
+                let sql = "INSERT INTO search_text (rowid, response) VALUES (?1, ?2)";
+                connection.execute(sql, (part * 60 + number + 1, words.collect::<String>())).unwrap();
+            }
+            connection.execute_batch("COMMIT").unwrap();
+        }
+        connection.execute("INSERT INTO search_text (search_text, rank) VALUES ('merge', 5)", []).unwrap();
+        connection
+    }
+
+    #[test]
+    fn keys_lead_to_every_page() {
+        let connection = index();
+        assert_eq!(unreachable(&connection).unwrap(), 0);
+        let keys = keys(&connection).unwrap();
+        assert!(keys.len() > 20, "{}", keys.len());
+        connection.execute_batch("INSERT INTO search_text (search_text) VALUES ('optimize')").unwrap();
+        assert_eq!(unreachable(&connection).unwrap(), 0);
+    }
+
+    #[test]
+    fn a_key_that_is_missing_or_leads_past_a_word_is_noticed() {
+        let last = "(segid, pgno) = (SELECT segid, pgno FROM search_text_idx ORDER BY segid DESC, pgno DESC LIMIT 1)";
+        for change in [
+            "DELETE FROM search_text_idx WHERE",
+            "UPDATE search_text_idx SET term = x'30' WHERE",
+            "UPDATE search_text_idx SET term = x'ff' WHERE",
+        ] {
+            let connection = index();
+            connection.execute_batch("INSERT INTO search_text (search_text) VALUES ('optimize')").unwrap();
+            assert_eq!(connection.execute(&format!("{change} {last}"), []).unwrap(), 1);
+            assert_eq!(unreachable(&connection).unwrap(), 1, "{change}");
+        }
+    }
+}
