@@ -14,15 +14,14 @@ mod mention;
 mod part;
 mod passage;
 mod run_event;
+mod signature;
 mod table;
 mod version;
 
-use std::fmt;
 use std::io::{self, Write};
 
 use crate::canonical::Value;
 use crate::canonical::reader::{Limits, MemberNames, ReadError};
-use crate::canonical::replaykit;
 use crate::digest::{CoreHash, Digest};
 use crate::verify::{Findings, RuleInfo};
 
@@ -34,6 +33,9 @@ pub use mention::{Mention, Place, REFERENCE, Relation, Role};
 pub use part::{Content, Part, PartSort, differ, same_place};
 pub use passage::{Field, Passage, Passages, words_of};
 pub use run_event::{Answer, Call, CallNames, EventVisitor, RunEvent};
+pub use signature::{
+    KeyError, KeyRing, MAX_KEY_BYTES, MAX_KEY_ID_BYTES, Signature, SignaturePolicy, SignatureState, SigningKey,
+};
 pub use table::{Cell, Cells, Column, ColumnSort, Table};
 pub use version::{KnownMajors, is_semver};
 
@@ -56,6 +58,8 @@ pub trait Artifact: 'static {
     /// How one of its documents is seen to be a longer version of another, if they are written part by part: then one may
     /// also [continue](Self::continues) another.
     const VERSIONS: Option<Versions> = None;
+    /// Whether its artifacts may carry signatures.
+    const CAN_BE_SIGNED: bool = false;
     /// How the responses that artifacts of this kind record are played back, if they record any.
     const PLAYBACK: Option<Playback> = None;
     /// What its artifacts contain, as tables.
@@ -193,43 +197,10 @@ impl Recognition {
 pub struct AdmitOptions {
     /// How large documents may be.
     pub limits: Limits,
-    /// The key that rpk signatures are checked with; without one they are not.
-    pub signing_key: Option<SigningKey>,
-    /// Refuse rpk documents that carry no signature.
-    pub require_signature: bool,
-}
-
-/// A key for HMAC signatures.
-#[derive(Clone)]
-pub struct SigningKey(String);
-
-/// A signing key must have characters other than white space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the signing key is empty; give one, or do not ask for signatures to be checked")]
-pub struct EmptyKey;
-
-impl SigningKey {
-    /// The key given by `text`; surrounding white space is not part of it.
-    ///
-    /// # Errors
-    /// [`EmptyKey`] if nothing else is left.
-    pub fn new(text: &str) -> Result<Self, EmptyKey> {
-        match replaykit::strip(text) {
-            "" => Err(EmptyKey),
-            key => Ok(Self(key.to_owned())),
-        }
-    }
-
-    pub(crate) fn as_bytes(&self) -> &[u8] {
-        self.0.as_bytes()
-    }
-}
-
-/// Keys are not for printing.
-impl fmt::Debug for SigningKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SigningKey(…)")
-    }
+    /// The keys that signatures are checked with; those that no key is for are not checked.
+    pub signing_keys: KeyRing,
+    /// What is rejected for its signature.
+    pub signature_policy: SignaturePolicy,
 }
 
 /// A named string of an artifact worth querying. A name may have several values.
@@ -282,6 +253,8 @@ pub struct Draft {
     pub identified_by: Vec<NameHandle>,
     /// Names by which the artifact refers to others.
     pub refers_to: Vec<(Relation, NameHandle)>,
+    /// What is known of its signature, if it has one.
+    pub signature: Option<Signature>,
     /// Artifacts that are part of it and are stored with it, each as an artifact of its own.
     pub embedded: Vec<Admitted>,
     /// Whether its file may still grow.
@@ -300,6 +273,7 @@ impl Draft {
             attributes: Vec::new(),
             identified_by: Vec::new(),
             refers_to: Vec::new(),
+            signature: None,
             embedded: Vec::new(),
             completeness: Completeness::Complete,
             pointer_bytes: 0,

@@ -22,6 +22,7 @@ struct KindTable {
     attributes: &'static [&'static str],
     is_run: bool,
     versions: Option<Versions>,
+    can_be_signed: bool,
     playback: Option<Playback>,
     tables: &'static [Table],
     rules: fn() -> Vec<RuleInfo>,
@@ -71,6 +72,7 @@ impl Kind {
                     attributes: K::ATTRIBUTES,
                     is_run: K::IS_RUN,
                     versions: K::VERSIONS,
+                    can_be_signed: K::CAN_BE_SIGNED,
                     playback: K::PLAYBACK,
                     tables: K::TABLES,
                     rules: K::rules,
@@ -105,6 +107,7 @@ impl Kind {
                     attributes: K::ATTRIBUTES,
                     is_run: K::IS_RUN,
                     versions: None,
+                    can_be_signed: false,
                     playback: None,
                     tables: K::TABLES,
                     rules: K::rules,
@@ -359,6 +362,12 @@ impl Kind {
     #[must_use]
     pub fn versions(self) -> Option<Versions> {
         self.0.versions
+    }
+
+    /// Whether its artifacts may carry signatures.
+    #[must_use]
+    pub fn can_be_signed(self) -> bool {
+        self.0.can_be_signed
     }
 
     /// Gives `visit` what an admitted artifact of these `members` recorded of a run, in order.

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use runvault::artifact::{AdmitOptions, Kind, SigningKey};
+use runvault::artifact::{AdmitOptions, Kind, SignaturePolicy};
 use runvault::kinds;
 use runvault::source::{ExamineOptions, Input, Inputs};
 
 use super::exit::Failure;
+use super::keys::KeyArgs;
 use super::limits::LimitArgs;
-use super::{output, settings};
+use super::output;
 
 /// Files and how they are checked.
 #[derive(Args)]
@@ -35,12 +36,10 @@ pub(crate) struct InputArgs {
 /// How documents are checked.
 #[derive(Args)]
 pub(crate) struct CheckArgs {
-    /// Check rpk signatures with the key in this file. Default: the key in `RUNVAULT_SIGNING_KEY`, else the setting
-    /// signing-key-file
-    #[arg(long, value_name = "FILE")]
-    signing_key_file: Option<PathBuf>,
+    #[command(flatten)]
+    keys: KeyArgs,
 
-    /// Refuse rpk files that are not signed; give a key as well to have signatures checked
+    /// Refuse rpk files that are not signed and, if a key is given, those that are signed with another one
     #[arg(long)]
     require_signature: bool,
 
@@ -84,16 +83,20 @@ impl InputArgs {
 impl CheckArgs {
     /// How to examine documents of a kind, or of any.
     pub(crate) fn options(&self, kind: Option<Kind>) -> Result<ExamineOptions, Failure> {
-        let signing_key = self.signing_key()?;
-        if self.require_signature && signing_key.is_none() {
+        let signing_keys = self.keys.ring()?;
+        if self.require_signature && signing_keys.is_empty() {
             output::note("note: signatures must be there, but are not checked: no signing key was given");
         }
         Ok(ExamineOptions {
             kind,
             admit: AdmitOptions {
                 limits: self.limits.limits()?,
-                signing_key,
-                require_signature: self.require_signature,
+                signing_keys,
+                signature_policy: if self.require_signature {
+                    SignaturePolicy::Require
+                } else {
+                    SignaturePolicy::RejectWrong
+                },
             },
             allow_removed: false,
             strict: false,
@@ -104,48 +107,6 @@ impl CheckArgs {
     pub(crate) fn listed(&self) -> Result<Option<usize>, Failure> {
         self.limits.violations()
     }
-
-    fn signing_key(&self) -> Result<Option<SigningKey>, Failure> {
-        let (text, origin) = match self.signing_key_source()? {
-            None => return Ok(None),
-            Some(KeySource::Variable(text)) => (text, KEY_VARIABLE.to_owned()),
-            Some(KeySource::File(path)) => {
-                let name = path.display().to_string();
-                let text = std::fs::read_to_string(&path).map_err(|error| {
-                    Failure::CouldNotRun(format!("cannot read the signing key {name}: {error}"))
-                })?;
-                (text, name)
-            }
-        };
-        SigningKey::new(&text).map(Some).map_err(|error| Failure::Usage(format!("{origin}: {error}")))
-    }
-
-    /// The argument goes before the variable that holds the key itself, and that before the setting.
-    fn signing_key_source(&self) -> Result<Option<KeySource>, Failure> {
-        if let Some(path) = &self.signing_key_file {
-            return Ok(Some(KeySource::File(path.clone())));
-        }
-        match std::env::var(KEY_VARIABLE) {
-            // This is how many systems pass a secret that is not set.
-            Ok(text) if text.is_empty() => {}
-            Ok(text) => return Ok(Some(KeySource::Variable(text))),
-            Err(std::env::VarError::NotPresent) => {}
-            // The error would tell what the key is.
-            Err(std::env::VarError::NotUnicode(_)) => {
-                return Err(Failure::Usage(format!("{KEY_VARIABLE} is not valid UTF-8")));
-            }
-        }
-        Ok(settings::SIGNING_KEY_FILE.get_path()?.map(KeySource::File))
-    }
-}
-
-/// Holds the key itself.
-const KEY_VARIABLE: &str = "RUNVAULT_SIGNING_KEY";
-
-/// Where a signing key comes from.
-enum KeySource {
-    Variable(String),
-    File(PathBuf),
 }
 
 pub(crate) fn a_kind() -> impl TypedValueParser<Value = Kind> {

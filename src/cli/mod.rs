@@ -34,6 +34,7 @@ mod init;
 mod inputs;
 mod json;
 mod length;
+mod keys;
 mod limits;
 mod link;
 mod links;

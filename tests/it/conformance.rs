@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use runvault::artifact::{AdmitOptions, Admitted, MemberBytes, SigningKey};
+use runvault::artifact::{AdmitOptions, Admitted, KeyRing, MemberBytes, SigningKey};
 use runvault::canonical::reader::Limits;
 use runvault::digest::Digest;
 use runvault::kinds;
@@ -89,10 +89,11 @@ fn rules_of_class(kind: &str, class: &str) -> &'static [&'static str] {
 }
 
 fn admit(case: &Case) -> Result<Admitted, Report> {
-    let options = AdmitOptions {
-        signing_key: case.signing_key.as_deref().map(|key| SigningKey::new(key).unwrap()),
-        ..AdmitOptions::default()
-    };
+    let mut signing_keys = KeyRing::default();
+    if let Some(key) = &case.signing_key {
+        signing_keys.add(None, SigningKey::new(key).unwrap()).unwrap();
+    }
+    let options = AdmitOptions { signing_keys, ..AdmitOptions::default() };
     let path = corpus().join(&case.name);
     if path.is_dir() {
         let (_copy, path) = pack(&case.name);

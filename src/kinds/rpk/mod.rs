@@ -12,6 +12,7 @@ mod provider_shapes;
 mod rules;
 mod run_events;
 mod shape;
+mod signature;
 mod table;
 mod texts;
 
@@ -26,6 +27,8 @@ use crate::canonical::replaykit::{self, Uncanonical, Volatile};
 use crate::canonical::{Object, Value, compact};
 use crate::digest::{CoreHash, Digest};
 use crate::verify::{Findings, RuleInfo, apply};
+
+use signature::CheckedSignature;
 
 pub use provider_shapes::{BODIES, Carries, ROLES_NOT_ASKED, SHAPES, Shape, TYPES_PASSED_OVER};
 
@@ -63,6 +66,7 @@ impl Artifact for Rpk {
         "tool",
     ];
     const IS_RUN: bool = true;
+    const CAN_BE_SIGNED: bool = true;
     const PLAYBACK: Option<Playback> = Some(Playback::InOrder);
     const TABLES: &'static [Table] = &[table::STEPS];
 
@@ -98,7 +102,11 @@ impl Artifact for Rpk {
             return None;
         }
         match envelope.checksum? {
-            Ok(checksum) => Some(describe(&root, CoreHash(checksum))),
+            Ok(checksum) => {
+                let mut draft = describe(&root, CoreHash(checksum));
+                draft.signature = envelope.signature.map(|signature| signature.summary());
+                Some(draft)
+            }
             Err(defects) => {
                 for Uncanonical { pointer, defect } in defects {
                     document::report_uncanonical(&pointer, &defect, findings);
@@ -152,12 +160,14 @@ struct Envelope<'v> {
     options: &'v AdmitOptions,
     /// The digest of the canonical core, or what keeps it from being canonical; nothing if there is no core.
     checksum: Option<Result<Digest, Vec<Uncanonical>>>,
+    /// Its signature, checked with the keys of the options; nothing if it has none.
+    signature: Option<CheckedSignature>,
 }
 
 impl<'v> Envelope<'v> {
     fn of(root: &'v Value<'v>, options: &'v AdmitOptions) -> Self {
         let checksum = core_text(root).map(|text| text.map(|text| Digest::of(&text)));
-        Self { root, options, checksum }
+        Self { root, options, checksum, signature: signature::check(root, &options.signing_keys) }
     }
 }
 
