@@ -9,7 +9,7 @@ pub use removal::{Forgetting, Removal, RemoveError, RemoveOptions};
 
 use std::path::{Path, PathBuf};
 
-use crate::artifact::Kind;
+use crate::artifact::{KeyRing, Kind};
 use crate::bundle::{self, Bundle, Imported};
 use crate::canonical::reader::Limits;
 use crate::clock;
@@ -55,7 +55,8 @@ pub struct Vault {
 pub struct Located {
     /// The artifact.
     pub artifact: ArtifactRow,
-    /// The capture that the hash stands for, or the first one.
+    /// The capture that the hash stands for, or the one that stands for the artifact:
+    /// [`Snapshot::preferred_capture`].
     pub capture: CaptureRow,
 }
 
@@ -237,7 +238,7 @@ impl Vault {
     /// As [`Store::upgrade`].
     pub fn upgrade(path: &Path, monitor: &mut dyn fsck::Monitor) -> Result<Upgraded, StoreError> {
         let (store, upgrade) = Store::upgrade(path)?;
-        let report = if upgrade.is_outdated { Some(fsck::reindex(&store, monitor)?) } else { None };
+        let report = if upgrade.is_outdated { Some(fsck::reindex(&store, &KeyRing::default(), monitor)?) } else { None };
         Ok(Upgraded { upgrade, report })
     }
 
@@ -429,7 +430,8 @@ impl Vault {
     }
 
     /// Mends what a check found, as far as that needs no guessing, with bytes from `from`: other vaults, and directories
-    /// of files and archives. Gives what was done. What is left is what another check finds.
+    /// of files and archives. Signatures of what is added or indexed again are checked with `keys`. Gives what was done. What
+    /// is left is what another check finds.
     ///
     /// # Errors
     /// What the store says.
@@ -437,18 +439,24 @@ impl Vault {
         &self,
         report: &fsck::Report,
         from: &[PathBuf],
+        keys: &KeyRing,
         monitor: &mut dyn fsck::Monitor,
     ) -> Result<Vec<Mended>, StoreError> {
-        fsck::repair(&self.store, report, from, monitor)
+        fsck::repair(&self.store, report, from, keys, monitor)
     }
 
-    /// Makes everything that artifacts are found by anew from their bytes. Whoever interrupts it leaves a vault that
+    /// Makes everything that artifacts are found by anew from their bytes, and checks signatures with `keys`; what an earlier
+    /// check gave of those that no key is for stays as it is. Whoever interrupts it leaves a vault that
     /// answers right. The report has what would not be admitted any more; that stays as it was.
     ///
     /// # Errors
     /// What the store says.
-    pub fn reindex(&self, monitor: &mut dyn fsck::Monitor) -> Result<fsck::Report, StoreError> {
-        fsck::reindex(&self.store, monitor)
+    pub fn reindex(
+        &self,
+        keys: &KeyRing,
+        monitor: &mut dyn fsck::Monitor,
+    ) -> Result<fsck::Report, StoreError> {
+        fsck::reindex(&self.store, keys, monitor)
     }
 
     /// What `prefix` stands for: an artifact by its core hash, or a capture by its own.
@@ -459,7 +467,7 @@ impl Vault {
         locate(&self.snapshot()?, prefix)
     }
 
-    /// The artifact with this tag, and its first capture.
+    /// The artifact with this tag, and its preferred capture.
     ///
     /// # Errors
     /// [`LookupError::NoSuchTag`], or what the store says.
@@ -469,7 +477,7 @@ impl Vault {
         self.locate(&artifact.core.0.into())
     }
 
-    /// The artifact that arrived last, and its first capture; or the one that arrived so many before that one.
+    /// The artifact that arrived last, and its preferred capture; or the one that arrived so many before that one.
     ///
     /// ```
     /// # use runvault::{Vault, source::ExamineOptions};
@@ -547,7 +555,7 @@ impl Vault {
         }
     }
 
-    /// The exact bytes of what `prefix` stands for, hashed again: of the first capture of a document, or of a capture.
+    /// The exact bytes of what `prefix` stands for, hashed again: of the preferred capture of a document, or of a capture.
     /// With a whole core hash this is the shortest way to them.
     ///
     /// # Errors
@@ -710,7 +718,7 @@ fn locate(snapshot: &Snapshot<'_>, prefix: &DigestPrefix) -> Result<Located, Loo
     };
     let found = match target {
         HashTarget::Artifact(core) => match snapshot.artifact(core)? {
-            Some(artifact) => snapshot.first_capture(artifact.id)?.zip(Some(artifact)),
+            Some(artifact) => snapshot.preferred_capture(artifact.id)?.zip(Some(artifact)),
             None => None,
         },
         HashTarget::Capture(capture) => match snapshot.capture(capture)? {

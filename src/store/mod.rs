@@ -34,6 +34,7 @@ mod schema;
 mod search;
 mod segments;
 mod siblings;
+mod signatures;
 mod sql;
 mod stated;
 mod stats;
@@ -316,8 +317,8 @@ impl Store {
         pool::empty_log(&*self.connection()?).map_err(|error| StoreError::of(&self.path, error))
     }
 
-    /// The bytes of the first capture of the document with this core hash, if that is quickly told. If not, nothing: a
-    /// [`Snapshot`] tells the bytes or why there are none.
+    /// The bytes of the preferred capture of the document with this core hash, if that is quickly told: not if its captures
+    /// differ in what is known of their signatures. If not, nothing: a [`Snapshot`] tells the bytes or why there are none.
     ///
     /// # Errors
     /// What the system says.

@@ -5,7 +5,7 @@ use std::fmt;
 use chrono::{DateTime, Utc};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 
-use crate::artifact::{MemberBytes, Place};
+use crate::artifact::{MemberBytes, Place, Signature};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::verify::Violation;
 
@@ -54,6 +54,8 @@ pub struct CaptureRow {
     pub seen_at: DateTime<Utc>,
     /// What was reported when it was admitted.
     pub warnings: Vec<Violation>,
+    /// What is known of its signature; nothing if it has none.
+    pub signature: Option<Signature>,
 }
 
 /// A member of a capture.
