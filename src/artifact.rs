@@ -34,7 +34,8 @@ pub use part::{Content, Part, PartSort, differ, same_place};
 pub use passage::{Field, Passage, Passages, words_of};
 pub use run_event::{Answer, Call, CallNames, EventVisitor, RunEvent};
 pub use signature::{
-    KeyError, KeyRing, MAX_KEY_BYTES, MAX_KEY_ID_BYTES, Signature, SignaturePolicy, SignatureState, SigningKey,
+    KeyError, KeyRing, MAX_KEY_BYTES, MAX_KEY_ID_BYTES, Signature, SignaturePolicy, SignatureState,
+    SigningKey,
 };
 pub use table::{Cell, Cells, Column, ColumnSort, Table};
 pub use version::{KnownMajors, is_semver};

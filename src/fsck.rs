@@ -24,7 +24,7 @@ use crate::store::{Mended, Result, Store};
 pub use crate::store::check::finding::{self, Finding, FindingInfo};
 pub use signatures::SignatureCounts;
 
-pub(crate) use reading::admit_as;
+pub(crate) use reading::admit_stored;
 
 /// Reports list so many findings and count the rest.
 const MAX_FINDINGS: usize = 100_000;

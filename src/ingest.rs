@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 
-use crate::artifact::{Admitted, Kind};
+use crate::artifact::{Admitted, Kind, Signature};
 use crate::clock;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::pipeline::{self, Event};
@@ -74,6 +74,8 @@ pub struct Examined {
     pub size: u64,
     /// Its violations, warnings included.
     pub report: Report,
+    /// What checking its signature gave; nothing if it has none or was not admitted.
+    pub signature: Option<Signature>,
     /// Where it was read from, if it was admitted and stood in a file or directory.
     pub original: Option<Original>,
 }
@@ -515,12 +517,13 @@ struct Brief {
     core: CoreHash,
     size: u64,
     report: Report,
+    signature: Option<Signature>,
 }
 
 impl Brief {
     fn of(admitted: &Admitted) -> Self {
-        let report = admitted.report().clone();
-        Self { kind: admitted.kind(), core: admitted.core(), size: admitted.size(), report }
+        let (report, signature) = (admitted.report().clone(), admitted.signature().cloned());
+        Self { kind: admitted.kind(), core: admitted.core(), size: admitted.size(), report, signature }
     }
 }
 
@@ -546,12 +549,13 @@ impl<A: Into<Brief>> Examination<A> {
             continues: self.continues,
             size: 0,
             report: Report::default(),
+            signature: None,
             original: self.original,
         };
         match self.verdict {
             Finding::Admitted(admitted) => {
-                let Brief { kind, core, size, report } = admitted.into();
-                (told.kind, told.core) = (Some(kind), Some(core));
+                let Brief { kind, core, size, report, signature } = admitted.into();
+                (told.kind, told.core, told.signature) = (Some(kind), Some(core), signature);
                 match fate() {
                     Fate::Has(outcome) => (told.outcome, told.size, told.report) = (outcome, size, report),
                     Fate::Refused(report) => (told.outcome, told.report) = (Outcome::Rejected, report),

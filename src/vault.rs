@@ -4,6 +4,7 @@ mod audit;
 mod recordings;
 mod removal;
 mod search;
+mod verification;
 
 pub use removal::{Forgetting, Removal, RemoveError, RemoveOptions};
 
@@ -29,6 +30,7 @@ use crate::store::{
 use crate::verify::{Report, Violation};
 
 pub use recordings::Wanted;
+pub use verification::CheckedCapture;
 
 /// One archive.
 ///
@@ -238,7 +240,11 @@ impl Vault {
     /// As [`Store::upgrade`].
     pub fn upgrade(path: &Path, monitor: &mut dyn fsck::Monitor) -> Result<Upgraded, StoreError> {
         let (store, upgrade) = Store::upgrade(path)?;
-        let report = if upgrade.is_outdated { Some(fsck::reindex(&store, &KeyRing::default(), monitor)?) } else { None };
+        let report = if upgrade.is_outdated {
+            Some(fsck::reindex(&store, &KeyRing::default(), monitor)?)
+        } else {
+            None
+        };
         Ok(Upgraded { upgrade, report })
     }
 
@@ -561,12 +567,19 @@ impl Vault {
     /// # Errors
     /// As [`Vault::locate`] and [`Vault::read`].
     pub fn get(&self, prefix: &DigestPrefix) -> Result<Vec<u8>, LookupError> {
-        if let Some(digest) = prefix.whole()
-            && let Some(bytes) = self.store.document(CoreHash(digest))?
-        {
-            return Ok(bytes);
+        match self.get_quickly(prefix)? {
+            Some(bytes) => Ok(bytes),
+            None => self.read(&self.locate(prefix)?),
         }
-        self.read(&self.locate(prefix)?)
+    }
+
+    /// The same if `prefix` is the whole core hash of a document whose captures do not differ in what is known of their
+    /// signatures. If not, or if the document is not there or damaged, nothing: locating and reading it says what it is.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read.
+    pub fn get_quickly(&self, prefix: &DigestPrefix) -> Result<Option<Vec<u8>>, StoreError> {
+        prefix.whole().map_or(Ok(None), |digest| self.store.document(CoreHash(digest)))
     }
 
     /// The exact bytes of a capture of one document, hashed again.

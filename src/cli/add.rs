@@ -19,7 +19,7 @@ use super::mover::{MoveArgs, Mover};
 use super::output::{self, BAD, FAINT, GOOD, HASH, counted};
 use super::progress::Progress;
 use super::vault::{CreateArgs, VaultArgs};
-use super::{json, report, search, settings};
+use super::{json, report, search, settings, signature};
 
 /// Verify artifacts and store them.
 ///
@@ -55,7 +55,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "moves")]
     dry_run: bool,
 
-    /// List files that were there already or are no artifacts as well
+    /// List files that were there already or are no artifacts as well, and what is known of signatures
     #[arg(short, long)]
     verbose: bool,
 
@@ -297,6 +297,10 @@ impl Printer {
         };
         line(out, word, style, examined)?;
         if self.shown.verbose {
+            let can_be_signed = examined.kind.is_some_and(runvault::artifact::Kind::can_be_signed);
+            if can_be_signed && examined.core.is_some() {
+                writeln!(out, "  {}", signature::text(examined.signature.as_ref()))?;
+            }
             report::write(out, &examined.report, self.most())?;
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! What can be told of an artifact by name: the columns of tables, and what formats fill in.
 
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 use runvault::artifact::Kind;
@@ -13,6 +14,7 @@ use super::exit::Failure;
 use super::find;
 use super::hash::DIGITS;
 use super::output::{self, FAINT, HASH, NAME};
+use super::signature::State;
 use super::table::{self, Cell};
 use super::time;
 
@@ -27,6 +29,10 @@ pub(crate) enum Column {
     Size,
     Bytes,
     Captures,
+    /// The states of the signatures of its captures.
+    Signature,
+    /// The key ids that its captures state.
+    KeyId,
     Label,
     Tags,
     Note,
@@ -36,7 +42,7 @@ pub(crate) enum Column {
 }
 
 /// The columns of all artifacts, by name. Attributes of kinds come after them.
-const OWN: [(&str, Column); 12] = [
+const OWN: [(&str, Column); 14] = [
     ("core", Column::Core),
     ("hash", Column::Hash),
     ("kind", Column::Kind),
@@ -45,6 +51,8 @@ const OWN: [(&str, Column); 12] = [
     ("size", Column::Size),
     ("bytes", Column::Bytes),
     ("captures", Column::Captures),
+    ("signature", Column::Signature),
+    ("key_id", Column::KeyId),
     ("label", Column::Label),
     ("tags", Column::Tags),
     ("note", Column::Note),
@@ -96,7 +104,10 @@ impl Column {
             Self::Hash | Self::Kind => column.whole(),
             Self::Added | Self::Age => column.whole().minor(),
             Self::Size | Self::Bytes | Self::Captures => column.whole().right(),
-            Self::Label | Self::Tags | Self::Note | Self::Matches | Self::Attribute(_) => column,
+            Self::Signature => column.whole(),
+            Self::KeyId | Self::Label | Self::Tags | Self::Note | Self::Matches | Self::Attribute(_) => {
+                column
+            }
         }
     }
 }
@@ -133,6 +144,17 @@ impl<'s> Subject<'s> {
             Column::Size => output::size(self.bytes()?),
             Column::Bytes => self.bytes()?.to_string(),
             Column::Captures => self.captures()?.len().to_string(),
+            Column::Signature => {
+                let states = self.captures()?.iter().map(|capture| State::of(capture.signature.as_ref()));
+                let states: BTreeSet<State> = states.collect();
+                states.into_iter().map(State::name).collect::<Vec<_>>().join(", ")
+            }
+            Column::KeyId => {
+                let signatures = self.captures()?.iter().filter_map(|capture| capture.signature.as_ref());
+                let ids: BTreeSet<&str> =
+                    signatures.filter_map(|signature| signature.key_id.as_deref()).collect();
+                ids.into_iter().collect::<Vec<_>>().join(", ")
+            }
             Column::Label => find::label(self.attributes()?),
             Column::Tags => {
                 let tags = snapshot.tags(Some(artifact.id))?;

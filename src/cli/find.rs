@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, Utc};
 use clap::{Args as ClapArgs, ValueEnum};
 use runvault::Vault;
-use runvault::artifact::Kind;
-use runvault::digest::{CoreHash, Digest, DigestPrefix, PrefixResolution};
+use runvault::artifact::{Kind, SignatureState};
+use runvault::digest::{CaptureHash, CoreHash, Digest, DigestPrefix, PrefixResolution};
 use runvault::kinds;
 use runvault::query::{self, Filter, Hit, Match, Query, Sort};
 use runvault::store::Snapshot;
@@ -23,7 +23,7 @@ use super::output::{self, counted};
 use super::place::{self, JsonPlace};
 use super::template::Template;
 use super::vault::VaultArgs;
-use super::{hash, json, time};
+use super::{hash, json, signature, time};
 
 /// Find artifacts by what they mention.
 ///
@@ -127,6 +127,12 @@ pub(crate) struct Conditions {
     /// Has this attribute; "show" lists them
     #[arg(long, value_name = "NAME=VALUE", value_parser = attribute)]
     attr: Vec<(String, String)>,
+    /// Has a capture whose signature was verified with the key of this id
+    #[arg(long, value_name = "KEY_ID")]
+    signed_by: Option<String>,
+    /// Has a capture whose signature has this state
+    #[arg(long, value_name = "STATE", value_enum)]
+    signature: Option<signature::State>,
     /// Has a note that contains this, whether in small letters or large; "" is in every note
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
@@ -295,6 +301,9 @@ impl Conditions {
         let attributes = named.chain(self.attr.iter().cloned());
         filters.extend(attributes.map(|(name, value)| Filter::Attribute { name, value }));
         filters.extend(note);
+        let state = SignatureState::Verified;
+        filters.extend(self.signed_by.clone().map(|id| Filter::Signature { state, key_id: Some(id) }));
+        filters.extend(self.signature.map(signature::State::filter));
         Ok(filters)
     }
 
@@ -374,6 +383,8 @@ pub(super) fn match_text(found: &Match) -> String {
             format!("{} ({})", escaped(&place::text(unit, place)), escaped(role))
         }
         Match::Attribute { name, value } => format!("{} {}", escaped(name), escaped(value)),
+        Match::Signature { signature, .. } => signature::text(Some(signature)),
+        Match::Unsigned => signature::text(None),
         Match::Note { text } => format!("note {}", escaped(text)),
     }
 }
@@ -399,6 +410,13 @@ enum JsonMatch<'h> {
         name: &'h str,
         value: &'h str,
     },
+    Signature {
+        signature: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        key_id: Option<&'h str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        capture_hash: Option<CaptureHash>,
+    },
     Note {
         note: &'h str,
     },
@@ -422,6 +440,16 @@ impl<'h> JsonMatch<'h> {
                 Self::Mention { role, place: JsonPlace::of(unit, place), digest: *digest }
             }
             Match::Attribute { name, value } => Self::Attribute { name, value },
+            Match::Signature { capture, signature } => Self::Signature {
+                signature: signature.state.name(),
+                key_id: signature.key_id.as_deref(),
+                capture_hash: Some(*capture),
+            },
+            Match::Unsigned => Self::Signature {
+                signature: signature::State::Unsigned.name(),
+                key_id: None,
+                capture_hash: None,
+            },
             Match::Note { text } => Self::Note { note: text },
         }
     }

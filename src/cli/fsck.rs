@@ -17,11 +17,11 @@ use super::escape::escaped;
 use super::exit::{Failure, Status};
 use super::inputs::a_kind;
 use super::keys::KeyArgs;
-use super::{json, reindex};
 use super::output::{self, BAD, FAINT, GOOD, counted};
 use super::progress::Progress;
 use super::resume::Resume;
 use super::vault::VaultArgs;
+use super::{json, reindex};
 
 /// Check the vault, and mend what can be mended.
 ///
@@ -77,7 +77,8 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let started = Instant::now();
         let vault = vault.open()?;
-        let mut options = Options { depth: self.depth(), kind: self.kind, after: None, keys: self.keys.ring()? };
+        let mut options =
+            Options { depth: self.depth(), kind: self.kind, after: None, keys: self.keys.ring()? };
         let resume = self.resume.as_deref().map(|path| Resume::open(path, &format!("{options:?}")));
         let resume = resume.transpose()?;
         options.after = resume.as_ref().and_then(|resume| resume.position.after);

@@ -10,6 +10,7 @@ use runvault::kinds;
 use runvault::source::{ExamineOptions, Input, Inputs};
 
 use super::exit::Failure;
+use super::hash::Named;
 use super::keys::KeyArgs;
 use super::limits::LimitArgs;
 use super::output;
@@ -50,13 +51,33 @@ pub(crate) struct CheckArgs {
 impl InputArgs {
     /// The inputs; standard input is read here.
     pub(crate) fn inputs(&self) -> Result<Inputs, Failure> {
+        self.inputs_of(&self.paths)
+    }
+
+    fn inputs_of(&self, paths: &[PathBuf]) -> Result<Inputs, Failure> {
         let input = |path: &PathBuf| match path.to_str() {
             Some("-") => self.standard_input(),
             _ => Ok(Input::Path(path.clone())),
         };
-        let inputs = self.paths.iter().map(input).collect::<Result<_, _>>().map(Inputs::new);
+        let inputs = paths.iter().map(input).collect::<Result<_, _>>().map(Inputs::new);
         // What was named is never skipped, and neither is a directory in which nothing is recognised.
         inputs.map(|inputs| inputs.of_kind(self.kind).with_ends())
+    }
+
+    /// Those of the paths that are no files and may stand for artifacts in the vault, as such, and the inputs that the
+    /// others are.
+    pub(crate) fn split(&self) -> Result<(Vec<(&str, Named)>, Option<Inputs>), Failure> {
+        let (mut stored, mut paths) = (Vec::new(), Vec::new());
+        for path in &self.paths {
+            let is_file = path.to_str() == Some("-") || std::fs::symlink_metadata(path).is_ok();
+            let text = path.to_str().filter(|_| !is_file);
+            match text.and_then(|text| Some((text, text.parse().ok()?))) {
+                Some(named) => stored.push(named),
+                None => paths.push(path.clone()),
+            }
+        }
+        let inputs = (!paths.is_empty()).then(|| self.inputs_of(&paths)).transpose()?;
+        Ok((stored, inputs))
     }
 
     /// Whether standard input is one of them.

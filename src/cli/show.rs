@@ -5,9 +5,11 @@ use std::io::{self, Write};
 use anstyle::Style;
 use clap::Args as ClapArgs;
 use runvault::Description;
+use runvault::artifact::Kind;
 use runvault::clock;
 use runvault::digest::{CaptureHash, CoreHash};
 use runvault::query::Extension;
+use runvault::kinds;
 use runvault::store::{CaptureRow, MAX_NOTE_BYTES};
 use runvault::verify::Violation;
 use serde::Serialize;
@@ -20,6 +22,7 @@ use super::fit::Trail;
 use super::hash::Named;
 use super::links::{self, JsonLink};
 use super::output::{self, FAINT, HASH, NAME, counted};
+use super::signature::{self, State};
 use super::template::Template;
 use super::vault::VaultArgs;
 use super::{json, report, time};
@@ -77,8 +80,9 @@ fn print(out: &mut dyn Write, description: &Description) -> io::Result<()> {
         fields.push("mentions", counts.join(", "), Style::new());
     }
     fields.write(out)?;
+    let can_be_signed = kinds::named(&artifact.kind).is_some_and(Kind::can_be_signed);
     for capture in captures {
-        print_capture(out, &fields, capture)?;
+        print_capture(out, &fields, capture, can_be_signed)?;
     }
     if !links.is_empty() {
         writeln!(out, "  {FAINT}links{FAINT:#}")?;
@@ -138,10 +142,18 @@ fn attributes(attributes: &[(String, String)], fields: &mut Fields) {
     }
 }
 
-fn print_capture(out: &mut dyn Write, fields: &Fields, capture: &CaptureRow) -> io::Result<()> {
+fn print_capture(
+    out: &mut dyn Write,
+    fields: &Fields,
+    capture: &CaptureRow,
+    can_be_signed: bool,
+) -> io::Result<()> {
     let mut rest = vec![output::size(capture.size), time::shown(capture.added_at)];
     if capture.seen_at > capture.added_at {
         rest.push(format!("seen again {}", time::shown(capture.seen_at)));
+    }
+    if can_be_signed || capture.signature.is_some() {
+        rest.push(signature::text(capture.signature.as_ref()));
     }
     let rest = rest.join(", ");
     let whole = capture.capture.to_string();
@@ -190,6 +202,8 @@ struct JsonCapture<'d> {
     size: u64,
     added_at: String,
     seen_at: String,
+    signature: &'static str,
+    key_id: Option<&'d str>,
     violations: &'d [Violation],
 }
 
@@ -214,6 +228,8 @@ impl<'d> JsonDescription<'d> {
                     size: capture.size,
                     added_at: time::exact(capture.added_at),
                     seen_at: time::exact(capture.seen_at),
+                    signature: State::of(capture.signature.as_ref()).name(),
+                    key_id: capture.signature.as_ref().and_then(|signature| signature.key_id.as_deref()),
                     violations: &capture.warnings,
                 })
                 .collect(),

@@ -73,7 +73,8 @@ fn judge(item: Item, keys: &KeyRing) -> Judged {
                 facts: Facts::of(&admitted),
                 embedded: admitted.embedded().iter().map(|part| (part.core(), part.capture())).collect(),
                 signature: admitted.signature().map(|found| {
-                    let stored = capture.signature.as_ref().map_or(SignatureState::Unchecked, |stored| stored.state);
+                    let stored =
+                        capture.signature.as_ref().map_or(SignatureState::Unchecked, |stored| stored.state);
                     (stored, found.clone())
                 }),
             });
@@ -110,7 +111,8 @@ impl Checking<'_, '_> {
                 self.state.findings.append(&mut findings);
                 self.state.bytes += bytes;
                 if let Some(Found { facts, mut embedded, signature }) = admitted {
-                    if let (Some((stored, found)), Some(counts)) = (signature, &mut teller.report.signatures) {
+                    if let (Some((stored, found)), Some(counts)) = (signature, &mut teller.report.signatures)
+                    {
                         counts.count(&found, stored);
                     }
                     self.state.admitted += 1;

@@ -154,19 +154,30 @@ pub(super) fn admit(
     None
 }
 
-/// Admits files of a vault as an artifact of `kind`. A wrong signature does not reject them.
-pub(crate) fn admit_as(
+/// Admits files of a vault as an artifact of `kind`, and checks signatures with `keys`. A wrong one does not reject them.
+pub(super) fn admit_as(
     kind: Kind,
     is_directory: bool,
     files: &[StoredMember],
     keys: &KeyRing,
 ) -> std::result::Result<Admitted, Report> {
     let options = AdmitOptions {
-        // What is in the vault was within the limits of its day.
-        limits: Limits::most(),
         signing_keys: keys.clone(),
         signature_policy: SignaturePolicy::Record,
+        ..AdmitOptions::default()
     };
+    admit_stored(kind, is_directory, files, options)
+}
+
+/// Admits files of a vault as an artifact of `kind`.
+pub(crate) fn admit_stored(
+    kind: Kind,
+    is_directory: bool,
+    files: &[StoredMember],
+    options: AdmitOptions,
+) -> std::result::Result<Admitted, Report> {
+    // What is in the vault was within the limits of its day.
+    let options = AdmitOptions { limits: Limits::most(), ..options };
     match files {
         [only] if !is_directory => kind.admit(only.bytes.clone(), &options),
         _ => {

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{SignatureCounts, Teller};
 use super::reading::{Item, Reading, admit, size};
+use super::{SignatureCounts, Teller};
 use super::{search, signatures};
 use crate::artifact::{Admitted, KeyRing};
 use crate::pipeline::{self, Event};
@@ -141,6 +141,8 @@ impl Pass<'_, '_> {
     fn count_signatures(&mut self, readmitted: &Readmitted) {
         let Some(counts) = &mut self.teller.report.signatures else { return };
         let admitted = readmitted.captures.iter().filter_map(|(_, admitted)| admitted.as_ref());
-        admitted.filter_map(Admitted::signature).for_each(|signature| counts.count(signature, signature.state));
+        admitted
+            .filter_map(Admitted::signature)
+            .for_each(|signature| counts.count(signature, signature.state));
     }
 }

@@ -336,5 +336,8 @@ impl Repair<'_> {
 /// The capture as the artifact that its seal says it is of, whatever its kind.
 fn proven(capture: &ReadCapture, files: &[StoredMember], keys: &KeyRing) -> Option<Admitted> {
     let admit = |kind| admit_as(kind, capture.is_directory, files, keys).ok();
-    kinds::ALL.into_iter().filter_map(admit).find(|admitted| Store::seal_of(admitted) == capture.seal.as_slice())
+    kinds::ALL
+        .into_iter()
+        .filter_map(admit)
+        .find(|admitted| Store::seal_of(admitted) == capture.seal.as_slice())
 }

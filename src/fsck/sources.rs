@@ -117,11 +117,7 @@ impl Source {
 }
 
 /// A capture that the journal of another vault says was added, from the bytes of `store`.
-pub(super) fn from_vault(
-    store: &Store,
-    lost: &RecordedCapture,
-    keys: &KeyRing,
-) -> Result<Option<Admitted>> {
+pub(super) fn from_vault(store: &Store, lost: &RecordedCapture, keys: &KeyRing) -> Result<Option<Admitted>> {
     let document = store.inspect()?.bytes_of(BlobHash(lost.capture.0))?;
     let (is_directory, files) = match document {
         Some(bytes) => (false, vec![StoredMember { name: String::new(), bytes }]),

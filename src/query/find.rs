@@ -4,8 +4,8 @@ use std::collections::btree_map::Entry;
 
 use chrono::{DateTime, Utc};
 
-use crate::artifact::Place;
-use crate::digest::Digest;
+use crate::artifact::{Place, Signature, SignatureState};
+use crate::digest::{CaptureHash, Digest};
 use crate::store::{ArtifactId, ArtifactRow, Result, Snapshot};
 
 /// Which artifacts to find. All conditions must hold.
@@ -44,6 +44,15 @@ pub enum Filter {
         /// The value.
         value: String,
     },
+    /// It has a signed capture.
+    Signature {
+        /// What checking the signature gave.
+        state: SignatureState,
+        /// The key id that the capture states; any if not given.
+        key_id: Option<String>,
+    },
+    /// It has a capture that is not signed.
+    Unsigned,
     /// It has a note in which this text stands, in small letters or large.
     Note {
         /// The text; every note has an empty one in it.
@@ -93,6 +102,15 @@ pub enum Match {
         /// The value.
         value: String,
     },
+    /// It has the signed capture.
+    Signature {
+        /// The capture.
+        capture: CaptureHash,
+        /// What is known of its signature.
+        signature: Signature,
+    },
+    /// It has a capture that is not signed.
+    Unsigned,
     /// It has the note.
     Note {
         /// The whole of it.
@@ -184,6 +202,19 @@ fn matches_of(snapshot: &Snapshot<'_>, filter: &Filter) -> Result<Vec<(ArtifactI
             let place = || Match::Attribute { name: name.clone(), value: value.clone() };
             let artifacts = snapshot.with_attribute(name, value)?.into_iter();
             Ok(artifacts.map(|artifact| (artifact, place())).collect())
+        }
+        Filter::Signature { state, key_id } => {
+            let captures = snapshot.with_signature(*state, key_id.as_deref())?.into_iter();
+            Ok(captures
+                .filter_map(|row| {
+                    let (capture, signature) = (row.capture, row.signature?);
+                    Some((row.artifact, Match::Signature { capture, signature }))
+                })
+                .collect())
+        }
+        Filter::Unsigned => {
+            let artifacts = snapshot.unsigned_artifacts()?.into_iter();
+            Ok(artifacts.map(|artifact| (artifact, Match::Unsigned)).collect())
         }
         Filter::Note { text } => {
             let sought = text.to_lowercase();

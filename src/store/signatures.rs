@@ -98,15 +98,14 @@ impl Snapshot<'_> {
         Ok(self.rows(sql, [artifact.0], super::read::capture_row)?.pop())
     }
 
-    /// The captures that are signed, or those that are not, each with its artifact, in the order in which they were added.
-    /// `state` and `key_id` narrow those that are signed down.
+    /// The signed captures for which checking gave `state`, in the order in which they were added; of those that state this
+    /// key id, if one is given.
     ///
     /// # Errors
     /// What the database says.
     pub fn with_signature(&self, state: SignatureState, key_id: Option<&str>) -> Result<Vec<CaptureRow>> {
-        let sql = super::read::captures!(
-            "WHERE s.state = ?1 AND (?2 IS NULL OR s.key_id = ?2) ORDER BY c.id"
-        );
+        let sql =
+            super::read::captures!("WHERE s.state = ?1 AND (?2 IS NULL OR s.key_id = ?2) ORDER BY c.id");
         self.rows(sql, (state.name(), key_id), super::read::capture_row)
     }
 

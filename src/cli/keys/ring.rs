@@ -14,7 +14,11 @@ pub(super) fn is_ring(text: &str) -> bool {
 /// Adds the keys of a key ring. The message says in which line it is wrong, and nothing of what stands there.
 pub(super) fn add(ring: &mut KeyRing, text: &str) -> Result<(), String> {
     let document = Document::parse(text).map_err(|error| {
-        wrong(text, error.span(), "it is not TOML, or has an id twice; a line of a key ring is KEY_ID = \"key\"")
+        wrong(
+            text,
+            error.span(),
+            "it is not TOML, or has an id twice; a line of a key ring is KEY_ID = \"key\"",
+        )
     })?;
     let mut count = 0;
     for (name, item) in document.iter() {

@@ -35,13 +35,7 @@ pub(super) fn check(root: &Value<'_>, keys: &KeyRing) -> Option<CheckedSignature
 }
 
 /// Nothing if what would be signed has no canonical form.
-fn outcome(
-    root: &Value<'_>,
-    algorithm: &str,
-    value: &str,
-    key_id: &str,
-    keys: &KeyRing,
-) -> Option<Outcome> {
+fn outcome(root: &Value<'_>, algorithm: &str, value: &str, key_id: &str, keys: &KeyRing) -> Option<Outcome> {
     if !keys.has_key_for(key_id) {
         return Some(Outcome::Unchecked);
     }
@@ -51,9 +45,8 @@ fn outcome(
     }
     let signed = ["version", "metadata", "payload", "checksum"];
     let message = canonical_members(root, &signed, Volatile::Kept)?.ok()?;
-    let is_signed = |code: &Digest| {
-        keys.keys_for(key_id).any(|key| hmac_matches(key.as_bytes(), &message, code))
-    };
+    let is_signed =
+        |code: &Digest| keys.keys_for(key_id).any(|key| hmac_matches(key.as_bytes(), &message, code));
     Some(if code(strip(value)).as_ref().is_some_and(is_signed) {
         Outcome::Verified
     } else {
@@ -96,8 +89,10 @@ pub(super) fn apply(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
     match outcome {
         Outcome::Wrong(path, message) => found.add(*path, message.clone()),
         Outcome::Unchecked if *policy == SignaturePolicy::Require && !signing_keys.is_empty() => {
-            let message =
-                format!("a verified signature is required, and no key was given with the id {}", excerpt(key_id));
+            let message = format!(
+                "a verified signature is required, and no key was given with the id {}",
+                excerpt(key_id)
+            );
             found.add("/signature/key_id", message);
         }
         Outcome::Unchecked | Outcome::Verified => {}
