@@ -48,6 +48,7 @@ mod replay;
 mod round_trip;
 mod sandbox;
 mod search;
+mod signatures;
 mod sql;
 mod stated;
 mod stats;
