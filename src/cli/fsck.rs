@@ -79,7 +79,7 @@ impl Args {
         let vault = vault.open()?;
         let mut options =
             Options { depth: self.depth(), kind: self.kind, after: None, keys: self.keys.ring()? };
-        let resume = self.resume.as_deref().map(|path| Resume::open(path, &format!("{options:?}")));
+        let resume = self.resume.as_deref().map(|path| Resume::open(path, &asked(&options)));
         let resume = resume.transpose()?;
         options.after = resume.as_ref().and_then(|resume| resume.position.after);
         let progress = Progress::of("artifacts", "checking");
@@ -133,6 +133,13 @@ impl Args {
             None => Depth::Full,
         }
     }
+}
+
+/// What a check is of: one of other things cannot go on where it ended.
+fn asked(options: &Options) -> String {
+    let Options { depth, kind, after, keys } = options;
+    let keys = if keys.is_empty() { String::new() } else { format!(", keys: {keys:?}") };
+    format!("Options {{ depth: {depth:?}, kind: {kind:?}, after: {after:?}{keys} }}")
 }
 
 fn percent(text: &str) -> Result<f64, String> {
