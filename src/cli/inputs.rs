@@ -40,7 +40,7 @@ pub(crate) struct CheckArgs {
     #[command(flatten)]
     keys: KeyArgs,
 
-    /// Refuse rpk files that are not signed and, if a key is given, those that are signed with another one
+    /// Refuse rpk files that are not signed and, if any key is given, those whose key id no key was given for
     #[arg(long)]
     require_signature: bool,
 

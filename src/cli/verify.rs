@@ -22,9 +22,9 @@ use super::{json, report, signature};
 ///
 /// What "add" would reject is bad, what it would skip is skipped.
 ///
-/// A file that exists is a file. What is not one, and is a hash, the first digits of one, @tag or latest, stands for an
-/// artifact in the vault: each of its captures is read, hashed and checked again, with the keys that are given. The hash of
-/// a capture stands for that one.
+/// The name of an existing file is always that file. Anything else that is a hash, the first digits of one, @tag or latest
+/// stands for an artifact in the vault: each of its captures is read, hashed and checked again, with the keys that are
+/// given. The hash of a capture stands for that capture alone.
 #[derive(ClapArgs)]
 #[command(mut_arg("paths", |paths| paths.value_name("PATH|HASH").help(
     "Files, directories (with all that is in them), packs as directories or archives, or - for standard input; or \

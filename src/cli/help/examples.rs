@@ -20,7 +20,10 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "verify",
-        &[("what is wrong with a run, and all of it", "runvault verify --max-violations 1000 run.rpk")],
+        &[
+            ("what is wrong with a run, and all of it", "runvault verify --max-violations 1000 run.rpk"),
+            ("what is in the vault, with keys", "runvault verify @golden --signing-key-file team.toml"),
+        ],
     ),
     (
         "get",
@@ -165,7 +168,13 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("mend it from a copy", "runvault fsck --repair --from copy.vault"),
         ],
     ),
-    ("reindex", &[("after \"fsck\" found the index damaged", "runvault reindex")]),
+    (
+        "reindex",
+        &[
+            ("after \"fsck\" found the index damaged", "runvault reindex"),
+            ("check all signatures and remember the result", "runvault reindex --signing-key-file team.toml"),
+        ],
+    ),
     ("upgrade", &[("before a vault of an older runvault is used", "runvault upgrade")]),
     ("rules", &[("what a rule is for", "runvault rules MI7")]),
     (
