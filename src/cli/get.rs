@@ -23,8 +23,7 @@ use super::{disk, hash, output};
 /// arrived first. If they differ in that, standard error says which one it is. The hash of a capture gives exactly that one.
 ///
 /// Without -o they go to standard output. A pack has several files: -o writes them as a directory, or as an archive if the
-/// name ends with .zip, .tar, .tar.gz, .tgz,
-/// .tar.zst or .tzst; --member gives one of them.
+/// name ends with .zip, .tar, .tar.gz, .tgz, .tar.zst or .tzst; --member gives one of them.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// A core hash, a capture's own hash, the first digits of one, @tag, or latest

@@ -119,7 +119,8 @@ fn read_file(path: &Path, left: &mut u64) -> Result<String, Failure> {
     let read = File::open(path).and_then(|file| file.take(*left + 1).read_to_end(&mut bytes));
     let length = read.map_err(|error| unreadable(path, &error))? as u64;
     *left = left.checked_sub(length).ok_or_else(|| {
-        unreadable(path, &io::Error::other(format!("what is read at once has more than {MAX_BYTES} bytes")))
+        let what = if *left == MAX_BYTES { "it has" } else { "it and the keys before it have" };
+        unreadable(path, &io::Error::other(format!("{what} more than {MAX_BYTES} bytes")))
     })?;
     // The error would have the bytes in it.
     String::from_utf8(bytes).map_err(|_| unreadable(path, &io::Error::other("it is not valid UTF-8")))
