@@ -15,6 +15,7 @@ mod part;
 mod passage;
 mod run_event;
 mod table;
+mod timestamp;
 
 use std::fmt;
 use std::io::{self, Write};
@@ -34,6 +35,7 @@ pub use part::{Content, Part, PartSort, differ, same_place};
 pub use passage::{Field, Passage, Passages, words_of};
 pub use run_event::{Answer, Call, CallNames, EventVisitor, RunEvent};
 pub use table::{Cell, Cells, Column, ColumnSort, Table};
+pub use timestamp::{CREATED_AT, MissingOffset, parse_timestamp, timestamp_text};
 
 /// A kind of artifact, as its folder defines it.
 pub trait Artifact: 'static {
@@ -314,6 +316,18 @@ impl Draft {
     /// Adds an attribute.
     pub fn attribute(&mut self, name: &'static str, value: impl Into<String>) {
         self.attributes.push(Attribute { name, value: value.into() });
+    }
+
+    /// Adds the attribute [`CREATED_AT`] with the first of the texts in `stated` that is a point in time, if there is one.
+    pub fn state_creation<'t>(
+        &mut self,
+        stated: impl IntoIterator<Item = Option<&'t str>>,
+        missing_offset: MissingOffset,
+    ) {
+        let mut times = stated.into_iter().flatten();
+        if let Some(time) = times.find_map(|text| parse_timestamp(text, missing_offset)) {
+            self.attribute(CREATED_AT, timestamp_text(time));
+        }
     }
 
     /// What is indexed is a set: the same fact found twice is one fact.
