@@ -8,7 +8,7 @@ use runvault::Description;
 use runvault::clock;
 use runvault::digest::{CaptureHash, CoreHash};
 use runvault::query::Extension;
-use runvault::store::{CaptureRow, MAX_NOTE_BYTES};
+use runvault::store::{CaptureRow, MAX_NOTE_BYTES, TimeBasis};
 use runvault::verify::Violation;
 use serde::Serialize;
 
@@ -47,7 +47,7 @@ impl Args {
         let artifact = self.hash.locate(&vault)?.artifact;
         if let Some(template) = &self.format {
             let snapshot = vault.snapshot()?;
-            let line = template.fill(&Subject::new(&snapshot, &artifact, &[], clock::now()))?;
+            let line = template.fill(&Subject::new(&snapshot, &artifact, &[], clock::now(), TimeBasis::LastSeen))?;
             writeln!(output::text(), "{line}")?;
             return Ok(Status::Done);
         }

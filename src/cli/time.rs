@@ -1,6 +1,8 @@
 //! Times as arguments and as text.
 
 use chrono::{DateTime, Duration, NaiveDate, SecondsFormat, Utc};
+use clap::ValueEnum;
+use runvault::store::TimeBasis;
 
 use super::exit::Failure;
 use super::output::{self, counted};
@@ -17,6 +19,37 @@ pub(crate) fn fix_clock_for_tests() -> Result<(), Failure> {
     let time = time.ok_or_else(|| Failure::Usage(format!("{TEST_CLOCK} is not an RFC 3339 timestamp")))?;
     clock::fix(Some(time.to_utc()));
     Ok(())
+}
+
+/// Which time of artifacts counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum By {
+    /// When they were added first
+    FirstSeen,
+    /// When they were last added or seen again
+    #[default]
+    LastSeen,
+    /// When they were made, as they state themselves; some state no time
+    Created,
+}
+
+impl By {
+    pub(crate) fn basis(self) -> TimeBasis {
+        match self {
+            Self::FirstSeen => TimeBasis::FirstSeen,
+            Self::LastSeen => TimeBasis::LastSeen,
+            Self::Created => TimeBasis::Created,
+        }
+    }
+}
+
+/// The name of a time of artifacts, as arguments have it.
+pub(crate) fn basis_text(basis: TimeBasis) -> &'static str {
+    match basis {
+        TimeBasis::FirstSeen => "first-seen",
+        TimeBasis::LastSeen => "last-seen",
+        TimeBasis::Created => "created",
+    }
 }
 
 /// A point in time for clap: `2026-11-20`, an RFC 3339 timestamp, or an age such as `90m`, `36h`, `7d` or `4w`.
