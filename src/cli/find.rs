@@ -378,7 +378,7 @@ fn digest_of(path: &Path) -> Result<Digest, Failure> {
 }
 
 /// What people know artifacts by, most telling first.
-const TELLING: [&str; 6] = ["run_id", "result", "trace_id", "adapter_id", "model_id", "io_ref"];
+pub(super) const TELLING: [&str; 6] = ["run_id", "result", "trace_id", "adapter_id", "model_id", "io_ref"];
 
 pub(super) fn label(attributes: &[(String, String)]) -> String {
     const VALUES: usize = 3;

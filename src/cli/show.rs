@@ -48,7 +48,8 @@ impl Args {
         let artifact = self.hash.locate(&vault)?.artifact;
         if let Some(template) = &self.format {
             let snapshot = vault.snapshot()?;
-            let line = template.fill(&Subject::new(&snapshot, &artifact, &[], clock::now(), TimeBasis::LastSeen))?;
+            let line =
+                template.fill(&Subject::new(&snapshot, &artifact, &[], clock::now(), TimeBasis::LastSeen))?;
             writeln!(output::text(), "{line}")?;
             return Ok(Status::Done);
         }

@@ -7,7 +7,7 @@ use runvault::store::TimeBasis;
 use super::exit::Failure;
 use super::output::{self, counted};
 
-use runvault::clock;
+use runvault::{Vault, clock};
 
 /// For tests only: the time at which the clock stands still, as an RFC 3339 timestamp.
 const TEST_CLOCK: &str = "RUNVAULT_TEST_CLOCK";
@@ -50,6 +50,26 @@ pub(crate) fn basis_text(basis: TimeBasis) -> &'static str {
         TimeBasis::LastSeen => "last-seen",
         TimeBasis::Created => "created",
     }
+}
+
+/// Clocks may differ by this much.
+const TOLERANCE: Duration = Duration::minutes(1);
+
+/// Warns if the last entry of the journal is later than the clock of this machine says. What is added until then gets that
+/// time as well, because times in a journal never go back.
+pub(crate) fn warn_of_future(vault: &Vault) -> Result<(), Failure> {
+    if !vault.is_created() {
+        return Ok(());
+    }
+    let last = vault.snapshot()?.last_entry_at()?;
+    if let Some(last) = last.filter(|last| last.signed_duration_since(clock::now()) > TOLERANCE) {
+        output::warning(&format!(
+            "the last entry of the journal is in the future ({}): a clock is or was wrong, and what is added until then is \
+             recorded as of that time",
+            display(last)
+        ));
+    }
+    Ok(())
 }
 
 /// A point in time for clap: `2026-11-20`, an RFC 3339 timestamp, or an age such as `90m`, `36h`, `7d` or `4w`.

@@ -177,7 +177,10 @@ impl Snapshot<'_> {
                 journal_entries: number(connection, "SELECT coalesce(max(seq), 0) FROM journal")?,
                 extremes: Extremes::default(),
                 by,
-                undated: number(connection, &format!("SELECT count(*) FROM ({}) WHERE at IS NULL", dated(by)))?,
+                undated: number(
+                    connection,
+                    &format!("SELECT count(*) FROM ({}) WHERE at IS NULL", dated(by)),
+                )?,
                 days: Vec::new(),
             })
         };

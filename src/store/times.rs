@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 
 use super::Result;
 use super::read::Snapshot;
-use super::rows::{ArtifactId, ArtifactRow};
+use super::rows::{ArtifactId, ArtifactRow, Milliseconds};
 use crate::artifact::CREATED_AT;
 
 /// One of the times that an artifact has.
@@ -66,12 +66,22 @@ impl Snapshot<'_> {
     pub fn chronology(&self, basis: TimeBasis) -> Result<Chronology> {
         let mut created = HashMap::new();
         if basis == TimeBasis::Created {
-            let sql = "SELECT a.artifact, max(v.value) FROM attribute_value v JOIN attribute a ON a.value = v.id
+            let sql =
+                "SELECT a.artifact, max(v.value) FROM attribute_value v JOIN attribute a ON a.value = v.id
                         WHERE v.name = ?1 GROUP BY a.artifact";
             let rows = self.rows(sql, [CREATED_AT], |row| Ok((row.get(0)?, row.get::<_, String>(1)?)))?;
             created.extend(rows.into_iter().filter_map(|(id, text)| Some((id, parsed(&text)?))));
         }
         Ok(Chronology { basis, created })
+    }
+
+    /// The time of the last entry of the journal; nothing if it is empty.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn last_entry_at(&self) -> Result<Option<DateTime<Utc>>> {
+        let sql = "SELECT at FROM journal ORDER BY seq DESC LIMIT 1";
+        Ok(self.rows(sql, [], |row| row.get::<_, Milliseconds>(0))?.pop().map(|time| time.0))
     }
 
     /// When an artifact was made, as it states itself: the latest of the times that its captures state. Nothing if it states
@@ -82,7 +92,8 @@ impl Snapshot<'_> {
     pub fn created_at(&self, artifact: ArtifactId) -> Result<Option<DateTime<Utc>>> {
         let sql = "SELECT max(v.value) FROM attribute a JOIN attribute_value v ON v.id = a.value
                     WHERE a.artifact = ?1 AND v.name = ?2";
-        let text: Option<String> = self.rows(sql, (artifact.0, CREATED_AT), |row| row.get(0))?.pop().flatten();
+        let text: Option<String> =
+            self.rows(sql, (artifact.0, CREATED_AT), |row| row.get(0))?.pop().flatten();
         Ok(text.as_deref().and_then(parsed))
     }
 }

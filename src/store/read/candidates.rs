@@ -29,7 +29,12 @@ impl Snapshot<'_> {
         };
         let select = "SELECT a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival FROM artifact a JOIN kind k ON k.id = a.kind";
         if digits.len() < TELLING_DIGITS {
-            return self.fitting(&format!("{select} ORDER BY a.arrival DESC LIMIT ?1"), [NEWEST], fits, limit);
+            return self.fitting(
+                &format!("{select} ORDER BY a.arrival DESC LIMIT ?1"),
+                [NEWEST],
+                fits,
+                limit,
+            );
         }
         let sql = format!("{select} WHERE substr(a.core, 1, 8) BETWEEN ?1 AND ?2 ORDER BY a.arrival DESC");
         self.fitting(&sql, (beginning(&low), beginning(&high)), fits, limit)
