@@ -30,7 +30,7 @@ fn forget_asks_before_it_removes_more_than_half_of_a_kind() {
     for yes in ["y\n", "YES\n"] {
         let sandbox = three_sessions();
         let (seen, status) = forget(&sandbox, "--keep-last 1", Some(yes));
-        assert!(seen.ends_with("2 artifacts removed (206 B), 1 kept\n"), "{seen}");
+        assert!(seen.ends_with("[y/N] 2 artifacts removed (202 B), 1 kept\n"), "{seen}");
         assert_eq!((status, left(&sandbox)), (0, 1), "{yes:?}");
     }
 }
