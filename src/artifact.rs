@@ -16,6 +16,7 @@ mod passage;
 mod run_event;
 mod signature;
 mod table;
+mod timestamp;
 mod version;
 
 use std::io::{self, Write};
@@ -38,6 +39,7 @@ pub use signature::{
     SigningKey,
 };
 pub use table::{Cell, Cells, Column, ColumnSort, Table};
+pub use timestamp::{CREATED_AT, MissingOffset, parse_timestamp, timestamp_text};
 pub use version::{KnownMajors, is_semver};
 
 /// A kind of artifact, as its folder defines it.
@@ -291,6 +293,18 @@ impl Draft {
     /// Adds an attribute.
     pub fn attribute(&mut self, name: &'static str, value: impl Into<String>) {
         self.attributes.push(Attribute { name, value: value.into() });
+    }
+
+    /// Adds the attribute [`CREATED_AT`] with the first of the texts in `stated` that is a point in time, if there is one.
+    pub fn state_creation<'t>(
+        &mut self,
+        stated: impl IntoIterator<Item = Option<&'t str>>,
+        missing_offset: MissingOffset,
+    ) {
+        let mut times = stated.into_iter().flatten();
+        if let Some(time) = times.find_map(|text| parse_timestamp(text, missing_offset)) {
+            self.attribute(CREATED_AT, timestamp_text(time));
+        }
     }
 
     /// What is indexed is a set: the same fact found twice is one fact.

@@ -25,7 +25,7 @@ use crate::store::check::JournalInspection;
 use crate::store::{
     Actor, ArtifactRow, Backup, BackupError, BackupOptions, BackupProgress, CaptureRow, JournalCheck, Mended,
     NoteRow, PinRow, Put, PutOutcome, RemovedPolicy, RoleCount, Snapshot, Stats, Store, StoreError,
-    StoredMember, TagRow, Tombstone, Upgrade,
+    StoredMember, TagRow, TimeBasis, Tombstone, Upgrade,
 };
 use crate::verify::{Report, Violation};
 
@@ -509,12 +509,12 @@ impl Vault {
         locate(&snapshot, &artifact.core.0.into())
     }
 
-    /// How much the vault has, of what, and how it grew. Reads no document.
+    /// How much the vault has, of what, and how it grew by one of the times of artifacts. Reads no document.
     ///
     /// # Errors
-    /// What the store says.
-    pub fn stats(&self) -> Result<Stats, StoreError> {
-        self.snapshot()?.stats()
+    /// Returns an error if the vault cannot be read.
+    pub fn stats(&self, by: TimeBasis) -> Result<Stats, StoreError> {
+        self.snapshot()?.stats(by)
     }
 
     /// Whether the journal is what it was: computes its chain anew, and looks for the entry whose chain value is `since`,

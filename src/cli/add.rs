@@ -19,7 +19,7 @@ use super::mover::{MoveArgs, Mover};
 use super::output::{self, BAD, FAINT, GOOD, HASH, counted};
 use super::progress::Progress;
 use super::vault::{CreateArgs, VaultArgs};
-use super::{json, report, search, settings, signature};
+use super::{json, report, search, settings, signature, time};
 
 /// Verify artifacts and store them.
 ///
@@ -94,6 +94,7 @@ impl Args {
         let status = printer.finish(&summary, started)?;
         if let Some(vault) = added_to.filter(Vault::is_created) {
             forks.tell(&vault)?;
+            time::warn_of_future(&vault)?;
             search::after_adding(&vault, search)?;
         }
         Ok(status)

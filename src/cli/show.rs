@@ -5,12 +5,12 @@ use std::io::{self, Write};
 use anstyle::Style;
 use clap::Args as ClapArgs;
 use runvault::Description;
-use runvault::artifact::Kind;
+use runvault::artifact::{CREATED_AT, Kind};
 use runvault::clock;
 use runvault::digest::{CaptureHash, CoreHash};
 use runvault::kinds;
 use runvault::query::Extension;
-use runvault::store::{CaptureRow, MAX_NOTE_BYTES};
+use runvault::store::{CaptureRow, MAX_NOTE_BYTES, TimeBasis};
 use runvault::verify::Violation;
 use serde::Serialize;
 
@@ -50,7 +50,8 @@ impl Args {
         let artifact = self.hash.locate(&vault)?.artifact;
         if let Some(template) = &self.format {
             let snapshot = vault.snapshot()?;
-            let line = template.fill(&Subject::new(&snapshot, &artifact, &[], clock::now()))?;
+            let line =
+                template.fill(&Subject::new(&snapshot, &artifact, &[], clock::now(), TimeBasis::LastSeen))?;
             writeln!(output::text(), "{line}")?;
             return Ok(Status::Done);
         }
@@ -71,6 +72,11 @@ fn print(out: &mut dyn Write, description: &Description) -> io::Result<()> {
     let Description { artifact, mentions, captures, links, .. } = description;
     links::heading(out, artifact)?;
     let mut fields = Fields::new("mentions".len());
+    let mut seen = time::shown(artifact.seen_at);
+    if artifact.added_at < artifact.seen_at {
+        seen += &format!(", first {}", time::shown(artifact.added_at));
+    }
+    fields.push("seen", seen, Style::new());
     marks(description, &mut fields);
     extensions(description, &mut fields);
     attributes(&description.attributes, &mut fields);
@@ -174,6 +180,8 @@ struct JsonDescription<'d> {
     kind: &'d str,
     added_at: String,
     seen_at: String,
+    /// The latest of the times of creation that it states.
+    created_at: Option<&'d str>,
     attributes: Vec<JsonAttribute<'d>>,
     mentions: Vec<JsonCount<'d>>,
     captures: Vec<JsonCapture<'d>>,
@@ -211,11 +219,14 @@ impl<'d> JsonDescription<'d> {
     fn of(description: &'d Description) -> Self {
         let Description { artifact, attributes, mentions, captures, links, extended_by, tags, note, pin } =
             description;
+        // They are sorted, and their order is that of the times.
+        let created = attributes.iter().rfind(|(name, _)| name == CREATED_AT);
         Self {
             core_hash: artifact.core,
             kind: &artifact.kind,
             added_at: time::exact(artifact.added_at),
             seen_at: time::exact(artifact.seen_at),
+            created_at: created.map(|(_, value)| value.as_str()),
             attributes: attributes.iter().map(|(name, value)| JsonAttribute { name, value }).collect(),
             mentions: mentions
                 .iter()

@@ -22,7 +22,7 @@ use super::mover::{MoveArgs, Mover};
 use super::output;
 use super::stop::Stop;
 use super::vault::{CreateArgs, VaultArgs};
-use super::{search, settings};
+use super::{search, settings, time};
 
 use held::Held;
 use taking::Taking;
@@ -104,6 +104,7 @@ impl Args {
         self.expect_directories()?;
         let stop = Stop::on_signals()?;
         let vault = vault.open_to_watch(self.create)?;
+        time::warn_of_future(&vault)?;
         let held = Held::of(vault.path());
         let settling = Settling::new(self.directories.clone(), self.settle).of_kind(self.kind);
         let mut settling = settling.without(self.files_of(vault.path()));

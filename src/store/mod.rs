@@ -38,6 +38,7 @@ mod signatures;
 mod sql;
 mod stated;
 mod stats;
+mod times;
 mod tombstones;
 mod varint;
 mod write;
@@ -72,7 +73,8 @@ pub use search::{
 };
 pub use sql::{Computed, Reader, Rows, RowsOf, Saved, SqlError, Statement, View};
 pub use stated::{MAX_RELATION_BYTES, StatedLink, is_relation};
-pub use stats::{Day, Extremes, KindStats, Sized, Stats, Storage};
+pub use stats::{Dated, Day, Extremes, KindStats, Sized, Stats, Storage};
+pub use times::{Chronology, TimeBasis};
 pub use tombstones::RemovedPolicy;
 pub use write::{Put, PutOutcome};
 

@@ -55,6 +55,7 @@ mod stats;
 mod storage;
 mod story;
 mod terminal;
+mod times;
 mod traces;
 mod untrusted;
 mod upgrade;

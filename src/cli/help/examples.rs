@@ -126,10 +126,16 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "forget",
-        &[(
-            "all but the last hundred of each kind, and tagged ones",
-            "runvault forget --keep-last 100 --keep-tag '*'",
-        )],
+        &[
+            (
+                "all but the last hundred of each kind, and tagged ones",
+                "runvault forget --keep-last 100 --keep-tag '*'",
+            ),
+            (
+                "of each model one a day for a week and one a month for a year, and why",
+                "runvault forget --keep-daily 7 --keep-monthly 12 --group-by kind,model_id --dry-run",
+            ),
+        ],
     ),
     ("gc", &[("nothing of what was removed is left in the file", "runvault gc")]),
     (

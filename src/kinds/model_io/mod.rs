@@ -8,8 +8,8 @@ mod table;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, Draft, Exchange, Field, Mention, Part, Passage, Passages, Playback, Recognition,
-    Responder, Role, Table, document, unreadable,
+    AdmitOptions, Artifact, CREATED_AT, Draft, Exchange, Field, Mention, MissingOffset, Part, Passage,
+    Passages, Playback, Recognition, Responder, Role, Table, document, unreadable,
 };
 use crate::canonical::Value;
 use crate::canonical::reader::{self, Limits, MemberNames, ReadError, has_key, has_lost_beginning};
@@ -33,7 +33,8 @@ impl Artifact for ModelIo {
     const PLURAL: &'static str = "sessions";
     const MEMBER: &'static str = "model_io.json";
     const FILE_NAMES: &'static [&'static str] = &["model_io.json"];
-    const ATTRIBUTES: &'static [&'static str] = &["adapter_id", "interactions", "mode", "model_id"];
+    const ATTRIBUTES: &'static [&'static str] =
+        &["adapter_id", CREATED_AT, "interactions", "mode", "model_id"];
     const PLAYBACK: Option<Playback> = Some(Playback::ByPrompt);
     const TABLES: &'static [Table] = &[table::INTERACTIONS];
 
@@ -183,6 +184,9 @@ fn describe(root: &Value<'_>, view: &View<'_>, core: CoreHash) -> Draft {
     for (name, value) in [("adapter_id", view.adapter_id), ("model_id", view.model_id), ("mode", view.mode)] {
         draft.attribute(name, value.as_str().unwrap_or_default());
     }
+    // Section 3.2: it is in UTC.
+    let created_at = root.get("created_at_utc").and_then(Value::as_str);
+    draft.state_creation([created_at], MissingOffset::Utc);
     draft.attribute("interactions", view.interactions.len().to_string());
     draft
 }

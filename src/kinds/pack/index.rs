@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::members::{Members, SESSION};
 use super::{hash, ledger};
-use crate::artifact::{Draft, Mention, NameHandle, Place, Relation, Role};
+use crate::artifact::{Draft, Mention, MissingOffset, NameHandle, Place, Relation, Role};
 use crate::canonical::{Value, rfc8785};
 use crate::digest::{CoreHash, Digest};
 
@@ -85,6 +85,8 @@ fn describe_run(run: &Value<'_>, draft: &mut Draft) {
             draft.attribute(role.name, digest.to_string());
         }
     }
+    // As sessions and traces, a run is of the time when it began.
+    draft.state_creation([text("started_at"), text("completed_at")], MissingOffset::Unknown);
     if let Some(policy) = run.get("policy") {
         describe_policy(policy, draft);
     }

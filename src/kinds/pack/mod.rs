@@ -20,8 +20,8 @@ mod runner;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, ArtifactDirectory, Directory, Draft, Entry, EntryContent, EventVisitor, MemberBytes, Part,
-    Passage, Peek, document,
+    AdmitOptions, ArtifactDirectory, CREATED_AT, Directory, Draft, Entry, EntryContent, EventVisitor,
+    MemberBytes, Part, Passage, Peek, document,
 };
 use crate::canonical::reader::{Limits, ReadError};
 use crate::verify::{Findings, RuleInfo, Violation, apply};
@@ -35,8 +35,17 @@ impl ArtifactDirectory for Pack {
     const NAME: &'static str = "pack";
     const PLURAL: &'static str = "packs";
     const MEMBERS: &'static [&'static str] = &members::NAMES;
-    const ATTRIBUTES: &'static [&'static str] =
-        &["bundle", "intent", "kernel_version", "member", "model_mode", "policy", "result", "run_id"];
+    const ATTRIBUTES: &'static [&'static str] = &[
+        "bundle",
+        CREATED_AT,
+        "intent",
+        "kernel_version",
+        "member",
+        "model_mode",
+        "policy",
+        "result",
+        "run_id",
+    ];
     const UNREADABLE: RuleInfo = rules::IO;
     const IS_RUN: bool = true;
 

@@ -19,8 +19,8 @@ mod texts;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, Attribute, Draft, EventVisitor, Exchange, Mention, NameHandle, Part, Passage,
-    Playback, Recognition, Relation, Role, RunEvent, Table, document, unreadable,
+    AdmitOptions, Artifact, Attribute, CREATED_AT, Draft, EventVisitor, Exchange, Mention, MissingOffset,
+    NameHandle, Part, Passage, Playback, Recognition, Relation, Role, RunEvent, Table, document, unreadable,
 };
 use crate::canonical::reader::{self, Limits, MemberNames, ReadError, has_key, has_lost_beginning};
 use crate::canonical::replaykit::{self, Uncanonical, Volatile};
@@ -56,6 +56,7 @@ impl Artifact for Rpk {
     const ATTRIBUTES: &'static [&'static str] = &[
         "agent",
         "capture_mode",
+        CREATED_AT,
         "model_id",
         "provider",
         "run_id",
@@ -208,6 +209,10 @@ fn describe(root: &Value<'_>, core: CoreHash) -> Draft {
     }
     draft.collect_references(root, "", &INDEXED);
     name(root, steps, &mut draft);
+    let text = |names: &[&str]| at(root, names).and_then(Value::as_str);
+    // The format allows times without an offset, which are in a time zone that nothing states.
+    let stated = [text(&["metadata", "created_at"]), text(&["payload", "run", "timestamp"])];
+    draft.state_creation(stated, MissingOffset::Unknown);
     draft.attribute("steps", steps.len().to_string());
     draft
 }

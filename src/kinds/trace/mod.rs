@@ -17,8 +17,8 @@ mod time;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, Draft, EventVisitor, Joined, Mention, NameHandle, Part, Passage, Recognition,
-    Relation, Rest, Role, Table, Versions, document, unreadable,
+    AdmitOptions, Artifact, CREATED_AT, Draft, EventVisitor, Joined, Mention, MissingOffset, NameHandle,
+    Part, Passage, Recognition, Relation, Rest, Role, Table, Versions, document, unreadable,
 };
 use crate::canonical::reader::{self, Limits, MemberNames, ReadError, has_key, has_lost_beginning};
 use crate::canonical::{Value, c14n_v1};
@@ -75,7 +75,8 @@ impl Artifact for Trace {
     const PLURAL: &'static str = "traces";
     const MEMBER: &'static str = "trace.ndjson";
     const FILE_NAMES: &'static [&'static str] = &[];
-    const ATTRIBUTES: &'static [&'static str] = &["engine_version", "records", "step", "trace_id"];
+    const ATTRIBUTES: &'static [&'static str] =
+        &[CREATED_AT, "engine_version", "records", "step", "trace_id"];
     const IS_RUN: bool = true;
     const VERSIONS: Option<Versions> = Some(Versions { relation: EXTENDS.name, attribute: "trace_id" });
     const TABLES: &'static [Table] = &[table::RECORDS];
@@ -189,6 +190,11 @@ fn describe(record: &Record<'_>, draft: &mut Draft) {
                 draft.refers_to.push((RECORDS_RUN, NameHandle::new("run", text)));
             }
         }
+    }
+    if record.position == 0 {
+        // The specification: an ISO 8601 timestamp in UTC.
+        let created_at = value.get("created_at").and_then(Value::as_str);
+        draft.state_creation([created_at], MissingOffset::Utc);
     }
     let prefix = format!("line {} ", record.line);
     draft.collect_references(value, &prefix, &INDEXED);
