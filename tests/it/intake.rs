@@ -249,7 +249,7 @@ fn a_directory_that_is_named_is_never_skipped() {
     ));
     // What comes before is stored, what comes after is not looked at.
     let ran = sandbox.run(["add", "--fail-fast", "runs", "empty", "notes", "runs"]).expect(1);
-    assert!(ran.stderr.contains("0 added, 1 already there"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("0 added, 1 seen again"), "{}", ran.stderr);
     assert!(ran.stderr.contains("stopped at the first bad one"), "{}", ran.stderr);
     let ran = sandbox.run(["verify", "runs", "gone"]).expect(2);
     assert!(ran.stderr.contains("gone: "), "{}", ran.stderr);
