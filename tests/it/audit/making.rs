@@ -65,9 +65,10 @@ pub(crate) fn trace(results: &[Value]) -> String {
         record["record_hash"] = Digest::of(&canonical).hex().into();
         record
     };
+    let state = Digest::of(b"state").hex();
     let mut records = vec![sealed(json!({"type": "header", "version": "1.0.0", "engine_version": "1.0.0",
         "trace_id": "t", "created_at": "2026-02-21T14:00:00Z", "hash_algorithm": "sha256",
-        "canonicalization": "json-c14n-v1", "problem_spec_hash": "p", "initial_state_hash": "s"}))];
+        "canonicalization": "json-c14n-v1", "problem_spec_hash": state, "initial_state_hash": state}))];
     for (index, result) in results.iter().enumerate() {
         let result = filled(
             result,
@@ -77,7 +78,7 @@ pub(crate) fn trace(results: &[Value]) -> String {
         );
         records
             .push(sealed(json!({"type": "step", "index": index + 1, "step_index": index, "result": result,
-            "state_before_hash": "s", "state_after_hash": "s", "prev_hash": records[index]["record_hash"]})));
+            "state_before_hash": state, "state_after_hash": state, "prev_hash": records[index]["record_hash"]})));
     }
     let lines: Vec<String> = records.iter().map(Value::to_string).collect();
     lines.join("\n") + "\n"
