@@ -154,7 +154,6 @@ const HASHING: &[&str] = &[
     "artifact/directory.rs",
     "kinds/pack/hash.rs",
     "store/journal.rs",
-    "store/check/journal.rs",
 ];
 
 /// What begins the computation of a hash or of a canonical form, wherever it stands.

@@ -66,6 +66,7 @@ pub(crate) fn trace(results: &[Value]) -> String {
         record["record_hash"] = Digest::of(&canonical).hex().into();
         record
     };
+    let state = Digest::of(b"state").hex();
     let mut records = vec![sealed(json!({"type": "header", "version": "1.0.0", "engine_version": "1.0.0",
         "trace_id": "t", "created_at": "2026-02-21T14:00:00Z", "hash_algorithm": "sha256",
         "canonicalization": "json-c14n-v1", "problem_spec_hash": state, "initial_state_hash": state}))];

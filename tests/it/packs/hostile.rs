@@ -294,7 +294,8 @@ fn a_pack_may_be_named_by_any_path() {
     let absolute = sandbox.path("d/./p/../p").into_os_string().into_string().unwrap();
     let within = |arguments: &[&str]| {
         let mut command = sandbox.command();
-        let ran = command.current_dir(sandbox.path("d/q")).args(arguments).output().unwrap();
+        command.current_dir(sandbox.path("d/q")).env("RUNVAULT_VAULT", sandbox.vault());
+        let ran = command.args(arguments).output().unwrap();
         crate::sandbox::Ran::from(ran)
     };
     for name in ["../p", "./../p/", "..//p/.", "../../d/p", &absolute, "."] {
