@@ -250,8 +250,7 @@ findings! {
     SIGNATURE_DIFFERS, "signature-differs",
         "What the vault says of the signature of a capture is not what its bytes or the journal say.",
         "`show` and `find` may call something verified, unsigned or wrong that is not.",
-        "`fsck --repair` takes what the journal says, if its chain is whole. `reindex` with keys checks the signatures again \
-         and records what that gives.";
+        "`reindex` with the keys checks the signatures again and records what that gives.";
     INDEX_MISSING, "index-missing",
         "An artifact cannot be found by something that it says.",
         "Questions are answered without it. Its bytes are intact.",
