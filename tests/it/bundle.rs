@@ -38,7 +38,7 @@ fn contents(sandbox: &Sandbox, vault: &str) -> BTreeMap<String, Vec<Files>> {
 }
 
 fn core_of(sandbox: &Sandbox, kind: &str) -> String {
-    sandbox.run(["find", kind, "--json", "--sort", "core"]).expect(0).json()[0]["core_hash"]
+    sandbox.run(["find", kind, "--all-versions", "--json", "--sort", "core"]).expect(0).json()[0]["core_hash"]
         .as_str()
         .unwrap()
         .to_owned()
