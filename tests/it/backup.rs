@@ -145,7 +145,10 @@ fn a_backup_is_made_while_others_add() {
         let artifacts = line["artifacts"].as_u64().unwrap();
         // The journal of a vault in which nothing was linked has as many entries as captures.
         assert_eq!(line["journal_entries"], line["captures"]);
-        assert_eq!(on(&sandbox, &name, &["find", "--json"]).expect(0).json().len() as u64, artifacts);
+        assert_eq!(
+            on(&sandbox, &name, &["find", "--all-versions", "--json"]).expect(0).json().len() as u64,
+            artifacts
+        );
         sizes.push(artifacts);
         if writer.try_wait().unwrap().is_some() {
             break;
@@ -237,7 +240,7 @@ fn a_backup_is_called_sound_only_if_its_catalog_is_what_the_journal_says() {
     assert!(other.stderr.contains("annotation-lost tag golden"), "{}", other.stderr);
     assert!(other.stderr.contains("the vault does not match its journal: 1 finding"), "{}", other.stderr);
     // A copy of a vault that is not whole is better than none.
-    assert_eq!(on(&sandbox, "c.vault", &["find", "--json"]).expect(0).json().len(), 7);
+    assert_eq!(on(&sandbox, "c.vault", &["find", "--all-versions", "--json"]).expect(0).json().len(), 7);
     let line = sandbox.run(["backup", "d.vault", "--json"]).expect(1).json().remove(0);
     assert_eq!(line["findings"], 1);
 }

@@ -38,7 +38,7 @@ fn contents(sandbox: &Sandbox, vault: &str) -> BTreeMap<String, Vec<Files>> {
 }
 
 fn core_of(sandbox: &Sandbox, kind: &str) -> String {
-    sandbox.run(["find", kind, "--json", "--sort", "core"]).expect(0).json()[0]["core_hash"]
+    sandbox.run(["find", kind, "--all-versions", "--json", "--sort", "core"]).expect(0).json()[0]["core_hash"]
         .as_str()
         .unwrap()
         .to_owned()
@@ -126,7 +126,8 @@ fn conditions_choose_what_is_exported() {
     let sandbox = with_examples();
     let prompt = "Summarise ticket 4711 in one sentence.";
     let found = |arguments: &[&str]| {
-        let lines = sandbox.run(["find"].iter().chain(arguments).chain(&["--json", "--sort", "core"])).json();
+        let shown = &["--all-versions", "--json", "--sort", "core"];
+        let lines = sandbox.run(["find"].iter().chain(arguments).chain(shown)).json();
         lines.iter().map(|line| line["core_hash"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     for (number, (find, export)) in [

@@ -24,7 +24,7 @@ fn everything_is_counted() {
     sandbox.run(["pin", "latest~1"]).expect(0);
     sandbox.run(["link", "latest", "governs", "latest~1"]).expect(0);
     let stats = stats(&sandbox);
-    let found = sandbox.run(["find", "--json"]).expect(0).json();
+    let found = sandbox.run(["find", "--all-versions", "--json"]).expect(0).json();
     assert_eq!(stats["artifacts"], found.len());
     let shown: Vec<Value> = found
         .iter()
@@ -82,7 +82,7 @@ fn dated(text: &str) -> String {
 fn an_empty_vault_has_nothing_and_what_was_removed_does_not_count() {
     let sandbox = examples();
     let before = stats(&sandbox);
-    let all = sandbox.run(["find", "--format", "{{core}}"]).expect(0).stdout;
+    let all = sandbox.run(["find", "--all-versions", "--format", "{{core}}"]).expect(0).stdout;
     sandbox.run(["rm", "--force"].into_iter().chain(all.lines())).expect(0);
     let after = stats(&sandbox);
     for name in

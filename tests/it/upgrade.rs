@@ -58,7 +58,7 @@ fn answers(sandbox: &Sandbox) -> Vec<String> {
     ask(&["dangling", "--json"]);
     ask(&["forks", "--json"]);
     ask(&["find", "--json", "--prompt", "What is the refund policy?"]);
-    let everything = sandbox.run(["find", "--json", "--sort", "core"]).expect(0).json();
+    let everything = sandbox.run(["find", "--all-versions", "--json", "--sort", "core"]).expect(0).json();
     for artifact in &everything {
         let core = artifact["core_hash"].as_str().unwrap();
         ask(&["show", core, "--json"]);

@@ -13,7 +13,7 @@ fn answers(sandbox: &Sandbox) -> String {
     ask(&["find", "--json", "--sort", "core"]);
     ask(&["dangling", "--json"]);
     ask(&["forks", "--json"]);
-    for artifact in sandbox.run(["find", "--json", "--sort", "core"]).json() {
+    for artifact in sandbox.run(["find", "--all-versions", "--json", "--sort", "core"]).json() {
         let core = artifact["core_hash"].as_str().unwrap();
         ask(&["show", core, "--json"]);
         ask(&["links", core, "--json", "--depth", "2"]);

@@ -178,7 +178,7 @@ fn more_than_half_of_a_kind_is_not_removed_in_scripts() {
     assert_eq!(refused.stdout, "");
     assert!(refused.stderr.contains("--dry-run lists it, --yes removes it"), "{}", refused.stderr);
     assert!(refused.stderr.contains("  2 of 2 artifacts of the kind trace\n"), "{}", refused.stderr);
-    assert_eq!(sandbox.run(["find", "--json"]).expect(0).json().len(), 7);
+    assert_eq!(sandbox.run(["find", "--all-versions", "--json"]).expect(0).json().len(), 7);
     // Exactly one half goes without a question; a dry run does as well.
     let (sandbox, _) =
         arrived(&[("a", "2026-01-01T00:00:00Z"), ("b", "2026-01-02T00:00:00Z")], "2026-01-03T00:00:00Z");

@@ -103,7 +103,7 @@ fn where_the_file_is_not_written_anew_gc_takes_the_words_out() {
 fn a_vault_that_is_emptied_has_an_empty_index() {
     let sandbox = examples();
     let all: Vec<String> = sandbox
-        .run(["find", "--json"])
+        .run(["find", "--all-versions", "--json"])
         .json()
         .iter()
         .map(|hit| hit["core_hash"].as_str().unwrap().to_owned())
