@@ -66,7 +66,7 @@ fn run(number: usize) -> String {
 fn trace(number: usize) -> String {
     let mut header = json!({"type": "header", "version": "1.0.0", "trace_id": format!("run-{number}"),
         "created_at": "2026-01-01T00:00:00Z", "engine_version": "1.0.0", "hash_algorithm": "sha256",
-        "canonicalization": "json-c14n-v1", "problem_spec_hash": "p", "initial_state_hash": "s"});
+        "canonicalization": "json-c14n-v1", "problem_spec_hash": Digest::of(b"p").hex(), "initial_state_hash": Digest::of(b"s").hex()});
     header["record_hash"] = Digest::of(header.to_string().as_bytes()).hex().into();
     format!("{header}\n")
 }

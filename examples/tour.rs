@@ -51,6 +51,8 @@ fn main() -> Result<(), Box<dyn Error>> {
                 Match::Mention { unit, place, .. } => format!("{unit} {place}"),
                 Match::Attribute { name, value } => format!("{name} {value}"),
                 Match::Note { text } => format!("note {text}"),
+                Match::Signature { capture, .. } => format!("signature of {capture:.12}"),
+                Match::Unsigned => "not signed".to_owned(),
             })
             .collect();
         println!("  {:<9} {:.12}  {}", hit.artifact.kind, hit.artifact.core, places.join(", "));

@@ -18,6 +18,11 @@ UPDATE artifact
 UPDATE capture SET seen_at = added_at;
 DROP TABLE last_entry;
 
+-- What was added again after it was removed is not removed.
+DELETE FROM tombstone WHERE EXISTS
+  (SELECT 1 FROM journal r JOIN journal a ON a.core = unhex(substr(r.entry ->> 'core', 8))
+    WHERE r.seq = tombstone.entry AND a.seq > r.seq);
+
 CREATE INDEX artifact_by_arrival ON artifact (arrival);
 
 -- What was found of the signature of a capture that has one. Captures without a signature have no row.

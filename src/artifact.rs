@@ -13,14 +13,16 @@ mod kind;
 mod mention;
 mod part;
 mod passage;
+mod run_event;
+mod signature;
 mod table;
+mod timestamp;
+mod version;
 
-use std::fmt;
 use std::io::{self, Write};
 
 use crate::canonical::Value;
 use crate::canonical::reader::{Limits, MemberNames, ReadError};
-use crate::canonical::replaykit;
 use crate::digest::{CoreHash, Digest};
 use crate::verify::{Findings, RuleInfo};
 
@@ -31,7 +33,14 @@ pub use kind::Kind;
 pub use mention::{Mention, Place, REFERENCE, Relation, Role};
 pub use part::{Content, Part, PartSort, differ, same_place};
 pub use passage::{Field, Passage, Passages, words_of};
+pub use run_event::{Answer, Call, CallNames, EventVisitor, RunEvent};
+pub use signature::{
+    KeyError, KeyRing, MAX_KEY_BYTES, MAX_KEY_ID_BYTES, Signature, SignaturePolicy, SignatureState,
+    SigningKey,
+};
 pub use table::{Cell, Cells, Column, ColumnSort, Table};
+pub use timestamp::{CREATED_AT, MissingOffset, parse_timestamp, timestamp_text};
+pub use version::{KnownMajors, is_semver};
 
 /// A kind of artifact, as its folder defines it.
 pub trait Artifact: 'static {
@@ -52,6 +61,8 @@ pub trait Artifact: 'static {
     /// How one of its documents is seen to be a longer version of another, if they are written part by part: then one may
     /// also [continue](Self::continues) another.
     const VERSIONS: Option<Versions> = None;
+    /// Whether its artifacts may carry signatures.
+    const CAN_BE_SIGNED: bool = false;
     /// How the responses that artifacts of this kind record are played back, if they record any.
     const PLAYBACK: Option<Playback> = None;
     /// What its artifacts contain, as tables.
@@ -90,11 +101,13 @@ pub trait Artifact: 'static {
         None
     }
 
-    /// What an admitted `document` recorded as results, in order.
-    #[must_use]
-    fn results<'d>(document: &'d [u8], limits: &Limits) -> Vec<RunResult<'d>> {
-        let _ = (document, limits);
-        Vec::new()
+    /// Gives `visit` what an admitted `document` recorded of a run, in order.
+    ///
+    /// # Errors
+    /// Returns an error if the document cannot be read.
+    fn run_events(document: &[u8], limits: &Limits, visit: &mut EventVisitor<'_>) -> Result<(), ReadError> {
+        let _ = (document, limits, visit);
+        Ok(())
     }
 
     /// The responses that an admitted `document` recorded, in order.
@@ -187,43 +200,10 @@ impl Recognition {
 pub struct AdmitOptions {
     /// How large documents may be.
     pub limits: Limits,
-    /// The key that rpk signatures are checked with; without one they are not.
-    pub signing_key: Option<SigningKey>,
-    /// Refuse rpk documents that carry no signature.
-    pub require_signature: bool,
-}
-
-/// A key for HMAC signatures.
-#[derive(Clone)]
-pub struct SigningKey(String);
-
-/// A signing key must have characters other than white space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the signing key is empty; give one, or do not ask for signatures to be checked")]
-pub struct EmptyKey;
-
-impl SigningKey {
-    /// The key given by `text`; surrounding white space is not part of it.
-    ///
-    /// # Errors
-    /// [`EmptyKey`] if nothing else is left.
-    pub fn new(text: &str) -> Result<Self, EmptyKey> {
-        match replaykit::strip(text) {
-            "" => Err(EmptyKey),
-            key => Ok(Self(key.to_owned())),
-        }
-    }
-
-    pub(crate) fn as_bytes(&self) -> &[u8] {
-        self.0.as_bytes()
-    }
-}
-
-/// Keys are not for printing.
-impl fmt::Debug for SigningKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SigningKey(…)")
-    }
+    /// The keys that signatures are checked with; those that no key is for are not checked.
+    pub signing_keys: KeyRing,
+    /// What is rejected for its signature.
+    pub signature_policy: SignaturePolicy,
 }
 
 /// A named string of an artifact worth querying. A name may have several values.
@@ -253,15 +233,6 @@ impl NameHandle {
     }
 }
 
-/// A result that a run recorded.
-#[derive(Clone, Debug)]
-pub struct RunResult<'d> {
-    /// Where in the run, in words, such as `step 6`.
-    pub place: String,
-    /// The result.
-    pub value: Value<'d>,
-}
-
 /// Whether more may be added to the file that a document was read from, by the program that writes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Completeness {
@@ -285,6 +256,8 @@ pub struct Draft {
     pub identified_by: Vec<NameHandle>,
     /// Names by which the artifact refers to others.
     pub refers_to: Vec<(Relation, NameHandle)>,
+    /// What is known of its signature, if it has one.
+    pub signature: Option<Signature>,
     /// Artifacts that are part of it and are stored with it, each as an artifact of its own.
     pub embedded: Vec<Admitted>,
     /// Whether its file may still grow.
@@ -303,6 +276,7 @@ impl Draft {
             attributes: Vec::new(),
             identified_by: Vec::new(),
             refers_to: Vec::new(),
+            signature: None,
             embedded: Vec::new(),
             completeness: Completeness::Complete,
             pointer_bytes: 0,
@@ -319,6 +293,18 @@ impl Draft {
     /// Adds an attribute.
     pub fn attribute(&mut self, name: &'static str, value: impl Into<String>) {
         self.attributes.push(Attribute { name, value: value.into() });
+    }
+
+    /// Adds the attribute [`CREATED_AT`] with the first of the texts in `stated` that is a point in time, if there is one.
+    pub fn state_creation<'t>(
+        &mut self,
+        stated: impl IntoIterator<Item = Option<&'t str>>,
+        missing_offset: MissingOffset,
+    ) {
+        let mut times = stated.into_iter().flatten();
+        if let Some(time) = times.find_map(|text| parse_timestamp(text, missing_offset)) {
+            self.attribute(CREATED_AT, timestamp_text(time));
+        }
     }
 
     /// What is indexed is a set: the same fact found twice is one fact.

@@ -140,7 +140,7 @@ impl fmt::Display for Digest {
             pair.copy_from_slice(&[hex_digit(byte >> 4), hex_digit(byte & 15)]);
         }
         let shown = text.get(..digits).unwrap_or(&text);
-        f.write_str(str::from_utf8(shown).unwrap_or_default())
+        f.write_str(str::from_utf8(shown).map_err(|_| fmt::Error)?)
     }
 }
 

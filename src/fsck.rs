@@ -8,12 +8,13 @@ mod reading;
 mod reindex;
 mod repair;
 mod search;
+mod signatures;
 mod sources;
 
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use crate::artifact::Kind;
+use crate::artifact::{KeyRing, Kind};
 use crate::digest::{CoreHash, Digest};
 use crate::kinds;
 use crate::store::check::finding::{KIND_DIFFERS, Subject};
@@ -21,6 +22,9 @@ use crate::store::check::{Inspection, Integrity};
 use crate::store::{Mended, Result, Store};
 
 pub use crate::store::check::finding::{self, Finding, FindingInfo};
+pub use signatures::SignatureCounts;
+
+pub(crate) use reading::admit_stored;
 
 /// Reports list so many findings and count the rest.
 const MAX_FINDINGS: usize = 100_000;
@@ -66,6 +70,8 @@ pub struct Options {
     /// Goes on after the artifact with this core hash, where another check ended. What comes before the artifacts was
     /// checked then.
     pub after: Option<CoreHash>,
+    /// What signatures are checked with; those that no key is for are only compared with what the vault says of them.
+    pub keys: KeyRing,
 }
 
 /// Is told what happens.
@@ -95,6 +101,8 @@ pub struct Report {
     pub artifacts: u64,
     /// The size of their captures.
     pub bytes: u64,
+    /// What checking the signatures gave, if there were keys.
+    pub signatures: Option<SignatureCounts>,
 }
 
 impl Report {
@@ -124,20 +132,21 @@ pub fn check(store: &Store, options: &Options, monitor: &mut dyn Monitor) -> Res
     Ok(teller.report())
 }
 
-/// Makes everything that artifacts are found by anew from their bytes: mentions, attributes, names, warnings. What is
-/// interrupted did a part of that, and the vault answers right at any moment. The report has what was not admitted again;
+/// Makes everything that artifacts are found by anew from their bytes: mentions, attributes, names, warnings. Signatures are
+/// checked with `keys`; what an earlier check gave of those that no key is for stays as it is. What is interrupted did a part of that, and the vault answers right at any moment. The report has what was not admitted again;
 /// it stays in the vault, and what was known of it stays as it was.
 ///
 /// # Errors
 /// If the vault cannot be read or written.
-pub fn reindex(store: &Store, monitor: &mut dyn Monitor) -> Result<Report> {
+pub fn reindex(store: &Store, keys: &KeyRing, monitor: &mut dyn Monitor) -> Result<Report> {
     let mut teller = Teller::of(monitor);
-    reindex::reindex(store, &mut teller)?;
+    reindex::reindex(store, keys, &mut teller)?;
     Ok(teller.report())
 }
 
 /// Mends what `report` found, as far as that needs no guessing, with bytes from `from`: other vaults, and directories of
-/// files and archives. Gives what was done. What is left is what another check finds.
+/// files and archives. Signatures of what is added or indexed again are checked with `keys`. Gives what was done. What is
+/// left is what another check finds.
 ///
 /// # Errors
 /// If the vault cannot be read or written, or something in `from` is not there.
@@ -145,9 +154,10 @@ pub fn repair(
     store: &Store,
     report: &Report,
     from: &[PathBuf],
+    keys: &KeyRing,
     monitor: &mut dyn Monitor,
 ) -> Result<Vec<Mended>> {
-    repair::repair(store, report, from, &mut Teller::of(monitor))
+    repair::repair(store, report, from, keys, &mut Teller::of(monitor))
 }
 
 /// What is not about single artifacts.

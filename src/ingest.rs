@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 
-use crate::artifact::{Admitted, Kind};
+use crate::artifact::{Admitted, Kind, Signature};
 use crate::clock;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::pipeline::{self, Event};
@@ -74,6 +74,8 @@ pub struct Examined {
     pub size: u64,
     /// Its violations, warnings included.
     pub report: Report,
+    /// What checking its signature gave; nothing if it has none or was not admitted.
+    pub signature: Option<Signature>,
     /// Where it was read from, if it was admitted and stood in a file or directory.
     pub original: Option<Original>,
 }
@@ -170,7 +172,7 @@ pub fn add(
     let outcome = each(&mut inputs, options, prepare, |event| {
         let Event::Result(item) = event else { return adding.settle() };
         let number = looked_at;
-        looked_at += 1;
+        looked_at += usize::from(!ends_directory(&item));
         let Some(item) = joining.take(number, item, &mut adding)? else { return Ok(()) };
         let is_last = stops_at_bad && is_bad(&item);
         adding.push(number, item)?;
@@ -265,20 +267,28 @@ impl From<StoreError> for End {
     }
 }
 
-/// Inputs, and how many of them were taken.
+/// Inputs, and how many of them were taken. The end of a directory is none.
 struct Counted<I> {
     inputs: I,
     count: u64,
 }
 
-impl<I: Iterator> Iterator for Counted<I> {
-    type Item = I::Item;
+impl<I: Iterator<Item = Found>> Iterator for Counted<I> {
+    type Item = Found;
 
-    fn next(&mut self) -> Option<I::Item> {
+    fn next(&mut self) -> Option<Found> {
         let next = self.inputs.next();
-        self.count += u64::from(next.is_some());
+        self.count += u64::from(next.as_ref().is_some_and(|next| !is_end(next)));
         next
     }
+}
+
+fn is_end(found: &Found) -> bool {
+    matches!(found, Ok(source::Item::End { .. }))
+}
+
+fn ends_directory<A>(item: &Item<A>) -> bool {
+    matches!(item, Ok(Examination { is_end: true, .. }))
 }
 
 fn is_bad<A>(item: &Item<A>) -> bool {
@@ -413,6 +423,8 @@ struct Examination<A> {
     original: Option<Original>,
     continues: Option<CoreHash>,
     verdict: Finding<A>,
+    /// Whether it stands for a whole directory, at its end.
+    is_end: bool,
 }
 
 enum Finding<A> {
@@ -421,6 +433,8 @@ enum Finding<A> {
     /// Whether it is rejected depends on whether its beginning is known.
     Rest(Rest),
     NoArtifact,
+    /// The end of a directory in which there were so many items.
+    End(u64),
 }
 
 type Item<A> = std::result::Result<Examination<A>, SourceError>;
@@ -429,18 +443,48 @@ fn each<A: Send, E>(
     inputs: impl Iterator<Item = Found> + Send,
     options: &ExamineOptions,
     make: impl Fn(Admitted) -> A + Sync,
-    consume: impl FnMut(Event<Item<A>>) -> std::result::Result<(), E>,
+    mut consume: impl FnMut(Event<Item<A>>) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
     let open = |item: Found| {
-        let opened = item.map(|item| (item.name(), item.open()));
+        let opened = item.map(|item| (item.name(), item.items(), item.open()));
         let size = opened.as_ref().map_or(0, |(.., opened)| opened.size());
         (opened, size)
     };
-    let work = |opened: std::result::Result<(String, source::Opened), SourceError>| {
-        let (path, opened) = opened?;
-        Ok(Examination::of(path, opened.examine_in_place(options)?, &make))
+    let work = |opened: std::result::Result<(String, Option<u64>, source::Opened), SourceError>| {
+        let (path, items, opened) = opened?;
+        Ok(Examination::of(path, items, opened.examine_in_place(options)?, &make))
     };
-    pipeline::in_order(inputs, open, work, consume)
+    let mut passed_over = 0;
+    pipeline::in_order(inputs, open, work, |event| match event {
+        Event::Idle => consume(Event::Idle),
+        Event::Result(item) => match judge_end(item, &mut passed_over, options) {
+            Some(item) => consume(Event::Result(item)),
+            None => Ok(()),
+        },
+    })
+}
+
+/// Counts in `passed_over` how many items in a row were no artifacts, and turns the end of a directory in which there were
+/// no others into a rejection. Nothing if the directory had something else in it.
+fn judge_end<A>(item: Item<A>, passed_over: &mut u64, options: &ExamineOptions) -> Option<Item<A>> {
+    match &item {
+        Ok(Examination { verdict: Finding::NoArtifact, .. }) => *passed_over += 1,
+        Ok(Examination { verdict: Finding::End(items), path, .. }) => {
+            if std::mem::take(passed_over) < *items {
+                return None;
+            }
+            let verdict = Finding::Rejected(source::nothing_recognised(options));
+            return Some(Ok(Examination {
+                path: path.clone(),
+                original: None,
+                continues: None,
+                verdict,
+                is_end: true,
+            }));
+        }
+        _ => *passed_over = 0,
+    }
+    Some(item)
 }
 
 /// Counts, and passes on to the monitor.
@@ -473,12 +517,13 @@ struct Brief {
     core: CoreHash,
     size: u64,
     report: Report,
+    signature: Option<Signature>,
 }
 
 impl Brief {
     fn of(admitted: &Admitted) -> Self {
-        let report = admitted.report().clone();
-        Self { kind: admitted.kind(), core: admitted.core(), size: admitted.size(), report }
+        let (report, signature) = (admitted.report().clone(), admitted.signature().cloned());
+        Self { kind: admitted.kind(), core: admitted.core(), size: admitted.size(), report, signature }
     }
 }
 
@@ -504,12 +549,13 @@ impl<A: Into<Brief>> Examination<A> {
             continues: self.continues,
             size: 0,
             report: Report::default(),
+            signature: None,
             original: self.original,
         };
         match self.verdict {
             Finding::Admitted(admitted) => {
-                let Brief { kind, core, size, report } = admitted.into();
-                (told.kind, told.core) = (Some(kind), Some(core));
+                let Brief { kind, core, size, report, signature } = admitted.into();
+                (told.kind, told.core, told.signature) = (Some(kind), Some(core), signature);
                 match fate() {
                     Fate::Has(outcome) => (told.outcome, told.size, told.report) = (outcome, size, report),
                     Fate::Refused(report) => (told.outcome, told.report) = (Outcome::Rejected, report),
@@ -519,7 +565,7 @@ impl<A: Into<Brief>> Examination<A> {
             | Finding::Rest(Rest { rejection: Rejection { kind, report, .. }, .. }) => {
                 (told.kind, told.outcome, told.report) = (kind, Outcome::Rejected, report);
             }
-            Finding::NoArtifact => {}
+            Finding::NoArtifact | Finding::End(_) => {}
         }
         told
     }
@@ -593,7 +639,8 @@ impl Batch<'_> {
             let is_refused = matches!(fate, Some(Fate::Refused(_)));
             teller.tell(number, item, || fate.unwrap_or(Fate::Has(Outcome::Present)));
             if is_refused && teller.monitor.stops_at_bad() {
-                self.dropped = waiting.len() as u64;
+                let documents = waiting.filter(|(_, item)| !ends_directory(item));
+                self.dropped = documents.count() as u64;
                 return Err(End::Stopped);
             }
         }

@@ -17,7 +17,7 @@
 //! | [`store`] | SQLite: blobs, artifacts, index, journal | formats |
 //! | [`query`] | finding, short hashes, links | SQL, formats |
 //! | [`source`] | files, directories, recognising kinds | SQL |
-//! | [`audit`] | contracts held against runs | SQL, the terminal |
+//! | [`audit`] | contracts held against runs, payloads against schemas | SQL, the terminal |
 //! | [`retention`] | which artifacts a policy keeps | SQL, formats, the terminal |
 //! | [`fsck`] | what a vault says, held against its bytes | SQL, the terminal |
 //! | [`replay`] | playing recordings back | formats, SQL, the terminal |
@@ -63,8 +63,8 @@ mod vault;
 pub mod verify;
 
 pub use vault::{
-    AddError, Description, Forgetting, Located, LookupError, Removal, RemoveError, RemoveOptions, Upgraded,
-    Vault, Wanted,
+    AddError, CheckedCapture, Description, Forgetting, Located, LookupError, Removal, RemoveError,
+    RemoveOptions, Upgraded, Vault, Wanted,
 };
 
 /// The README's Rust code, compiled by the tests.

@@ -3,6 +3,7 @@
 mod continuation;
 mod directory;
 mod file;
+mod found;
 mod inputs;
 mod opened;
 mod original;
@@ -16,10 +17,8 @@ mod writers;
 use std::io::{self, Cursor};
 use std::path::{Path, PathBuf};
 
-use memchr::memchr;
-
-use crate::archive::Format;
-use crate::artifact::{AdmitOptions, Admitted, Kind, Recognition, document};
+use crate::archive::{self, Format};
+use crate::artifact::{AdmitOptions, Admitted, Kind, document};
 use crate::canonical::reader::{self, Limits};
 use crate::kinds;
 use crate::verify::{Report, Violation};
@@ -45,6 +44,8 @@ pub struct ExamineOptions {
     /// Whether an artifact that was removed from a vault before is stored there again. Otherwise it is rejected. Makes no
     /// difference where nothing is stored.
     pub allow_removed: bool,
+    /// Reject what is found in directories and is no artifact, instead of passing it over.
+    pub strict: bool,
 }
 
 impl ExamineOptions {
@@ -115,6 +116,14 @@ pub enum Item {
     Named(PathBuf),
     /// A file in a directory: it may be no artifact.
     Found(FoundPath),
+    /// The end of a directory that was named, after everything that was found in it. Examined, it is no artifact; whoever
+    /// counts knows whether anything in the directory was one.
+    End {
+        /// Where it is.
+        path: PathBuf,
+        /// How many items were found in it.
+        items: u64,
+    },
     /// A link, device or pipe in a directory: never opened. One that has a name which a format gives is a rejection.
     NotAFile(PathBuf),
     /// A directory that is meant to be one artifact.
@@ -138,11 +147,21 @@ pub enum Item {
 }
 
 impl Item {
+    /// How many items there were in the directory that it is the end of; nothing if it is no end.
+    pub(crate) fn items(&self) -> Option<u64> {
+        match self {
+            Self::End { items, .. } => Some(*items),
+            _ => None,
+        }
+    }
+
     /// The name to report it by.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
-            Self::Named(path) | Self::NotAFile(path) => path.to_string_lossy().into_owned(),
+            Self::Named(path) | Self::NotAFile(path) | Self::End { path, .. } => {
+                path.to_string_lossy().into_owned()
+            }
             Self::Found(path) | Self::Directory { path, .. } => path.to_string_lossy().into_owned(),
             Self::Document { name, .. } | Self::Stated(Stated { name, .. }) => name.clone(),
         }
@@ -175,6 +194,18 @@ pub fn examine(item: Item, options: &ExamineOptions) -> Result<Verdict, SourceEr
 
 pub use kinds::recognise;
 
+/// Why a directory that was named is refused in which nothing was recognised. `options` are those that the files in it
+/// were examined with.
+#[must_use]
+pub fn nothing_recognised(options: &ExamineOptions) -> Rejection {
+    let of_kind = options.kind.map(|kind| format!(" of the kind {}", kind.name())).unwrap_or_default();
+    let message = format!(
+        "nothing in this directory is recognised as an artifact{of_kind}, and neither is the directory itself"
+    );
+    let report = Violation::new(document::UNRECOGNISED, "", message).into();
+    Rejection::new(options.kind, report)
+}
+
 /// The kind that a document which was named is meant to be of.
 fn meant(document: &[u8]) -> Option<Kind> {
     recognise(document).map(|(kind, _)| kind)
@@ -205,6 +236,9 @@ pub fn examine_document(
     {
         return packed::examine(format, Cursor::new(bytes), options);
     }
+    if let Some(what) = archive::unread(&bytes).filter(|_| !is_too_large) {
+        return Err(unread(options.kind.or_else(|| owner(file_name)), what));
+    }
     let kind = options.kind.or_else(|| meant(&bytes)).or_else(|| owner(file_name));
     match kind {
         kind if is_too_large => Err(Rejection::new(kind, document::larger_than(limit).into())),
@@ -217,20 +251,11 @@ pub fn examine_document(
     }
 }
 
-/// Judges what is neither a file nor a directory by its name.
-fn examine_other(path: &Path) -> Verdict {
-    match owner(&file_name(path)) {
-        None => Verdict::NoArtifact,
-        kind => {
-            let message = "is a link, device or pipe; in directories these are not opened, name it to add it";
-            let report = Violation::new(document::UNRECOGNISED, "", message).into();
-            Verdict::Rejected(Rejection::new(kind, report))
-        }
-    }
-}
-
 fn examine_named(path: &Path, file: OpenFile, options: &ExamineOptions) -> io::Result<Verdict> {
     let file_name = file_name(path);
+    if let Some(what) = archive::unread(&file.head) {
+        return Ok(Verdict::Rejected(unread(options.kind.or_else(|| owner(&file_name)), what)));
+    }
     if options.may_be_archive() {
         if let Some(format) = Format::of(&file.head) {
             return Ok(packed::examine(format, file.file, options).into());
@@ -250,29 +275,12 @@ fn examine_named(path: &Path, file: OpenFile, options: &ExamineOptions) -> io::R
     })
 }
 
-fn examine_found(path: &Path, file: OpenFile, options: &ExamineOptions) -> io::Result<Verdict> {
-    let owner = owner(&file_name(path));
-    if options.may_be_archive()
-        && let Some(format) = Format::of(&file.head)
-    {
-        return Ok(packed::examine_found(format, file.file, options));
-    }
-    if owner.is_none() && memchr(0, &file.head).is_some() {
-        return Ok(Verdict::NoArtifact);
-    }
-    let contents = file.read(options)?;
-    let (Contents::Whole(bytes) | Contents::TooLarge { head: bytes, .. }) = &contents;
-    // Nobody said that this is an artifact, so common words are not enough.
-    let sure = recognise(bytes).filter(|(_, recognition)| *recognition == Recognition::Surely);
-    let recognised = sure.map(|(kind, _)| kind).or(owner);
-    let kind = match recognised {
-        Some(kind) if options.kind.is_none_or(|wanted| wanted == kind) => kind,
-        _ => return Ok(Verdict::NoArtifact),
-    };
-    Ok(match contents {
-        Contents::Whole(bytes) => admit(kind, bytes, options).into(),
-        Contents::TooLarge { report, .. } => Verdict::Rejected(Rejection::new(Some(kind), report)),
-    })
+/// Why a file is refused that is an archive or compressed in a way that is not read.
+fn unread(kind: Option<Kind>, what: &str) -> Rejection {
+    let message = format!(
+        "this is {what}, which is not read; decompress it first, or pack it as zip, tar, tar.gz or tar.zst"
+    );
+    Rejection::new(kind, Violation::new(document::UNRECOGNISED, "", message).into())
 }
 
 fn admit(kind: Kind, bytes: Vec<u8>, options: &ExamineOptions) -> Result<Admitted, Rejection> {

@@ -41,9 +41,9 @@ fn of_kind(kind: Kind, table: &'static Table) -> Computed {
     }
 }
 
-/// What the first capture of an artifact contains. All captures agree on what is hashed.
+/// What the preferred capture of an artifact contains. All captures agree on what is hashed.
 fn contents(snapshot: &Snapshot<'_>, artifact: &ArtifactRow, table: &Table) -> Result<Vec<Cells>, SqlError> {
-    let Some(capture) = snapshot.first_capture(artifact.id)? else { return Ok(Vec::new()) };
+    let Some(capture) = snapshot.preferred_capture(artifact.id)? else { return Ok(Vec::new()) };
     let members = snapshot.members(artifact.core, capture.capture)?;
     (table.rows)(&StoredMember::borrowed(&members), &Limits::most())
         .map_err(|error| SqlError::Unreadable { core: artifact.core, message: error.to_string() })

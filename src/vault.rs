@@ -1,34 +1,36 @@
 //! A vault as its users see it: kinds, store and queries behind one handle.
 
+mod audit;
 mod recordings;
 mod removal;
 mod search;
+mod verification;
 
 pub use removal::{Forgetting, Removal, RemoveError, RemoveOptions};
 
 use std::path::{Path, PathBuf};
 
-use crate::artifact::Kind;
-use crate::audit::{self, Finding};
+use crate::artifact::{KeyRing, Kind};
 use crate::bundle::{self, Bundle, Imported};
 use crate::canonical::reader::Limits;
 use crate::clock;
 use crate::digest::{CoreHash, Digest, DigestPrefix, PrefixResolution};
 use crate::fsck;
 use crate::ingest::{self, Monitor, Summary};
-use crate::kinds::{self, contract, model_io};
-use crate::query::{self, Direction, Extension, Graph, HashTarget, Hit, Link, LinkTarget, Query, Walk};
+use crate::kinds::{self, model_io};
+use crate::query::{self, Extension, Graph, HashTarget, Hit, Link, Query, Walk};
 use crate::source::{self, ExamineOptions, Inputs};
 use crate::sql::{self, Reader, SqlError};
 use crate::store::check::JournalInspection;
 use crate::store::{
     Actor, ArtifactRow, Backup, BackupError, BackupOptions, BackupProgress, CaptureRow, JournalCheck, Mended,
     NoteRow, PinRow, Put, PutOutcome, RemovedPolicy, RoleCount, Snapshot, Stats, Store, StoreError,
-    StoredMember, TagRow, Tombstone, Upgrade,
+    StoredMember, TagRow, TimeBasis, Tombstone, Upgrade,
 };
 use crate::verify::{Report, Violation};
 
 pub use recordings::Wanted;
+pub use verification::CheckedCapture;
 
 /// One archive.
 ///
@@ -55,7 +57,8 @@ pub struct Vault {
 pub struct Located {
     /// The artifact.
     pub artifact: ArtifactRow,
-    /// The capture that the hash stands for, or the first one.
+    /// The capture that the hash stands for, or the one that stands for the artifact:
+    /// [`Snapshot::preferred_capture`].
     pub capture: CaptureRow,
 }
 
@@ -237,7 +240,11 @@ impl Vault {
     /// As [`Store::upgrade`].
     pub fn upgrade(path: &Path, monitor: &mut dyn fsck::Monitor) -> Result<Upgraded, StoreError> {
         let (store, upgrade) = Store::upgrade(path)?;
-        let report = if upgrade.is_outdated { Some(fsck::reindex(&store, monitor)?) } else { None };
+        let report = if upgrade.is_outdated {
+            Some(fsck::reindex(&store, &KeyRing::default(), monitor)?)
+        } else {
+            None
+        };
         Ok(Upgraded { upgrade, report })
     }
 
@@ -429,7 +436,8 @@ impl Vault {
     }
 
     /// Mends what a check found, as far as that needs no guessing, with bytes from `from`: other vaults, and directories
-    /// of files and archives. Gives what was done. What is left is what another check finds.
+    /// of files and archives. Signatures of what is added or indexed again are checked with `keys`. Gives what was done. What
+    /// is left is what another check finds.
     ///
     /// # Errors
     /// What the store says.
@@ -437,18 +445,24 @@ impl Vault {
         &self,
         report: &fsck::Report,
         from: &[PathBuf],
+        keys: &KeyRing,
         monitor: &mut dyn fsck::Monitor,
     ) -> Result<Vec<Mended>, StoreError> {
-        fsck::repair(&self.store, report, from, monitor)
+        fsck::repair(&self.store, report, from, keys, monitor)
     }
 
-    /// Makes everything that artifacts are found by anew from their bytes. Whoever interrupts it leaves a vault that
+    /// Makes everything that artifacts are found by anew from their bytes, and checks signatures with `keys`; what an earlier
+    /// check gave of those that no key is for stays as it is. Whoever interrupts it leaves a vault that
     /// answers right. The report has what would not be admitted any more; that stays as it was.
     ///
     /// # Errors
     /// What the store says.
-    pub fn reindex(&self, monitor: &mut dyn fsck::Monitor) -> Result<fsck::Report, StoreError> {
-        fsck::reindex(&self.store, monitor)
+    pub fn reindex(
+        &self,
+        keys: &KeyRing,
+        monitor: &mut dyn fsck::Monitor,
+    ) -> Result<fsck::Report, StoreError> {
+        fsck::reindex(&self.store, keys, monitor)
     }
 
     /// What `prefix` stands for: an artifact by its core hash, or a capture by its own.
@@ -459,7 +473,7 @@ impl Vault {
         locate(&self.snapshot()?, prefix)
     }
 
-    /// The artifact with this tag, and its first capture.
+    /// The artifact with this tag, and its preferred capture.
     ///
     /// # Errors
     /// [`LookupError::NoSuchTag`], or what the store says.
@@ -469,7 +483,7 @@ impl Vault {
         self.locate(&artifact.core.0.into())
     }
 
-    /// The artifact that arrived last, and its first capture; or the one that arrived so many before that one.
+    /// The artifact that arrived last, and its preferred capture; or the one that arrived so many before that one.
     ///
     /// ```
     /// # use runvault::{Vault, source::ExamineOptions};
@@ -495,12 +509,12 @@ impl Vault {
         locate(&snapshot, &artifact.core.0.into())
     }
 
-    /// How much the vault has, of what, and how it grew. Reads no document.
+    /// How much the vault has, of what, and how it grew by one of the times of artifacts. Reads no document.
     ///
     /// # Errors
-    /// What the store says.
-    pub fn stats(&self) -> Result<Stats, StoreError> {
-        self.snapshot()?.stats()
+    /// Returns an error if the vault cannot be read.
+    pub fn stats(&self, by: TimeBasis) -> Result<Stats, StoreError> {
+        self.snapshot()?.stats(by)
     }
 
     /// Whether the journal is what it was: computes its chain anew, and looks for the entry whose chain value is `since`,
@@ -547,18 +561,25 @@ impl Vault {
         }
     }
 
-    /// The exact bytes of what `prefix` stands for, hashed again: of the first capture of a document, or of a capture.
+    /// The exact bytes of what `prefix` stands for, hashed again: of the preferred capture of a document, or of a capture.
     /// With a whole core hash this is the shortest way to them.
     ///
     /// # Errors
     /// As [`Vault::locate`] and [`Vault::read`].
     pub fn get(&self, prefix: &DigestPrefix) -> Result<Vec<u8>, LookupError> {
-        if let Some(digest) = prefix.whole()
-            && let Some(bytes) = self.store.document(CoreHash(digest))?
-        {
-            return Ok(bytes);
+        match self.get_quickly(prefix)? {
+            Some(bytes) => Ok(bytes),
+            None => self.read(&self.locate(prefix)?),
         }
-        self.read(&self.locate(prefix)?)
+    }
+
+    /// The same if `prefix` is the whole core hash of a document whose captures do not differ in what is known of their
+    /// signatures. If not, or if the document is not there or damaged, nothing: locating and reading it says what it is.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read.
+    pub fn get_quickly(&self, prefix: &DigestPrefix) -> Result<Option<Vec<u8>>, StoreError> {
+        prefix.whole().map_or(Ok(None), |digest| self.store.document(CoreHash(digest)))
     }
 
     /// The exact bytes of a capture of one document, hashed again.
@@ -592,18 +613,7 @@ impl Vault {
     /// # Errors
     /// As [`Vault::read`]; [`LookupError::Unreadable`] if this program does not know the kind.
     pub fn read_core(&self, located: &Located) -> Result<Vec<u8>, LookupError> {
-        let ArtifactRow { core, kind, .. } = &located.artifact;
-        let unreadable = |message: String| LookupError::Unreadable { core: *core, message };
-        let members = self.members(located)?;
-        let kind =
-            kinds::named(kind).ok_or_else(|| unreadable(format!("it does not know the kind {kind}")))?;
-        let mut text = Vec::new();
-        kind.write_core(&StoredMember::borrowed(&members), &Limits::most(), &mut text)
-            .map_err(|error| unreadable(error.to_string()))?;
-        match Digest::of(&text) {
-            digest if digest == core.0 => Ok(text),
-            other => Err(unreadable(format!("its core has the hash {other}"))),
-        }
+        core_of(&self.snapshot()?, located)
     }
 
     /// The recorded session with this `ModelIOHash`, as typed data.
@@ -671,42 +681,6 @@ impl Vault {
         query::walk(&self.snapshot()?, artifact, walk)
     }
 
-    /// The runs that a contract governs, by derived or stated links, each once. What states the contract's hash and
-    /// records no run, such as a session, has nothing to be audited and is left out.
-    ///
-    /// # Errors
-    /// [`LookupError::OtherKind`] if `contract` is no contract; otherwise what the store says.
-    pub fn governed_runs(&self, contract: &ArtifactRow) -> Result<Vec<ArtifactRow>, LookupError> {
-        let kind = Kind::of::<contract::Contract>();
-        expect_kind(contract, kind)?;
-        let mut runs: Vec<ArtifactRow> = Vec::new();
-        for link in self.links(contract)? {
-            let governs =
-                link.direction == Direction::Out && Some(link.relation.as_str()) == kind.stated_by();
-            let LinkTarget::Artifact(target) = link.target else { continue };
-            let is_run = || kinds::named(&target.kind).is_some_and(Kind::is_run);
-            if governs && !runs.contains(&target) && is_run() {
-                runs.push(target);
-            }
-        }
-        Ok(runs)
-    }
-
-    /// Looks for the evidence of a contract's effects in a run: what each effect declares, and whether it resolves.
-    ///
-    /// # Errors
-    /// [`LookupError::OtherKind`] if `contract` is no contract; [`LookupError::NotARun`]; and as [`Vault::read`].
-    pub fn audit(&self, contract: &ArtifactRow, run: &ArtifactRow) -> Result<Vec<Finding>, LookupError> {
-        expect_kind(contract, Kind::of::<contract::Contract>())?;
-        let terms = self.read(&self.locate(&contract.core.0.into())?)?;
-        let effects = contract::Effect::read_all(&terms, &Limits::most())
-            .map_err(|error| LookupError::Unreadable { core: contract.core, message: error.to_string() })?;
-        let kind = kinds::named(&run.kind).filter(|kind| kind.is_run());
-        let kind = kind.ok_or_else(|| LookupError::NotARun { core: run.core, kind: run.kind.clone() })?;
-        let members = self.members(&self.locate(&run.core.0.into())?)?;
-        Ok(audit::audit(effects, &kind.results(&StoredMember::borrowed(&members), &Limits::most())))
-    }
-
     /// What an artifact says at its interaction, step or record `index`, as it is written there; nothing if its kind has
     /// no such parts.
     ///
@@ -757,7 +731,7 @@ fn locate(snapshot: &Snapshot<'_>, prefix: &DigestPrefix) -> Result<Located, Loo
     };
     let found = match target {
         HashTarget::Artifact(core) => match snapshot.artifact(core)? {
-            Some(artifact) => snapshot.first_capture(artifact.id)?.zip(Some(artifact)),
+            Some(artifact) => snapshot.preferred_capture(artifact.id)?.zip(Some(artifact)),
             None => None,
         },
         HashTarget::Capture(capture) => match snapshot.capture(capture)? {
@@ -767,6 +741,21 @@ fn locate(snapshot: &Snapshot<'_>, prefix: &DigestPrefix) -> Result<Located, Loo
     };
     let (capture, artifact) = found.ok_or(LookupError::NotFound(*prefix))?;
     Ok(Located { artifact, capture })
+}
+
+/// The canonical bytes whose SHA-256 is the core hash of what was located.
+fn core_of(snapshot: &Snapshot<'_>, located: &Located) -> Result<Vec<u8>, LookupError> {
+    let ArtifactRow { core, kind, .. } = &located.artifact;
+    let unreadable = |message: String| LookupError::Unreadable { core: *core, message };
+    let members = snapshot.members(*core, located.capture.capture)?;
+    let kind = kinds::named(kind).ok_or_else(|| unreadable(format!("it does not know the kind {kind}")))?;
+    let mut text = Vec::new();
+    kind.write_core(&StoredMember::borrowed(&members), &Limits::most(), &mut text)
+        .map_err(|error| unreadable(error.to_string()))?;
+    match Digest::of(&text) {
+        digest if digest == core.0 => Ok(text),
+        other => Err(unreadable(format!("its core has the hash {other}"))),
+    }
 }
 
 fn expect_kind(artifact: &ArtifactRow, wanted: Kind) -> Result<(), LookupError> {

@@ -4,9 +4,11 @@ use std::rc::Rc;
 
 use flate2::read::MultiGzDecoder;
 use zip::ZipArchive;
+use zstd::stream::read::Decoder;
 
 use super::Format;
 use super::flat::{self, RawEntry};
+use super::zip_end::ZipEnds;
 use crate::artifact::{Entry, EntryContent};
 
 /// Up to this size anything may be packed as tightly as it likes.
@@ -21,6 +23,9 @@ const MAX_ZIP_LIST_BYTES: u64 = 8 << 20;
 const MAX_NAME_BYTES: usize = 4096;
 /// The most bytes of all headers of one entry of a tar file. They are kept in memory before a name can be looked at.
 const MAX_HEADER_BYTES: u64 = 256 << 10;
+
+/// The largest window of a zstd frame, which is memory for the decoder: 128 MiB, what any `zstd` reads.
+const MAX_WINDOW_LOG: u32 = 27;
 
 /// How much may come out of an archive.
 #[derive(Clone, Copy, Debug)]
@@ -56,11 +61,6 @@ pub enum ArchiveError {
         "an entry has a name of more than {MAX_NAME_BYTES} bytes, or headers of more than {MAX_HEADER_BYTES}, the limits"
     )]
     NameTooLong,
-    /// A zip file in the form for more or larger files than a pack may have.
-    #[error(
-        "the archive is a zip file in the ZIP64 form, which is not read; pack it as a plain zip or as a tar file"
-    )]
-    Zip64,
 }
 
 /// What an archive contains.
@@ -88,12 +88,19 @@ pub fn read<R: Read + Seek>(
             Format::Zip => reader.zip(input, size, &mut budget),
             Format::Tar => reader.tar(BufReader::new(input), budget),
             Format::TarGz => reader.tar(MultiGzDecoder::new(BufReader::new(input)), budget),
+            Format::TarZst => reader.tar(zstd_decoder(input).map_err(|error| broken(&error))?, budget),
         }
     });
     Contents { entries: flat::flatten(raw), error: read.err() }
 }
 
-fn broken(error: &dyn std::error::Error) -> ArchiveError {
+pub(super) fn zstd_decoder<R: Read>(input: R) -> io::Result<Decoder<'static, BufReader<R>>> {
+    let mut decoder = Decoder::new(input)?;
+    decoder.window_log_max(MAX_WINDOW_LOG)?;
+    Ok(decoder)
+}
+
+pub(super) fn broken(error: &dyn std::error::Error) -> ArchiveError {
     ArchiveError::Broken(error.to_string())
 }
 
@@ -151,7 +158,7 @@ impl Reader<'_> {
         size: u64,
         budget: &mut Budget,
     ) -> Result<(), ArchiveError> {
-        let ends = check_zip_end(&mut input, size, self.most_entries)?;
+        let ends = ZipEnds::find(&mut input, size, self.most_entries)?;
         // The list is kept in memory as a whole, so reading it is bounded, whatever it claims to be.
         let left = Rc::new(Cell::new(MAX_ZIP_LIST_BYTES));
         let metered = Metered { input, left: Rc::clone(&left), at_end: Rc::default() };
@@ -370,54 +377,6 @@ fn check_locals(input: &mut (impl Read + Seek), mut locals: Vec<Local>) -> Resul
         end = local.start.saturating_add(before).saturating_add(local.packed_bytes);
     }
     Ok(())
-}
-
-/// How often a zip file seems to end, and whether it ends there.
-struct ZipEnds {
-    number: usize,
-    is_last: bool,
-}
-
-impl ZipEnds {
-    fn check(&self) -> Result<(), ArchiveError> {
-        if self.number == 1 && self.is_last {
-            return Ok(());
-        }
-        Err(ArchiveError::Broken("there is something behind its end, or another end".to_owned()))
-    }
-}
-
-/// Looks at the records with which a zip file ends, before memory is set aside for as many entries as they claim.
-fn check_zip_end(
-    input: &mut (impl Read + Seek),
-    size: u64,
-    most_entries: usize,
-) -> Result<ZipEnds, ArchiveError> {
-    const SIGNATURE: &[u8] = b"PK\x05\x06";
-    const RECORD_BYTES: u64 = 22;
-    const COMMENT_BYTES: u64 = 1 << 16;
-    let start = size.saturating_sub(RECORD_BYTES + COMMENT_BYTES + 4);
-    let mut tail = Vec::new();
-    let read = input.seek(SeekFrom::Start(start)).and_then(|_| input.read_to_end(&mut tail));
-    read.and_then(|_| input.rewind()).map_err(|error| broken(&error))?;
-    let mut ends = ZipEnds { number: 0, is_last: false };
-    for (at, _) in tail.windows(SIGNATURE.len()).enumerate().filter(|(_, bytes)| *bytes == SIGNATURE) {
-        let number = |offset: usize, bytes: usize| {
-            let bytes = tail.get(at + offset..at + offset + bytes).unwrap_or_default();
-            bytes.iter().rev().fold(0_u64, |number, byte| number << 8 | u64::from(*byte))
-        };
-        let (here, in_all, list_bytes, list_at) = (number(8, 2), number(10, 2), number(12, 4), number(16, 4));
-        // The largest values stand for larger ones that are written elsewhere.
-        if in_all == 0xffff || list_bytes == 0xffff_ffff || list_at == 0xffff_ffff {
-            return Err(ArchiveError::Zip64);
-        }
-        if here.max(in_all) > most_entries as u64 {
-            return Err(ArchiveError::TooManyEntries(most_entries));
-        }
-        ends.number += 1;
-        ends.is_last = at as u64 + RECORD_BYTES + number(20, 2) == tail.len() as u64;
-    }
-    Ok(ends)
 }
 
 /// Passes on so many bytes and no more, and sees when there are none left.

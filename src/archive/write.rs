@@ -37,7 +37,34 @@ fn pack(format: Format, files: &[MemberBytes<'_>], compression: Compression) -> 
             let packer = GzBuilder::new().mtime(0).operating_system(255);
             tar(files, packer.write(Vec::new(), compression))?.finish()
         }
+        Format::TarZst => {
+            if compression.level() == 0 {
+                return tar(files, Vec::new()).map(|tar| stored_zstd(&tar));
+            }
+            let mut packer = zstd::Encoder::new(Vec::new(), zstd::DEFAULT_COMPRESSION_LEVEL)?;
+            packer.include_checksum(true)?;
+            tar(files, packer)?.finish()
+        }
     }
+}
+
+/// A zstd frame that holds `bytes` as they are (RFC 8878, sections 3.1.1.1 and 3.1.1.2): no level of the compressor leaves
+/// them alone.
+fn stored_zstd(bytes: &[u8]) -> Vec<u8> {
+    const BLOCK_BYTES: usize = 1 << 17;
+    /// No content size, no checksum, no dictionary; a window of one block.
+    const FRAME: [u8; 6] = [0x28, 0xb5, 0x2f, 0xfd, 0, (17 - 10) << 3];
+    let mut frame = FRAME.to_vec();
+    let blocks = bytes.chunks(BLOCK_BYTES);
+    let last = blocks.len().saturating_sub(1);
+    for (index, block) in blocks.enumerate() {
+        // The size fits in 21 bits, and the type of what is not compressed is 0.
+        let header = usize::from(index == last) | block.len() << 3;
+        let [low, middle, high, ..] = header.to_le_bytes();
+        frame.extend_from_slice(&[low, middle, high]);
+        frame.extend_from_slice(block);
+    }
+    frame
 }
 
 fn tar<W: Write>(files: &[MemberBytes<'_>], out: W) -> io::Result<W> {

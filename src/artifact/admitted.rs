@@ -1,4 +1,4 @@
-use super::{Completeness, Draft, Kind};
+use super::{Completeness, Draft, Kind, Signature};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::verify::Report;
 
@@ -98,6 +98,12 @@ impl Admitted {
     #[must_use]
     pub fn take_embedded(&mut self) -> Vec<Admitted> {
         std::mem::take(&mut self.draft.embedded)
+    }
+
+    /// What is known of its signature; nothing if it has none.
+    #[must_use]
+    pub fn signature(&self) -> Option<&Signature> {
+        self.draft.signature.as_ref()
     }
 
     /// Its warnings.

@@ -1,11 +1,11 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use super::{AdmitOptions, Draft, Part, Passage, RunResult, Table};
+use super::{AdmitOptions, Draft, EventVisitor, Part, Passage, Table};
 use crate::canonical::reader::{Limits, ReadError};
 use crate::canonical::rfc8785;
 use crate::digest::{BlobHash, CaptureHash, Digest};
-use crate::verify::{Findings, RuleInfo};
+use crate::verify::{Findings, RuleInfo, Violation};
 
 /// A kind whose artifacts are directories of named files, as its folder defines it.
 pub trait ArtifactDirectory: 'static {
@@ -32,6 +32,12 @@ pub trait ArtifactDirectory: 'static {
     /// Whether a directory with entries of these names is meant to be of this kind, valid or not.
     fn recognises(names: &[&str], peek: &mut Peek<'_>) -> bool;
 
+    /// Whether a file of this name that begins with `head` has what only files of this kind's artifacts have.
+    fn recognises_member(name: &str, head: &[u8]) -> bool;
+
+    /// The violation that such a file is where it stands in no artifact.
+    fn incomplete(name: &str) -> Violation;
+
     /// Applies every rule to `directory` and describes it. Gives nothing if it cannot be described, and then `findings`
     /// has an error that says why.
     fn examine(directory: &Directory, options: &AdmitOptions, findings: &mut Findings) -> Option<Draft>;
@@ -42,11 +48,17 @@ pub trait ArtifactDirectory: 'static {
     /// Those of `out`; members that were not admitted are invalid data.
     fn write_core(members: &[MemberBytes<'_>], limits: &Limits, out: &mut dyn Write) -> io::Result<()>;
 
-    /// What an admitted directory of `members` recorded as results, in order.
-    #[must_use]
-    fn results<'d>(members: &[MemberBytes<'d>], limits: &Limits) -> Vec<RunResult<'d>> {
-        let _ = (members, limits);
-        Vec::new()
+    /// Gives `visit` what an admitted directory of `members` recorded of a run, in order.
+    ///
+    /// # Errors
+    /// Returns an error if a member cannot be read.
+    fn run_events(
+        members: &[MemberBytes<'_>],
+        limits: &Limits,
+        visit: &mut EventVisitor<'_>,
+    ) -> Result<(), ReadError> {
+        let _ = (members, limits, visit);
+        Ok(())
     }
 
     /// What an admitted directory of `members` is compared by: causes before what follows from them.
@@ -68,8 +80,6 @@ pub type Peek<'p> = dyn FnMut(&str) -> Vec<u8> + 'p;
 /// A directory or archive that was read: what it contains, one level deep.
 #[derive(Debug, Default)]
 pub struct Directory {
-    /// The path that somebody gave for it. Nothing if it was come across, or is an archive.
-    pub given: Option<String>,
     /// What is in it. In an archive, several entries may have the same name.
     pub entries: Vec<Entry>,
 }
@@ -128,8 +138,8 @@ pub struct MemberBytes<'m> {
 /// each file under its name.
 pub(super) fn capture_hash<'m>(files: impl Iterator<Item = (&'m str, BlobHash)>) -> CaptureHash {
     let digests: BTreeMap<&str, BlobHash> = files.collect();
-    // Names and digests are strings, which all have a canonical form.
-    CaptureHash(Digest::of(&rfc8785::to_vec(&digests).unwrap_or_default()))
+    let texts = digests.into_iter().map(|(name, digest)| (name, digest.to_string()));
+    CaptureHash(Digest::of(&rfc8785::object_of_texts(texts)))
 }
 
 /// Whether `capture` is the hash of an artifact of these files, given by name and blob hash: the digest of the only file

@@ -1,5 +1,7 @@
 //! The rules that hold for documents of every kind, and for finding out which kind a document is.
 
+use std::fmt;
+
 use crate::canonical::reader::{Defect, ReadError};
 use crate::verify::{Findings, RuleInfo, Severity, Violation};
 
@@ -17,7 +19,8 @@ const SYNTAX: RuleInfo = rule(
     "DOC2",
     "The document is well-formed JSON, JSON Lines or YAML; an archive is whole.",
     "JSON is read as RFC 8259 defines it: no comments, no trailing commas, nothing after the value. A file that breaks \
-     off in the middle was often copied while it was still being written.",
+     off in the middle, or has bytes that are zero, was often copied while it was still being written, or before a \
+     disk was full or a machine lost power: copy it again, or record it again, and leave it out otherwise.",
 );
 const DUPLICATE_KEY: RuleInfo = rule(
     "DOC3",
@@ -123,6 +126,11 @@ pub fn too_much(message: String) -> Violation {
 #[must_use]
 pub fn broken_archive(message: String) -> Violation {
     Violation::new(SYNTAX, "", message)
+}
+
+/// Reports that what stands at `path` of a document has no canonical form, so that no hash of it exists.
+pub fn report_uncanonical(path: &str, error: &dyn fmt::Display, findings: &mut Findings) {
+    findings.of(NUMBER).add(path, format!("there is no canonical form to hash: {error}"));
 }
 
 /// Reports that a document cannot be read.

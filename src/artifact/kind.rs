@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use super::directory::{ArtifactDirectory, Directory, EntryContent, MemberBytes, Peek, capture_hash};
 use super::passage::{OfDirectory, OfDocument};
 use super::{
-    AdmitOptions, Admitted, Artifact, Draft, Exchange, Joined, Member, Part, Passage, Playback, Recognition,
-    Rest, RunResult, Table, Versions,
+    AdmitOptions, Admitted, Artifact, Draft, EventVisitor, Exchange, Joined, Member, Part, Passage, Playback,
+    Recognition, Rest, Table, Versions,
 };
 use crate::canonical::reader::{Limits, MemberNames, ReadError};
 use crate::digest::CaptureHash;
@@ -22,6 +22,7 @@ struct KindTable {
     attributes: &'static [&'static str],
     is_run: bool,
     versions: Option<Versions>,
+    can_be_signed: bool,
     playback: Option<Playback>,
     tables: &'static [Table],
     rules: fn() -> Vec<RuleInfo>,
@@ -36,7 +37,7 @@ enum Form {
         recognises: fn(&str, &mut MemberNames<'_>) -> Option<Recognition>,
         examine: fn(&[u8], &AdmitOptions, &mut Findings) -> Option<Draft>,
         write_core: fn(&[u8], &Limits, &mut dyn Write) -> io::Result<()>,
-        results: for<'d> fn(&'d [u8], &Limits) -> Vec<RunResult<'d>>,
+        run_events: fn(&[u8], &Limits, &mut EventVisitor<'_>) -> Result<(), ReadError>,
         exchanges: fn(&[u8], &Limits) -> Result<Vec<Exchange>, ReadError>,
         continues: fn(&[u8], &Limits) -> Option<Rest>,
         join: fn(&[u8], &Rest, &[u8], &Limits) -> Option<Joined>,
@@ -48,9 +49,11 @@ enum Form {
         members: &'static [&'static str],
         unreadable: RuleInfo,
         recognises: fn(&[&str], &mut Peek<'_>) -> bool,
+        recognises_member: fn(&str, &[u8]) -> bool,
+        incomplete: fn(&str) -> Violation,
         examine: fn(&Directory, &AdmitOptions, &mut Findings) -> Option<Draft>,
         write_core: fn(&[MemberBytes<'_>], &Limits, &mut dyn Write) -> io::Result<()>,
-        results: for<'d> fn(&[MemberBytes<'d>], &Limits) -> Vec<RunResult<'d>>,
+        run_events: fn(&[MemberBytes<'_>], &Limits, &mut EventVisitor<'_>) -> Result<(), ReadError>,
         parts: for<'d> fn(&[MemberBytes<'d>], &Limits) -> Result<Vec<Part<'d>>, ReadError>,
         passages: OfDirectory,
     },
@@ -69,6 +72,7 @@ impl Kind {
                     attributes: K::ATTRIBUTES,
                     is_run: K::IS_RUN,
                     versions: K::VERSIONS,
+                    can_be_signed: K::CAN_BE_SIGNED,
                     playback: K::PLAYBACK,
                     tables: K::TABLES,
                     rules: K::rules,
@@ -78,7 +82,7 @@ impl Kind {
                         recognises: K::recognises,
                         examine: K::examine,
                         write_core: K::write_core,
-                        results: K::results,
+                        run_events: K::run_events,
                         exchanges: K::exchanges,
                         continues: K::continues,
                         join: K::join,
@@ -103,6 +107,7 @@ impl Kind {
                     attributes: K::ATTRIBUTES,
                     is_run: K::IS_RUN,
                     versions: None,
+                    can_be_signed: false,
                     playback: None,
                     tables: K::TABLES,
                     rules: K::rules,
@@ -110,9 +115,11 @@ impl Kind {
                         members: K::MEMBERS,
                         unreadable: K::UNREADABLE,
                         recognises: K::recognises,
+                        recognises_member: K::recognises_member,
+                        incomplete: K::incomplete,
                         examine: K::examine,
                         write_core: K::write_core,
-                        results: K::results,
+                        run_events: K::run_events,
                         parts: K::parts,
                         passages: K::passages,
                     },
@@ -204,6 +211,19 @@ impl Kind {
         match self.0.form {
             Form::Document { .. } => false,
             Form::Directory { recognises, .. } => recognises(names, peek),
+        }
+    }
+
+    /// The violation that a file of this name is which begins with `head`, if it has what only files of this kind's
+    /// artifacts have: where it stands alone, the rest of the artifact is missing. Nothing if artifacts of this kind are
+    /// single documents.
+    #[must_use]
+    pub fn orphan(self, file_name: &str, head: &[u8]) -> Option<Violation> {
+        match self.0.form {
+            Form::Directory { recognises_member, incomplete, .. } if recognises_member(file_name, head) => {
+                Some(incomplete(file_name))
+            }
+            Form::Directory { .. } | Form::Document { .. } => None,
         }
     }
 
@@ -344,13 +364,26 @@ impl Kind {
         self.0.versions
     }
 
-    /// What an admitted artifact of these `members` recorded as results, in order.
+    /// Whether its artifacts may carry signatures.
     #[must_use]
-    pub fn results<'d>(self, members: &[MemberBytes<'d>], limits: &Limits) -> Vec<RunResult<'d>> {
+    pub fn can_be_signed(self) -> bool {
+        self.0.can_be_signed
+    }
+
+    /// Gives `visit` what an admitted artifact of these `members` recorded of a run, in order.
+    ///
+    /// # Errors
+    /// Returns an error if a member cannot be read.
+    pub fn run_events(
+        self,
+        members: &[MemberBytes<'_>],
+        limits: &Limits,
+        visit: &mut EventVisitor<'_>,
+    ) -> Result<(), ReadError> {
         match (&self.0.form, members) {
-            (Form::Document { results, .. }, [only]) => results(only.bytes, limits),
-            (Form::Document { .. }, _) => Vec::new(),
-            (Form::Directory { results, .. }, members) => results(members, limits),
+            (Form::Document { run_events, .. }, [only]) => run_events(only.bytes, limits, visit),
+            (Form::Document { .. }, _) => Ok(()),
+            (Form::Directory { run_events, .. }, members) => run_events(members, limits, visit),
         }
     }
 

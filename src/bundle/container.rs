@@ -130,7 +130,7 @@ impl<'r> Unpacker<'r> {
         let header = Header::from_byte_slice(&block);
         let mut sealed = header.clone();
         sealed.set_cksum();
-        if header.cksum().ok() != sealed.cksum().ok() {
+        if !matches!((header.cksum(), sealed.cksum()), (Ok(stated), Ok(actual)) if stated == actual) {
             return Err(Trouble::Broken(
                 "a header has the wrong checksum, or this is no tar file".to_owned(),
             ));

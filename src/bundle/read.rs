@@ -166,7 +166,8 @@ impl Write for Hashed<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self.out.write(bytes) {
             Ok(written) => {
-                self.hasher.update(bytes.get(..written).unwrap_or(bytes));
+                let taken = bytes.get(..written).ok_or(io::ErrorKind::InvalidData)?;
+                self.hasher.update(taken);
                 Ok(written)
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),
@@ -226,7 +227,10 @@ impl Bundle {
         let start = self.places.get(&blob).ok_or(io::ErrorKind::NotFound)?;
         // Items are taken one after the other, so nobody moves on in between.
         (&self.spool).seek(SeekFrom::Start(*start))?;
-        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
+        let mut bytes = Vec::new();
+        bytes
+            .try_reserve_exact(usize::try_from(size).map_err(io::Error::other)?)
+            .map_err(io::Error::other)?;
         (&self.spool).take(size).read_to_end(&mut bytes)?;
         if Digest::of(&bytes) != blob.0 {
             return Err(io::Error::other("the temporary file has changed"));

@@ -3,7 +3,7 @@
 //! Keys are in code point order; strings escape only `"`, `\` and C0 controls; integers are exact, floats are printed
 //! as Python prints them. See `docs/formats.md`, "Canonical profiles".
 
-use super::text::write_string;
+use super::text::push_string;
 use super::{Number, Value};
 
 /// A number has no canonical form: it overflows to infinity. The reader refuses such documents, so only values that
@@ -41,7 +41,7 @@ fn write(value: &Value<'_>, out: &mut Vec<u8>) -> Result<(), Unprintable> {
         Value::Bool(true) => out.extend_from_slice(b"true"),
         Value::Bool(false) => out.extend_from_slice(b"false"),
         Value::Number(number) => out.extend_from_slice(number_text(number)?.as_bytes()),
-        Value::String(text) => string(text, out),
+        Value::String(text) => push_string(text, out),
         Value::Array(elements) => {
             out.push(b'[');
             for (index, element) in elements.iter().enumerate() {
@@ -68,7 +68,7 @@ fn write_object(
         if index > 0 {
             out.push(b',');
         }
-        string(key, out);
+        push_string(key, out);
         out.push(b':');
         write(member, out)?;
     }
@@ -77,12 +77,7 @@ fn write_object(
 }
 
 fn number_text<'n>(number: &'n Number<'_>) -> Result<std::borrow::Cow<'n, str>, Unprintable> {
-    number.python_text(|double| double).ok_or_else(|| Unprintable(format!("{number:?}")))
-}
-
-fn string(text: &str, out: &mut Vec<u8>) {
-    // Writing to a vector cannot fail.
-    let _ = write_string(text, out);
+    number.python_text(Some).ok_or_else(|| Unprintable(format!("{number:?}")))
 }
 
 #[cfg(test)]

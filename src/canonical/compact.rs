@@ -2,15 +2,15 @@
 //! it; it is for showing a part of a document to other programs without changing it.
 
 use super::Value;
-use super::text::write_string;
+use super::text::push_string;
 
 /// The text of `value`. Escapes are made anew.
 #[must_use]
 pub fn text(value: &Value<'_>) -> String {
     let mut out = Vec::new();
     write(value, &mut out);
-    // Values are made of text, and what is put between them is ASCII.
-    String::from_utf8(out).unwrap_or_default()
+    // Values are made of text, and what is put between them is ASCII: nothing is ever replaced.
+    String::from_utf8(out).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 fn write(value: &Value<'_>, out: &mut Vec<u8>) {
@@ -19,7 +19,7 @@ fn write(value: &Value<'_>, out: &mut Vec<u8>) {
         Value::Bool(true) => out.extend_from_slice(b"true"),
         Value::Bool(false) => out.extend_from_slice(b"false"),
         Value::Number(number) => out.extend_from_slice(number.literal().as_bytes()),
-        Value::String(text) => string(text, out),
+        Value::String(text) => push_string(text, out),
         Value::Array(elements) => {
             out.push(b'[');
             for (index, element) in elements.iter().enumerate() {
@@ -36,18 +36,13 @@ fn write(value: &Value<'_>, out: &mut Vec<u8>) {
                 if index > 0 {
                     out.push(b',');
                 }
-                string(name, out);
+                push_string(name, out);
                 out.push(b':');
                 write(member, out);
             }
             out.push(b'}');
         }
     }
-}
-
-fn string(text: &str, out: &mut Vec<u8>) {
-    // Writing to a vector cannot fail.
-    let _ = write_string(text, out);
 }
 
 #[cfg(test)]

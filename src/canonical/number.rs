@@ -54,65 +54,69 @@ impl<'a> Number<'a> {
 
     /// The number as Python's `json.dumps` prints it. Integers are exact, and `-0` is `0`; anything else is a double,
     /// which `adjust` may change first. Infinite doubles have no such text.
-    pub(super) fn python_text(&self, adjust: impl Fn(f64) -> f64) -> Option<Cow<'_, str>> {
-        if !self.is_integer() {
-            let double = adjust(self.as_f64());
-            return double.is_finite().then(|| Cow::Owned(python_repr(double)));
+    pub(super) fn python_text(&self, adjust: impl Fn(f64) -> Option<f64>) -> Option<Cow<'_, str>> {
+        if self.is_integer() {
+            return Some(self.integer_text());
         }
-        Some(self.integer_text())
+        let double = adjust(self.as_f64()).filter(|double| double.is_finite())?;
+        python_repr(double).map(Cow::Owned)
     }
 }
 
 /// The text of a finite double as Python prints it: the shortest digits that read back as the same double, positional
-/// for exponents from -4 up to 15, otherwise scientific with at least two exponent digits.
-fn python_repr(double: f64) -> String {
+/// for exponents from -4 up to 15, otherwise scientific with at least two exponent digits. Other doubles have none.
+fn python_repr(double: f64) -> Option<String> {
     // `serde_json` takes the same digits, and between these bounds there is one way to write them without an exponent.
-    let text = serde_json::to_string(&double).unwrap_or_default();
-    if (1e-4..1e15).contains(&double.abs()) && !text.contains('e') { text } else { spelled_out(double) }
+    let text = serde_json::to_string(&double).ok()?;
+    let is_plain = (1e-4..1e15).contains(&double.abs()) && !text.contains('e');
+    if is_plain { Some(text) } else { spelled_out(double) }
 }
 
-fn spelled_out(double: f64) -> String {
+fn spelled_out(double: f64) -> Option<String> {
     let sign = if double.is_sign_negative() { "-" } else { "" };
-    let (digits, exponent) = shortest_digits(double.abs());
-    let (first, rest) = digits.split_at_checked(1).unwrap_or((&digits, ""));
+    let (digits, exponent) = shortest_digits(double.abs())?;
+    let (first, rest) = digits.split_at_checked(1)?;
     if !(-4..16).contains(&exponent) {
         let point = if rest.is_empty() { "" } else { "." };
         let exponent_sign = if exponent < 0 { '-' } else { '+' };
-        return format!("{sign}{first}{point}{rest}e{exponent_sign}{:02}", exponent.abs());
+        return Some(format!("{sign}{first}{point}{rest}e{exponent_sign}{:02}", exponent.abs()));
     }
     let Ok(exponent) = usize::try_from(exponent) else {
-        let zeros = "0".repeat(usize::try_from(-exponent - 1).unwrap_or(0));
-        return format!("{sign}0.{zeros}{digits}");
+        let zeros = "0".repeat(usize::try_from(-exponent - 1).ok()?);
+        return Some(format!("{sign}0.{zeros}{digits}"));
     };
     let whole = exponent + 1;
-    match digits.split_at_checked(whole) {
+    Some(match digits.split_at_checked(whole) {
         Some((whole, fraction)) if !fraction.is_empty() => format!("{sign}{whole}.{fraction}"),
         _ => format!("{sign}{digits:0<whole$}.0"),
-    }
+    })
 }
 
-/// The shortest digits that read back as `double`, which is not negative, and the exponent of the first one.
+/// The shortest digits that read back as `double`, which is not negative, and the exponent of the first one. Infinity and
+/// NaN have none.
 ///
 /// Of two equally short ones that are equally near, Python and ECMAScript take the even one. `serde_json` does so, the
 /// standard library does not.
-fn shortest_digits(double: f64) -> (String, i32) {
-    let text = serde_json::to_string(&double).unwrap_or_default();
+fn shortest_digits(double: f64) -> Option<(String, i32)> {
+    let text = serde_json::to_string(&double).ok()?;
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let all = format!("{whole}{fraction}");
+    if !all.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
     let digits = all.trim_start_matches('0');
-    let leading_zeros = all.len() - digits.len();
-    let position = |length: usize| i32::try_from(length).unwrap_or(0);
-    let exponent = exponent.parse::<i32>().unwrap_or(0) + position(whole.len()) - 1 - position(leading_zeros);
-    match digits.trim_end_matches('0') {
+    let leading_zeros = i32::try_from(all.len() - digits.len()).ok()?;
+    let exponent = exponent.parse::<i32>().ok()? + i32::try_from(whole.len()).ok()? - 1 - leading_zeros;
+    Some(match digits.trim_end_matches('0') {
         "" => ("0".to_owned(), 0),
         digits => (digits.to_owned(), exponent),
-    }
+    })
 }
 
 /// `double` rounded to 12 significant decimal digits: its exact value, ties to even, the sign of zero kept.
-pub(super) fn round_to_12_digits(double: f64) -> f64 {
-    format!("{double:.11e}").parse().unwrap_or(double)
+pub(super) fn round_to_12_digits(double: f64) -> Option<f64> {
+    format!("{double:.11e}").parse().ok()
 }
 
 #[cfg(test)]
@@ -121,7 +125,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn text(literal: &str) -> Option<String> {
-        Number::from_literal(literal).python_text(|double| double).map(Cow::into_owned)
+        Number::from_literal(literal).python_text(Some).map(Cow::into_owned)
     }
 
     #[test]
@@ -165,12 +169,21 @@ mod tests {
         assert_eq!(text("1e999"), None);
     }
 
+    #[test]
+    fn doubles_that_are_no_numbers_have_no_text() {
+        for double in [f64::INFINITY, f64::NEG_INFINITY, f64::NAN] {
+            assert_eq!(python_repr(double), None);
+            assert_eq!(shortest_digits(double.abs()), None);
+        }
+    }
+
     proptest! {
         #[test]
         fn floats_read_back_as_the_same_double(bits: u64) {
             let double = f64::from_bits(bits);
             prop_assume!(double.is_finite());
-            prop_assert_eq!(python_repr(double).parse::<f64>().map(f64::to_bits), Ok(bits));
+            let text = python_repr(double).unwrap();
+            prop_assert_eq!(text.parse::<f64>().map(f64::to_bits), Ok(bits));
         }
 
         #[test]
@@ -190,8 +203,8 @@ mod tests {
             (1.234_567_890_125, 1.234_567_890_12),
             (5e-324, 5e-324),
         ] {
-            assert!(round_to_12_digits(double).total_cmp(&rounded).is_eq(), "{double}");
+            assert!(round_to_12_digits(double).unwrap().total_cmp(&rounded).is_eq(), "{double}");
         }
-        assert!(round_to_12_digits(-0.0).is_sign_negative());
+        assert!(round_to_12_digits(-0.0).unwrap().is_sign_negative());
     }
 }

@@ -1,7 +1,5 @@
 //! JSON Pointers (RFC 6901).
 
-use std::fmt::Write;
-
 use memchr::memchr2;
 
 /// A step from a value into one that it holds.
@@ -43,8 +41,8 @@ pub fn push(pointer: &mut String, token: &str) {
 
 /// Appends `/` and the array index `index` to `pointer`.
 pub fn push_index(pointer: &mut String, index: usize) {
-    // Writing to a string cannot fail.
-    let _ = write!(pointer, "/{index}");
+    pointer.push('/');
+    pointer.push_str(&index.to_string());
 }
 
 #[cfg(test)]

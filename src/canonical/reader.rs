@@ -12,10 +12,12 @@ use std::collections::HashSet;
 
 use memchr::memchr2;
 
+mod fragments;
 mod names;
 
 use super::{Number, Object, Value};
 
+pub use fragments::{has_key, has_lost_beginning};
 pub use names::MemberNames;
 
 /// How large a document may be. All limits there are stand in `docs/limits.md`.
@@ -93,11 +95,13 @@ pub struct ReadError {
 impl ReadError {
     pub(crate) fn at(text: &[u8], offset: usize, defect: Defect, message: impl Into<String>) -> Self {
         let before = text.get(..offset).unwrap_or(text);
-        let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |position| position + 1);
         Self {
             defect,
             line: before.split(|byte| *byte == b'\n').count(),
-            column: String::from_utf8_lossy(before.get(line_start..).unwrap_or_default()).chars().count() + 1,
+            column: before
+                .rsplit(|byte| *byte == b'\n')
+                .next()
+                .map_or(1, |line| lossy(line).chars().count() + 1),
             message: message.into(),
         }
     }
@@ -130,10 +134,16 @@ pub fn utf8<'a>(bytes: &'a [u8], limits: &Limits) -> Result<&'a str, ReadError> 
             format!("the document has more bytes than the limit of {limit}; --max-size sets another");
         return Err(ReadError::at(bytes, 0, Defect::TooLarge, message));
     }
+    if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
+        return Err(ReadError::at(bytes, 0, Defect::Encoding, "the text is UTF-16; save it as UTF-8"));
+    }
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let offset = error.valid_up_to();
-        let byte = bytes.get(offset).copied().unwrap_or_default();
-        ReadError::at(bytes, offset, Defect::Encoding, format!("byte 0x{byte:02x} is not valid UTF-8 here"))
+        let message = match bytes.get(offset) {
+            Some(byte) => format!("byte 0x{byte:02x} is not valid UTF-8 here"),
+            None => "not valid UTF-8".to_owned(),
+        };
+        ReadError::at(bytes, offset, Defect::Encoding, message)
     })?;
     if text.starts_with('\u{feff}') {
         return Err(ReadError::at(
@@ -296,19 +306,18 @@ impl<'a, 'l> Reader<'a, 'l> {
         let mut start = self.offset;
         let mut unescaped = String::new();
         loop {
-            let rest = self.text.as_bytes().get(self.offset..).unwrap_or_default();
+            let Some(rest) = self.rest() else { return Err(self.unexpected("a string")) };
             let end = memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
-            let plain = rest.get(..end).unwrap_or_default();
+            let (plain, _) = rest.split_at(end);
             if has_control(plain) {
-                self.offset += plain.iter().position(|byte| *byte < 0x20).unwrap_or_default();
-                return Err(self.control_character());
+                return Err(self.control_character(plain));
             }
             if end == rest.len() {
                 self.offset = opening;
                 return Err(self.defect(Defect::Syntax, "this string has no closing quote"));
             }
             self.offset += end;
-            let piece = self.text.get(start..self.offset).unwrap_or_default();
+            let piece = self.since(start)?;
             if self.take(b'"') {
                 if unescaped.is_empty() {
                     return Ok(Cow::Borrowed(piece));
@@ -322,9 +331,15 @@ impl<'a, 'l> Reader<'a, 'l> {
         }
     }
 
-    fn control_character(&self) -> ReadError {
-        let byte = self.peek().unwrap_or_default();
-        self.defect(Defect::Syntax, format!("control character U+{byte:04X} must be escaped in a string"))
+    /// Reports the first control character of what comes next.
+    fn control_character(&mut self, plain: &[u8]) -> ReadError {
+        let found = plain.iter().enumerate().find(|(_, byte)| **byte < 0x20);
+        let (at, name) = match found {
+            Some((at, byte)) => (at, format!(" U+{byte:04X}")),
+            None => (0, String::new()),
+        };
+        self.offset += at;
+        self.defect(Defect::Syntax, format!("control character{name} must be escaped in a string"))
     }
 
     /// Reads an escape; the next byte is its backslash.
@@ -351,7 +366,7 @@ impl<'a, 'l> Reader<'a, 'l> {
         self.offset += 1;
         let unit = self.four_hex_digits()?;
         let code = match unit {
-            0xd800..0xdc00 if self.rest().starts_with("\\u") => {
+            0xd800..0xdc00 if self.goes_on_with("\\u") => {
                 self.offset += 2;
                 let low = self.four_hex_digits()?;
                 // A low half below 0xDC00 leaves a number that is no character, and so does a surplus.
@@ -367,12 +382,11 @@ impl<'a, 'l> Reader<'a, 'l> {
     }
 
     fn four_hex_digits(&mut self) -> Outcome<u32> {
-        let digits = self.text.as_bytes().get(self.offset..self.offset + 4).unwrap_or_default();
-        if digits.len() < 4 || !digits.iter().all(u8::is_ascii_hexdigit) {
+        let digits = self.rest().and_then(<[u8]>::first_chunk::<4>);
+        let digit = |unit: u32, digit: &u8| Some(unit << 4 | char::from(*digit).to_digit(16)?);
+        let Some(unit) = digits.and_then(|digits| digits.iter().try_fold(0, digit)) else {
             return Err(self.defect(Defect::Syntax, "\\u must be followed by four hex digits"));
-        }
-        let unit =
-            digits.iter().fold(0, |unit, digit| unit << 4 | char::from(*digit).to_digit(16).unwrap_or(0));
+        };
         self.offset += 4;
         Ok(unit)
     }
@@ -380,7 +394,7 @@ impl<'a, 'l> Reader<'a, 'l> {
     fn number(&mut self) -> Outcome<Value<'a>> {
         let start = self.offset;
         if self.take(b'-') && !matches!(self.peek(), Some(b'0'..=b'9')) {
-            if self.rest().starts_with("Infinity") {
+            if self.goes_on_with("Infinity") {
                 self.offset = start;
                 return Err(self.no_value());
             }
@@ -404,7 +418,7 @@ impl<'a, 'l> Reader<'a, 'l> {
             }
             self.digits()?;
         }
-        let literal = self.text.get(start..self.offset).unwrap_or_default();
+        let literal = self.since(start)?;
         let number = Number::from_literal(literal);
         if literal.len() <= SURELY_FINITE && !has_exponent {
             return Ok(Value::Number(number));
@@ -431,7 +445,7 @@ impl<'a, 'l> Reader<'a, 'l> {
     }
 
     fn literal(&mut self, literal: &str, value: Value<'a>) -> Outcome<Value<'a>> {
-        if self.rest().starts_with(literal) {
+        if self.goes_on_with(literal) {
             self.offset += literal.len();
             return Ok(value);
         }
@@ -439,8 +453,7 @@ impl<'a, 'l> Reader<'a, 'l> {
     }
 
     fn no_value(&self) -> ReadError {
-        let spelling =
-            ["NaN", "Infinity", "-Infinity"].into_iter().find(|word| self.rest().starts_with(word));
+        let spelling = ["NaN", "Infinity", "-Infinity"].into_iter().find(|word| self.goes_on_with(word));
         match spelling {
             Some(word) => self.defect(Defect::Number, format!("{word} is not a JSON number")),
             None => self.unexpected("a value"),
@@ -463,12 +476,24 @@ impl<'a, 'l> Reader<'a, 'l> {
         found
     }
 
-    fn rest(&self) -> &'a str {
-        self.text.get(self.offset..).unwrap_or_default()
+    /// What was not read yet; nothing if the offset is beyond the text.
+    fn rest(&self) -> Option<&'a [u8]> {
+        self.text.as_bytes().get(self.offset..)
+    }
+
+    fn goes_on_with(&self, word: &str) -> bool {
+        self.rest().is_some_and(|rest| rest.starts_with(word.as_bytes()))
+    }
+
+    /// What was read since the offset was `start`. Strings and numbers are hashed as they are given here: if an offset
+    /// were wrong, nothing else may take their place.
+    fn since(&self, start: usize) -> Outcome<&'a str> {
+        let read = self.text.get(start..self.offset);
+        read.ok_or_else(|| self.defect(Defect::Syntax, "a token ends within a character"))
     }
 
     fn unexpected(&self, expected: &str) -> ReadError {
-        let found = match self.rest().chars().next() {
+        let found = match self.text.get(self.offset..).and_then(|rest| rest.chars().next()) {
             Some(character) => format!("{character:?}"),
             None => "the end of the text".to_owned(),
         };

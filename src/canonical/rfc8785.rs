@@ -11,7 +11,8 @@ use std::io::{self, BufWriter, Write};
 use serde::ser::{Error, Serialize, SerializeMap, Serializer};
 
 use super::Value;
-use super::text::write_string;
+use super::text::{push_string, write_string};
+use crate::digest::{Digest, Hasher};
 
 /// What is to be written: a value, or something made of values that stands in no text as a whole.
 #[derive(Clone, Debug)]
@@ -38,6 +39,36 @@ pub fn write<'v>(what: impl Into<Form<'v>>, out: &mut impl Write) -> io::Result<
     let mut out = BufWriter::new(out);
     write_form(&what.into(), &mut out)?;
     out.flush()
+}
+
+/// Returns the digest of the canonical form of `what`, followed by `end`.
+///
+/// # Errors
+/// Numbers that overflow to infinity have no canonical form, so there is no digest.
+pub fn digest<'v>(what: impl Into<Form<'v>>, end: &[u8]) -> io::Result<Digest> {
+    let mut hasher = Hasher::new();
+    write(what, &mut hasher)?;
+    hasher.update(end);
+    Ok(hasher.finish())
+}
+
+/// Returns the canonical form of an object whose members are texts. Every text has one. The caller vouches that no name
+/// occurs twice.
+#[must_use]
+pub fn object_of_texts<'v>(members: impl IntoIterator<Item = (&'v str, String)>) -> Vec<u8> {
+    let mut members: Vec<(&str, String)> = members.into_iter().collect();
+    members.sort_unstable_by(|(one, _), (other, _)| utf16_order(one, other));
+    let mut out = vec![b'{'];
+    for (index, (name, text)) in members.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        push_string(name, &mut out);
+        out.push(b':');
+        push_string(text, &mut out);
+    }
+    out.push(b'}');
+    out
 }
 
 fn write_form(what: &Form<'_>, out: &mut impl Write) -> io::Result<()> {
@@ -169,6 +200,8 @@ mod tests {
             Digest::of(&canonical).to_string(),
             "sha256:346e2f617abd1923b5231dd2ee8d8293dedab6d90108208e9455311fb23f533a"
         );
+        assert_eq!(digest(&value, b"").unwrap(), Digest::of(&canonical));
+        assert_eq!(digest(&value, b"\n").unwrap(), Digest::of(&[canonical.as_slice(), b"\n"].concat()));
     }
 
     #[test]
@@ -177,6 +210,7 @@ mod tests {
         let value = reader::read_keeping_overflow(b"[1e999]", &limits).unwrap();
         assert!(to_vec(&value).is_err());
         assert_eq!(written(&value).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        assert_eq!(digest(&value, b"").unwrap_err().kind(), io::ErrorKind::InvalidData);
     }
 
     #[test]
@@ -222,6 +256,12 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn objects_of_texts_are_written_as_typed_data(members: std::collections::BTreeMap<String, String>) {
+            let texts = members.iter().map(|(name, text)| (name.as_str(), text.clone()));
+            prop_assert_eq!(object_of_texts(texts), to_vec(&members).unwrap());
+        }
+
         #[test]
         fn both_ways_to_write_agree(value in any_value()) {
             prop_assert_eq!(written(&value).unwrap(), to_vec(&value).unwrap());

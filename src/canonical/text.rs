@@ -4,12 +4,78 @@ use std::io::{self, Write};
 
 /// Writes `text` as a JSON string.
 pub(super) fn write_string(text: &str, out: &mut impl Write) -> io::Result<()> {
-    // Most strings need no escapes. A loop without an early end looks at many bytes at once.
-    let escapes = text.bytes().map(|byte| u8::from(byte < 0x20 || byte == b'"' || byte == b'\\'));
-    if escapes.fold(0, |found, escape| found | escape) > 0 {
-        return Ok(serde_json::to_writer(out, text)?);
-    }
     out.write_all(b"\"")?;
-    out.write_all(text.as_bytes())?;
+    if needs_escapes(text) {
+        let mut escaped = Vec::with_capacity(text.len() * 2);
+        push_escaped(text, &mut escaped);
+        out.write_all(&escaped)?;
+    } else {
+        out.write_all(text.as_bytes())?;
+    }
     out.write_all(b"\"")
+}
+
+/// Appends `text` as a JSON string.
+pub(super) fn push_string(text: &str, out: &mut Vec<u8>) {
+    out.push(b'"');
+    if needs_escapes(text) {
+        push_escaped(text, out);
+    } else {
+        out.extend_from_slice(text.as_bytes());
+    }
+    out.push(b'"');
+}
+
+/// Most strings need no escapes. A loop without an early end looks at many bytes at once.
+fn needs_escapes(text: &str) -> bool {
+    text.bytes().map(|byte| u8::from(is_escaped(byte))).fold(0, |found, escape| found | escape) > 0
+}
+
+fn is_escaped(byte: u8) -> bool {
+    byte < 0x20 || byte == b'"' || byte == b'\\'
+}
+
+fn push_escaped(text: &str, out: &mut Vec<u8>) {
+    let mut rest = text.as_bytes();
+    while let Some(at) = rest.iter().position(|byte| is_escaped(*byte)) {
+        let (plain, from_escape) = rest.split_at(at);
+        out.extend_from_slice(plain);
+        let Some((escape, after)) = from_escape.split_first() else { break };
+        match escape {
+            b'"' | b'\\' => out.extend_from_slice(&[b'\\', *escape]),
+            0x08 => out.extend_from_slice(b"\\b"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            0x0c => out.extend_from_slice(b"\\f"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            control => out.extend_from_slice(format!("\\u{control:04x}").as_bytes()),
+        }
+        rest = after;
+    }
+    out.extend_from_slice(rest);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_control_character_is_escaped_as_serde_json_does() {
+        let text: String = (0..0x80_u8).map(char::from).collect();
+        let mut pushed = Vec::new();
+        push_string(&text, &mut pushed);
+        assert_eq!(String::from_utf8(pushed).unwrap(), serde_json::to_string(&text).unwrap());
+    }
+
+    proptest! {
+        #[test]
+        fn both_ways_to_write_a_string_agree_with_serde_json(text in "[a-c\\\\\"\n\u{0}-\u{1f}\u{7f}é\u{2028}\u{10000}]{0,20}") {
+            let (mut pushed, mut written) = (Vec::new(), Vec::new());
+            push_string(&text, &mut pushed);
+            write_string(&text, &mut written).unwrap();
+            prop_assert_eq!(&pushed, &written);
+            prop_assert_eq!(String::from_utf8(pushed).unwrap(), serde_json::to_string(&text).unwrap());
+        }
+    }
 }

@@ -19,12 +19,14 @@ use super::mover::{MoveArgs, Mover};
 use super::output::{self, BAD, FAINT, GOOD, HASH, counted};
 use super::progress::Progress;
 use super::vault::{CreateArgs, VaultArgs};
-use super::{json, report, search, settings};
+use super::{json, report, search, settings, signature, time};
 
 /// Verify artifacts and store them.
 ///
-/// Kinds are recognised by content. Bad artifacts do not stop the others. In directories, files that are no artifacts
-/// are skipped. A line that was printed is a promise kept: what it names is on the disk.
+/// Kinds are recognised by content. Bad artifacts do not stop the others. In directories, a file that resembles an
+/// artifact and cannot be admitted is rejected, and other files are skipped. A path named on the command line is never
+/// skipped: it is rejected if it is not an artifact, and so is a directory in which nothing is recognised. A line that was
+/// printed is a promise kept: what it names is on the disk.
 #[derive(ClapArgs)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Args {
@@ -53,7 +55,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "moves")]
     dry_run: bool,
 
-    /// List files that were there already or are no artifacts as well
+    /// List files that were there already or are no artifacts as well, and what is known of signatures
     #[arg(short, long)]
     verbose: bool,
 
@@ -92,6 +94,7 @@ impl Args {
         let status = printer.finish(&summary, started)?;
         if let Some(vault) = added_to.filter(Vault::is_created) {
             forks.tell(&vault)?;
+            time::warn_of_future(&vault)?;
             search::after_adding(&vault, search)?;
         }
         Ok(status)
@@ -295,6 +298,10 @@ impl Printer {
         };
         line(out, word, style, examined)?;
         if self.shown.verbose {
+            let can_be_signed = examined.kind.is_some_and(runvault::artifact::Kind::can_be_signed);
+            if can_be_signed && examined.core.is_some() {
+                writeln!(out, "  {}", signature::text(examined.signature.as_ref()))?;
+            }
             report::write(out, &examined.report, self.most())?;
         }
         Ok(())

@@ -3,23 +3,27 @@
 use std::io::{self, Write};
 
 use clap::Args as ClapArgs;
-use runvault::audit::{Finding, Verdict};
+use runvault::audit::{Audit, AuditedEffect, Verdict};
 use runvault::digest::CoreHash;
 use runvault::store::ArtifactRow;
+use runvault::verify::{Severity, Violation};
 use serde::Serialize;
 
+use super::diff::Json;
 use super::escape::escaped;
 use super::exit::{Failure, Status};
 use super::hash::Named;
-use super::output::{self, BAD, CAUTION, FAINT, GOOD};
+use super::output::{self, BAD, CAUTION, FAINT, GOOD, counted};
 use super::vault::VaultArgs;
 use super::{json, links};
 
-/// Hold a contract against the runs that it governs.
+/// Audit runs against a contract.
 ///
-/// For each effect: its target and mode, its idempotency, and whether its evidence resolves in the run. "runvault rules
-/// AU1" and the rules after it say what counts as resolved. Exit status 0 if everything is verified, 1 if something is
-/// pending verification or failed.
+/// Each effect is verified (its evidence proves it), resolved (there is evidence, which proves nothing), pending (there
+/// is none) or failed (the evidence disproves it). What a run did that the contract does not cover is reported as well:
+/// required refs that it never attests, calls of what is not declared, other modes, payloads that break a schema. "runvault
+/// rules AU1" and the rules after it, and docs/audit.md, say what counts as what. Exit status 0 if every effect is
+/// verified and nothing else was found, 1 otherwise.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// The hash of a contract
@@ -28,7 +32,7 @@ pub(crate) struct Args {
     /// The hash of a run pack, trace or pack; without it, every run that the contract governs
     run: Option<Named>,
 
-    /// Print one line of JSON for each effect and run
+    /// Print one line of JSON for each effect and each finding
     #[arg(long)]
     json: bool,
 }
@@ -36,8 +40,11 @@ pub(crate) struct Args {
 #[derive(Default)]
 struct Tally {
     verified: u64,
+    resolved: u64,
     pending: u64,
     failed: u64,
+    findings: u64,
+    is_clean: bool,
 }
 
 impl Args {
@@ -49,99 +56,166 @@ impl Args {
             None => vault.governed_runs(&contract)?,
         };
         if runs.is_empty() {
-            return Err(Failure::No(format!(
-                "the contract {:.12} governs no run in the vault; name one, or state it with \"runvault link\"",
-                contract.core
-            )));
+            return Err(Failure::No(no_runs(&contract, vault.terms(&contract)?.effects.is_empty())));
         }
         let mut out = io::BufWriter::new(output::text());
-        let mut tally = Tally::default();
+        let mut tally = Tally { is_clean: true, ..Tally::default() };
         for run in &runs {
-            let findings = vault.audit(&contract, run)?;
-            if !self.json {
+            let audit = vault.audit(&contract, run)?;
+            tally.count(&audit);
+            if self.json {
+                lines(&mut out, &contract, run, &audit)?;
+            } else {
                 links::heading(&mut out, run)?;
-            }
-            for finding in &findings {
-                tally.count(&finding.verdict);
-                if self.json {
-                    json::line(&mut out, &Line::of(&contract, run, finding))?;
-                } else {
-                    print(&mut out, finding)?;
-                }
+                print(&mut out, &audit)?;
             }
         }
         out.flush()?;
         if !self.json {
-            let Tally { verified, pending, failed } = tally;
-            output::note(&format!("{verified} verified, {pending} pending verification, {failed} failed"));
+            output::note(&tally.told());
         }
-        Ok(if tally.pending + tally.failed == 0 { Status::Done } else { Status::No })
+        Ok(if tally.is_clean { Status::Done } else { Status::No })
     }
+}
+
+fn no_runs(contract: &ArtifactRow, is_without_effects: bool) -> String {
+    if is_without_effects {
+        return format!(
+            "the contract {:.12} states no effects, so there is nothing to verify",
+            contract.core
+        );
+    }
+    format!(
+        "the contract {:.12} governs no run in the vault; name one, or state it with \"runvault link\"",
+        contract.core
+    )
 }
 
 impl Tally {
-    fn count(&mut self, verdict: &Verdict) {
-        *match verdict {
-            Verdict::Verified(_) => &mut self.verified,
-            Verdict::Pending(_) => &mut self.pending,
-            Verdict::Failed(_) => &mut self.failed,
-        } += 1;
+    fn count(&mut self, audit: &Audit) {
+        for effect in &audit.effects {
+            *match effect.verdict {
+                Verdict::Verified => &mut self.verified,
+                Verdict::Resolved => &mut self.resolved,
+                Verdict::Pending => &mut self.pending,
+                Verdict::Failed => &mut self.failed,
+            } += 1;
+        }
+        let errors =
+            audit.report.violations().iter().filter(|violation| violation.severity == Severity::Error);
+        self.findings += (errors.count() + audit.report.omitted()) as u64;
+        self.is_clean &= audit.is_clean();
+    }
+
+    fn told(&self) -> String {
+        let Self { verified, resolved, pending, failed, findings, .. } = self;
+        let findings = counted(*findings, "finding");
+        format!("{verified} verified, {resolved} resolved, {pending} pending, {failed} failed; {findings}")
     }
 }
 
-fn print(out: &mut dyn Write, finding: &Finding) -> io::Result<()> {
-    let effect = &finding.effect;
-    let (word, style, why) = match &finding.verdict {
-        Verdict::Verified(why) => ("verified", GOOD, why),
-        Verdict::Pending(why) => ("pending verification", CAUTION, why),
-        Verdict::Failed(why) => ("failed", BAD, why),
+fn print(out: &mut dyn Write, audit: &Audit) -> io::Result<()> {
+    for effect in &audit.effects {
+        print_effect(out, effect)?;
+    }
+    for Violation { rule_id, path, message, severity } in audit.report.violations() {
+        let (word, style) = match severity {
+            Severity::Error => ("finding", BAD),
+            Severity::Warning => ("not checked", CAUTION),
+        };
+        let (path, message) = (escaped(path), escaped(message));
+        output::line(out, &format!("  {style}{word}{style:#} {path}: {message} (rule {rule_id})"))?;
+    }
+    match audit.report.omitted() {
+        0 => Ok(()),
+        more => output::line(out, &format!("  and {more} more")),
+    }
+}
+
+fn print_effect(out: &mut dyn Write, audited: &AuditedEffect) -> io::Result<()> {
+    let AuditedEffect { effect, verdict, because, .. } = audited;
+    let style = match verdict {
+        Verdict::Verified => GOOD,
+        Verdict::Resolved | Verdict::Pending => CAUTION,
+        Verdict::Failed => BAD,
     };
-    let mode = effect.mode.as_deref().unwrap_or("undeclared");
-    let idempotency = effect.idempotency.as_deref().unwrap_or("no idempotency stated");
-    let (name, target, why) = (escaped(&effect.name), escaped(&effect.target), escaped(why));
+    let (word, name, why) = (verdict.name(), escaped(&effect.name), escaped(because));
     output::line(out, &format!("  {style}{word}{style:#} {name}: {why}"))?;
-    let (mode, idempotency) = (escaped(mode), escaped(idempotency));
+    let mode = escaped(effect.mode.as_deref().unwrap_or("undeclared"));
+    let idempotency = escaped(effect.idempotency.as_deref().unwrap_or("no idempotency stated"));
+    let target = escaped(&effect.target);
     output::line(out, &format!("    {FAINT}on {target} ({mode}), {idempotency}{FAINT:#}"))?;
-    if finding.is_unsafe_to_retry {
+    if effect.is_unsafe_to_retry() {
         let warning = "not idempotent, and neither nonce nor reason given (rule AU4)";
         output::line(out, &format!("    {CAUTION}warning{CAUTION:#} {warning}"))?;
     }
     Ok(())
 }
 
+/// A line for an effect.
 #[derive(Serialize)]
-struct Line<'f> {
+struct EffectLine<'e> {
     contract: CoreHash,
     run: CoreHash,
-    effect: &'f str,
-    target: &'f str,
-    mode: Option<&'f str>,
-    idempotency: Option<&'f str>,
-    evidence: Option<&'f str>,
+    effect: &'e str,
+    target: &'e str,
+    mode: Option<&'e str>,
+    idempotency: Option<&'e str>,
+    evidence: Option<&'e str>,
     verdict: &'static str,
-    because: &'f str,
+    because: &'e str,
+    place: Option<&'e str>,
+    value: Option<Json<'e>>,
     unsafe_to_retry: bool,
 }
 
-impl<'f> Line<'f> {
-    fn of(contract: &ArtifactRow, run: &ArtifactRow, finding: &'f Finding) -> Self {
-        let effect = &finding.effect;
-        let (verdict, because) = match &finding.verdict {
-            Verdict::Verified(why) => ("verified", why),
-            Verdict::Pending(why) => ("pending", why),
-            Verdict::Failed(why) => ("failed", why),
-        };
+/// A line for a finding.
+#[derive(Serialize)]
+struct FindingLine<'f> {
+    contract: CoreHash,
+    run: CoreHash,
+    #[serde(flatten)]
+    violation: &'f Violation,
+}
+
+/// A line that says how many findings are not listed.
+#[derive(Serialize)]
+struct OmittedLine {
+    contract: CoreHash,
+    run: CoreHash,
+    violations_omitted: usize,
+}
+
+fn lines(out: &mut dyn Write, contract: &ArtifactRow, run: &ArtifactRow, audit: &Audit) -> io::Result<()> {
+    let (contract, run) = (contract.core, run.core);
+    for audited in &audit.effects {
+        json::line(out, &EffectLine::of(contract, run, audited))?;
+    }
+    for violation in audit.report.violations() {
+        json::line(out, &FindingLine { contract, run, violation })?;
+    }
+    match audit.report.omitted() {
+        0 => Ok(()),
+        violations_omitted => json::line(out, &OmittedLine { contract, run, violations_omitted }),
+    }
+}
+
+impl<'e> EffectLine<'e> {
+    fn of(contract: CoreHash, run: CoreHash, audited: &'e AuditedEffect) -> Self {
+        let AuditedEffect { effect, verdict, because, source } = audited;
         Self {
-            contract: contract.core,
-            run: run.core,
+            contract,
+            run,
             effect: &effect.name,
             target: &effect.target,
             mode: effect.mode.as_deref(),
             idempotency: effect.idempotency.as_deref(),
             evidence: effect.evidence.as_ref().map(|evidence| evidence.sort.as_str()),
-            verdict,
+            verdict: verdict.name(),
             because,
-            unsafe_to_retry: finding.is_unsafe_to_retry,
+            place: source.as_ref().map(|source| source.place.as_str()),
+            value: source.as_ref().and_then(|source| source.value.as_ref()).map(Json),
+            unsafe_to_retry: effect.is_unsafe_to_retry(),
         }
     }
 }

@@ -1,18 +1,20 @@
 //! What can be told of an artifact by name: the columns of tables, and what formats fill in.
 
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 use runvault::artifact::Kind;
 use runvault::kinds;
 use runvault::query::Match;
-use runvault::store::{ArtifactRow, CaptureRow, Snapshot};
+use runvault::store::{ArtifactRow, CaptureRow, Snapshot, TimeBasis};
 
 use super::escape::brief;
 use super::exit::Failure;
 use super::find;
 use super::hash::DIGITS;
 use super::output::{self, FAINT, HASH, NAME};
+use super::signature::State;
 use super::table::{self, Cell};
 use super::time;
 
@@ -22,11 +24,17 @@ pub(crate) enum Column {
     Core,
     Hash,
     Kind,
+    Seen,
     Added,
+    Created,
     Age,
     Size,
     Bytes,
     Captures,
+    /// The states of the signatures of its captures.
+    Signature,
+    /// The key ids that its captures state.
+    KeyId,
     Label,
     Tags,
     Note,
@@ -36,15 +44,19 @@ pub(crate) enum Column {
 }
 
 /// The columns of all artifacts, by name. Attributes of kinds come after them.
-const OWN: [(&str, Column); 12] = [
+const OWN: [(&str, Column); 16] = [
     ("core", Column::Core),
     ("hash", Column::Hash),
     ("kind", Column::Kind),
+    ("seen", Column::Seen),
     ("added", Column::Added),
+    ("created", Column::Created),
     ("age", Column::Age),
     ("size", Column::Size),
     ("bytes", Column::Bytes),
     ("captures", Column::Captures),
+    ("signature", Column::Signature),
+    ("key_id", Column::KeyId),
     ("label", Column::Label),
     ("tags", Column::Tags),
     ("note", Column::Note),
@@ -94,9 +106,12 @@ impl Column {
         match self {
             Self::Core => column.at_least(DIGITS + 1),
             Self::Hash | Self::Kind => column.whole(),
-            Self::Added | Self::Age => column.whole().minor(),
+            Self::Seen | Self::Added | Self::Created | Self::Age => column.whole().minor(),
             Self::Size | Self::Bytes | Self::Captures => column.whole().right(),
-            Self::Label | Self::Tags | Self::Note | Self::Matches | Self::Attribute(_) => column,
+            Self::Signature => column.whole(),
+            Self::KeyId | Self::Label | Self::Tags | Self::Note | Self::Matches | Self::Attribute(_) => {
+                column
+            }
         }
     }
 }
@@ -107,6 +122,8 @@ pub(crate) struct Subject<'s> {
     pub(crate) artifact: &'s ArtifactRow,
     pub(crate) matches: &'s [Match],
     pub(crate) now: DateTime<Utc>,
+    /// The time that its age is counted from.
+    pub(crate) by: TimeBasis,
     attributes: OnceCell<Vec<(String, String)>>,
     captures: OnceCell<Vec<CaptureRow>>,
 }
@@ -117,22 +134,36 @@ impl<'s> Subject<'s> {
         artifact: &'s ArtifactRow,
         matches: &'s [Match],
         now: DateTime<Utc>,
+        by: TimeBasis,
     ) -> Self {
-        Self { snapshot, artifact, matches, now, attributes: OnceCell::new(), captures: OnceCell::new() }
+        Self { snapshot, artifact, matches, now, by, attributes: OnceCell::new(), captures: OnceCell::new() }
     }
 
     /// The text of a column, as it is: not yet harmless for terminals.
     pub(crate) fn text(&self, column: Column) -> Result<String, Failure> {
-        let Self { artifact, snapshot, now, .. } = self;
+        let Self { artifact, snapshot, now, by, .. } = self;
         Ok(match column {
             Column::Core => artifact.core.to_string(),
             Column::Hash => format!("{:.*}", DIGITS, artifact.core),
             Column::Kind => artifact.kind.clone(),
+            Column::Seen => time::display(artifact.seen_at),
             Column::Added => time::display(artifact.added_at),
-            Column::Age => time::ago(artifact.added_at, *now),
+            Column::Created => self.time(TimeBasis::Created)?.map(time::display).unwrap_or_default(),
+            Column::Age => self.time(*by)?.map(|time| time::ago(time, *now)).unwrap_or_default(),
             Column::Size => output::size(self.bytes()?),
             Column::Bytes => self.bytes()?.to_string(),
             Column::Captures => self.captures()?.len().to_string(),
+            Column::Signature => {
+                let states = self.captures()?.iter().map(|capture| State::of(capture.signature.as_ref()));
+                let states: BTreeSet<State> = states.collect();
+                states.into_iter().map(State::name).collect::<Vec<_>>().join(", ")
+            }
+            Column::KeyId => {
+                let signatures = self.captures()?.iter().filter_map(|capture| capture.signature.as_ref());
+                let ids: BTreeSet<&str> =
+                    signatures.filter_map(|signature| signature.key_id.as_deref()).collect();
+                ids.into_iter().collect::<Vec<_>>().join(", ")
+            }
             Column::Label => find::label(self.attributes()?),
             Column::Tags => {
                 let tags = snapshot.tags(Some(artifact.id))?;
@@ -154,8 +185,17 @@ impl<'s> Subject<'s> {
         Ok(match column {
             Column::Core | Column::Hash => Cell::new(&text, HASH),
             Column::Tags => Cell::new(&text, NAME),
-            Column::Added | Column::Age => Cell::new(&text, FAINT),
+            Column::Seen | Column::Added | Column::Created | Column::Age => Cell::new(&text, FAINT),
             _ => Cell::plain(&text),
+        })
+    }
+
+    /// One of its times; nothing if it has no such time.
+    fn time(&self, basis: TimeBasis) -> Result<Option<DateTime<Utc>>, Failure> {
+        Ok(match basis {
+            TimeBasis::FirstSeen => Some(self.artifact.added_at),
+            TimeBasis::LastSeen => Some(self.artifact.seen_at),
+            TimeBasis::Created => self.snapshot.created_at(self.artifact.id)?,
         })
     }
 

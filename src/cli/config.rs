@@ -108,7 +108,14 @@ fn get(entry: &Entry) -> Result<Status, Failure> {
 fn set(known: &dyn Known, value: &str) -> Result<Status, Failure> {
     let entry = known.entry();
     known.check(value).map_err(|why| Failure::Usage(format!("{}: {why}", entry.name)))?;
-    let value = if entry.is_path { absolute(value)? } else { value.to_owned() };
+    let value = if entry.is_path_list() {
+        let list = settings::path_list(value, |path| Ok(absolute(path)?.into()))?;
+        list.to_string_lossy().into_owned()
+    } else if entry.is_path {
+        absolute(value)?
+    } else {
+        value.to_owned()
+    };
     let path = settings::path()?;
     settings::edit(&path, entry.name, Some(&value))?;
     output::note(&format!("{} is {} now, in {}", entry.name, escaped(&value), shown(&path)));

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, Utc};
 use clap::{Args as ClapArgs, ValueEnum};
 use runvault::Vault;
-use runvault::artifact::Kind;
-use runvault::digest::{CoreHash, Digest, DigestPrefix, PrefixResolution};
+use runvault::artifact::{Kind, SignatureState};
+use runvault::digest::{CaptureHash, CoreHash, Digest, DigestPrefix, PrefixResolution};
 use runvault::kinds;
 use runvault::query::{self, Filter, Hit, Match, Query, Sort};
-use runvault::store::Snapshot;
+use runvault::store::{Snapshot, TimeBasis};
 use serde::Serialize;
 
 use super::columns::{self, Column};
@@ -22,8 +22,9 @@ use super::hits::{self, Listed};
 use super::output::{self, counted};
 use super::place::{self, JsonPlace};
 use super::template::Template;
+use super::time::By;
 use super::vault::VaultArgs;
-use super::{hash, json, time};
+use super::{hash, json, signature, time};
 
 /// Find artifacts by what they mention.
 ///
@@ -46,11 +47,11 @@ pub(crate) struct Args {
     /// At most so many; on a terminal 100 if this is not given
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// The order: newest first, by core hash, or by kind
-    #[arg(long, value_enum, default_value_t = Order::Added)]
-    sort: Order,
+    /// The order. Default: newest first by the time that --by names
+    #[arg(long, value_enum, value_name = "ORDER")]
+    sort: Option<Order>,
 
-    /// What to tell of each, such as core,kind,added,label; a name that is none lists all there are
+    /// What to tell of each, such as core,kind,seen,label; a name that is none lists all there are
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = columns::named)]
     columns: Vec<Column>,
 
@@ -127,16 +128,25 @@ pub(crate) struct Conditions {
     /// Has this attribute; "show" lists them
     #[arg(long, value_name = "NAME=VALUE", value_parser = attribute)]
     attr: Vec<(String, String)>,
+    /// Has a capture whose signature was verified with the key of this id
+    #[arg(long, value_name = "KEY_ID")]
+    signed_by: Option<String>,
+    /// Has a capture whose signature has this state
+    #[arg(long, value_name = "STATE", value_enum)]
+    signature: Option<signature::State>,
     /// Has a note that contains this, whether in small letters or large; "" is in every note
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
 
-    /// Added at this time or later: 2026-11-20, an RFC 3339 time, or an age like 90m, 36h, 7d, 4w
+    /// Last seen at this time or later: 2026-11-20, an RFC 3339 time, or an age like 90m, 36h, 7d, 4w
     #[arg(long, value_name = "TIME", value_parser = time::point)]
     since: Option<DateTime<Utc>>,
-    /// Added before this time
+    /// Last seen before this time
     #[arg(long, value_name = "TIME", value_parser = time::point)]
     until: Option<DateTime<Utc>>,
+    /// Which time --since and --until are about, and is listed. What states no time of creation is not within any
+    #[arg(long, value_enum, value_name = "TIME", default_value_t)]
+    pub(super) by: By,
 }
 
 /// Artifacts of one kind, or of any.
@@ -170,19 +180,30 @@ const SCREENFUL: usize = 100;
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Order {
+    /// Last seen, newest first
+    Seen,
+    /// First added, newest first
     Added,
+    /// Created, newest first; those that state no time last
+    Created,
+    /// By core hash
     Core,
+    /// By kind, then as they were last seen
     Kind,
 }
 
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
+        let by = self.conditions.by.basis();
         let query = Query {
             sort: match self.sort {
-                Order::Added => Sort::Added,
-                Order::Core => Sort::Core,
-                Order::Kind => Sort::Kind,
+                None => Sort::Newest(by),
+                Some(Order::Seen) => Sort::Newest(TimeBasis::LastSeen),
+                Some(Order::Added) => Sort::Newest(TimeBasis::FirstSeen),
+                Some(Order::Created) => Sort::Newest(TimeBasis::Created),
+                Some(Order::Core) => Sort::Core,
+                Some(Order::Kind) => Sort::Kind,
             },
             ..self.conditions.query(&vault, self.what.kind)?
         };
@@ -197,12 +218,16 @@ impl Args {
         let out: Box<dyn Write> = if self.json { Box::new(output::raw()) } else { Box::new(output::text()) };
         let mut out = io::BufWriter::new(out);
         match &self.format {
-            _ if self.json => hits.iter().try_for_each(|hit| json::line(&mut out, &JsonHit::of(hit)))?,
-            Some(template) => hits::fill(&mut out, &snapshot, &hits, template)?,
-            None if self.columns.is_empty() => {
-                hits::list(&mut out, &snapshot, hits.iter().map(Listed::from))?;
+            _ if self.json => {
+                for hit in &hits {
+                    json::line(&mut out, &JsonHit::of(hit, snapshot.created_at(hit.artifact.id)?))?;
+                }
             }
-            None => hits::table(&mut out, &snapshot, &hits, &self.columns)?,
+            Some(template) => hits::fill(&mut out, &snapshot, &hits, template, by)?,
+            None if self.columns.is_empty() => {
+                hits::list(&mut out, &snapshot, hits.iter().map(Listed::from), by)?;
+            }
+            None => hits::table(&mut out, &snapshot, &hits, &self.columns, by)?,
         }
         out.flush()?;
         // Programs that read the lines are not to miss what is left out.
@@ -254,6 +279,7 @@ impl Conditions {
             kind: kind.map(str::to_owned),
             filters: self.filters(vault)?,
             through_members: kind.and_then(kinds::named).is_some_and(Kind::is_of_directories),
+            by: self.by.basis(),
             since: self.since,
             until: self.until,
             ..Query::default()
@@ -295,6 +321,9 @@ impl Conditions {
         let attributes = named.chain(self.attr.iter().cloned());
         filters.extend(attributes.map(|(name, value)| Filter::Attribute { name, value }));
         filters.extend(note);
+        let state = SignatureState::Verified;
+        filters.extend(self.signed_by.clone().map(|id| Filter::Signature { state, key_id: Some(id) }));
+        filters.extend(self.signature.map(signature::State::filter));
         Ok(filters)
     }
 
@@ -358,7 +387,7 @@ fn digest_of(path: &Path) -> Result<Digest, Failure> {
 }
 
 /// What people know artifacts by, most telling first.
-const TELLING: [&str; 6] = ["run_id", "result", "trace_id", "adapter_id", "model_id", "io_ref"];
+pub(super) const TELLING: [&str; 6] = ["run_id", "result", "trace_id", "adapter_id", "model_id", "io_ref"];
 
 pub(super) fn label(attributes: &[(String, String)]) -> String {
     const VALUES: usize = 3;
@@ -374,6 +403,8 @@ pub(super) fn match_text(found: &Match) -> String {
             format!("{} ({})", escaped(&place::text(unit, place)), escaped(role))
         }
         Match::Attribute { name, value } => format!("{} {}", escaped(name), escaped(value)),
+        Match::Signature { signature, .. } => signature::text(Some(signature)),
+        Match::Unsigned => signature::text(None),
         Match::Note { text } => format!("note {}", escaped(text)),
     }
 }
@@ -383,6 +414,8 @@ struct JsonHit<'h> {
     core_hash: CoreHash,
     kind: &'h str,
     added_at: String,
+    seen_at: String,
+    created_at: Option<String>,
     matches: Vec<JsonMatch<'h>>,
 }
 
@@ -399,17 +432,26 @@ enum JsonMatch<'h> {
         name: &'h str,
         value: &'h str,
     },
+    Signature {
+        signature: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        key_id: Option<&'h str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        capture_hash: Option<CaptureHash>,
+    },
     Note {
         note: &'h str,
     },
 }
 
 impl<'h> JsonHit<'h> {
-    fn of(hit: &'h Hit) -> Self {
+    fn of(hit: &'h Hit, created_at: Option<DateTime<Utc>>) -> Self {
         Self {
             core_hash: hit.artifact.core,
             kind: &hit.artifact.kind,
             added_at: time::exact(hit.artifact.added_at),
+            seen_at: time::exact(hit.artifact.seen_at),
+            created_at: created_at.map(time::exact),
             matches: hit.matches.iter().map(JsonMatch::of).collect(),
         }
     }
@@ -422,6 +464,16 @@ impl<'h> JsonMatch<'h> {
                 Self::Mention { role, place: JsonPlace::of(unit, place), digest: *digest }
             }
             Match::Attribute { name, value } => Self::Attribute { name, value },
+            Match::Signature { capture, signature } => Self::Signature {
+                signature: signature.state.name(),
+                key_id: signature.key_id.as_deref(),
+                capture_hash: Some(*capture),
+            },
+            Match::Unsigned => Self::Signature {
+                signature: signature::State::Unsigned.name(),
+                key_id: None,
+                capture_hash: None,
+            },
             Match::Note { text } => Self::Note { note: text },
         }
     }

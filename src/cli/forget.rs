@@ -1,41 +1,37 @@
 //! `runvault forget`
 
-use std::io::{self, Write};
+mod rules;
+
+use std::io::{self, BufRead, IsTerminal, Write};
 
 use anstyle::Style;
-use chrono::Duration;
 use clap::Args as ClapArgs;
-use runvault::RemoveOptions;
 use runvault::artifact::Kind;
 use runvault::digest::CoreHash;
-use runvault::retention::{Decision, Policy, Reason};
+use runvault::retention::{Decision, Group, Miss, Period, Plan, Policy, Reason, Share};
+use runvault::{Forgetting, Vault};
 use serde::Serialize;
 
-use super::escape::escaped;
+use super::escape::{brief, escaped};
 use super::exit::{Failure, Status};
 use super::fit::{self, Trail};
 use super::output::{self, BAD, FAINT, GOOD, HASH, counted};
 use super::vault::VaultArgs;
 use super::{json, links, rm, time};
 
+use rules::RuleArgs;
+
 /// Remove artifacts by rules of what to keep.
 ///
-/// An artifact is kept if any rule says so. Every kind counts for itself, and ages are counted from the newest artifact of
-/// its kind. What is pinned is always kept, and so is what is in a pack that is kept. What something that is kept links to is
-/// kept as well, unless --force. The rest is removed as by rm. Says of every artifact whether it is kept and why.
+/// An artifact is kept if any rule says so. Artifacts are divided into groups, one for each kind unless --group-by says
+/// otherwise, and the rules apply to each group for itself. Ages are counted from now. Hours, days, weeks (Monday to Sunday),
+/// months and years are those of UTC. What is pinned is always kept, and so is what is in a pack that is kept. What something
+/// that is kept links to is kept as well, unless --force. The rest is removed as by rm. Says of every artifact why it is kept or
+/// removed. If more than half of a kind would be removed, it asks on a terminal, and elsewhere removes nothing without --yes.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// Keep the newest N of each kind
-    #[arg(long, value_name = "N")]
-    keep_last: Option<usize>,
-
-    /// Keep what was added within this time before the newest of its kind: 90m, 36h, 90d, 4w
-    #[arg(long, value_name = "AGE", value_parser = time::length)]
-    keep_within: Option<Duration>,
-
-    /// Keep what has this tag; a * at the end stands for anything. May be given several times
-    #[arg(long, value_name = "TAG")]
-    keep_tag: Vec<String>,
+    #[command(flatten)]
+    rules: RuleArgs,
 
     /// Only look at artifacts of this kind. May be given several times
     #[arg(long, value_name = "KIND", value_parser = kind)]
@@ -44,6 +40,10 @@ pub(crate) struct Args {
     /// Say what would be removed, and remove nothing
     #[arg(long)]
     dry_run: bool,
+
+    /// Remove it even if that is more than half of a kind, without asking
+    #[arg(long)]
+    yes: bool,
 
     /// Remove even what others link to; never what is pinned or in a pack that is kept
     #[arg(long)]
@@ -69,77 +69,139 @@ fn kind(text: &str) -> Result<String, String> {
 
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
-        let policy = Policy {
-            keep_last: self.keep_last,
-            keep_within: self.keep_within,
-            keep_tags: self.keep_tag.iter().map(|tag| tag.trim_start_matches('@').to_owned()).collect(),
-            kinds: self.kind.clone(),
-            ignores_links: self.force,
-        };
-        if !policy.keeps_something() {
-            let message = "give a rule of what to keep: --keep-last, --keep-within or --keep-tag";
-            return Err(Failure::Usage(message.to_owned()));
-        }
+        let policy = Policy { kinds: self.kind.clone(), ignores_links: self.force, ..self.rules.policy()? };
         let vault = vault.open()?;
-        let options = RemoveOptions {
-            reason: Some(self.reason.clone().unwrap_or_else(|| self.rules())),
-            ignores_links: self.force,
-            with_containers: false,
-            is_rehearsal: self.dry_run,
-        };
-        let forgetting = vault.forget(&policy, &options).map_err(rm::refusal)?;
-        let mut out = io::BufWriter::new(output::text());
-        for decision in &forgetting.decisions {
-            if self.json {
-                json::line(&mut out, &Line::of(decision))?;
-            } else {
-                print(&mut out, decision)?;
-            }
+        time::warn_of_future(&vault)?;
+        let plan = vault.plan_retention(policy)?;
+        let large: Vec<Share> =
+            plan.shares().into_iter().filter(|share| share.removed > share.total / 2).collect();
+        let needs_consent = !self.dry_run && !self.yes && !large.is_empty();
+        let can_ask = io::stdin().is_terminal() && io::stderr().is_terminal();
+        if needs_consent && !can_ask {
+            return Err(refusal(&large));
         }
-        out.flush()?;
-        if !self.json {
-            self.sum_up(&forgetting.decisions);
+        self.print(&plan)?;
+        if self.dry_run {
+            self.sum_up(&plan, None);
+            return Ok(Status::Done);
         }
-        if let Some(erasure) = forgetting.removal.and_then(|removal| removal.erasure) {
+        if needs_consent && !is_allowed(&large)? {
+            output::note("nothing was removed");
+            return Ok(Status::No);
+        }
+        self.remove(&vault, &plan)
+    }
+
+    fn remove(&self, vault: &Vault, plan: &Plan) -> Result<Status, Failure> {
+        let reason = self.reason.clone().unwrap_or_else(|| self.stated_rules());
+        let forgetting = vault.forget(plan, Some(&reason)).map_err(rm::refusal)?;
+        self.sum_up(plan, Some(&forgetting));
+        if !forgetting.spared.is_empty() {
+            let spared = counted(forgetting.spared.len() as u64, "artifact");
+            output::note(&format!("{spared} kept after all: added again, tagged or linked to meanwhile"));
+        }
+        if let Some(erasure) = forgetting.removal.erasure {
             rm::warn_of_remnants(&erasure, vault.path());
         }
         Ok(Status::Done)
     }
 
-    fn sum_up(&self, decisions: &[Decision]) {
-        let leaving: Vec<&Decision> = decisions.iter().filter(|decision| !decision.is_kept()).collect();
-        let size: u64 = leaving.iter().map(|decision| decision.size).sum();
-        let kept = decisions.len() - leaving.len();
-        let done = if self.dry_run { "to be removed" } else { "removed" };
-        let leaving = counted(leaving.len() as u64, "artifact");
-        output::note(&format!("{leaving} {done} ({}), {kept} kept", output::size(size)));
+    fn print(&self, plan: &Plan) -> Result<(), Failure> {
+        let mut out = io::BufWriter::new(output::text());
+        let mut group: Option<&Group> = None;
+        for decision in &plan.decisions {
+            if self.json {
+                json::line(&mut out, &Line::new(decision, &plan.policy))?;
+                continue;
+            }
+            if group != Some(&decision.group) && self.rules.has_own_groups() {
+                output::line(&mut out, &format!("{FAINT}{}{FAINT:#}", group_text(&decision.group)))?;
+            }
+            group = Some(&decision.group);
+            print(&mut out, decision, &plan.policy)?;
+        }
+        Ok(out.flush()?)
+    }
+
+    /// Says how much is removed, or would be if nothing was.
+    fn sum_up(&self, plan: &Plan, done: Option<&Forgetting>) {
+        if self.json {
+            return;
+        }
+        let (count, size, did) = match done {
+            Some(Forgetting { removal, .. }) => {
+                let size = removal.removed.iter().map(runvault::store::Removed::size).sum();
+                (removal.removed.len(), size, "removed")
+            }
+            None => {
+                (plan.removed().count(), plan.removed().map(|decision| decision.size).sum(), "to be removed")
+            }
+        };
+        let kept = plan.decisions.len() - plan.removed().count();
+        let kept = kept + done.map_or(0, |done| done.spared.len());
+        let removed = counted(count as u64, "artifact");
+        output::note(&format!("{removed} {did} ({}), {kept} kept", output::size(size)));
     }
 
     /// The rules as they were given.
-    fn rules(&self) -> String {
-        let last = self.keep_last.map(|last| format!("--keep-last {last}"));
-        let within = self.keep_within.map(|within| format!("--keep-within {}", time::length_text(within)));
-        let tags = self.keep_tag.iter().map(|tag| format!("--keep-tag {tag}"));
+    fn stated_rules(&self) -> String {
         let kinds = self.kind.iter().map(|kind| format!("--kind {kind}"));
         let rules: Vec<String> =
-            ["forget".to_owned()].into_iter().chain(last).chain(within).chain(tags).chain(kinds).collect();
+            ["forget".to_owned()].into_iter().chain(self.rules.stated()).chain(kinds).collect();
         rules.join(" ")
     }
 }
 
-fn print(out: &mut dyn Write, decision: &Decision) -> io::Result<()> {
-    let Decision { artifact, size, reasons } = decision;
+fn share_text(Share { kind, removed, total }: &Share) -> String {
+    format!("{removed} of {total} artifacts of the kind {kind}")
+}
+
+fn refusal(large: &[Share]) -> Failure {
+    let message = "more than half of a kind would be removed; --dry-run lists it, --yes removes it";
+    Failure::Refused { message: message.to_owned(), because: large.iter().map(share_text).collect() }
+}
+
+/// Asks whether so much is to be removed. Everything but y and yes means no.
+fn is_allowed(large: &[Share]) -> Result<bool, Failure> {
+    let shares: Vec<String> = large.iter().map(|share| escaped(&share_text(share)).to_string()).collect();
+    let mut err = anstream::stderr().lock();
+    write!(err, "Remove {}? [y/N] ", shares.join(", ")).and_then(|()| err.flush())?;
+    drop(err);
+    let mut answer = String::new();
+    let failed = |error| Failure::CouldNotRun(format!("cannot read the answer: {error}"));
+    io::stdin().lock().read_line(&mut answer).map_err(failed)?;
+    Ok(["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str()))
+}
+
+/// A group, such as `kind rpk, agent triage`. Names without a value are not told if others have one.
+fn group_text(group: &Group) -> String {
+    let key = |(name, values): &(String, Vec<String>)| {
+        let values: Vec<String> = values.iter().map(|value| brief(value).to_string()).collect();
+        (!values.is_empty()).then(|| format!("{name} {}", values.join(" ")))
+    };
+    let keys: Vec<String> = group.iter().filter_map(key).collect();
+    match (keys.is_empty(), group.is_empty()) {
+        (false, _) => keys.join(", "),
+        (true, true) => "all artifacts".to_owned(),
+        (true, false) => {
+            let names: Vec<&str> = group.iter().map(|(name, _)| name.as_str()).collect();
+            format!("no {}", names.join(", no "))
+        }
+    }
+}
+
+fn print(out: &mut dyn Write, decision: &Decision, policy: &Policy) -> io::Result<()> {
+    let Decision { artifact, at, size, .. } = decision;
     let (style, word) = if decision.is_kept() { (GOOD, "keep") } else { (BAD, "remove") };
     let kind = escaped(&artifact.kind).to_string();
-    let (core, at, size) = (artifact.core, time::shown(artifact.added_at), output::size(*size));
-    let why: Vec<String> = reasons.iter().map(reason).collect();
-    let why = escaped(&why.join(", ")).to_string();
-    let colon = if why.is_empty() { "" } else { ":" };
+    let at = at.map_or_else(|| "undated".to_owned(), time::shown);
+    let (core, size) = (artifact.core, output::size(*size));
+    let why = escaped(&why(decision, policy).join(", ")).to_string();
     let begin = format!("{style}{word:<6}{style:#} {kind:<8} {HASH}{core:.12}{HASH:#}");
-    let whole = format!("{begin} {FAINT}{at}{FAINT:#} {size}{colon}");
+    let whole = format!("{begin} {FAINT}{at}{FAINT:#} {size}:");
     let fits = output::width().is_none_or(|width| fit::width(&whole) <= width);
     // How large it is matters more than how old.
-    let lead = if fits { whole } else { format!("{begin} {size}{colon}") };
+    let lead = if fits { whole } else { format!("{begin} {size}:") };
     write!(out, "{lead}")?;
     Trail { taken: fit::width(&lead), below: BELOW, least: usize::MAX }.write(out, &why, Style::new())
 }
@@ -147,14 +209,57 @@ fn print(out: &mut dyn Write, decision: &Decision) -> io::Result<()> {
 /// Reasons that have no room beside a decision stand below it, under the kind.
 const BELOW: usize = 7;
 
+/// Why an artifact is kept, or why no rule keeps it.
+fn why(decision: &Decision, policy: &Policy) -> Vec<String> {
+    if decision.is_kept() {
+        decision.reasons.iter().map(reason).collect()
+    } else {
+        decision.misses.iter().map(|because| miss(because, policy)).collect()
+    }
+}
+
 fn reason(reason: &Reason) -> String {
     match reason {
-        Reason::Last => "last".to_owned(),
-        Reason::Within => "within".to_owned(),
-        Reason::Tag(name) => format!("tag {name}"),
+        Reason::Last(count) => format!("last {count}"),
+        Reason::Within(length) => format!("within {}", time::length_text(*length)),
+        Reason::Newest(span) => format!("{} snapshot {span}", adjective(span.period())),
+        Reason::Oldest(span) => format!("oldest {} snapshot {span}", adjective(span.period())),
+        Reason::Tag { pattern, tag } if pattern.is_prefix() => format!("tag {pattern} ({tag})"),
+        Reason::Tag { tag, .. } => format!("tag {tag}"),
         Reason::Pinned => "pinned".to_owned(),
-        Reason::Contained(row) => format!("{} {:.12} has its bytes", row.kind, row.core),
-        Reason::Linked(link) => format!("{} {} it", links::plain_target(&link.target), link.relation),
+        Reason::Undated => "states no time of creation".to_owned(),
+        Reason::Contained(row) => format!("contained in {} {:.12}", row.kind, row.core),
+        Reason::Linked(link) => {
+            format!("linked from {} ({})", links::plain_target(&link.target), link.relation)
+        }
+    }
+}
+
+fn miss(miss: &Miss, policy: &Policy) -> String {
+    match miss {
+        Miss::Last(count) => format!("not among the last {count}"),
+        Miss::Within(length) => format!("not within {}", time::length_text(*length)),
+        Miss::Superseded(span) => format!("not the {} snapshot {span}", adjective(span.period())),
+        Miss::TooOld(period, count) => {
+            format!(
+                "not among the last {}",
+                counted(*count as u64, &format!("{} snapshot", adjective(*period)))
+            )
+        }
+        Miss::Tag => {
+            let patterns: Vec<String> = policy.keep_tags.iter().map(ToString::to_string).collect();
+            format!("no tag {}", patterns.join(" or "))
+        }
+    }
+}
+
+fn adjective(period: Period) -> &'static str {
+    match period {
+        Period::Hour => "hourly",
+        Period::Day => "daily",
+        Period::Week => "weekly",
+        Period::Month => "monthly",
+        Period::Year => "yearly",
     }
 }
 
@@ -163,20 +268,36 @@ struct Line<'d> {
     core_hash: CoreHash,
     kind: &'d str,
     added_at: String,
+    seen_at: String,
+    by: &'static str,
+    /// The time that counts.
+    at: Option<String>,
+    group: Vec<JsonKey<'d>>,
     size: u64,
     keep: bool,
     reasons: Vec<String>,
 }
 
+#[derive(Serialize)]
+struct JsonKey<'d> {
+    name: &'d str,
+    values: &'d [String],
+}
+
 impl<'d> Line<'d> {
-    fn of(decision: &'d Decision) -> Self {
+    fn new(decision: &'d Decision, policy: &Policy) -> Self {
+        let Decision { artifact, group, at, size, .. } = decision;
         Self {
-            core_hash: decision.artifact.core,
-            kind: &decision.artifact.kind,
-            added_at: time::exact(decision.artifact.added_at),
-            size: decision.size,
+            core_hash: artifact.core,
+            kind: &artifact.kind,
+            added_at: time::exact(artifact.added_at),
+            seen_at: time::exact(artifact.seen_at),
+            by: time::basis_text(policy.by),
+            at: at.map(time::exact),
+            group: group.iter().map(|(name, values)| JsonKey { name, values }).collect(),
+            size: *size,
             keep: decision.is_kept(),
-            reasons: decision.reasons.iter().map(reason).collect(),
+            reasons: why(decision, policy),
         }
     }
 }

@@ -35,6 +35,10 @@ impl ForkNotes {
 
     /// Tells which of them fork from another artifact.
     pub(super) fn tell(&self, vault: &Vault) -> Result<(), Failure> {
+        // Where nothing was stored there may be no vault.
+        if self.added.is_empty() {
+            return Ok(());
+        }
         let snapshot = vault.snapshot()?;
         let (mut told, mut left) = (HashSet::new(), COMPARED);
         for core in &self.added {

@@ -16,16 +16,20 @@ use serde::Serialize;
 use super::escape::escaped;
 use super::exit::{Failure, Status};
 use super::inputs::a_kind;
-use super::json;
+use super::keys::KeyArgs;
 use super::output::{self, BAD, FAINT, GOOD, counted};
 use super::progress::Progress;
 use super::resume::Resume;
 use super::vault::VaultArgs;
+use super::{json, reindex};
 
 /// Check the vault, and mend what can be mended.
 ///
 /// The file, every stored byte, every artifact against the rules and the index, and the journal. Exit status: 0 nothing
 /// was found, 1 something was, 2 nobody could look.
+///
+/// With keys, signatures are checked again as well; without, what the vault says of them is compared with the journal and
+/// the bytes.
 #[derive(ClapArgs)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Args {
@@ -61,6 +65,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PATH", requires = "repair")]
     from: Vec<PathBuf>,
 
+    #[command(flatten)]
+    keys: KeyArgs,
+
     /// Print one line of JSON for each finding
     #[arg(long)]
     json: bool,
@@ -70,8 +77,9 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let started = Instant::now();
         let vault = vault.open()?;
-        let mut options = Options { depth: self.depth(), kind: self.kind, after: None };
-        let resume = self.resume.as_deref().map(|path| Resume::open(path, &format!("{options:?}")));
+        let mut options =
+            Options { depth: self.depth(), kind: self.kind, after: None, keys: self.keys.ring()? };
+        let resume = self.resume.as_deref().map(|path| Resume::open(path, &asked(&options)));
         let resume = resume.transpose()?;
         options.after = resume.as_ref().and_then(|resume| resume.position.after);
         let progress = Progress::of("artifacts", "checking");
@@ -102,6 +110,7 @@ impl Args {
         let (size, seconds) = (output::size(report.bytes), started.elapsed().as_secs_f64());
         let (artifacts, found) = (counted(artifacts, "artifact"), counted(findings, "finding"));
         output::note(&format!("{artifacts} checked, {found}; {size} in {seconds:.2} s"));
+        report.signatures.iter().for_each(|counts| reindex::note_signatures(*counts));
         Ok(if findings == 0 { Status::Done } else { Status::No })
     }
 
@@ -111,7 +120,7 @@ impl Args {
         if report.is_clean() {
             return Ok(report);
         }
-        for mended in vault.repair(&report, &self.from, &mut Silent(&mut printer.progress))? {
+        for mended in vault.repair(&report, &self.from, &options.keys, &mut Silent(&mut printer.progress))? {
             printer.print(|as_json| print_mended(&mended, as_json));
         }
         Ok(vault.fsck(options, printer)?)
@@ -124,6 +133,13 @@ impl Args {
             None => Depth::Full,
         }
     }
+}
+
+/// What a check is of: one of other things cannot go on where it ended.
+fn asked(options: &Options) -> String {
+    let Options { depth, kind, after, keys } = options;
+    let keys = if keys.is_empty() { String::new() } else { format!(", keys: {keys:?}") };
+    format!("Options {{ depth: {depth:?}, kind: {kind:?}, after: {after:?}{keys} }}")
 }
 
 fn percent(text: &str) -> Result<f64, String> {

@@ -80,16 +80,22 @@ impl Named {
         }
     }
 
-    /// The same for commands that are about whole artifacts: a capture's own hash is not meant.
+    /// Whether what it stands for, which is `located`, is one capture and not an artifact.
+    pub(crate) fn is_capture(&self, located: &Located) -> bool {
+        self.hash().is_some_and(|prefix| !prefix.matches(&located.artifact.core.0))
+    }
+
+    /// What it stands for, for commands that are about whole artifacts: a capture's own hash is not meant.
     pub(crate) fn locate_artifact(&self, vault: &Vault) -> Result<Located, Failure> {
         let located = self.locate(vault)?;
-        match self {
-            Self::Hash(prefix) if !prefix.matches(&located.artifact.core.0) => Err(Failure::Usage(format!(
+        if self.is_capture(&located) {
+            let prefix = self.hash().map(ToString::to_string).unwrap_or_default();
+            return Err(Failure::Usage(format!(
                 "{prefix} is a capture of {}; this is done to whole artifacts, give the core hash",
                 located.artifact.core
-            ))),
-            _ => Ok(located),
+            )));
         }
+        Ok(located)
     }
 }
 

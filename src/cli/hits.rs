@@ -4,7 +4,7 @@ use std::io::Write;
 
 use runvault::clock;
 use runvault::query::{Hit, Match};
-use runvault::store::{ArtifactRow, Snapshot};
+use runvault::store::{ArtifactRow, Snapshot, TimeBasis};
 
 use super::columns::{Column, KIND_WIDTH, Subject};
 use super::exit::Failure;
@@ -13,9 +13,16 @@ use super::output;
 use super::table::{Cell, Table};
 use super::template::Template;
 
-/// What people are told on a terminal, and what stands in pipes and files. There a time must be right tomorrow as well.
-const ON_TERMINALS: [Column; 4] = [Column::Hash, Column::Kind, Column::Age, Column::Label];
-const ELSEWHERE: [Column; 4] = [Column::Hash, Column::Kind, Column::Added, Column::Label];
+/// What is listed of artifacts, with the time that counts. In pipes and files it must be right tomorrow as well.
+fn columns(by: TimeBasis) -> [Column; 4] {
+    let time = match by {
+        _ if output::is_terminal() => Column::Age,
+        TimeBasis::FirstSeen => Column::Added,
+        TimeBasis::LastSeen => Column::Seen,
+        TimeBasis::Created => Column::Created,
+    };
+    [Column::Hash, Column::Kind, time, Column::Label]
+}
 
 /// An artifact to be listed.
 pub(crate) struct Listed<'h> {
@@ -33,14 +40,15 @@ impl<'h> From<&'h Hit> for Listed<'h> {
     }
 }
 
-/// Prints artifacts with the columns that most people want.
+/// Prints artifacts with the columns that most people want, and the time that counts.
 pub(crate) fn list<'h>(
     out: &mut dyn Write,
     snapshot: &Snapshot<'_>,
     hits: impl IntoIterator<Item = Listed<'h>>,
+    by: TimeBasis,
 ) -> Result<(), Failure> {
     let is_terminal = output::is_terminal();
-    let columns: &[Column] = if is_terminal { &ON_TERMINALS } else { &ELSEWHERE };
+    let columns = columns(by);
     let of_table = |column: &Column| match column {
         Column::Kind => column.of_table().padded(KIND_WIDTH),
         column => column.of_table(),
@@ -48,7 +56,7 @@ pub(crate) fn list<'h>(
     let mut table = Table::new(columns.iter().map(of_table).collect());
     let now = clock::now();
     for Listed { artifact, matches, below } in hits {
-        let subject = Subject::new(snapshot, artifact, matches, now);
+        let subject = Subject::new(snapshot, artifact, matches, now, by);
         let cell = |column: &Column| match column {
             Column::Label if is_terminal => Ok(subject.cell(Column::Tags)?.and(subject.cell(*column)?)),
             column => subject.cell(*column),
@@ -66,6 +74,7 @@ pub(crate) fn table(
     snapshot: &Snapshot<'_>,
     hits: &[Hit],
     columns: &[Column],
+    by: TimeBasis,
 ) -> Result<(), Failure> {
     let mut table = Table::new(columns.iter().map(|column| column.of_table()).collect());
     if output::is_terminal() && !hits.is_empty() {
@@ -73,7 +82,7 @@ pub(crate) fn table(
     }
     let now = clock::now();
     for hit in hits {
-        let subject = Subject::new(snapshot, &hit.artifact, &hit.matches, now);
+        let subject = Subject::new(snapshot, &hit.artifact, &hit.matches, now, by);
         table.push(columns.iter().map(|column| subject.cell(*column)).collect::<Result<_, _>>()?);
     }
     Ok(table.write(out)?)
@@ -85,10 +94,12 @@ pub(crate) fn fill(
     snapshot: &Snapshot<'_>,
     hits: &[Hit],
     template: &Template,
+    by: TimeBasis,
 ) -> Result<(), Failure> {
     let now = clock::now();
     for hit in hits {
-        writeln!(out, "{}", template.fill(&Subject::new(snapshot, &hit.artifact, &hit.matches, now))?)?;
+        let subject = Subject::new(snapshot, &hit.artifact, &hit.matches, now, by);
+        writeln!(out, "{}", template.fill(&subject)?)?;
     }
     Ok(())
 }

@@ -21,7 +21,7 @@ use super::exit::{Failure, Status};
 use super::inputs::CheckArgs;
 use super::output::{self, CAUTION, GOOD, HASH, counted};
 use super::vault::{CreateArgs, VaultArgs};
-use super::{json, search, settings};
+use super::{json, search, settings, time};
 
 /// Store what is in a bundle.
 ///
@@ -83,7 +83,10 @@ impl Args {
         self.print_links(&imported)?;
         self.print_tags(&imported)?;
         self.print_notes(&imported)?;
-        added_to.filter(Vault::is_created).map_or(Ok(()), |vault| search::after_adding(&vault, search))?;
+        if let Some(vault) = added_to.filter(Vault::is_created) {
+            time::warn_of_future(&vault)?;
+            search::after_adding(&vault, search)?;
+        }
         Ok(status)
     }
 

@@ -5,13 +5,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use runvault::artifact::{AdmitOptions, Kind, SigningKey};
+use runvault::artifact::{AdmitOptions, Kind, SignaturePolicy};
 use runvault::kinds;
 use runvault::source::{ExamineOptions, Input, Inputs};
 
 use super::exit::Failure;
+use super::hash::Named;
+use super::keys::KeyArgs;
 use super::limits::LimitArgs;
-use super::{output, settings};
+use super::output;
 
 /// Files and how they are checked.
 #[derive(Args)]
@@ -24,6 +26,10 @@ pub(crate) struct InputArgs {
     #[arg(long, value_parser = a_kind())]
     kind: Option<Kind>,
 
+    /// Reject every file in a directory that is not an artifact, instead of skipping it
+    #[arg(long)]
+    strict: bool,
+
     #[command(flatten)]
     pub(crate) checks: CheckArgs,
 }
@@ -31,12 +37,10 @@ pub(crate) struct InputArgs {
 /// How documents are checked.
 #[derive(Args)]
 pub(crate) struct CheckArgs {
-    /// Check rpk signatures with the key in this file. Default: the key in `RUNVAULT_SIGNING_KEY`, else the setting
-    /// signing-key-file
-    #[arg(long, value_name = "FILE")]
-    signing_key_file: Option<PathBuf>,
+    #[command(flatten)]
+    keys: KeyArgs,
 
-    /// Refuse rpk files that are not signed; give a key as well to have signatures checked
+    /// Refuse rpk files that are not signed and, if any key is given, those whose key id no key was given for
     #[arg(long)]
     require_signature: bool,
 
@@ -47,12 +51,33 @@ pub(crate) struct CheckArgs {
 impl InputArgs {
     /// The inputs; standard input is read here.
     pub(crate) fn inputs(&self) -> Result<Inputs, Failure> {
+        self.inputs_of(&self.paths)
+    }
+
+    fn inputs_of(&self, paths: &[PathBuf]) -> Result<Inputs, Failure> {
         let input = |path: &PathBuf| match path.to_str() {
             Some("-") => self.standard_input(),
             _ => Ok(Input::Path(path.clone())),
         };
-        let inputs = self.paths.iter().map(input).collect::<Result<_, _>>().map(Inputs::new);
-        inputs.map(|inputs| inputs.of_kind(self.kind))
+        let inputs = paths.iter().map(input).collect::<Result<_, _>>().map(Inputs::new);
+        // What was named is never skipped, and neither is a directory in which nothing is recognised.
+        inputs.map(|inputs| inputs.of_kind(self.kind).with_ends())
+    }
+
+    /// Those of the paths that are no files and may stand for artifacts in the vault, as such, and the inputs that the
+    /// others are.
+    pub(crate) fn split(&self) -> Result<(Vec<(&str, Named)>, Option<Inputs>), Failure> {
+        let (mut stored, mut paths) = (Vec::new(), Vec::new());
+        for path in &self.paths {
+            let is_file = path.to_str() == Some("-") || std::fs::symlink_metadata(path).is_ok();
+            let text = path.to_str().filter(|_| !is_file);
+            match text.and_then(|text| Some((text, text.parse().ok()?))) {
+                Some(named) => stored.push(named),
+                None => paths.push(path.clone()),
+            }
+        }
+        let inputs = (!paths.is_empty()).then(|| self.inputs_of(&paths)).transpose()?;
+        Ok((stored, inputs))
     }
 
     /// Whether standard input is one of them.
@@ -72,25 +97,30 @@ impl InputArgs {
 
     /// How to examine.
     pub(crate) fn options(&self) -> Result<ExamineOptions, Failure> {
-        self.checks.options(self.kind)
+        Ok(ExamineOptions { strict: self.strict, ..self.checks.options(self.kind)? })
     }
 }
 
 impl CheckArgs {
     /// How to examine documents of a kind, or of any.
     pub(crate) fn options(&self, kind: Option<Kind>) -> Result<ExamineOptions, Failure> {
-        let signing_key = self.signing_key()?;
-        if self.require_signature && signing_key.is_none() {
+        let signing_keys = self.keys.ring()?;
+        if self.require_signature && signing_keys.is_empty() {
             output::note("note: signatures must be there, but are not checked: no signing key was given");
         }
         Ok(ExamineOptions {
             kind,
             admit: AdmitOptions {
                 limits: self.limits.limits()?,
-                signing_key,
-                require_signature: self.require_signature,
+                signing_keys,
+                signature_policy: if self.require_signature {
+                    SignaturePolicy::Require
+                } else {
+                    SignaturePolicy::RejectWrong
+                },
             },
             allow_removed: false,
+            strict: false,
         })
     }
 
@@ -98,48 +128,6 @@ impl CheckArgs {
     pub(crate) fn listed(&self) -> Result<Option<usize>, Failure> {
         self.limits.violations()
     }
-
-    fn signing_key(&self) -> Result<Option<SigningKey>, Failure> {
-        let (text, origin) = match self.signing_key_source()? {
-            None => return Ok(None),
-            Some(KeySource::Variable(text)) => (text, KEY_VARIABLE.to_owned()),
-            Some(KeySource::File(path)) => {
-                let name = path.display().to_string();
-                let text = std::fs::read_to_string(&path).map_err(|error| {
-                    Failure::CouldNotRun(format!("cannot read the signing key {name}: {error}"))
-                })?;
-                (text, name)
-            }
-        };
-        SigningKey::new(&text).map(Some).map_err(|error| Failure::Usage(format!("{origin}: {error}")))
-    }
-
-    /// The argument goes before the variable that holds the key itself, and that before the setting.
-    fn signing_key_source(&self) -> Result<Option<KeySource>, Failure> {
-        if let Some(path) = &self.signing_key_file {
-            return Ok(Some(KeySource::File(path.clone())));
-        }
-        match std::env::var(KEY_VARIABLE) {
-            // This is how many systems pass a secret that is not set.
-            Ok(text) if text.is_empty() => {}
-            Ok(text) => return Ok(Some(KeySource::Variable(text))),
-            Err(std::env::VarError::NotPresent) => {}
-            // The error would tell what the key is.
-            Err(std::env::VarError::NotUnicode(_)) => {
-                return Err(Failure::Usage(format!("{KEY_VARIABLE} is not valid UTF-8")));
-            }
-        }
-        Ok(settings::SIGNING_KEY_FILE.get_path()?.map(KeySource::File))
-    }
-}
-
-/// Holds the key itself.
-const KEY_VARIABLE: &str = "RUNVAULT_SIGNING_KEY";
-
-/// Where a signing key comes from.
-enum KeySource {
-    Variable(String),
-    File(PathBuf),
 }
 
 pub(crate) fn a_kind() -> impl TypedValueParser<Value = Kind> {

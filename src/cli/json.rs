@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use runvault::artifact::Kind;
+use runvault::artifact::{Kind, Signature};
 use runvault::digest::{CaptureHash, CoreHash};
 use runvault::ingest::Examined;
 use runvault::store::{Removed, SharedFile};
@@ -30,10 +30,25 @@ struct ExaminedLine<'e, V> {
     /// The artifact that the document continues, if it is the rest of one.
     #[serde(skip_serializing_if = "Option::is_none")]
     continues: Option<CoreHash>,
+    #[serde(flatten)]
+    signature: Option<SignatureMembers<'e>>,
     violations: &'e [Violation],
     /// How many more there are; reports of hostile documents are cut off, and so are those of which less is wanted.
     #[serde(skip_serializing_if = "is_zero")]
     violations_omitted: usize,
+}
+
+/// What is known of the signature of a document that has one.
+#[derive(Serialize)]
+pub(crate) struct SignatureMembers<'s> {
+    signature: &'static str,
+    key_id: Option<&'s str>,
+}
+
+impl<'s> SignatureMembers<'s> {
+    pub(crate) fn of(signature: &'s Signature) -> Self {
+        Self { signature: signature.state.name(), key_id: signature.key_id.as_deref() }
+    }
 }
 
 /// Writes what is known of a document that was examined, with `most` of its violations; `verdict` has the members that
@@ -53,6 +68,7 @@ pub(crate) fn examined(
         verdict,
         core_hash: examined.core,
         continues: examined.continues,
+        signature: examined.signature.as_ref().map(SignatureMembers::of),
         violations: listed,
         violations_omitted: examined.report.omitted() + left_out.len(),
     };

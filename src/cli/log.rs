@@ -140,6 +140,13 @@ fn what(members: &Map<String, Value>) -> String {
         Some("link" | "unlink") => format!("{} {} {}", hash("source"), text("relation"), hash("target")),
         Some("tag" | "untag") => format!("{} @{}", hash("core"), text("name")),
         Some("pin" | "unpin") => hash("core"),
+        Some("signature") => {
+            let key_id = match members.contains_key("key_id") {
+                true => format!(", key id {}", text("key_id")),
+                false => String::new(),
+            };
+            format!("{} of {}: {}{key_id}", hash("capture"), hash("core"), text("state"))
+        }
         Some("note") if members.contains_key("note") => hash("core"),
         Some("note") => format!("{} removed", hash("core")),
         Some("remove") => {

@@ -33,6 +33,7 @@ mod import;
 mod init;
 mod inputs;
 mod json;
+mod keys;
 mod length;
 mod limits;
 mod link;
@@ -56,6 +57,7 @@ mod rules;
 mod search;
 mod settings;
 mod show;
+mod signature;
 mod sql;
 mod stats;
 mod stop;
@@ -194,7 +196,7 @@ impl Cli {
             Command::Init(args) => args.run(vault),
             Command::Add(args) => args.run(vault),
             Command::Watch(args) => args.run(vault),
-            Command::Verify(args) => args.run(),
+            Command::Verify(args) => args.run(vault),
             Command::Get(args) => args.run(vault),
             Command::Show(args) => args.run(vault),
             Command::Find(args) => args.run(vault),

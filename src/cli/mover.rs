@@ -223,6 +223,7 @@ impl Waiting {
             continues: None,
             size: 0,
             report: Report::default(),
+            signature: None,
             original: Some(self.original),
         }
     }

@@ -5,10 +5,11 @@ use std::time::Instant;
 
 use clap::Args as ClapArgs;
 use runvault::digest::CoreHash;
-use runvault::fsck::{Finding, Monitor, Report};
+use runvault::fsck::{Finding, Monitor, Report, SignatureCounts};
 
 use super::escape::escaped;
 use super::exit::{Failure, Status};
+use super::keys::KeyArgs;
 use super::output::{self, CAUTION, counted};
 use super::progress::Progress;
 use super::vault::VaultArgs;
@@ -17,16 +18,22 @@ use super::vault::VaultArgs;
 ///
 /// All of it follows from their stored bytes. The vault can be used meanwhile, and interrupting it does no harm.
 /// Artifacts that would not be admitted any more are named, and stay as they are.
+///
+/// Signatures are checked with the keys that are given, and what that gives is recorded. Without a key for it, what an
+/// earlier check of a signature gave stays. Exit status 1 if a signature is wrong.
 #[derive(ClapArgs)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    #[command(flatten)]
+    keys: KeyArgs,
+}
 
 impl Args {
-    #[expect(clippy::unused_self, reason = "commands are called alike")]
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let started = Instant::now();
+        let keys = self.keys.ring()?;
         let vault = vault.open()?;
         let mut printer = Printer::new();
-        let report = vault.reindex(&mut printer)?;
+        let report = vault.reindex(&keys, &mut printer)?;
         drop(printer);
         print_report(&report, started)
     }
@@ -44,7 +51,18 @@ pub(super) fn print_report(report: &Report, started: Instant) -> Result<Status, 
     let left = report.findings.len() as u64 + report.omitted;
     let (artifacts, left) = (counted(report.artifacts, "artifact"), counted(left, "finding"));
     output::note(&format!("{artifacts} indexed, {left}; {size} in {seconds:.2} s"));
+    report.signatures.iter().for_each(|counts| note_signatures(*counts));
     Ok(if report.is_clean() { Status::Done } else { Status::No })
+}
+
+/// Says what checking signatures gave.
+pub(super) fn note_signatures(counts: SignatureCounts) {
+    let SignatureCounts { verified, verified_now, unchecked, wrong } = counts;
+    let now = match verified_now {
+        0 => String::new(),
+        now => format!(" ({now} recorded as not checked; \"reindex\" with the same keys records it)"),
+    };
+    output::note(&format!("signatures: {verified} verified{now}, {unchecked} not checked, {wrong} wrong"));
 }
 
 /// Shows how far it is.

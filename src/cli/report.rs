@@ -50,7 +50,7 @@ pub(crate) fn write_some(
 /// Tells where rules are explained, if any were broken, and how to store what was `refused` because it was removed before.
 pub(crate) fn hint(rejected: u64, refused: u64) {
     if rejected > refused {
-        output::note("\"runvault rules ID\" explains a rule");
+        output::note("\"runvault rules ID\" explains a rule and what to do");
     }
     if refused > 0 {
         output::note("--allow-removed takes back what was removed");

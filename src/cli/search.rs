@@ -158,7 +158,7 @@ impl Args {
                     hits.iter().flat_map(|hit| [place_cell(hit), passage_cell(&hit.snippet)]).collect();
                 Some(Listed { artifact, matches: &[], below })
             });
-        hits::list(&mut out, &vault.snapshot()?, listed)?;
+        hits::list(&mut out, &vault.snapshot()?, listed, self.conditions.by.basis())?;
         out.flush()?;
         let things = if self.all { "passage" } else { "artifact" };
         let cut = if are_more { ", the best; there are more, and --limit lists them" } else { "" };
@@ -294,6 +294,7 @@ struct Line<'h> {
     core_hash: CoreHash,
     kind: &'h str,
     added_at: String,
+    seen_at: String,
     capture_hash: CaptureHash,
     field: &'static str,
     #[serde(flatten)]
@@ -313,6 +314,7 @@ impl<'h> Line<'h> {
             core_hash: hit.artifact.core,
             kind: &hit.artifact.kind,
             added_at: time::exact(hit.artifact.added_at),
+            seen_at: time::exact(hit.artifact.seen_at),
             capture_hash: hit.capture,
             field: hit.field.name(),
             place: JsonPlace::of(hit.unit, &hit.place),

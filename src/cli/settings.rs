@@ -114,14 +114,15 @@ pub(crate) static SEARCH: Setting<bool> = Setting {
     parse: on_or_off,
 };
 
-/// Where the key is that signatures are checked with.
+/// Where the keys are that signatures are checked with: a list of paths.
 pub(crate) static SIGNING_KEY_FILE: Setting<PathBuf> = Setting {
     entry: Entry {
         name: "signing-key-file",
         variable: "RUNVAULT_SIGNING_KEY_FILE",
         argument: Some("--signing-key-file"),
-        about: "Check rpk signatures with the key in this file. The key itself may stand in the variable \
-                `RUNVAULT_SIGNING_KEY`, which goes before this setting, and never in the configuration file.",
+        about: "Check rpk signatures with the keys in this file or directory, or in several that are separated as in \
+                `PATH`. A key itself may stand in the variable `RUNVAULT_SIGNING_KEY`, which goes before this setting, and \
+                never in the configuration file.",
         default_text: "signatures are not checked",
         default: || None,
         is_path: true,
@@ -260,8 +261,19 @@ impl Entry {
             return Ok(Some(Value { text, origin: Origin::Variable(self.variable) }));
         }
         let Some((text, place)) = read::configured()?.value(self.name) else { return Ok(None) };
-        let text = if self.is_path { file::absolute(&text, &place.path) } else { text.into() };
+        let text = if self.is_path_list() {
+            path_list(&text, |text| Ok(file::absolute(text, &place.path)))?
+        } else if self.is_path {
+            file::absolute(&text, &place.path)
+        } else {
+            text.into()
+        };
         Ok(Some(Value { text, origin: Origin::File(place) }))
+    }
+
+    /// Whether the value is a list of paths, separated as in `PATH`.
+    pub(crate) fn is_path_list(&self) -> bool {
+        self.name == SIGNING_KEY_FILE.entry.name
     }
 
     /// What the variable says.
@@ -289,6 +301,25 @@ impl Setting<PathBuf> {
     pub(crate) fn get_path(&self) -> Result<Option<PathBuf>, Failure> {
         Ok(self.entry.value()?.map(|value| value.text.into()))
     }
+
+    /// The paths of a list; none if it is not set.
+    pub(crate) fn get_paths(&self) -> Result<Vec<PathBuf>, Failure> {
+        let value = self.entry.value()?;
+        Ok(value.map_or_else(Vec::new, |value| {
+            std::env::split_paths(&value.text).filter(|path| !path.as_os_str().is_empty()).collect()
+        }))
+    }
+}
+
+/// The list of paths in which every path of the list `text` is what `change` makes of it.
+pub(crate) fn path_list(
+    text: &str,
+    change: impl Fn(&str) -> Result<OsString, Failure>,
+) -> Result<OsString, Failure> {
+    let paths = std::env::split_paths(text).filter(|path| !path.as_os_str().is_empty());
+    let paths: Vec<OsString> =
+        paths.map(|path| change(&path.to_string_lossy())).collect::<Result<_, Failure>>()?;
+    std::env::join_paths(paths).map_err(|error| Failure::Usage(error.to_string()))
 }
 
 fn some_path(text: &str) -> Result<PathBuf, String> {

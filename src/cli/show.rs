@@ -5,10 +5,12 @@ use std::io::{self, Write};
 use anstyle::Style;
 use clap::Args as ClapArgs;
 use runvault::Description;
+use runvault::artifact::{CREATED_AT, Kind};
 use runvault::clock;
 use runvault::digest::{CaptureHash, CoreHash};
+use runvault::kinds;
 use runvault::query::Extension;
-use runvault::store::{CaptureRow, MAX_NOTE_BYTES};
+use runvault::store::{CaptureRow, MAX_NOTE_BYTES, TimeBasis};
 use runvault::verify::Violation;
 use serde::Serialize;
 
@@ -20,6 +22,7 @@ use super::fit::Trail;
 use super::hash::Named;
 use super::links::{self, JsonLink};
 use super::output::{self, FAINT, HASH, NAME, counted};
+use super::signature::{self, State};
 use super::template::Template;
 use super::vault::VaultArgs;
 use super::{json, report, time};
@@ -47,7 +50,8 @@ impl Args {
         let artifact = self.hash.locate(&vault)?.artifact;
         if let Some(template) = &self.format {
             let snapshot = vault.snapshot()?;
-            let line = template.fill(&Subject::new(&snapshot, &artifact, &[], clock::now()))?;
+            let line =
+                template.fill(&Subject::new(&snapshot, &artifact, &[], clock::now(), TimeBasis::LastSeen))?;
             writeln!(output::text(), "{line}")?;
             return Ok(Status::Done);
         }
@@ -68,6 +72,11 @@ fn print(out: &mut dyn Write, description: &Description) -> io::Result<()> {
     let Description { artifact, mentions, captures, links, .. } = description;
     links::heading(out, artifact)?;
     let mut fields = Fields::new("mentions".len());
+    let mut seen = time::shown(artifact.seen_at);
+    if artifact.added_at < artifact.seen_at {
+        seen += &format!(", first {}", time::shown(artifact.added_at));
+    }
+    fields.push("seen", seen, Style::new());
     marks(description, &mut fields);
     extensions(description, &mut fields);
     attributes(&description.attributes, &mut fields);
@@ -77,8 +86,9 @@ fn print(out: &mut dyn Write, description: &Description) -> io::Result<()> {
         fields.push("mentions", counts.join(", "), Style::new());
     }
     fields.write(out)?;
+    let can_be_signed = kinds::named(&artifact.kind).is_some_and(Kind::can_be_signed);
     for capture in captures {
-        print_capture(out, &fields, capture)?;
+        print_capture(out, &fields, capture, can_be_signed)?;
     }
     if !links.is_empty() {
         writeln!(out, "  {FAINT}links{FAINT:#}")?;
@@ -138,10 +148,18 @@ fn attributes(attributes: &[(String, String)], fields: &mut Fields) {
     }
 }
 
-fn print_capture(out: &mut dyn Write, fields: &Fields, capture: &CaptureRow) -> io::Result<()> {
+fn print_capture(
+    out: &mut dyn Write,
+    fields: &Fields,
+    capture: &CaptureRow,
+    can_be_signed: bool,
+) -> io::Result<()> {
     let mut rest = vec![output::size(capture.size), time::shown(capture.added_at)];
     if capture.seen_at > capture.added_at {
         rest.push(format!("seen again {}", time::shown(capture.seen_at)));
+    }
+    if can_be_signed || capture.signature.is_some() {
+        rest.push(signature::text(capture.signature.as_ref()));
     }
     let rest = rest.join(", ");
     let whole = capture.capture.to_string();
@@ -162,6 +180,8 @@ struct JsonDescription<'d> {
     kind: &'d str,
     added_at: String,
     seen_at: String,
+    /// The latest of the times of creation that it states.
+    created_at: Option<&'d str>,
     attributes: Vec<JsonAttribute<'d>>,
     mentions: Vec<JsonCount<'d>>,
     captures: Vec<JsonCapture<'d>>,
@@ -190,6 +210,8 @@ struct JsonCapture<'d> {
     size: u64,
     added_at: String,
     seen_at: String,
+    signature: &'static str,
+    key_id: Option<&'d str>,
     violations: &'d [Violation],
 }
 
@@ -197,11 +219,14 @@ impl<'d> JsonDescription<'d> {
     fn of(description: &'d Description) -> Self {
         let Description { artifact, attributes, mentions, captures, links, extended_by, tags, note, pin } =
             description;
+        // They are sorted, and their order is that of the times.
+        let created = attributes.iter().rfind(|(name, _)| name == CREATED_AT);
         Self {
             core_hash: artifact.core,
             kind: &artifact.kind,
             added_at: time::exact(artifact.added_at),
             seen_at: time::exact(artifact.seen_at),
+            created_at: created.map(|(_, value)| value.as_str()),
             attributes: attributes.iter().map(|(name, value)| JsonAttribute { name, value }).collect(),
             mentions: mentions
                 .iter()
@@ -214,6 +239,8 @@ impl<'d> JsonDescription<'d> {
                     size: capture.size,
                     added_at: time::exact(capture.added_at),
                     seen_at: time::exact(capture.seen_at),
+                    signature: State::of(capture.signature.as_ref()).name(),
+                    key_id: capture.signature.as_ref().and_then(|signature| signature.key_id.as_deref()),
                     violations: &capture.warnings,
                 })
                 .collect(),

@@ -9,7 +9,7 @@ use chrono::{Days, NaiveDate};
 use clap::Args as ClapArgs;
 use runvault::clock;
 use runvault::digest::CoreHash;
-use runvault::store::{ArtifactRow, Day, KindStats, Sized, Stats, Storage};
+use runvault::store::{ArtifactRow, Dated, Day, KindStats, Sized, Stats, Storage};
 use serde::Serialize;
 
 use super::columns::KIND_WIDTH;
@@ -17,6 +17,7 @@ use super::exit::{Failure, Status};
 use super::fields::Fields;
 use super::output::{self, FAINT, HASH, counted};
 use super::table::{Cell, Column, Table};
+use super::time::By;
 use super::vault::VaultArgs;
 use super::{json, time};
 
@@ -26,6 +27,9 @@ use super::{json, time};
 /// are those of UTC.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
+    /// Which time decides what is oldest and newest, and of which day something is
+    #[arg(long, value_enum, value_name = "TIME", default_value_t)]
+    by: By,
     /// Print one JSON document with everything
     #[arg(long)]
     json: bool,
@@ -36,19 +40,24 @@ const DAYS: u64 = 30;
 
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
-        let stats = vault.open()?.stats()?;
+        let stats = vault.open()?.stats(self.by.basis())?;
         if self.json {
             json::line(&mut output::raw(), &JsonStats::of(&stats))?;
         } else {
             let mut out = io::BufWriter::new(output::text());
-            print(&mut out, &stats)?;
+            print(&mut out, &stats, self.by)?;
             out.flush()?;
+            if stats.undated > 0 {
+                let verb = if stats.undated == 1 { "states" } else { "state" };
+                let undated = counted(stats.undated, "artifact");
+                output::note(&format!("{undated} {verb} no time of creation"));
+            }
         }
         Ok(Status::Done)
     }
 }
 
-fn print(out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
+fn print(out: &mut dyn Write, stats: &Stats, by: By) -> io::Result<()> {
     kinds(stats).write(out)?;
     writeln!(out)?;
     let mut fields = Fields::new(0);
@@ -62,7 +71,7 @@ fn print(out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
         let today = clock::now().date_naive();
         let days: Vec<Day> = recent(&stats.days, today);
         if output::is_terminal() {
-            chart::print(out, &days)?;
+            chart::print(out, &days, by)?;
         } else {
             growth(&days).write(out)?;
         }
@@ -141,7 +150,7 @@ fn marks(stats: &Stats, fields: &mut Fields) {
 }
 
 /// The first, the last, and the largest artifacts.
-fn artifacts(stats: &Stats, oldest: &ArtifactRow, newest: &ArtifactRow) -> Table {
+fn artifacts(stats: &Stats, oldest: &Dated, newest: &Dated) -> Table {
     let whole = |title| Column::new(title).whole();
     let mut table = Table::new(vec![
         whole("which"),
@@ -153,8 +162,8 @@ fn artifacts(stats: &Stats, oldest: &ArtifactRow, newest: &ArtifactRow) -> Table
         let hash = Cell::new(&format!("{:.12}", artifact.core), HASH);
         table.push(vec![Cell::new(which, FAINT), hash, Cell::plain(&artifact.kind), Cell::plain(what)]);
     };
-    push("oldest", oldest, &time::shown(oldest.added_at));
-    push("newest", newest, &time::shown(newest.added_at));
+    push("oldest", &oldest.artifact, &time::shown(oldest.at));
+    push("newest", &newest.artifact, &time::shown(newest.at));
     for (index, Sized { artifact, bytes, captures }) in stats.extremes.largest.iter().enumerate() {
         let what = format!("{}, {}", output::size(*bytes), counted(*captures, "capture"));
         push(if index == 0 { "largest" } else { "" }, artifact, &what);
@@ -162,7 +171,7 @@ fn artifacts(stats: &Stats, oldest: &ArtifactRow, newest: &ArtifactRow) -> Table
     table.indented(2)
 }
 
-/// What was added on each of the last days.
+/// What there is of each of the last days.
 fn recent(days: &[Day], today: NaiveDate) -> Vec<Day> {
     let first = today.checked_sub_days(Days::new(DAYS - 1)).unwrap_or(today);
     let none = |date| Day { date, artifacts: 0, captures: 0, bytes: 0 };
@@ -170,7 +179,7 @@ fn recent(days: &[Day], today: NaiveDate) -> Vec<Day> {
     first.iter_days().take_while(|date| *date <= today).map(day).collect()
 }
 
-/// The days on which something was added.
+/// The days of which there is something.
 fn growth(days: &[Day]) -> Table {
     let number = |title| Column::new(title).whole().right();
     let columns = vec![Column::new("day").whole(), number("artifacts"), number("captures"), number("size")];
@@ -208,8 +217,10 @@ struct JsonStats<'s> {
     pins: u64,
     notes: u64,
     journal_entries: u64,
-    oldest: Option<JsonArtifact<'s>>,
-    newest: Option<JsonArtifact<'s>>,
+    by: &'static str,
+    undated: u64,
+    oldest: Option<JsonDated<'s>>,
+    newest: Option<JsonDated<'s>>,
     largest: Vec<JsonSized<'s>>,
     days: Vec<JsonDay>,
 }
@@ -227,6 +238,14 @@ struct JsonArtifact<'s> {
     core_hash: CoreHash,
     kind: &'s str,
     added_at: String,
+    seen_at: String,
+}
+
+#[derive(Serialize)]
+struct JsonDated<'s> {
+    #[serde(flatten)]
+    artifact: JsonArtifact<'s>,
+    at: String,
 }
 
 #[derive(Serialize)]
@@ -247,8 +266,15 @@ struct JsonDay {
 
 impl<'s> JsonArtifact<'s> {
     fn of(artifact: &'s ArtifactRow) -> Self {
-        let ArtifactRow { core, kind, added_at, .. } = artifact;
-        Self { core_hash: *core, kind, added_at: time::exact(*added_at) }
+        let ArtifactRow { core, kind, added_at, seen_at, .. } = artifact;
+        let (added_at, seen_at) = (time::exact(*added_at), time::exact(*seen_at));
+        Self { core_hash: *core, kind, added_at, seen_at }
+    }
+}
+
+impl<'s> JsonDated<'s> {
+    fn of(dated: &'s Dated) -> Self {
+        Self { artifact: JsonArtifact::of(&dated.artifact), at: time::exact(dated.at) }
     }
 }
 
@@ -293,8 +319,10 @@ impl<'s> JsonStats<'s> {
             pins: stats.pins,
             notes: stats.notes,
             journal_entries: stats.journal_entries,
-            oldest: stats.extremes.oldest.as_ref().map(JsonArtifact::of),
-            newest: stats.extremes.newest.as_ref().map(JsonArtifact::of),
+            by: time::basis_text(stats.by),
+            undated: stats.undated,
+            oldest: stats.extremes.oldest.as_ref().map(JsonDated::of),
+            newest: stats.extremes.newest.as_ref().map(JsonDated::of),
             largest: largest.collect(),
             days: days.collect(),
         }

@@ -1,11 +1,13 @@
 //! Times as arguments and as text.
 
 use chrono::{DateTime, Duration, NaiveDate, SecondsFormat, Utc};
+use clap::ValueEnum;
+use runvault::store::TimeBasis;
 
 use super::exit::Failure;
 use super::output::{self, counted};
 
-use runvault::clock;
+use runvault::{Vault, clock};
 
 /// For tests only: the time at which the clock stands still, as an RFC 3339 timestamp.
 const TEST_CLOCK: &str = "RUNVAULT_TEST_CLOCK";
@@ -16,6 +18,57 @@ pub(crate) fn fix_clock_for_tests() -> Result<(), Failure> {
     let time = text.to_str().and_then(|text| DateTime::parse_from_rfc3339(text).ok());
     let time = time.ok_or_else(|| Failure::Usage(format!("{TEST_CLOCK} is not an RFC 3339 timestamp")))?;
     clock::fix(Some(time.to_utc()));
+    Ok(())
+}
+
+/// Which time of artifacts counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum By {
+    /// When they were added first
+    FirstSeen,
+    /// When they were last added or seen again
+    #[default]
+    LastSeen,
+    /// When they were made, as they state themselves; some state no time
+    Created,
+}
+
+impl By {
+    pub(crate) fn basis(self) -> TimeBasis {
+        match self {
+            Self::FirstSeen => TimeBasis::FirstSeen,
+            Self::LastSeen => TimeBasis::LastSeen,
+            Self::Created => TimeBasis::Created,
+        }
+    }
+}
+
+/// The name of a time of artifacts, as arguments have it.
+pub(crate) fn basis_text(basis: TimeBasis) -> &'static str {
+    match basis {
+        TimeBasis::FirstSeen => "first-seen",
+        TimeBasis::LastSeen => "last-seen",
+        TimeBasis::Created => "created",
+    }
+}
+
+/// Clocks may differ by this much.
+const TOLERANCE: Duration = Duration::minutes(1);
+
+/// Warns if the last entry of the journal is later than the clock of this machine says. What is added until then gets that
+/// time as well, because times in a journal never go back.
+pub(crate) fn warn_of_future(vault: &Vault) -> Result<(), Failure> {
+    if !vault.is_created() {
+        return Ok(());
+    }
+    let last = vault.snapshot()?.last_entry_at()?;
+    if let Some(last) = last.filter(|last| last.signed_duration_since(clock::now()) > TOLERANCE) {
+        output::warning(&format!(
+            "the last entry of the journal is in the future ({}): a clock is or was wrong, and what is added until then is \
+             recorded as of that time",
+            display(last)
+        ));
+    }
     Ok(())
 }
 

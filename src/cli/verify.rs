@@ -1,10 +1,12 @@
 //! `runvault verify`
 
+mod stored;
+
 use std::io::{self, Write};
 
 use clap::Args as ClapArgs;
 use runvault::artifact::Kind;
-use runvault::ingest::{self, Examined, Monitor, Outcome};
+use runvault::ingest::{self, Examined, Monitor, Outcome, Summary};
 use runvault::source::SourceError;
 use serde::Serialize;
 
@@ -13,15 +15,26 @@ use super::exit::{Failure, Status};
 use super::inputs::InputArgs;
 use super::output::{self, BAD, FAINT, GOOD, HASH, counted};
 use super::progress::Progress;
-use super::{json, report};
+use super::vault::VaultArgs;
+use super::{json, report, signature};
 
 /// Apply the same checks as "add" and store nothing.
+///
+/// What "add" would reject is bad, what it would skip is skipped.
+///
+/// The name of an existing file is always that file. Anything else that is a hash, the first digits of one, @tag or latest
+/// stands for an artifact in the vault: each of its captures is read, hashed and checked again, with the keys that are
+/// given. The hash of a capture stands for that capture alone.
 #[derive(ClapArgs)]
+#[command(mut_arg("paths", |paths| paths.value_name("PATH|HASH").help(
+    "Files, directories (with all that is in them), packs as directories or archives, or - for standard input; or \
+     artifacts in the vault: core hashes, capture hashes, the first digits of one, @tag, or latest",
+)))]
 pub(crate) struct Args {
     #[command(flatten)]
     input: InputArgs,
 
-    /// List files that are no artifacts as well
+    /// List files that are no artifacts as well, and say which run packs are not signed
     #[arg(short, long)]
     verbose: bool,
 
@@ -31,11 +44,19 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self) -> Result<Status, Failure> {
-        let (inputs, options) = (self.input.inputs()?, self.input.options()?);
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        let (stored, inputs) = self.input.split()?;
+        let options = self.input.options()?;
         let listed = self.input.checks.listed()?;
+        let stored = stored::Stored::locate(&stored, &options, vault)?;
         let mut printer = Printer { args: self, listed, progress: Progress::new("verifying"), trouble: None };
-        let summary = ingest::verify(inputs, &options, &mut printer);
+        let mut summary = match inputs {
+            Some(inputs) => ingest::verify(inputs, &options, &mut printer),
+            None => Summary::default(),
+        };
+        if let Some(stored) = stored {
+            stored.verify(&mut printer, &mut summary)?;
+        }
         // A closed pipe is no reason to call broken artifacts good: the status is that of what was verified.
         match printer.trouble.take() {
             Some(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error.into()),
@@ -66,13 +87,9 @@ struct Printer<'a> {
 
 impl Monitor for Printer<'_> {
     fn examined(&mut self, examined: &Examined) {
-        self.progress.file(examined.size);
-        if self.trouble.is_none() {
-            let print = || {
-                if self.args.json { self.print_json(examined) } else { self.print_text(examined) }
-            };
-            self.trouble = self.progress.beside(print).err();
-        }
+        self.print(examined.size, |printer| {
+            if printer.args.json { printer.print_json(examined) } else { printer.print_text(examined) }
+        });
     }
 
     fn unreadable(&mut self, error: &SourceError) {
@@ -81,6 +98,18 @@ impl Monitor for Printer<'_> {
 }
 
 impl Printer<'_> {
+    /// Prints what something of so many bytes came to, unless printing failed before.
+    fn print(&mut self, bytes: u64, print: impl FnOnce(&Self) -> io::Result<()>) {
+        self.progress.file(bytes);
+        if self.trouble.is_none() {
+            self.trouble = self.progress.beside(|| print(self)).err();
+        }
+    }
+
+    fn most(&self) -> usize {
+        self.listed.unwrap_or(report::LISTED)
+    }
+
     fn print_json(&self, examined: &Examined) -> io::Result<()> {
         if examined.outcome == Outcome::Skipped {
             return Ok(());
@@ -100,6 +129,10 @@ impl Printer<'_> {
         let kind = examined.kind.map_or("", Kind::name);
         let hash = examined.core.map(|core| format!("{HASH}{core:.12}{HASH:#} ")).unwrap_or_default();
         writeln!(out, "{style}{word:<7}{style:#} {kind:<8} {hash}{}", escaped(&examined.path))?;
-        report::write(&mut out, &examined.report, self.listed.unwrap_or(report::LISTED))
+        let can_be_signed = self.args.verbose && examined.kind.is_some_and(Kind::can_be_signed);
+        if examined.outcome == Outcome::Verified && (can_be_signed || examined.signature.is_some()) {
+            writeln!(out, "  {}", signature::text(examined.signature.as_ref()))?;
+        }
+        report::write(&mut out, &examined.report, self.most())
     }
 }

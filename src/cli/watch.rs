@@ -22,7 +22,7 @@ use super::mover::{MoveArgs, Mover};
 use super::output;
 use super::stop::Stop;
 use super::vault::{CreateArgs, VaultArgs};
-use super::{search, settings};
+use super::{search, settings, time};
 
 use held::Held;
 use taking::Taking;
@@ -79,6 +79,10 @@ pub(crate) struct Args {
     #[arg(long, value_parser = a_kind())]
     kind: Option<Kind>,
 
+    /// Reject every file that is not an artifact, instead of skipping it
+    #[arg(long)]
+    strict: bool,
+
     #[command(flatten)]
     checks: CheckArgs,
 
@@ -94,11 +98,13 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let started = Instant::now();
-        let options = ExamineOptions { allow_removed: self.allow_removed, ..self.checks.options(self.kind)? };
+        let checked = self.checks.options(self.kind)?;
+        let options = ExamineOptions { allow_removed: self.allow_removed, strict: self.strict, ..checked };
         let search = settings::search()?;
         self.expect_directories()?;
         let stop = Stop::on_signals()?;
         let vault = vault.open_to_watch(self.create)?;
+        time::warn_of_future(&vault)?;
         let held = Held::of(vault.path());
         let settling = Settling::new(self.directories.clone(), self.settle).of_kind(self.kind);
         let mut settling = settling.without(self.files_of(vault.path()));

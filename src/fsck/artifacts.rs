@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::reading::{End, Item, Reading, admit, size};
-use super::{Depth, Options, Teller};
+use super::{Depth, Options, SignatureCounts, Teller};
+use crate::artifact::{KeyRing, Signature, SignatureState};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::pipeline::{self, Event};
 use crate::store::check::finding::{EMBEDDED_MISSING, Finding, MENTIONS_DISORDERED, Subject};
@@ -39,6 +40,10 @@ pub(super) fn check(
     });
     let reading = Reading::of(store.inspect()?, artifacts, true);
     let mut checking = Checking { inspection, look_up, removals: None, state: State::default() };
+    if !options.keys.is_empty() {
+        teller.report.signatures = Some(SignatureCounts::default());
+    }
+    let judge = |item| judge(item, &options.keys);
     pipeline::in_order(reading, Item::weighed, judge, |event| match event {
         Event::Result(judged) => checking.take(judged, teller),
         Event::Idle => Ok(()),
@@ -56,15 +61,22 @@ enum Judged {
 struct Found {
     facts: Facts,
     embedded: Vec<(CoreHash, CaptureHash)>,
+    /// What the vault says of its signature, and what checking it gave.
+    signature: Option<(SignatureState, Signature)>,
 }
 
-fn judge(item: Item) -> Judged {
+fn judge(item: Item, keys: &KeyRing) -> Judged {
     match item {
         Item::Capture(artifact, mut capture) => {
             let bytes = size(&capture);
-            let admitted = admit(&artifact, &mut capture).map(|admitted| Found {
+            let admitted = admit(&artifact, &mut capture, keys).map(|admitted| Found {
                 facts: Facts::of(&admitted),
                 embedded: admitted.embedded().iter().map(|part| (part.core(), part.capture())).collect(),
+                signature: admitted.signature().map(|found| {
+                    let stored =
+                        capture.signature.as_ref().map_or(SignatureState::Unchecked, |stored| stored.state);
+                    (stored, found.clone())
+                }),
             });
             Judged::Capture { findings: capture.findings, admitted, bytes }
         }
@@ -98,7 +110,11 @@ impl Checking<'_, '_> {
             Judged::Capture { mut findings, admitted, bytes } => {
                 self.state.findings.append(&mut findings);
                 self.state.bytes += bytes;
-                if let Some(Found { facts, mut embedded }) = admitted {
+                if let Some(Found { facts, mut embedded, signature }) = admitted {
+                    if let (Some((stored, found)), Some(counts)) = (signature, &mut teller.report.signatures)
+                    {
+                        counts.count(&found, stored);
+                    }
                     self.state.admitted += 1;
                     self.state.facts.add(facts);
                     self.state.embedded.append(&mut embedded);

@@ -3,7 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::artifact::{AdmitOptions, Admitted, Directory, Entry, EntryContent, Kind};
+use super::signatures;
+use crate::artifact::{
+    AdmitOptions, Admitted, Directory, Entry, EntryContent, KeyRing, Kind, SignaturePolicy,
+};
 use crate::canonical::reader::Limits;
 use crate::kinds;
 use crate::store::check::finding::{
@@ -104,17 +107,23 @@ pub(super) fn size(capture: &ReadCapture) -> u64 {
 }
 
 /// Admits a capture again; nothing but findings in `capture` if it is not what the vault says.
-pub(super) fn admit(artifact: &CheckedArtifact, capture: &mut ReadCapture) -> Option<Admitted> {
+pub(super) fn admit(
+    artifact: &CheckedArtifact,
+    capture: &mut ReadCapture,
+    keys: &KeyRing,
+) -> Option<Admitted> {
     let files = capture.files.take()?;
     let subject = || Subject::Capture(capture.capture);
     let known = artifact.kind.as_deref().and_then(kinds::named);
-    let outcome = known.map(|kind| admit_as(kind, capture.is_directory, &files));
+    let outcome = known.map(|kind| admit_as(kind, capture.is_directory, &files, keys));
     let finding = match outcome {
         Some(Ok(admitted)) if admitted.core() == artifact.core => {
             if capture.warnings.as_deref() != Some(admitted.report().violations()) {
                 let detail = format!("admitting it gives {}", admitted.report().violations().len());
                 capture.findings.push(Finding::new(WARNINGS_DIFFER, subject(), detail));
             }
+            let differs = signatures::compare(capture.signature.as_ref(), admitted.signature());
+            capture.findings.extend(differs.map(|(info, detail)| Finding::new(info, subject(), detail)));
             return Some(admitted);
         }
         Some(Ok(admitted)) => {
@@ -129,7 +138,7 @@ pub(super) fn admit(artifact: &CheckedArtifact, capture: &mut ReadCapture) -> Op
     };
     // The core hash proves what an artifact is, whatever the vault calls it.
     let others = kinds::ALL.into_iter().filter(|kind| Some(*kind) != known);
-    for admitted in others.filter_map(|kind| admit_as(kind, capture.is_directory, &files).ok()) {
+    for admitted in others.filter_map(|kind| admit_as(kind, capture.is_directory, &files, keys).ok()) {
         if admitted.core() == artifact.core {
             let detail = format!("it is a {}", admitted.kind().name());
             capture.findings.push(Finding::new(KIND_WRONG, subject(), detail));
@@ -145,14 +154,30 @@ pub(super) fn admit(artifact: &CheckedArtifact, capture: &mut ReadCapture) -> Op
     None
 }
 
-/// Admits files as an artifact of `kind`.
+/// Admits files of a vault as an artifact of `kind`, and checks signatures with `keys`. A wrong one does not reject them.
 pub(super) fn admit_as(
     kind: Kind,
     is_directory: bool,
     files: &[StoredMember],
+    keys: &KeyRing,
+) -> std::result::Result<Admitted, Report> {
+    let options = AdmitOptions {
+        signing_keys: keys.clone(),
+        signature_policy: SignaturePolicy::Record,
+        ..AdmitOptions::default()
+    };
+    admit_stored(kind, is_directory, files, options)
+}
+
+/// Admits files of a vault as an artifact of `kind`.
+pub(crate) fn admit_stored(
+    kind: Kind,
+    is_directory: bool,
+    files: &[StoredMember],
+    options: AdmitOptions,
 ) -> std::result::Result<Admitted, Report> {
     // What is in the vault was within the limits of its day.
-    let options = AdmitOptions { limits: Limits::most(), ..AdmitOptions::default() };
+    let options = AdmitOptions { limits: Limits::most(), ..options };
     match files {
         [only] if !is_directory => kind.admit(only.bytes.clone(), &options),
         _ => {
@@ -160,7 +185,7 @@ pub(super) fn admit_as(
                 name: file.name.clone(),
                 content: EntryContent::File(file.bytes.clone()),
             });
-            kind.admit_directory(Directory { given: None, entries: entries.collect() }, &options)
+            kind.admit_directory(Directory { entries: entries.collect() }, &options)
         }
     }
 }

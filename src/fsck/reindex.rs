@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::Teller;
 use super::reading::{Item, Reading, admit, size};
-use super::search;
-use crate::artifact::Admitted;
+use super::{SignatureCounts, Teller};
+use super::{search, signatures};
+use crate::artifact::{Admitted, KeyRing};
 use crate::pipeline::{self, Event};
-use crate::store::check::finding::Finding;
+use crate::store::check::finding::{Finding, SIGNATURE_WRONG, Subject};
 use crate::store::check::{CaptureId, CheckedArtifact};
 use crate::store::{Readmitted, Reindexed, Result, Store, StoreError};
 
@@ -20,7 +20,10 @@ const BATCH_BYTES: u64 = 16 << 20;
 const ROUNDS: usize = 5;
 
 /// Makes the index anew; tells of the captures whose part of it had to stay as it was.
-pub(super) fn reindex(store: &Store, teller: &mut Teller<'_>) -> Result<()> {
+pub(super) fn reindex(store: &Store, keys: &KeyRing, teller: &mut Teller<'_>) -> Result<()> {
+    if !keys.is_empty() {
+        teller.report.signatures = Some(SignatureCounts::default());
+    }
     let mut findings = Vec::new();
     let mut artifacts = store.inspect()?.artifacts(None, &mut findings)?;
     teller.tell_all(findings);
@@ -29,6 +32,7 @@ pub(super) fn reindex(store: &Store, teller: &mut Teller<'_>) -> Result<()> {
         let reading = Reading::of(store.inspect()?, artifacts, false);
         let mut pass =
             Pass { store, teller, waiting: Waiting::default(), not_admitted: 0, again: Vec::new() };
+        let judge = |item| judge(item, keys);
         pipeline::in_order(reading, Item::weighed, judge, |event| match event {
             Event::Result(judged) => pass.take(judged),
             Event::Idle => pass.write(),
@@ -50,11 +54,11 @@ enum Judged {
     Failed(StoreError),
 }
 
-fn judge(item: Item) -> Judged {
+fn judge(item: Item, keys: &KeyRing) -> Judged {
     match item {
         Item::Capture(artifact, mut capture) => {
             let bytes = size(&capture);
-            let admitted = admit(&artifact, &mut capture).map(Box::new);
+            let admitted = admit(&artifact, &mut capture, keys).map(Box::new);
             Judged::Capture { id: capture.id, findings: capture.findings, admitted, bytes }
         }
         Item::End(artifact, end) => Judged::End(artifact, end.captures),
@@ -87,6 +91,11 @@ impl Pass<'_, '_> {
             Judged::Capture { id, mut findings, admitted, bytes } => {
                 waiting.bytes_of_artifact += bytes;
                 if let Some(admitted) = admitted {
+                    if signatures::is_wrong(admitted.signature()) {
+                        let subject = Subject::Capture(admitted.capture());
+                        let detail = "it is recorded as wrong now";
+                        waiting.findings.push(Finding::new(SIGNATURE_WRONG, subject, detail));
+                    }
                     // What stands beside it is put right with the rest.
                     waiting.admitted.insert(id.number(), *admitted);
                 } else {
@@ -120,10 +129,20 @@ impl Pass<'_, '_> {
         let outcomes = self.store.reindex(&batch)?;
         for ((readmitted, bytes), outcome) in batch.into_iter().zip(sizes).zip(outcomes) {
             match outcome {
-                Reindexed::Done => self.teller.checked(readmitted.artifact.core, bytes),
+                Reindexed::Done => {
+                    self.count_signatures(&readmitted);
+                    self.teller.checked(readmitted.artifact.core, bytes);
+                }
                 Reindexed::Changed => self.again.push(readmitted.artifact),
             }
         }
         Ok(())
+    }
+    fn count_signatures(&mut self, readmitted: &Readmitted) {
+        let Some(counts) = &mut self.teller.report.signatures else { return };
+        let admitted = readmitted.captures.iter().filter_map(|(_, admitted)| admitted.as_ref());
+        admitted
+            .filter_map(Admitted::signature)
+            .for_each(|signature| counts.count(signature, signature.state));
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::reading::{Item, Reading, admit_as};
 use super::sources::{Source, from_vault};
 use super::{Report, Teller, reindex, search};
-use crate::artifact::Admitted;
+use crate::artifact::{Admitted, KeyRing};
 use crate::clock;
 use crate::digest::BlobHash;
 use crate::kinds;
@@ -15,10 +15,10 @@ use crate::store::check::finding::{
     BLOB_UNREFERENCED, CAPTURE_DAMAGED, CAPTURE_LOST, CORE_DIFFERS, DICTIONARY_DAMAGED, EMBEDDED_MISSING,
     FILE_DAMAGED, FindingInfo, INDEX_MISSING, INDEX_SURPLUS, KIND_DIFFERS, KIND_UNKNOWN, KIND_WRONG,
     MENTIONS_DISORDERED, MENTIONS_MISSING, MENTIONS_SURPLUS, ORDER_DIFFERS, OTHERS_CAN_WRITE,
-    REFERENCE_BROKEN, SEAL_BROKEN, SEARCH_DAMAGED, SEARCH_DIFFERS, SIZE_WRONG, Subject, TIME_DIFFERS,
-    TOMBSTONE_DIFFERS, UNREADABLE, WARNINGS_DIFFER,
+    REFERENCE_BROKEN, SEAL_BROKEN, SEARCH_DAMAGED, SEARCH_DIFFERS, SIGNATURE_DIFFERS, SIZE_WRONG, Subject,
+    TIME_DIFFERS, TOMBSTONE_DIFFERS, UNREADABLE, WARNINGS_DIFFER,
 };
-use crate::store::check::{CheckedArtifact, Integrity};
+use crate::store::check::{CheckedArtifact, Integrity, ReadCapture};
 use crate::store::{Mended, PutOutcome, Result, Store, StoreError, StoredMember};
 
 /// What making the index anew can mend.
@@ -29,6 +29,7 @@ const OF_THE_INDEX: &[FindingInfo] = &[
     MENTIONS_MISSING,
     MENTIONS_SURPLUS,
     WARNINGS_DIFFER,
+    SIGNATURE_DIFFERS,
     SEAL_BROKEN,
     SIZE_WRONG,
     KIND_WRONG,
@@ -50,10 +51,11 @@ pub(super) fn repair(
     store: &Store,
     report: &Report,
     from: &[PathBuf],
+    keys: &KeyRing,
     teller: &mut Teller<'_>,
 ) -> Result<Vec<Mended>> {
     let sources = from.iter().map(|path| Source::open(path)).collect::<Result<Vec<_>>>()?;
-    let mut repair = Repair { store, report, sources, done: Vec::new(), is_reordered: false };
+    let mut repair = Repair { store, report, sources, keys, done: Vec::new(), is_reordered: false };
     as_far_as_possible(repair.file())?;
     let of_the_file = repair.done.len();
     as_far_as_possible(repair.bytes())?;
@@ -62,7 +64,7 @@ pub(super) fn repair(
     let changed = repair.done.len() > of_the_file;
     as_far_as_possible(repair.journal())?;
     if repair.has_any(OF_THE_INDEX) || changed || repair.is_reordered {
-        as_far_as_possible(reindex::reindex(store, teller).map(|()| {
+        as_far_as_possible(reindex::reindex(store, keys, teller).map(|()| {
             let did = "made anew, with all that artifacts are found by";
             repair.done.push(Mended { subject: Subject::Mentions, did });
         }))?;
@@ -89,6 +91,7 @@ struct Repair<'r> {
     store: &'r Store,
     report: &'r Report,
     sources: Vec<Source>,
+    keys: &'r KeyRing,
     done: Vec<Mended>,
     /// Whether rows got other numbers.
     is_reordered: bool,
@@ -206,7 +209,7 @@ impl Repair<'_> {
             match item {
                 Item::Capture(artifact, capture) => {
                     let Some(files) = &capture.files else { continue };
-                    if let Some(admitted) = proven(capture.is_directory, files, &capture.seal) {
+                    if let Some(admitted) = proven(&capture, files, self.keys) {
                         self.done.append(&mut mend(self.store, &artifact, capture.id, &admitted)?);
                     }
                 }
@@ -229,7 +232,7 @@ impl Repair<'_> {
             }
             let mut lost: BTreeMap<_, _> = lost.into_iter().map(|lost| (lost.capture, lost)).collect();
             for capture in lost.values().cloned().collect::<Vec<_>>() {
-                let Some(admitted) = from_vault(self.store, &capture)? else { continue };
+                let Some(admitted) = from_vault(self.store, &capture, self.keys)? else { continue };
                 lost.remove(&capture.capture);
                 // One that was damaged may be whole by now.
                 if !inspection.has_capture(capture.capture)? {
@@ -239,7 +242,7 @@ impl Repair<'_> {
             drop(inspection);
             let sources = std::mem::take(&mut self.sources);
             for source in &sources {
-                source.captures(&mut lost, &mut |admitted| self.add(admitted))?;
+                source.captures(&mut lost, self.keys, &mut |admitted| self.add(admitted))?;
             }
             self.sources = sources;
         }
@@ -263,7 +266,7 @@ impl Repair<'_> {
             let Item::Capture(artifact, capture) = item else { continue };
             let kind = artifact.kind.as_deref().and_then(kinds::named);
             let (Some(kind), Some(files)) = (kind, capture.files) else { continue };
-            let Ok(mut admitted) = admit_as(kind, capture.is_directory, &files) else { continue };
+            let Ok(mut admitted) = admit_as(kind, capture.is_directory, &files, self.keys) else { continue };
             for part in admitted.take_embedded() {
                 if wanted.contains(&Subject::Artifact(part.core())) {
                     self.add(part)?;
@@ -331,7 +334,10 @@ impl Repair<'_> {
 }
 
 /// The capture as the artifact that its seal says it is of, whatever its kind.
-fn proven(is_directory: bool, files: &[StoredMember], seal: &[u8]) -> Option<Admitted> {
-    let mut admitted = kinds::ALL.into_iter().filter_map(|kind| admit_as(kind, is_directory, files).ok());
-    admitted.find(|admitted| Store::seal_of(admitted) == seal)
+fn proven(capture: &ReadCapture, files: &[StoredMember], keys: &KeyRing) -> Option<Admitted> {
+    let admit = |kind| admit_as(kind, capture.is_directory, files, keys).ok();
+    kinds::ALL
+        .into_iter()
+        .filter_map(admit)
+        .find(|admitted| Store::seal_of(admitted) == capture.seal.as_slice())
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::reading::admit_as;
 use crate::archive::{self, Format};
-use crate::artifact::{Admitted, Entry};
+use crate::artifact::{AdmitOptions, Admitted, Entry, KeyRing, SignaturePolicy};
 use crate::canonical::reader::Limits;
 use crate::digest::{BlobHash, CaptureHash, Digest};
 use crate::kinds;
@@ -73,12 +73,13 @@ impl Source {
     pub(super) fn captures(
         &self,
         wanted: &mut BTreeMap<CaptureHash, RecordedCapture>,
+        keys: &KeyRing,
         give: &mut dyn FnMut(Admitted) -> Result<()>,
     ) -> Result<()> {
         match self {
             Self::Vault(store) => {
                 for lost in wanted.values().cloned().collect::<Vec<_>>() {
-                    if let Some(admitted) = from_vault(store, &lost)? {
+                    if let Some(admitted) = from_vault(store, &lost, keys)? {
                         wanted.remove(&lost.capture);
                         give(admitted)?;
                     }
@@ -86,7 +87,12 @@ impl Source {
                 Ok(())
             }
             Self::Files(path) => {
-                let options = ExamineOptions::default();
+                let admit = AdmitOptions {
+                    signing_keys: keys.clone(),
+                    signature_policy: SignaturePolicy::Record,
+                    ..AdmitOptions::default()
+                };
+                let options = ExamineOptions { admit, ..ExamineOptions::default() };
                 for item in Inputs::new(vec![Input::Path(path.clone())]) {
                     if wanted.is_empty() {
                         break;
@@ -111,7 +117,7 @@ impl Source {
 }
 
 /// A capture that the journal of another vault says was added, from the bytes of `store`.
-pub(super) fn from_vault(store: &Store, lost: &RecordedCapture) -> Result<Option<Admitted>> {
+pub(super) fn from_vault(store: &Store, lost: &RecordedCapture, keys: &KeyRing) -> Result<Option<Admitted>> {
     let document = store.inspect()?.bytes_of(BlobHash(lost.capture.0))?;
     let (is_directory, files) = match document {
         Some(bytes) => (false, vec![StoredMember { name: String::new(), bytes }]),
@@ -122,7 +128,7 @@ pub(super) fn from_vault(store: &Store, lost: &RecordedCapture) -> Result<Option
     };
     let named = lost.kind.as_deref().and_then(kinds::named);
     let kinds = kinds::ALL.into_iter().filter(|kind| named.is_none_or(|named| named == *kind));
-    let mut admitted = kinds.filter_map(|kind| admit_as(kind, is_directory, &files).ok());
+    let mut admitted = kinds.filter_map(|kind| admit_as(kind, is_directory, &files, keys).ok());
     Ok(admitted.find(|admitted| admitted.core() == lost.core && admitted.capture() == lost.capture))
 }
 

@@ -182,10 +182,16 @@ impl<'o, M> Joining<'o, M> {
         M: Fn(Admitted) -> A,
     {
         let Some(item) = place.into_file() else {
-            return Ok(Examination { path, original: None, continues: None, verdict: Finding::NoArtifact });
+            return Ok(Examination {
+                path,
+                original: None,
+                continues: None,
+                verdict: Finding::NoArtifact,
+                is_end: false,
+            });
         };
         let examined = item.open().examine_in_place(self.options)?;
-        Ok(Examination::of(path, examined, &self.make))
+        Ok(Examination::of(path, None, examined, &self.make))
     }
 
     /// What `rest` is together with `beginning`, and which artifact that is.
@@ -199,7 +205,10 @@ impl<'o, M> Joining<'o, M> {
                 let original = Original::of_rest(place, continuation.document(), &admitted);
                 let core = admitted.core();
                 let verdict = Finding::Admitted((self.make)(admitted));
-                (Examination { path, original, continues: Some(beginning.core), verdict }, Some(core))
+                (
+                    Examination { path, original, continues: Some(beginning.core), verdict, is_end: false },
+                    Some(core),
+                )
             }
             Err(report) => {
                 let rejection = Rejection::new(Some(continuation.kind()), report);
@@ -222,9 +231,10 @@ fn unmatched<A>(path: String, continuation: &Continuation) -> Examination<A> {
 }
 
 impl<A> Examination<A> {
-    /// Of what was examined; `make` makes of an admission what is wanted.
+    /// Of what was examined; `make` makes of an admission what is wanted. `items` says that it is the end of a directory.
     pub(super) fn of(
         path: String,
+        items: Option<u64>,
         examined: (Verdict, Option<Place>),
         make: &impl Fn(Admitted) -> A,
     ) -> Self {
@@ -239,13 +249,13 @@ impl<A> Examination<A> {
                 Some(continuation) => Finding::Rest(Rest { place, rejection, continuation }),
                 None => Finding::Rejected(rejection),
             },
-            Verdict::NoArtifact => Finding::NoArtifact,
+            Verdict::NoArtifact => items.map_or(Finding::NoArtifact, Finding::End),
         };
-        Self { path, original, continues: None, verdict }
+        Self { path, original, continues: None, verdict, is_end: items.is_some() }
     }
 
     fn rejected(path: String, rejection: Rejection) -> Self {
-        Self { path, original: None, continues: None, verdict: Finding::Rejected(rejection) }
+        Self { path, original: None, continues: None, verdict: Finding::Rejected(rejection), is_end: false }
     }
 }
 

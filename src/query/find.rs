@@ -4,9 +4,9 @@ use std::collections::btree_map::Entry;
 
 use chrono::{DateTime, Utc};
 
-use crate::artifact::Place;
-use crate::digest::Digest;
-use crate::store::{ArtifactId, ArtifactRow, Result, Snapshot};
+use crate::artifact::{Place, Signature, SignatureState};
+use crate::digest::{CaptureHash, Digest};
+use crate::store::{ArtifactId, ArtifactRow, Result, Snapshot, TimeBasis};
 
 /// Which artifacts to find. All conditions must hold.
 #[derive(Clone, Debug, Default)]
@@ -17,9 +17,11 @@ pub struct Query {
     pub filters: Vec<Filter>,
     /// Whether an artifact matches as well where something that it contains does: the session of a pack.
     pub through_members: bool,
-    /// Added at this time or later.
+    /// Which of their times must be within `since` and `until`.
+    pub by: TimeBasis,
+    /// At this time or later. Artifacts without a time by `by` do not match.
     pub since: Option<DateTime<Utc>>,
-    /// Added before this time.
+    /// Before this time. Artifacts without a time by `by` do not match.
     pub until: Option<DateTime<Utc>>,
     /// The order of the answer.
     pub sort: Sort,
@@ -44,6 +46,15 @@ pub enum Filter {
         /// The value.
         value: String,
     },
+    /// It has a signed capture.
+    Signature {
+        /// What checking the signature gave.
+        state: SignatureState,
+        /// The key id that the capture states; any if not given.
+        key_id: Option<String>,
+    },
+    /// It has a capture that is not signed.
+    Unsigned,
     /// It has a note in which this text stands, in small letters or large.
     Note {
         /// The text; every note has an empty one in it.
@@ -51,16 +62,22 @@ pub enum Filter {
     },
 }
 
-/// The order of an answer. Ties are in the order of core hashes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The order of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sort {
-    /// Newest first.
-    #[default]
-    Added,
+    /// Newest first by this time, as [`Chronology::newest_first`](crate::store::Chronology::newest_first) says.
+    Newest(TimeBasis),
     /// By core hash.
     Core,
-    /// By kind.
+    /// By kind, then as they were last seen, newest first.
     Kind,
+}
+
+impl Default for Sort {
+    /// The order of the journal, newest first.
+    fn default() -> Self {
+        Self::Newest(TimeBasis::LastSeen)
+    }
 }
 
 /// An artifact that matches.
@@ -93,6 +110,15 @@ pub enum Match {
         /// The value.
         value: String,
     },
+    /// It has the signed capture.
+    Signature {
+        /// The capture.
+        capture: CaptureHash,
+        /// What is known of its signature.
+        signature: Signature,
+    },
+    /// It has a capture that is not signed.
+    Unsigned,
     /// It has the note.
     Note {
         /// The whole of it.
@@ -112,19 +138,33 @@ pub fn find(snapshot: &Snapshot<'_>, query: &Query) -> Result<Vec<Hit>> {
         let artifacts = snapshot.artifacts(query.kind.as_deref())?.into_iter();
         artifacts.map(|artifact| Hit { artifact, matches: Vec::new() }).collect()
     };
-    hits.retain(|hit| {
-        query.kind.as_ref().is_none_or(|kind| *kind == hit.artifact.kind)
-            && query.since.is_none_or(|since| hit.artifact.added_at >= since)
-            && query.until.is_none_or(|until| hit.artifact.added_at < until)
-    });
-    hits.sort_by_cached_key(|hit| hit.artifact.core);
-    match query.sort {
-        Sort::Added => hits.sort_by_key(|hit| Reverse(hit.artifact.added_at)),
-        Sort::Core => {}
-        Sort::Kind => hits.sort_by(|one, other| one.artifact.kind.cmp(&other.artifact.kind)),
+    hits.retain(|hit| query.kind.as_ref().is_none_or(|kind| *kind == hit.artifact.kind));
+    if query.since.is_some() || query.until.is_some() {
+        let times = snapshot.chronology(query.by)?;
+        hits.retain(|hit| {
+            times.time(&hit.artifact).is_some_and(|time| {
+                query.since.is_none_or(|since| time >= since) && query.until.is_none_or(|until| time < until)
+            })
+        });
     }
+    sort(snapshot, &mut hits, query.sort)?;
     hits.truncate(query.limit.unwrap_or(usize::MAX));
     Ok(hits)
+}
+
+fn sort(snapshot: &Snapshot<'_>, hits: &mut [Hit], sort: Sort) -> Result<()> {
+    match sort {
+        Sort::Core => hits.sort_by_key(|hit| hit.artifact.core),
+        Sort::Newest(basis) => {
+            let times = snapshot.chronology(basis)?;
+            hits.sort_by(|one, other| times.newest_first(&one.artifact, &other.artifact));
+        }
+        Sort::Kind => hits.sort_by(|one, other| {
+            let key = |hit: &Hit| Reverse(hit.artifact.arrival);
+            one.artifact.kind.cmp(&other.artifact.kind).then_with(|| key(one).cmp(&key(other)))
+        }),
+    }
+    Ok(())
 }
 
 /// The artifacts that match all filters, and where; nothing if there are no filters.
@@ -184,6 +224,19 @@ fn matches_of(snapshot: &Snapshot<'_>, filter: &Filter) -> Result<Vec<(ArtifactI
             let place = || Match::Attribute { name: name.clone(), value: value.clone() };
             let artifacts = snapshot.with_attribute(name, value)?.into_iter();
             Ok(artifacts.map(|artifact| (artifact, place())).collect())
+        }
+        Filter::Signature { state, key_id } => {
+            let captures = snapshot.with_signature(*state, key_id.as_deref())?.into_iter();
+            Ok(captures
+                .filter_map(|row| {
+                    let (capture, signature) = (row.capture, row.signature?);
+                    Some((row.artifact, Match::Signature { capture, signature }))
+                })
+                .collect())
+        }
+        Filter::Unsigned => {
+            let artifacts = snapshot.unsigned_artifacts()?.into_iter();
+            Ok(artifacts.map(|artifact| (artifact, Match::Unsigned)).collect())
         }
         Filter::Note { text } => {
             let sought = text.to_lowercase();

@@ -56,7 +56,6 @@ impl From<Report> for ReadDirectory {
 /// opened.
 pub(super) fn read(
     path: &FoundPath,
-    given: Option<String>,
     kind: Kind,
     options: &ExamineOptions,
 ) -> Result<ReadDirectory, SourceError> {
@@ -74,7 +73,7 @@ pub(super) fn read(
     }
     let limit = options.admit.limits.bytes.min(Limits::MAX_BYTES);
     let mut left = limit;
-    let mut directory = Directory { given, entries: Vec::new() };
+    let mut directory = Directory { entries: Vec::new() };
     for entry in entries {
         let name = entry.name.to_string_lossy().into_owned();
         let is_member = kind.members().contains(&name.as_str());

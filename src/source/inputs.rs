@@ -12,19 +12,26 @@ use crate::artifact::Kind;
 pub struct Inputs {
     waiting: VecDeque<Waiting>,
     kind: Option<Kind>,
+    /// Whether the ends of directories are items.
+    with_ends: bool,
+    /// How many items, or errors in their places, there were so far.
+    given: u64,
 }
 
 #[derive(Debug)]
 enum Waiting {
     Input(Input),
     Entry(FoundPath, FileKind),
+    /// The end of a directory, and how many items there were before it.
+    End(PathBuf, u64),
 }
 
 impl Inputs {
     /// All of `inputs`, in their order.
     #[must_use]
     pub fn new(inputs: Vec<Input>) -> Self {
-        Self { waiting: inputs.into_iter().map(Waiting::Input).collect(), kind: None }
+        let waiting = inputs.into_iter().map(Waiting::Input).collect();
+        Self { waiting, kind: None, with_ends: false, given: 0 }
     }
 
     /// The same for those who ask for artifacts of one kind. If it is one of directories, every directory that is named
@@ -32,6 +39,12 @@ impl Inputs {
     #[must_use]
     pub fn of_kind(self, kind: Option<Kind>) -> Self {
         Self { kind, ..self }
+    }
+
+    /// The same, with an [`Item::End`] after everything in a directory that is named and is no artifact itself.
+    #[must_use]
+    pub fn with_ends(self) -> Self {
+        Self { with_ends: true, ..self }
     }
 
     fn named(&mut self, path: PathBuf) -> Result<Option<Item>, SourceError> {
@@ -74,6 +87,9 @@ impl Inputs {
             return Ok(Some(Item::Directory { path, kind, named }));
         }
         entries.sort_by(|one, other| one.name.cmp(&other.name));
+        if named && self.with_ends {
+            self.waiting.push_front(Waiting::End(path.to_path_buf(), self.given));
+        }
         // What is open now is closed before the entries are looked at: there may be very many directories.
         for entry in entries.into_iter().rev() {
             let found = FoundPath::within(opened, &entry.name);
@@ -100,8 +116,13 @@ impl Iterator for Inputs {
                 Waiting::Input(Input::Document { name, bytes }) => Ok(Some(Item::Document { name, bytes })),
                 Waiting::Input(Input::Path(path)) => self.named(path),
                 Waiting::Entry(path, kind) => self.found(path, kind),
+                // It is none of the items that are counted.
+                Waiting::End(path, before) => {
+                    return Some(Ok(Item::End { path, items: self.given.saturating_sub(before) }));
+                }
             };
             if let Some(item) = item.transpose() {
+                self.given += 1;
                 return Some(item);
             }
         }

@@ -4,7 +4,7 @@ use super::file::OpenFile;
 use super::original::Place;
 use super::{
     ExamineOptions, Item, Rejection, SourceError, Verdict, admitted, directory, examine_document,
-    examine_found, examine_named, examine_other, stated,
+    examine_named, found, stated,
 };
 
 impl Item {
@@ -14,7 +14,11 @@ impl Item {
         let file = match &self {
             Self::Named(path) => Some(OpenFile::open_named(path)),
             Self::Found(path) => Some(OpenFile::open_found(path)),
-            Self::NotAFile(_) | Self::Directory { .. } | Self::Document { .. } | Self::Stated(_) => None,
+            Self::NotAFile(_)
+            | Self::Directory { .. }
+            | Self::End { .. }
+            | Self::Document { .. }
+            | Self::Stated(_) => None,
         };
         Opened { item: self, file }
     }
@@ -42,7 +46,7 @@ impl Opened {
             (Item::Directory { path, kind, .. }, _) => directory::weigh(path, *kind),
             (Item::Document { bytes, .. }, _) => bytes.len() as u64,
             (Item::Stated(stated), _) => stated.size(),
-            (Item::Named(_) | Item::Found(_) | Item::NotAFile(_), _) => 0,
+            (Item::Named(_) | Item::Found(_) | Item::NotAFile(_) | Item::End { .. }, _) => 0,
         }
     }
 
@@ -73,13 +77,13 @@ impl Opened {
                 let at = SourceError::at(&path);
                 let file = self.file.unwrap_or_else(|| OpenFile::open_found(&path)).map_err(at)?;
                 let place = Place::of_file(path.to_path_buf(), file.directory, false);
-                let verdict = examine_found(&path, file, options).map_err(SourceError::at(&path))?;
+                let verdict = found::examine(&path, file, options).map_err(SourceError::at(&path))?;
                 Ok((verdict, Some(place)))
             }
-            Item::NotAFile(path) => Ok((examine_other(&path), None)),
-            Item::Directory { path, kind, named } => {
-                let given = named.then(|| path.to_string_lossy().into_owned());
-                let read = directory::read(&path, given, kind, options)?;
+            Item::NotAFile(path) => Ok((found::examine_other(&path, options), None)),
+            Item::End { .. } => Ok((Verdict::NoArtifact, None)),
+            Item::Directory { path, kind, .. } => {
+                let read = directory::read(&path, kind, options)?;
                 let verdict = match read.contents {
                     Ok(directory) => admitted(kind, kind.admit_directory(directory, &options.admit)).into(),
                     Err(report) => Verdict::Rejected(Rejection::new(Some(kind), report)),

@@ -9,9 +9,6 @@ use crate::canonical::reader::Limits;
 use crate::kinds;
 use crate::verify::{Report, Violation};
 
-/// An archive found in a directory is a candidate if it has an entry of this name.
-const TELLING: &str = "run.json";
-
 /// Examines an archive that is meant to be an artifact.
 pub(super) fn examine(
     format: Format,
@@ -26,20 +23,29 @@ pub(super) fn examine(
 /// Examines an archive that may be anything.
 pub(super) fn examine_found(format: Format, input: impl Read + Seek, options: &ExamineOptions) -> Verdict {
     let contents = read(format, input, options);
+    let recognised = recognise(&contents.entries);
     let may_be_one = match &contents.error {
-        None => contents.entries.iter().any(|entry| entry.name == TELLING),
+        None => recognised.is_some(),
         // Where nothing tells that a broken archive is something else, nobody should believe that it was stored.
         Some(ArchiveError::Broken(_)) if contents.entries.is_empty() => true,
         Some(_) => contents.entries.iter().any(|entry| is_member(&entry.name)),
     };
     if !may_be_one {
-        return Verdict::NoArtifact;
-    }
-    let recognised = recognise(&contents.entries);
-    if contents.error.is_none() && recognised.is_none() {
-        return Verdict::NoArtifact;
+        let orphan = contents.entries.iter().find_map(orphan).filter(|_| contents.error.is_none());
+        if let Some((kind, violation)) = orphan {
+            return Verdict::Rejected(Rejection::new(Some(kind), violation.into()));
+        }
+        if !options.strict {
+            return Verdict::NoArtifact;
+        }
     }
     judge(contents, options.kind.or(recognised), options).into()
+}
+
+/// The violation that an entry is which is a file of an artifact that the archive does not contain.
+fn orphan(entry: &Entry) -> Option<(Kind, Violation)> {
+    let bytes = entry.bytes()?;
+    kinds::ALL.into_iter().find_map(|kind| Some((kind, kind.orphan(&entry.name, bytes)?)))
 }
 
 /// Whether this is the name of a file of any kind of directories.
@@ -62,7 +68,7 @@ fn judge(contents: Contents, kind: Option<Kind>, options: &ExamineOptions) -> Re
         let message = format!("the archive is no artifact; --kind insists on one of {}", kinds::names());
         return Err(Rejection::new(None, Violation::new(document::UNRECOGNISED, "", message).into()));
     };
-    let directory = Directory { given: None, entries: contents.entries };
+    let directory = Directory { entries: contents.entries };
     admitted(kind, kind.admit_directory(directory, &options.admit))
 }
 
@@ -81,8 +87,7 @@ fn report(error: &ArchiveError) -> Report {
         | ArchiveError::TooDense
         | ArchiveError::TooManyEntries(_)
         | ArchiveError::ListTooLarge
-        | ArchiveError::NameTooLong
-        | ArchiveError::Zip64 => document::too_much(error.to_string()),
+        | ArchiveError::NameTooLong => document::too_much(error.to_string()),
     }
     .into()
 }

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -92,6 +92,19 @@ struct File {
     quiet: Option<Duration>,
 }
 
+impl Root {
+    /// Opens the directory. One that was exchanged for a link is not what was to be watched.
+    fn open(&self) -> io::Result<OpenDir> {
+        if self.is_link {
+            return OpenDir::open(&self.path);
+        }
+        OpenDir::open_no_follow(&self.path).map_err(|error| {
+            let replaced = tree::is_no_directory(&error);
+            if replaced { io::Error::other("it was replaced by a link or a file") } else { error }
+        })
+    }
+}
+
 impl Settling {
     /// Of all that is in `roots`, which are directories. It has settled when it stayed as it was for so long.
     #[must_use]
@@ -131,9 +144,8 @@ impl Settling {
         for number in 0..self.roots.len() {
             let Some(root) = self.roots.get(number) else { break };
             let path = root.path.clone();
-            // A directory that was exchanged for a link is not what was to be watched.
-            let opened = if root.is_link { OpenDir::open(&path) } else { OpenDir::open_no_follow(&path) };
-            let mut entered = opened
+            let mut entered = root
+                .open()
                 .map_err(SourceError::at(&path))
                 .and_then(|opened| self.enter(&path.into(), &opened, &mut found));
             loop {

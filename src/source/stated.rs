@@ -83,5 +83,5 @@ fn admit(
         Entry { name, content }
     };
     let entries = files.into_iter().map(entry).collect();
-    kind.admit_directory(Directory { given: None, entries }, &options.admit)
+    kind.admit_directory(Directory { entries }, &options.admit)
 }

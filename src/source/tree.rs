@@ -345,10 +345,13 @@ mod unix {
     }
 
     #[cfg(target_os = "linux")]
+    use std::{ffi::CStr, os::fd::BorrowedFd};
+
+    #[cfg(target_os = "linux")]
     impl FileId {
         /// The file that the entry `name` of `directory` stands for; links are followed, and a server that a file is on
         /// is not asked.
-        pub(in crate::source) fn of_target(directory: &OwnedFd, name: &OsStr) -> io::Result<Self> {
+        pub(in crate::source) fn of_target(directory: BorrowedFd<'_>, name: &CStr) -> io::Result<Self> {
             use rustix::fs::StatxFlags;
             let stat = fs::statx(directory, name, AtFlags::STATX_DONT_SYNC, StatxFlags::INO)?;
             Ok(Self { device: fs::makedev(stat.stx_dev_major, stat.stx_dev_minor), number: stat.stx_ino })

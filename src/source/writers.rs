@@ -15,54 +15,73 @@ pub(super) fn among(_: &HashSet<FileId>) -> HashSet<FileId> {
 #[cfg(target_os = "linux")]
 pub(super) fn among(files: &HashSet<FileId>) -> HashSet<FileId> {
     let mut found = HashSet::new();
-    if files.is_empty() {
-        return found;
-    }
-    let Ok(processes) = std::fs::read_dir("/proc") else { return found };
-    for process in processes.flatten() {
-        let is_process = process.file_name().as_encoded_bytes().iter().all(u8::is_ascii_digit);
-        if is_process && found.len() < files.len() {
-            linux::of_process(&process.path(), files, &mut found);
-        }
+    // Where there is no list of processes, nothing can be told.
+    if !files.is_empty() {
+        let _ = linux::of_all_processes(files, &mut found);
     }
     found
 }
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use std::fs;
-    use std::os::fd::OwnedFd;
-    use std::path::Path;
+    use std::ffi::CStr;
+    use std::fs::File;
+    use std::io::{self, Read};
+    use std::os::fd::BorrowedFd;
+
+    use rustix::fs::{self, Dir, Mode, OFlags};
 
     use super::{FileId, HashSet};
 
     /// The two lowest bits of the flags that a file was opened with: 0 is reading only.
     const ACCESS_MODE: u32 = 0b11;
 
-    /// Processes end while they are looked at, and those of others cannot be: both have nothing to tell.
-    pub(super) fn of_process(process: &Path, files: &HashSet<FileId>, found: &mut HashSet<FileId>) {
-        let path = process.join("fd");
-        let (Ok(entries), Ok(directory)) = (fs::read_dir(&path), fs::File::open(&path)) else { return };
-        let directory = OwnedFd::from(directory);
-        for entry in entries.flatten() {
-            let name = entry.file_name();
-            if let Ok(id) = FileId::of_target(&directory, &name)
+    pub(super) fn of_all_processes(files: &HashSet<FileId>, found: &mut HashSet<FileId>) -> io::Result<()> {
+        let mut processes = Dir::new(open(fs::CWD, "/proc")?)?;
+        while let Some(process) = processes.read() {
+            let process = process?;
+            let name = process.file_name().to_bytes();
+            if name.iter().all(u8::is_ascii_digit) && found.len() < files.len() {
+                // Processes end while they are looked at, and those of others cannot be: both have nothing to tell.
+                let _ = of_process(processes.fd()?, name, files, found);
+            }
+        }
+        Ok(())
+    }
+
+    fn of_process(
+        processes: BorrowedFd<'_>,
+        name: &[u8],
+        files: &HashSet<FileId>,
+        found: &mut HashSet<FileId>,
+    ) -> io::Result<()> {
+        let mut descriptors = Dir::new(open(processes, [name, b"/fd"].concat())?)?;
+        while let Some(descriptor) = descriptors.read() {
+            let descriptor = descriptor?;
+            if let Ok(id) = FileId::of_target(descriptors.fd()?, descriptor.file_name())
                 && files.contains(&id)
                 && !found.contains(&id)
-                && is_for_writing(&process.join("fdinfo").join(&name))
+                && is_for_writing(processes, name, descriptor.file_name()).unwrap_or(true)
             {
                 found.insert(id);
             }
         }
+        Ok(())
     }
 
-    /// Whether a descriptor is open for writing. If its flags cannot be read, it may be.
-    fn is_for_writing(info: &Path) -> bool {
-        let Ok(text) = fs::read_to_string(info) else { return true };
+    /// Whether a descriptor of a process is open for writing. If that cannot be read, it may be.
+    fn is_for_writing(processes: BorrowedFd<'_>, name: &[u8], descriptor: &CStr) -> io::Result<bool> {
+        let path = [name, b"/fdinfo/", descriptor.to_bytes()].concat();
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let mut text = String::new();
+        File::from(fs::openat(processes, path, flags, Mode::empty())?).read_to_string(&mut text)?;
         let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
-        flags
-            .and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok())
-            .is_none_or(|flags| flags & ACCESS_MODE != 0)
+        let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
+        Ok(flags.is_none_or(|flags| flags & ACCESS_MODE != 0))
+    }
+
+    fn open(at: BorrowedFd<'_>, path: impl rustix::path::Arg) -> rustix::io::Result<std::os::fd::OwnedFd> {
+        fs::openat(at, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
     }
 }
 

@@ -11,7 +11,7 @@ use rusqlite_migration::HookResult;
 use super::{Result, StoreError};
 
 /// Changes whenever a kind derives something else from the same bytes.
-pub(super) const VERSION: i64 = 1;
+pub(super) const VERSION: i64 = 2;
 
 /// States the version in a new vault. What an older vault has is of an unknown one.
 pub(super) fn begin(transaction: &Transaction<'_>) -> HookResult {

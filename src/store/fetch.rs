@@ -5,25 +5,30 @@ use rusqlite::{Connection, OptionalExtension};
 use super::dictionaries::Readers;
 use super::payload::{Payloads, Row};
 use super::read::beginning;
+use super::signatures::preference;
 use super::write::seal;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 
-/// The bytes of the first capture of a document, verified as always. Nothing where the short way does not lead to them:
-/// the artifact is not there, it is a directory, it is stored as a difference, or something is damaged. The long way
-/// tells.
+/// The bytes of the preferred capture of a document, verified as always. Nothing where the short way does not lead to them:
+/// the artifact is not there, it is a directory, it is stored as a difference, its captures differ in what is known of their
+/// signatures, or something is damaged. The long way tells.
 pub(super) fn document(
     connection: &Connection,
     readers: &Readers,
     core: CoreHash,
 ) -> rusqlite::Result<Option<Vec<u8>>> {
     let found = connection
-        .prepare_cached(
+        .prepare_cached(concat!(
             "SELECT b.size, p.encoding, p.base, p.dictionary, p.digests, p.bytes, b.digest, c.seal
                FROM artifact a
-               JOIN capture c ON c.id = (SELECT min(f.id) FROM capture f WHERE f.artifact = a.id)
+               JOIN capture c ON c.id = (SELECT CASE WHEN min(",
+            preference!(),
+            ") = max(",
+            preference!(),
+            ") THEN min(f.id) END FROM capture f LEFT JOIN signature s ON s.capture = f.id WHERE f.artifact = a.id)
                JOIN blob b ON b.id = c.blob JOIN payload p ON p.blob = b.id
               WHERE substr(a.core, 1, 8) = ?1 AND a.core = ?2",
-        )?
+        ))?
         .query_row((beginning(&core.0), core.0.as_bytes()), |row| {
             let digest: Digest = row.get(6)?;
             let sealed = row.get_ref(7)?.as_blob()? == seal(core, CaptureHash(digest)).as_slice();

@@ -30,6 +30,14 @@ pub(super) enum Event<'e> {
     Add { capture: CaptureHash, core: CoreHash, kind: &'e str, size: u64 },
     /// Captures that were there were added again, in this order.
     Seen { captures: &'e [CaptureHash] },
+    /// What is known of the signature of a capture is news: `key_id` is the id that the capture states.
+    Signature {
+        capture: CaptureHash,
+        core: CoreHash,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        key_id: Option<&'e str>,
+        state: &'e str,
+    },
     /// A person stated a link.
     Link {
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -83,6 +91,7 @@ impl Event<'_> {
         match self {
             Self::Add { .. } => "add",
             Self::Seen { .. } => "seen",
+            Self::Signature { .. } => "signature",
             Self::Link { .. } => "link",
             Self::Unlink { .. } => "unlink",
             Self::Tag { .. } => "tag",
@@ -242,6 +251,8 @@ mod tests {
         for event in [
             Event::Add { capture, core, kind: "trace", size },
             Event::Seen { captures: &[capture, capture] },
+            Event::Signature { capture, core, key_id: Some(hostile), state: "verified" },
+            Event::Signature { capture, core, key_id: None, state: "unchecked" },
             Event::Link { note, relation: "governs", source: core, target: core },
             Event::Link { note: None, relation: "governs", source: core, target: core },
             Event::Unlink { relation: "governs", source: core, target: core },

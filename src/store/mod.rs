@@ -34,9 +34,11 @@ mod schema;
 mod search;
 mod segments;
 mod siblings;
+mod signatures;
 mod sql;
 mod stated;
 mod stats;
+mod times;
 mod tombstones;
 mod varint;
 mod write;
@@ -61,8 +63,8 @@ pub use reclaim::{Erasure, Reclaimable, Reclaimed, Remnant};
 pub use reindex::{Readmitted, Reindexed};
 pub use remove::{Removed, SharedFile};
 pub use rows::{
-    ArtifactId, ArtifactRow, CaptureRow, DigestEdge, JournalRow, MemberRow, MentionRow, NameEdge, NoteRow,
-    PinRow, Reference, RoleCount, StatedEdge, StoredMember, TagRow, Tombstone,
+    ArtifactId, ArtifactRow, CaptureRow, DigestEdge, FileRow, JournalRow, MemberRow, MentionRow, NameEdge,
+    NoteRow, PinRow, Reference, RoleCount, StatedEdge, StoredMember, TagRow, Tombstone,
 };
 pub use schema::VERSION as SCHEMA_VERSION;
 pub use search::{
@@ -71,7 +73,8 @@ pub use search::{
 };
 pub use sql::{Computed, Reader, Rows, RowsOf, Saved, SqlError, Statement, View};
 pub use stated::{MAX_RELATION_BYTES, StatedLink, is_relation};
-pub use stats::{Day, Extremes, KindStats, Sized, Stats, Storage};
+pub use stats::{Dated, Day, Extremes, KindStats, Sized, Stats, Storage};
+pub use times::{Chronology, TimeBasis};
 pub use tombstones::RemovedPolicy;
 pub use write::{Put, PutOutcome};
 
@@ -316,8 +319,8 @@ impl Store {
         pool::empty_log(&*self.connection()?).map_err(|error| StoreError::of(&self.path, error))
     }
 
-    /// The bytes of the first capture of the document with this core hash, if that is quickly told. If not, nothing: a
-    /// [`Snapshot`] tells the bytes or why there are none.
+    /// The bytes of the preferred capture of the document with this core hash, if that is quickly told: not if its captures
+    /// differ in what is known of their signatures. If not, nothing: a [`Snapshot`] tells the bytes or why there are none.
     ///
     /// # Errors
     /// What the system says.

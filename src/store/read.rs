@@ -22,6 +22,7 @@ use super::payload::Payloads;
 use super::pool::Lease;
 use super::rows::{ArtifactId, ArtifactRow, CaptureRow, Milliseconds};
 use super::segments::Segments;
+use super::signatures::signature;
 use super::{Result, StoreError};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 
@@ -57,6 +58,18 @@ pub(super) fn capture_id(connection: &Connection, capture: CaptureHash) -> rusql
         .query_row((beginning(&capture.0), capture.0.as_bytes()), |row| row.get(0))
         .optional()
 }
+
+/// A query of captures as [`capture_row`] reads them; what is given comes after the joins.
+macro_rules! captures {
+    ($($rest:expr),+) => {
+        concat!(
+            "SELECT coalesce(c.digest, b.digest), c.artifact, c.size, c.added_at, c.seen_at, c.warnings, s.state, s.key_id
+               FROM capture c LEFT JOIN blob b ON b.id = c.blob LEFT JOIN signature s ON s.capture = c.id ",
+            $($rest),+
+        )
+    };
+}
+pub(super) use captures;
 
 /// The vault at one moment.
 pub struct Snapshot<'s> {
@@ -163,9 +176,7 @@ impl<'s> Snapshot<'s> {
     /// What the database says.
     pub fn capture(&self, capture: CaptureHash) -> Result<Option<CaptureRow>> {
         let id = capture_id(&self.connection, capture).map_err(|error| self.failed(error))?;
-        let sql = "SELECT coalesce(c.digest, b.digest), c.artifact, c.size, c.added_at, c.seen_at, c.warnings
-                     FROM capture c LEFT JOIN blob b ON b.id = c.blob WHERE c.id = ?1";
-        Ok(self.rows(sql, [id], capture_row)?.pop())
+        Ok(self.rows(captures!("WHERE c.id = ?1"), [id], capture_row)?.pop())
     }
 
     /// The captures of an artifact in the order in which they were added.
@@ -173,18 +184,16 @@ impl<'s> Snapshot<'s> {
     /// # Errors
     /// What the database says.
     pub fn captures(&self, artifact: ArtifactId) -> Result<Vec<CaptureRow>> {
-        let sql = "SELECT coalesce(c.digest, b.digest), c.artifact, c.size, c.added_at, c.seen_at, c.warnings
-                     FROM capture c LEFT JOIN blob b ON b.id = c.blob WHERE c.artifact = ?1 ORDER BY c.id";
-        self.rows(sql, [artifact.0], capture_row)
+        self.rows(captures!("WHERE c.artifact = ?1 ORDER BY c.id"), [artifact.0], capture_row)
     }
 
-    /// The capture of an artifact that was added first.
+    /// The capture of an artifact that was added first. The one that stands for it may be another:
+    /// [`Snapshot::preferred_capture`].
     ///
     /// # Errors
     /// What the database says.
     pub fn first_capture(&self, artifact: ArtifactId) -> Result<Option<CaptureRow>> {
-        let sql = "SELECT coalesce(c.digest, b.digest), c.artifact, c.size, c.added_at, c.seen_at, c.warnings
-                     FROM capture c LEFT JOIN blob b ON b.id = c.blob WHERE c.artifact = ?1 ORDER BY c.id LIMIT 1";
+        let sql = captures!("WHERE c.artifact = ?1 ORDER BY c.id LIMIT 1");
         Ok(self.rows(sql, [artifact.0], capture_row)?.pop())
     }
 
@@ -286,7 +295,7 @@ fn artifact_row(row: &Row<'_>) -> rusqlite::Result<ArtifactRow> {
     })
 }
 
-fn capture_row(row: &Row<'_>) -> rusqlite::Result<CaptureRow> {
+pub(super) fn capture_row(row: &Row<'_>) -> rusqlite::Result<CaptureRow> {
     let warnings: Option<String> = row.get(5)?;
     let warnings = serde_json::from_str(warnings.as_deref().unwrap_or("[]")).map_err(|error| {
         rusqlite::Error::FromSqlConversionFailure(5, rusqlite::types::Type::Text, error.into())
@@ -298,5 +307,6 @@ fn capture_row(row: &Row<'_>) -> rusqlite::Result<CaptureRow> {
         added_at: time(row, 3)?,
         seen_at: time(row, 4)?,
         warnings,
+        signature: signature(row, 6)?,
     })
 }

@@ -17,6 +17,7 @@ use super::lists::Lists;
 use super::payload::Payloads;
 use super::read::blob_id;
 use super::segments;
+use super::signatures;
 use super::tombstones::RemovedPolicy;
 use super::write::{NewCapture, Putting, StoredBlob, Writer, seal};
 use crate::artifact::{Admitted, Kind};
@@ -84,6 +85,10 @@ impl Writer<'_> {
             let is_first = Some(&capture) == now.first();
             self.index(&NewCapture { id: capture, artifact: id, is_first, blobs }, kind, admitted)?;
             self.describe(capture, admitted)?;
+            match admitted.signature() {
+                Some(_) => self.record_signature(capture, admitted)?,
+                None => signatures::forget(self.transaction, capture)?,
+            }
         }
         // Look-ups of what was there before lead there already.
         self.entries.retain(|entry| !kept.contains(entry));

@@ -13,6 +13,7 @@ use super::journal::Event;
 use super::rows::{ArtifactRow, CaptureRow, StatedEdge};
 use super::search;
 use super::segments;
+use super::signatures;
 use super::stated::StatedLink;
 use crate::digest::{CaptureHash, Digest};
 
@@ -144,8 +145,8 @@ impl Edit<'_> {
             self.orphans.extend(numbers(connection, blobs, capture)?);
             search::forget(connection, capture)?;
             delete("DELETE FROM mention_list WHERE capture = ?1", capture)?;
-            delete("DELETE FROM signature WHERE capture = ?1", capture)?;
             delete("DELETE FROM member WHERE capture = ?1", capture)?;
+            signatures::forget(connection, capture)?;
             delete("DELETE FROM capture WHERE id = ?1", capture)?;
         }
         delete("DELETE FROM attribute WHERE artifact = ?1", artifact)?;

@@ -5,7 +5,7 @@ use std::fmt;
 use chrono::{DateTime, Utc};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 
-use crate::artifact::{MemberBytes, Place};
+use crate::artifact::{MemberBytes, Place, Signature};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::verify::Violation;
 
@@ -54,6 +54,8 @@ pub struct CaptureRow {
     pub seen_at: DateTime<Utc>,
     /// What was reported when it was admitted.
     pub warnings: Vec<Violation>,
+    /// What is known of its signature; nothing if it has none.
+    pub signature: Option<Signature>,
 }
 
 /// A member of a capture.
@@ -65,6 +67,17 @@ pub struct MemberRow {
     pub blob: BlobHash,
     /// How many bytes there are.
     pub size: u64,
+}
+
+/// A file of a capture of several files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileRow {
+    /// The artifact.
+    pub artifact: ArtifactId,
+    /// The capture.
+    pub capture: CaptureHash,
+    /// The name of the file.
+    pub name: String,
 }
 
 /// A member of a capture, read and verified.

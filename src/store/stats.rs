@@ -1,12 +1,14 @@
 //! How much a vault has, counted by the database. Payloads are measured and not read.
 
-use chrono::{DateTime, NaiveDate};
+use chrono::{DateTime, NaiveDate, Utc};
 use rusqlite::{Connection, Row};
 
 use super::Result;
 use super::read::Snapshot;
-use super::rows::ArtifactRow;
+use super::rows::{ArtifactRow, Milliseconds};
+use super::times::TimeBasis;
 use super::{search, segments};
+use crate::artifact::CREATED_AT;
 
 /// So many of the largest artifacts are named.
 const LARGEST: u32 = 5;
@@ -34,7 +36,11 @@ pub struct Stats {
     pub journal_entries: u64,
     /// The largest, the first and the last artifacts.
     pub extremes: Extremes,
-    /// What was added on each day of which something is left, oldest first.
+    /// Which time decides what is oldest and newest, and of which day something is.
+    pub by: TimeBasis,
+    /// How many artifacts have no such time; only by [`TimeBasis::Created`] some may not.
+    pub undated: u64,
+    /// What there is of each day of which there is something, oldest first.
     pub days: Vec<Day>,
 }
 
@@ -81,10 +87,19 @@ pub struct Storage {
 pub struct Extremes {
     /// The largest ones, at most five, largest first.
     pub largest: Vec<Sized>,
-    /// The one that arrived first.
-    pub oldest: Option<ArtifactRow>,
-    /// The one that arrived last.
-    pub newest: Option<ArtifactRow>,
+    /// The first one in time, if any has a time.
+    pub oldest: Option<Dated>,
+    /// The last one in time, if any has a time.
+    pub newest: Option<Dated>,
+}
+
+/// An artifact with one of its times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dated {
+    /// The artifact.
+    pub artifact: ArtifactRow,
+    /// The time.
+    pub at: DateTime<Utc>,
 }
 
 /// An artifact with its size.
@@ -98,14 +113,15 @@ pub struct Sized {
     pub captures: u64,
 }
 
-/// What was added on one day and is still there.
+/// What there is of one day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Day {
     /// The day, in UTC.
     pub date: NaiveDate,
     /// How many artifacts.
     pub artifacts: u64,
-    /// How many captures, of these artifacts and of others.
+    /// How many captures. By [`TimeBasis::Created`] they are those of these artifacts; otherwise a capture is of the day on
+    /// which it was added or last seen itself.
     pub captures: u64,
     /// The size of the captures in bytes.
     pub bytes: u64,
@@ -132,11 +148,11 @@ impl Stats {
 }
 
 impl Snapshot<'_> {
-    /// How much there is.
+    /// How much there is. `by` decides what is oldest and newest, and of which day something is.
     ///
     /// # Errors
-    /// What the database says.
-    pub fn stats(&self) -> Result<Stats> {
+    /// Returns an error if the database cannot be read.
+    pub fn stats(&self, by: TimeBasis) -> Result<Stats> {
         let kinds = "SELECT k.name, count(DISTINCT c.artifact), count(*), sum(c.size)
                        FROM capture c JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind
                       GROUP BY k.id ORDER BY k.name";
@@ -160,14 +176,19 @@ impl Snapshot<'_> {
                 notes: number(connection, "SELECT count(*) FROM note")?,
                 journal_entries: number(connection, "SELECT coalesce(max(seq), 0) FROM journal")?,
                 extremes: Extremes::default(),
+                by,
+                undated: number(
+                    connection,
+                    &format!("SELECT count(*) FROM ({}) WHERE at IS NULL", dated(by)),
+                )?,
                 days: Vec::new(),
             })
         };
         let stats: Stats = counts().map_err(|error| self.failed(error))?;
-        Ok(Stats { extremes: self.extremes()?, days: self.days()?, ..stats })
+        Ok(Stats { extremes: self.extremes(by)?, days: self.days(by)?, ..stats })
     }
 
-    fn extremes(&self) -> Result<Extremes> {
+    fn extremes(&self, by: TimeBasis) -> Result<Extremes> {
         let sql = "SELECT artifact, sum(size) AS bytes, count(*) FROM capture
                     GROUP BY artifact ORDER BY bytes DESC, artifact LIMIT ?1";
         let largest = self.rows(sql, [LARGEST], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
@@ -175,23 +196,60 @@ impl Snapshot<'_> {
             .into_iter()
             .map(|(id, bytes, captures)| Ok(Sized { artifact: self.artifact_by_id(id)?, bytes, captures }));
         let largest = largest.collect::<Result<_>>()?;
-        let first =
-            self.rows("SELECT min(id) FROM artifact HAVING min(id) NOT NULL", [], |row| row.get(0))?;
-        let oldest = first.first().map(|id| self.artifact_by_id(*id)).transpose()?;
-        Ok(Extremes { largest, oldest, newest: self.latest(0)? })
+        Ok(Extremes { largest, oldest: self.extreme(by, "")?, newest: self.extreme(by, "DESC")? })
     }
 
-    fn days(&self) -> Result<Vec<Day>> {
-        let sql = "SELECT day, sum(artifacts), sum(captures), sum(bytes) FROM (
-                     SELECT added_at / ?1 AS day, 0 AS artifacts, count(*) AS captures, sum(size) AS bytes
-                       FROM capture GROUP BY 1
-                     UNION ALL SELECT added_at / ?1, count(*), 0, 0 FROM artifact GROUP BY 1)
-                    GROUP BY day ORDER BY day";
-        self.rows(sql, [DAY_MILLISECONDS], day)
+    /// The first artifact in time by `by`, or with `direction` DESC the last.
+    fn extreme(&self, by: TimeBasis, direction: &str) -> Result<Option<Dated>> {
+        // As `Chronology::newest_first` orders them.
+        let order = match by {
+            TimeBasis::LastSeen => format!("entry {direction}"),
+            TimeBasis::FirstSeen | TimeBasis::Created => format!("at {direction}, entry {direction}"),
+        };
+        let sql = format!("SELECT id, at FROM ({}) WHERE at NOT NULL ORDER BY {order} LIMIT 1", dated(by));
+        let found = self.rows(&sql, [], |row| Ok((row.get(0)?, row.get::<_, Milliseconds>(1)?.0)))?.pop();
+        found.map(|(id, at)| Ok(Dated { artifact: self.artifact_by_id(id)?, at })).transpose()
+    }
+
+    fn days(&self, by: TimeBasis) -> Result<Vec<Day>> {
+        let captures = match by {
+            TimeBasis::FirstSeen => "SELECT added_at AS at, size FROM capture".to_owned(),
+            TimeBasis::LastSeen => "SELECT seen_at AS at, size FROM capture".to_owned(),
+            TimeBasis::Created => {
+                format!("SELECT d.at, c.size FROM capture c JOIN ({}) d ON d.id = c.artifact", dated(by))
+            }
+        };
+        // Rounded down, before 1970 as well.
+        let day = "(at - (at % ?1 + ?1) % ?1) / ?1";
+        let sql = format!(
+            "SELECT day, sum(artifacts), sum(captures), sum(bytes) FROM (
+               SELECT {day} AS day, 0 AS artifacts, count(*) AS captures, sum(size) AS bytes
+                 FROM ({captures}) WHERE at NOT NULL GROUP BY 1
+               UNION ALL SELECT {day}, count(*), 0, 0 FROM ({}) WHERE at NOT NULL GROUP BY 1)
+              GROUP BY day ORDER BY day",
+            dated(by)
+        );
+        self.rows(&sql, [DAY_MILLISECONDS], read_day)
     }
 }
 
-fn day(row: &Row<'_>) -> rusqlite::Result<Day> {
+/// The query for the number of every artifact, its time in milliseconds since 1970, NULL if it has none, and the place that
+/// decides between equal times.
+fn dated(by: TimeBasis) -> String {
+    match by {
+        TimeBasis::FirstSeen => "SELECT id, added_at AS at, id AS entry FROM artifact".to_owned(),
+        TimeBasis::LastSeen => "SELECT id, seen_at AS at, arrival AS entry FROM artifact".to_owned(),
+        TimeBasis::Created => format!(
+            "SELECT a.id AS id, CAST(round(unixepoch(t.created, 'subsec') * 1000) AS INTEGER) AS at, a.arrival AS entry
+               FROM artifact a LEFT JOIN (
+                 SELECT l.artifact AS artifact, max(v.value) AS created
+                   FROM attribute_value v JOIN attribute l ON l.value = v.id
+                  WHERE v.name = '{CREATED_AT}' GROUP BY l.artifact) t ON t.artifact = a.id"
+        ),
+    }
+}
+
+fn read_day(row: &Row<'_>) -> rusqlite::Result<Day> {
     let day: i64 = row.get(0)?;
     let begins = day.checked_mul(DAY_MILLISECONDS).and_then(DateTime::from_timestamp_millis);
     let begins = begins.ok_or(rusqlite::Error::IntegralValueOutOfRange(0, day))?;

@@ -96,7 +96,7 @@ const TRY_DICTIONARY: i64 = 256;
 pub(super) struct Writer<'t> {
     pub(super) transaction: &'t Transaction<'t>,
     dictionaries: &'t Dictionaries,
-    journal: Journal,
+    pub(super) journal: Journal,
     policy: RemovedPolicy,
     tombstones: Tombstones,
     seen: Sightings,
@@ -162,6 +162,7 @@ impl<'t> Writer<'t> {
         };
         if may_be_present && let Some(id) = capture_id(self.transaction, capture)? {
             self.see(id, capture)?;
+            self.record_signature(id, admitted)?;
             return Ok(Put { core, capture, outcome: PutOutcome::Present });
         }
         self.record_seen()?;
@@ -179,6 +180,7 @@ impl<'t> Writer<'t> {
         let entry =
             Addition { kind, kind_name: admitted.kind().name(), core, capture, size: admitted.size() };
         self.journal.add(self.transaction, &entry)?;
+        self.record_signature(new.id, admitted)?;
         Ok(Put { core, capture, outcome })
     }
 

@@ -16,9 +16,9 @@ use crate::store::{Snapshot, StoreError};
 pub struct Wanted {
     /// Attributes that a recording must have, by name and value.
     pub attributes: Vec<(String, String)>,
-    /// Added at this time or later.
+    /// Last seen at this time or later.
     pub since: Option<DateTime<Utc>>,
-    /// Added before this time.
+    /// Last seen before this time.
     pub until: Option<DateTime<Utc>>,
     /// How many at most; all if not given.
     pub limit: Option<usize>,
@@ -52,7 +52,7 @@ impl Vault {
         })
     }
 
-    /// The recordings in which this prompt can be looked up, newest first, and where in them it stands.
+    /// The recordings in which this prompt can be looked up, last seen first, and where in them it stands.
     ///
     /// # Errors
     /// What the store says.

@@ -8,7 +8,7 @@ use crate::clock;
 use crate::digest::CoreHash;
 use crate::kinds;
 use crate::query::{self, Contained, Link, LinkTarget};
-use crate::retention::{self, Decision, Policy};
+use crate::retention::{Decision, Plan, Policy};
 use crate::store::{
     ArtifactRow, Edit, Erasure, PinRow, Reclaimable, Reclaimed, Removed, StatedLink, StoreError,
 };
@@ -35,13 +35,13 @@ pub struct Removal {
     pub erasure: Option<Erasure>,
 }
 
-/// What was decided by a policy, and what was removed for it.
+/// What was removed by a plan.
 #[derive(Clone, Debug)]
 pub struct Forgetting {
-    /// The decisions, by kind, newest first.
-    pub decisions: Vec<Decision>,
-    /// What was removed; nothing if it was only to be told.
-    pub removal: Option<Removal>,
+    /// What was to be removed and was not, because it was added again, tagged or otherwise kept by the policy meanwhile.
+    pub spared: Vec<ArtifactRow>,
+    /// What was removed.
+    pub removal: Removal,
 }
 
 /// Why artifacts were not removed. None of them was.
@@ -116,38 +116,62 @@ impl Vault {
         Ok(Removal { removed, erasure: Some(self.store.erase()) })
     }
 
-    /// Decides by `policy` what to keep, and removes the rest unless that is only to be told. [`Removed::shared`] is empty:
-    /// what is shared with kept artifacts is not looked up.
+    /// Decides by `policy` what to keep, and changes nothing.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read.
+    pub fn plan_retention(&self, policy: Policy) -> Result<Plan, StoreError> {
+        Plan::new(&self.snapshot()?, policy, clock::now())
+    }
+
+    /// Removes what `plan` does not keep. What changed since so that the policy keeps it now is spared. [`Removed::shared`] is
+    /// empty: what is shared with kept artifacts is not looked up.
     ///
     /// # Errors
     /// As [`Vault::remove`]; what was removed before stays removed.
-    pub fn forget(&self, policy: &Policy, options: &RemoveOptions) -> Result<Forgetting, RemoveError> {
-        let decisions = retention::plan(&self.snapshot()?, policy)?;
-        if options.is_rehearsal {
-            return Ok(Forgetting { decisions, removal: None });
-        }
-        let leaving = decisions.iter().filter(|decision| !decision.is_kept());
-        let mut leaving: Vec<ArtifactRow> = leaving.map(|decision| decision.artifact.clone()).collect();
+    pub fn forget(&self, plan: &Plan, reason: Option<&str>) -> Result<Forgetting, RemoveError> {
+        let (mut leaving, mut spared) = self.still_leaving(plan)?;
         // An interruption must not leave packs with the bytes of what is gone.
         leaving.sort_by_key(|artifact| !kinds::named(&artifact.kind).is_some_and(Kind::is_of_directories));
-        let all: BTreeSet<CoreHash> = leaving.iter().map(|artifact| artifact.core).collect();
+        let mut all: BTreeSet<CoreHash> = leaving.iter().map(|artifact| artifact.core).collect();
         let mut removed = Vec::new();
         for batch in leaving.chunks(BATCH) {
             let mut edit = self.store.edit(clock::now())?;
             // What was pinned or linked to since the decision is not removed. Others may have removed some of it.
-            let batch = present(&edit, batch)?;
-            expect_uncontained(&edit, &batch, &all)?;
-            expect_unpinned(&edit, &batch)?;
-            if !policy.ignores_links {
-                expect_unlinked(&edit, &batch, &all)?;
+            let batch = unchanged(&edit, batch, &plan.policy)?;
+            for artifact in &batch.spared {
+                all.remove(&artifact.core);
             }
-            for artifact in &batch {
-                removed.push(edit.remove(artifact, options.reason.as_deref())?);
+            expect_uncontained(&edit, &batch.leaving, &all)?;
+            expect_unpinned(&edit, &batch.leaving)?;
+            if !plan.policy.ignores_links {
+                expect_unlinked(&edit, &batch.leaving, &all)?;
+            }
+            spared.extend(batch.spared);
+            for artifact in &batch.leaving {
+                removed.push(edit.remove(artifact, reason)?);
             }
             edit.commit()?;
         }
         let erasure = if removed.is_empty() { None } else { Some(self.store.erase()) };
-        Ok(Forgetting { decisions, removal: Some(Removal { removed, erasure }) })
+        Ok(Forgetting { spared, removal: Removal { removed, erasure } })
+    }
+
+    /// The artifacts that `plan` removes and that its policy would remove now as well, and those that it would keep now.
+    fn still_leaving(&self, plan: &Plan) -> Result<(Vec<ArtifactRow>, Vec<ArtifactRow>), StoreError> {
+        let snapshot = self.snapshot()?;
+        if snapshot.journal_head()? == plan.head {
+            return Ok((plan.removed().map(|decision| decision.artifact.clone()).collect(), Vec::new()));
+        }
+        // What neither plan keeps is held by nothing that either of them keeps.
+        let planned: BTreeSet<CoreHash> = plan.removed().map(|decision| decision.artifact.core).collect();
+        let now = Plan::new(&snapshot, plan.policy.clone(), plan.now)?.decisions.into_iter();
+        let (leaving, spared): (Vec<Decision>, Vec<Decision>) = now
+            .filter(|decision| planned.contains(&decision.artifact.core))
+            .partition(|decision| !decision.is_kept());
+        let rows =
+            |decisions: Vec<Decision>| decisions.into_iter().map(|decision| decision.artifact).collect();
+        Ok((rows(leaving), rows(spared)))
     }
 
     /// What [`Vault::reclaim`] would find.
@@ -247,6 +271,28 @@ impl Vault {
 fn present(edit: &Edit<'_>, artifacts: &[ArtifactRow]) -> Result<Vec<ArtifactRow>, StoreError> {
     let now = artifacts.iter().map(|artifact| edit.snapshot().artifact(artifact.core));
     now.filter_map(Result::transpose).collect()
+}
+
+/// Some of the artifacts that a plan removes.
+struct Batch {
+    /// Those that are to be removed, as they are now.
+    leaving: Vec<ArtifactRow>,
+    /// Those that were seen again or tagged meanwhile.
+    spared: Vec<ArtifactRow>,
+}
+
+/// The artifacts as they are now, without those that are gone.
+fn unchanged(edit: &Edit<'_>, planned: &[ArtifactRow], policy: &Policy) -> Result<Batch, StoreError> {
+    let mut batch = Batch { leaving: Vec::new(), spared: Vec::new() };
+    for planned in planned {
+        let Some(now) = edit.snapshot().artifact(planned.core)? else { continue };
+        if now.arrival == planned.arrival && policy.by_tag(edit.snapshot(), &now)?.is_empty() {
+            batch.leaving.push(now);
+        } else {
+            batch.spared.push(now);
+        }
+    }
+    Ok(batch)
 }
 
 /// Makes sure that only what is removed as well has the bytes of `artifacts`.

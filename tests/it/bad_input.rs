@@ -171,6 +171,8 @@ fn what_only_resembles_an_artifact_is_skipped_in_directories() {
     ] {
         sandbox.write(&format!("d/{name}"), text);
     }
+    // A directory that is named has something in it.
+    sandbox.write("d/good.json", session("a", &[("hello", "hi")]));
     let ran = sandbox.run(["add", "d"]).expect(0);
     assert!(ran.stderr.contains("10 other files skipped"), "{}", ran.stderr);
     assert_eq!(sandbox.run(["find", "--json"]).expect(0).stdout, before);

@@ -76,7 +76,7 @@ fn check(sandbox: &Sandbox, lines: &[String]) {
     }
 }
 
-/// With this variable in the environment, so many rounds instead of the 60 of every day.
+/// With this variable in the environment, so many rounds instead of the 30 of every day.
 const ROUNDS: &str = "RUNVAULT_TEST_KILLS";
 
 /// Every so many runs of a command, one is not killed.
@@ -178,7 +178,7 @@ impl Known {
 /// Commands of every sort, one after the other, most of them killed at some moment of their life.
 #[test]
 fn a_vault_is_whole_whenever_a_command_is_killed() {
-    let rounds = std::env::var(ROUNDS).map_or(60, |rounds| rounds.parse().unwrap());
+    let rounds = std::env::var(ROUNDS).map_or(30, |rounds| rounds.parse().unwrap());
     let sandbox = Sandbox::new();
     let (mut killer, mut known) = (Killer::new(), Known::default());
     known.add(&sandbox, &mut killer, 0);

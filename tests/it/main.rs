@@ -7,6 +7,7 @@
     reason = "tests are read from top to bottom"
 )]
 
+mod audit;
 mod backup;
 mod bad_input;
 mod bundle;
@@ -27,6 +28,7 @@ mod forks;
 mod fsck;
 mod fuzzing;
 mod growing;
+mod intake;
 mod journal;
 mod large;
 mod latest;
@@ -47,11 +49,14 @@ mod replay;
 mod round_trip;
 mod sandbox;
 mod search;
+mod signatures;
 mod sql;
+mod stated;
 mod stats;
 mod storage;
 mod story;
 mod terminal;
+mod times;
 mod traces;
 mod untrusted;
 mod upgrade;

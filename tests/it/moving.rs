@@ -208,7 +208,7 @@ fn what_takes_the_place_of_a_file_while_it_is_removed_is_never_lost() {
                 let _ = renameat_with(CWD, &path, CWD, &beside, RenameFlags::EXCHANGE);
             }
         });
-        for _ in 0..5_000 {
+        for _ in 0..1_000 {
             let taken = original.remove(&MoveOptions::default(), clock::now().into());
             if !taken.removed.is_empty() {
                 removed += 1;

@@ -16,8 +16,12 @@ use serde_json::{Value, json};
 use crate::conformance::{corpus, pack};
 use crate::sandbox::Sandbox;
 
-const FORMATS: [(Format, &str); 3] =
-    [(Format::Zip, "p.zip"), (Format::Tar, "p.tar"), (Format::TarGz, "p.tar.gz")];
+const FORMATS: [(Format, &str); 4] = [
+    (Format::Zip, "p.zip"),
+    (Format::Tar, "p.tar"),
+    (Format::TarGz, "p.tar.gz"),
+    (Format::TarZst, "p.tar.zst"),
+];
 
 /// The run of a pack that needs nothing else.
 pub(crate) fn run() -> Value {

@@ -1,6 +1,7 @@
 //! Removing: what is refused, what remains, and that the bytes are gone.
 
 mod bytes;
+mod calendar;
 mod containers;
 mod policy;
 mod taken_back;

@@ -10,8 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use runvault::Vault;
 use runvault::artifact::{Cell, ColumnSort, MemberBytes};
+use runvault::audit::Terms;
 use runvault::canonical::reader::Limits;
-use runvault::kinds::{self, contract::Effect, model_io::Session};
+use runvault::kinds::{self, model_io::Session};
 use runvault::query::Direction;
 use runvault::sql::{self, Reader};
 use runvault::store::ArtifactRow;
@@ -244,7 +245,7 @@ fn check_records(document: &[u8], rows: &[BTreeMap<String, Cell>]) -> usize {
 }
 
 fn check_effects(document: &[u8], rows: &[BTreeMap<String, Cell>]) -> usize {
-    let effects = Effect::read_all(document, &Limits::default()).unwrap();
+    let effects = Terms::read(document, &Limits::default()).unwrap().effects;
     assert_eq!(rows.len(), effects.len());
     let optional = |value: &Option<String>| value.as_ref().map_or(Cell::Null, text);
     for (row, effect) in rows.iter().zip(effects) {

@@ -1,6 +1,7 @@
 //! What people see on a real terminal, at the widths that they have, with and without colour.
 #![cfg(unix)]
 
+mod asking;
 mod picture;
 mod pty;
 

@@ -67,7 +67,7 @@ fn hostile_run(contract: &str) -> String {
         runvault::digest::Digest::of(&object(&members, volatile).unwrap()).to_string()
     };
     let mut step = json!({
-        "type": "tool.request", "input": {"tool": HOSTILE, "model": HOSTILE}, "output": {HOSTILE: HOSTILE},
+        "type": "tool.response", "input": {"tool": HOSTILE, "model": HOSTILE}, "output": {HOSTILE: HOSTILE},
         "metadata": {"provider": HOSTILE, "agent": HOSTILE},
     });
     step["hash"] = hash(&step, Volatile::Dropped).into();
@@ -93,15 +93,16 @@ fn hostile_traces() -> [String; 2] {
         record["record_hash"] = hash.clone().into();
         (record.to_string(), hash)
     };
+    let state = runvault::digest::Digest::of(HOSTILE.as_bytes()).hex();
     let (header, hash) = sealed(json!({
         "type": "header", "index": 0, "version": "1.0.0", "engine_version": "1.0.0", "trace_id": HOSTILE,
         "created_at": "2026-02-21T14:00:00Z", "hash_algorithm": "sha256", "canonicalization": "json-c14n-v1",
-        "problem_spec_hash": HOSTILE, "initial_state_hash": HOSTILE,
+        "problem_spec_hash": state, "initial_state_hash": state, HOSTILE: HOSTILE,
     }));
     [1, 2].map(|iteration| {
         let (control, _) = sealed(json!({
             "type": "control", "index": 1, "control_type": "loop", "action": "repeat", "start_step": HOSTILE, "end_step": HOSTILE,
-            "state_hash": HOSTILE, "prev_hash": hash, "loop_iteration": iteration,
+            "state_hash": state, "prev_hash": hash, "loop_iteration": iteration,
             "stop_condition": {"path": HOSTILE, "operator": HOSTILE, "value": HOSTILE},
         }));
         format!("{header}\n{control}\n")
@@ -156,8 +157,8 @@ fn what_is_in_a_vault() {
         (&["find", "--io-ref", HOSTILE], 0),
         (&["dangling"], 0),
         (&["forks"], 1),
-        (&["audit", &contract], 0),
-        (&["audit", &contract, &run], 0),
+        (&["audit", &contract], 1),
+        (&["audit", &contract, &run], 1),
     ] {
         let ran = harmless(sandbox.run(arguments)).expect(status);
         assert!(ran.stdout.contains(r"\u{9b}31m"), "{arguments:?}: {}", ran.stdout);
@@ -181,7 +182,7 @@ fn json_has_it_all_and_shows_none_of_it() {
     values.extend(json_of(&sandbox, &["find", "--json", "--mentions", &digest("nowhere")], 0));
     values.extend(json_of(&sandbox, &["dangling", "--json"], 0));
     values.extend(json_of(&sandbox, &["forks", "--json"], 1));
-    values.extend(json_of(&sandbox, &["audit", "--json", &contract, &run], 0));
+    values.extend(json_of(&sandbox, &["audit", "--json", &contract, &run], 1));
     values.extend(json_of(&sandbox, &["verify", "--json", &format!("{NAME}1"), &format!("{NAME}2")], 0));
     let strings: Vec<String> = values.iter().flat_map(strings).collect();
     for whole in [HOSTILE.to_owned(), format!("{NAME}1"), format!("{HOSTILE}{}", "l".repeat(300_000))] {
@@ -225,7 +226,7 @@ fn what_is_refused() {
         "io_refs: []\neffects: []\nx: \u{9b}\n".to_owned(),
         "io_refs: []\neffects: []\nx: !\u{202e} y\n".to_owned(),
         format!("%YAML {HOSTILE}\n---\nio_refs: []\neffects: []\n"),
-        hostile_run("").replace("tool.request", &text),
+        hostile_run("").replace("tool.response", &text),
         hostile_traces()[0].replace("repeat", &text),
         hostile_traces()[0].replace("\"loop\"", &format!("{escaped}, {escaped}: [{escaped}]")),
         format!("=== {HOSTILE}"),

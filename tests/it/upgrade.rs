@@ -20,7 +20,9 @@ fn added_today() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.run(["add".into(), repository("examples")]).expect(0);
     let first = |kind: &str| {
-        sandbox.run(["find", kind, "--json"]).expect(0).json()[0]["core_hash"].as_str().unwrap().to_owned()
+        let found =
+            sandbox.run(["find", kind, "--sort", "core", "--all-versions", "--json"]).expect(0).json();
+        found[0]["core_hash"].as_str().unwrap().to_owned()
     };
     let (contract, trace) = (first("contracts"), first("traces"));
     sandbox.run(["link", &contract, "governs", &trace, "--note", "the first one"]).expect(0);

@@ -15,6 +15,7 @@ pub struct MemberNames<'t> {
     read: Vec<Cow<'t, str>>,
     /// Whether there are no names beyond those that were read.
     ended: bool,
+    is_object: bool,
 }
 
 impl<'t> MemberNames<'t> {
@@ -24,9 +25,9 @@ impl<'t> MemberNames<'t> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut reader = Reader::new(text, &Limits::DEFAULT, true);
         reader.skip_whitespace();
-        let ended = !reader.take(b'{');
+        let is_object = reader.take(b'{');
         reader.skip_whitespace();
-        Self { reader, read: Vec::new(), ended }
+        Self { reader, read: Vec::new(), ended: !is_object, is_object }
     }
 
     /// Whether `name` is one of them.
@@ -42,6 +43,15 @@ impl<'t> MemberNames<'t> {
             }
         }
         false
+    }
+
+    /// Whether the root is an object that does not end as one: it is cut off, or something in it keeps its members from
+    /// being read.
+    pub fn break_off(&mut self) -> bool {
+        while !self.ended {
+            self.ended = self.next().is_none();
+        }
+        self.is_object && self.read.len() < MAX_MEMBER_NAMES && self.reader.peek() != Some(b'}')
     }
 
     fn next(&mut self) -> Option<&str> {
@@ -107,6 +117,23 @@ mod tests {
         assert_eq!(names(r#"{"a":"\\\",}","b":{"x":["]}"]},"c" "d":1}"#), ["a", "b", "c"]);
         assert_eq!(names(r#"{"a":"\"#), ["a"]);
         assert!(names("[{\"a\":1}]").is_empty());
+    }
+
+    #[test]
+    fn an_object_that_is_cut_off_breaks_off() {
+        for (text, breaks) in [
+            ("{}", false),
+            (r#"{"a":{"b":[1]}, "c": 2} "#, false),
+            (r#"{"a":1,"b":[2"#, true),
+            (r#"{"a":1,"b""#, true),
+            (r#"{"a" 1}"#, true),
+            ("[1", false),
+            ("", false),
+        ] {
+            let mut names = MemberNames::of(text);
+            assert_eq!(names.break_off(), breaks, "{text}");
+            assert_eq!(names.has("a"), text.contains("\"a\""));
+        }
     }
 
     #[test]

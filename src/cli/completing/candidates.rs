@@ -212,7 +212,7 @@ fn artifacts(
 
 fn what_it_is(snapshot: &Snapshot<'_>, row: &ArtifactRow) -> Result<String, StoreError> {
     let label = find::label(&snapshot.attributes(row.id)?);
-    Ok(format!("{} {} {label}", row.kind, time::display(row.added_at)).trim_end().to_owned())
+    Ok(format!("{} {} {label}", row.kind, time::display(row.seen_at)).trim_end().to_owned())
 }
 
 fn tags(

@@ -5,6 +5,8 @@ mod side;
 mod text;
 mod value;
 
+pub(crate) use value::Json;
+
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, Write};
 

@@ -4,7 +4,7 @@ use runvault::canonical::Value;
 use serde::ser::{Serialize, Serializer};
 
 /// A value, for serde. Numbers that neither 64 bits nor a double carry exactly are strings of their digits.
-pub(super) struct Json<'v>(pub(super) &'v Value<'v>);
+pub(crate) struct Json<'v>(pub(crate) &'v Value<'v>);
 
 impl Serialize for Json<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -20,7 +20,10 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "verify",
-        &[("what is wrong with a run, and all of it", "runvault verify --max-violations 1000 run.rpk")],
+        &[
+            ("what is wrong with a run, and all of it", "runvault verify --max-violations 1000 run.rpk"),
+            ("what is in the vault, with keys", "runvault verify @golden --signing-key-file team.toml"),
+        ],
     ),
     (
         "get",
@@ -123,10 +126,16 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "forget",
-        &[(
-            "all but the last hundred of each kind, and tagged ones",
-            "runvault forget --keep-last 100 --keep-tag '*'",
-        )],
+        &[
+            (
+                "all but the last hundred of each kind, and tagged ones",
+                "runvault forget --keep-last 100 --keep-tag '*'",
+            ),
+            (
+                "of each model one a day for a week and one a month for a year, and why",
+                "runvault forget --keep-daily 7 --keep-monthly 12 --group-by kind,model_id --dry-run",
+            ),
+        ],
     ),
     ("gc", &[("nothing of what was removed is left in the file", "runvault gc")]),
     (
@@ -165,7 +174,13 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("mend it from a copy", "runvault fsck --repair --from copy.vault"),
         ],
     ),
-    ("reindex", &[("after \"fsck\" found the index damaged", "runvault reindex")]),
+    (
+        "reindex",
+        &[
+            ("after \"fsck\" found the index damaged", "runvault reindex"),
+            ("check all signatures and remember the result", "runvault reindex --signing-key-file team.toml"),
+        ],
+    ),
     ("upgrade", &[("before a vault of an older runvault is used", "runvault upgrade")]),
     ("rules", &[("what a rule is for", "runvault rules MI7")]),
     (

@@ -87,10 +87,10 @@ pub(super) struct AnyArgs {
     /// Of any: only sessions with this attribute; "show" lists them
     #[arg(long, value_name = "NAME=VALUE", value_parser = find::attribute)]
     attr: Vec<(String, String)>,
-    /// Of any: only those added at this time or later, as for "find"
+    /// Of any: only those last seen at this time or later, as for "find"
     #[arg(long, value_name = "TIME", value_parser = time::point)]
     since: Option<DateTime<Utc>>,
-    /// Of any: only those added before this time
+    /// Of any: only those last seen before this time
     #[arg(long, value_name = "TIME", value_parser = time::point)]
     until: Option<DateTime<Utc>>,
 }

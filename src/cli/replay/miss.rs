@@ -64,7 +64,7 @@ fn text(vault: &Vault, hit: &Hit) -> Result<String, Failure> {
     let attributes = vault.snapshot()?.attributes(hit.artifact.id)?;
     let first = hit.matches.iter().find_map(|place| match place {
         Match::Mention { unit, place, .. } => Some(escaped(&place::text(unit, place)).to_string()),
-        Match::Attribute { .. } | Match::Note { .. } => None,
+        _ => None,
     });
     let (core, place) = (hit.artifact.core, first.unwrap_or_default());
     Ok(format!("{HASH}{core:.12}{HASH:#} ({place}, {})", find::label(&attributes)))

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use runvault::store::Day;
 
 use crate::cli::output::{self, FAINT, GOOD, counted};
+use crate::cli::time::By;
 
 /// Lines of the picture.
 const HEIGHT: u64 = 4;
@@ -17,8 +18,8 @@ const STEPS: u64 = 8;
 
 const INDENT: usize = 2;
 
-/// Prints how many captures were added on each of `days`, which follow one another.
-pub(super) fn print(out: &mut dyn Write, days: &[Day]) -> io::Result<()> {
+/// Prints how many captures there are of each of `days`, which follow one another, by the time `by`.
+pub(super) fn print(out: &mut dyn Write, days: &[Day], by: By) -> io::Result<()> {
     let (Some(first), Some(last)) = (days.first(), days.last()) else { return Ok(()) };
     let room = output::width().unwrap_or(usize::MAX).saturating_sub(INDENT);
     let wide = if days.len() * 2 <= room { 2 } else { 1 };
@@ -27,7 +28,12 @@ pub(super) fn print(out: &mut dyn Write, days: &[Day]) -> io::Result<()> {
     let days = days.get(first_shown..).unwrap_or_default();
     let first = days.first().unwrap_or(first);
     let most = days.iter().map(|day| day.captures).max().unwrap_or(0);
-    let title = format!("added by day, at most {}", counted(most, "capture"));
+    let what = match by {
+        By::FirstSeen => "added",
+        By::LastSeen => "last seen",
+        By::Created => "created",
+    };
+    let title = format!("{what} by day, at most {}", counted(most, "capture"));
     writeln!(out, "{:INDENT$}{FAINT}{title}{FAINT:#}", "")?;
     for line in lines(days, most, wide) {
         writeln!(out, "{:INDENT$}{GOOD}{line}{GOOD:#}", "")?;

@@ -1,15 +1,17 @@
 //! `contract`: IO contracts, in JSON or YAML. Rules: the IO contract specification's static checks; `docs/formats.md`,
 //! "contract".
 
-mod effect;
 mod key_field;
 mod parts;
 mod passages;
 mod read;
 mod recognise;
 mod rules;
+mod schema;
 mod shape;
+mod statement;
 mod tables;
+mod terms;
 mod yaml;
 
 use std::collections::HashMap;
@@ -21,10 +23,11 @@ use crate::artifact::{
 use crate::canonical::Value;
 use crate::canonical::reader::{Defect, Limits, MemberNames, ReadError};
 use crate::canonical::rfc8785::{self, Form};
-use crate::digest::{CoreHash, Hasher};
+use crate::digest::CoreHash;
 use crate::verify::{Findings, RuleInfo, apply};
 
-pub use effect::{Effect, Evidence};
+pub use statement::{Bound, Bounds, Stated, comparable};
+pub use terms::{Effect, Evidence, IoRef, SchemaSource, Terms};
 
 /// The kind `contract`.
 pub struct Contract;
@@ -44,9 +47,11 @@ impl Artifact for Contract {
     }
 
     fn recognises(text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
-        // Other documents have effects as well.
-        let is_one = recognise::has_member(text, names, &["io_refs", "effects"]);
-        Recognition::of(is_one && recognise::has_member(text, names, &["io_refs"]), is_one)
+        let has_effects = recognise::has_member(text, names, &["io_refs", "effects"]);
+        // Other documents have effects as well, but do not say whether they can be repeated.
+        let is_one = has_effects
+            && (recognise::has_member(text, names, &["io_refs"]) || recognise::has_key(text, "idempotency"));
+        Recognition::of(is_one, has_effects)
     }
 
     fn examine(bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
@@ -66,7 +71,13 @@ impl Artifact for Contract {
         if findings.has_errors() {
             return None;
         }
-        Some(describe(&root, &view))
+        match rfc8785::digest(view.core, b"") {
+            Ok(core) => Some(describe(&root, &view, CoreHash(core))),
+            Err(error) => {
+                document::report_uncanonical("", &error, findings);
+                None
+            }
+        }
     }
 
     fn write_core(document: &[u8], limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
@@ -138,11 +149,8 @@ impl<'v> From<Core<'v>> for Form<'v> {
     }
 }
 
-fn describe(root: &Value<'_>, view: &View<'_>) -> Draft {
-    let mut hasher = Hasher::new();
-    // Neither can fail: the hasher takes everything, and the rules allow no number that overflows.
-    let _ = rfc8785::write(view.core, &mut hasher);
-    let mut draft = Draft::new(CoreHash(hasher.finish()));
+fn describe(root: &Value<'_>, view: &View<'_>, core: CoreHash) -> Draft {
+    let mut draft = Draft::new(core);
     draft.collect_references(root, "", &[]);
     let text = |value: &Value<'_>, name: &str| {
         value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()

@@ -12,6 +12,17 @@ pub(super) fn has_member(text: &str, names: &mut MemberNames<'_>, members: &[&st
     if text.starts_with('{') { in_flow_mapping(text, members) } else { in_block_mapping(text, members) }
 }
 
+/// Whether `name` stands in `text` as a key does, quoted or not, in either notation.
+pub(super) fn has_key(text: &str, name: &str) -> bool {
+    text.match_indices(name).any(|(at, _)| {
+        let is_bare =
+            text.get(..at).is_some_and(|before| before.ends_with([' ', '\t', '\n', '{', ',', '"', '\'']));
+        let after = text.get(at + name.len()..).unwrap_or("");
+        let after = after.strip_prefix(['"', '\'']).unwrap_or(after);
+        is_bare && after.trim_start_matches([' ', '\t']).starts_with(':')
+    })
+}
+
 /// `text` from where its first node begins: after blank lines, comments, directives and document markers.
 fn content(text: &str) -> Option<&str> {
     let mut rest = text;

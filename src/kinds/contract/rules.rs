@@ -2,13 +2,11 @@ use std::collections::HashSet;
 
 use super::View;
 use super::key_field::{KeyFields, Presence};
-use super::shape;
+use super::statement::Stated;
+use super::{schema, shape, statement, terms};
 use crate::canonical::Value;
 use crate::canonical::reader::excerpt;
 use crate::verify::{Finder, Rule, RuleInfo, Severity};
-
-/// The types that JSON Schema knows.
-const SCHEMA_TYPES: [&str; 7] = ["null", "boolean", "object", "array", "number", "string", "integer"];
 
 const fn info(id: &'static str, severity: Severity, summary: &'static str, why: &'static str) -> RuleInfo {
     RuleInfo { id, severity, summary, why }
@@ -32,7 +30,7 @@ type ContentCheck = fn(&View<'_>, &mut Finder<'_>);
 pub(super) static SHAPE: [Rule<ShapeCheck>; 1] = [Rule { info: SCHEMA, check: shape::check }];
 
 /// Applied to contracts of the right shape, all of them.
-pub(super) static CONTENT: [Rule<ContentCheck>; 5] = [
+pub(super) static CONTENT: [Rule<ContentCheck>; 7] = [
     Rule {
         info: info(
             "IC1",
@@ -48,9 +46,11 @@ pub(super) static CONTENT: [Rule<ContentCheck>; 5] = [
         info: info(
             "IC2",
             Severity::Error,
-            "An inline schema is well-formed at its top level.",
+            "An inline schema is well-formed, and so are the schemas within it.",
             "type is a JSON Schema type or a list of them, properties an object, required a list of strings, enum a \
-             list. Without that no payload could be compared with the schema. A schema that is a path is not looked at.",
+             list: at the top and in the schemas of properties, items, allOf and all other keywords that hold schemas. \
+             Without that no payload could be compared with the schema. Where a schema within another is neither an \
+             object nor a boolean, this is only a warning. A schema that is a path is not looked at.",
         ),
         check: schemas,
     },
@@ -83,6 +83,28 @@ pub(super) static CONTENT: [Rule<ContentCheck>; 5] = [
             "Without evidence nobody can audit whether the effect took place. Say which hash, status or range proves it.",
         ),
         check: evidence,
+    },
+    Rule {
+        info: info(
+            "IC6",
+            Severity::Warning,
+            "An effect that is not idempotent gives a nonce or a reason.",
+            "The specification demands of such effects a deterministic nonce, or a reason why retries are unsafe. Either \
+             is a member nonce or reason, a string that is not empty, of the effect or of its idempotency. Without one, \
+             whoever retries the effect may repeat it.",
+        ),
+        check: retries,
+    },
+    Rule {
+        info: info(
+            "IC7",
+            Severity::Warning,
+            "What the contract states about reading its evidence can be used.",
+            "success and failure are a string, a number, a boolean, or a list of these; minimum and maximum (or min and \
+             max, exclusiveMinimum and exclusiveMaximum) are numbers, each end stated once; path and of are JSON \
+             Pointers. An audit cannot use anything else, and proves nothing with it.",
+        ),
+        check: statements,
     },
 ];
 
@@ -128,37 +150,12 @@ fn closure(contract: &View<'_>, found: &mut Finder<'_>) {
     }
 }
 
-type Fits = fn(&Value<'_>) -> bool;
-
 fn schemas(contract: &View<'_>, found: &mut Finder<'_>) {
     for (index, io_ref) in contract.io_refs.iter().enumerate() {
-        let Some(schema) = io_ref.get("schema") else {
-            continue;
-        };
-        let rows: [(&str, &str, Fits); 4] = [
-            ("type", "a JSON Schema type or a list of them that is not empty", is_type),
-            ("properties", "an object", |value| value.as_object().is_some()),
-            ("required", "a list of strings", |value| {
-                all_elements(value, |element| element.as_str().is_some())
-            }),
-            ("enum", "a list", |value| value.as_array().is_some()),
-        ];
-        for (name, wanted, fits) in rows {
-            if let Some(value) = schema.get(name).filter(|value| !fits(value)) {
-                let is = value.as_filled_str().map_or_else(|| value.sort().to_owned(), excerpt);
-                found.add(format!("/io_refs/{index}/schema/{name}"), format!("must be {wanted}, is {is}"));
-            }
+        if let Some(schema) = io_ref.get("schema") {
+            schema::check(schema, &mut format!("/io_refs/{index}/schema"), found);
         }
     }
-}
-
-fn is_type(value: &Value<'_>) -> bool {
-    let known = |value: &Value<'_>| value.as_str().is_some_and(|name| SCHEMA_TYPES.contains(&name));
-    known(value) || all_elements(value, known) && value.as_array() != Some(&[])
-}
-
-fn all_elements(value: &Value<'_>, fits: impl Fn(&Value<'_>) -> bool) -> bool {
-    value.as_array().is_some_and(|elements| elements.iter().all(fits))
 }
 
 fn explicitness(contract: &View<'_>, found: &mut Finder<'_>) {
@@ -212,6 +209,40 @@ fn evidence(contract: &View<'_>, found: &mut Finder<'_>) {
         if stated(effect, "evidence").is_none() {
             let message = "missing; without evidence the effect cannot be audited";
             found.add(format!("/effects/{index}/evidence"), message);
+        }
+    }
+}
+
+fn retries(contract: &View<'_>, found: &mut Finder<'_>) {
+    for (index, effect) in contract.effects.iter().enumerate() {
+        let idempotency = effect.get("idempotency").and_then(|idempotency| idempotency.get("type"));
+        if idempotency.and_then(Value::as_str) == Some("non-idempotent") && !terms::says_why(effect) {
+            let message =
+                "not idempotent, and neither nonce nor reason is given; retries may repeat the effect";
+            found.add(format!("/effects/{index}/idempotency"), message);
+        }
+    }
+}
+
+fn statements(contract: &View<'_>, found: &mut Finder<'_>) {
+    for (index, effect) in contract.effects.iter().enumerate() {
+        let Some(evidence) = stated(effect, "evidence") else { continue };
+        for name in ["success", "failure"] {
+            for (place, value) in [("/evidence", evidence.get(name)), ("", effect.get(name))] {
+                if let Stated::Unreadable(why) = statement::values(value) {
+                    found.add(format!("/effects/{index}{place}/{name}"), why);
+                }
+            }
+        }
+        let at = format!("/effects/{index}/evidence");
+        if let Stated::Unreadable(why) = statement::bounds(evidence) {
+            found.add(at.as_str(), format!("its bounds cannot be used: {why}"));
+        }
+        for name in ["path", "of"] {
+            let text = evidence.get(name).and_then(Value::as_str);
+            if let Some(text) = text.filter(|text| !text.is_empty() && !text.starts_with('/')) {
+                found.add(format!("{at}/{name}"), format!("{} is not a JSON Pointer", excerpt(text)));
+            }
         }
     }
 }

@@ -188,12 +188,20 @@ fn rollbacks_name_another_effect_or_a_ref() {
     }
 }
 
+/// What is reported of a contract with this inline schema, and whether it is accepted.
+fn of_schema(schema: &serde_json::Value) -> (Vec<String>, bool) {
+    match admit(contract(&json!([{"ref": "r", "schema": schema}]), &json!([]))) {
+        Ok(admitted) => (found(admitted.report()), true),
+        Err(report) => (found(&report), false),
+    }
+}
+
 #[test]
 fn inline_schemas_are_checked_at_the_top() {
     for (schema, wanted) in [
         (json!({}), &[][..]),
         (
-            json!({"type": ["string", "null"], "properties": {"a": {"type": "strng"}}, "required": [], "enum": []}),
+            json!({"type": ["string", "null"], "properties": {"a": {"type": "string"}}, "required": [], "enum": []}),
             &[],
         ),
         (json!({"type": []}), &["IC2 /io_refs/0/schema/type"]),
@@ -208,10 +216,82 @@ fn inline_schemas_are_checked_at_the_top() {
             ],
         ),
     ] {
-        let outcome = admit(contract(&json!([{"ref": "r", "schema": schema}]), &json!([])));
-        let violations = outcome.as_ref().map_or_else(found, |admitted| found(admitted.report()));
-        assert_eq!(violations, wanted, "{schema}");
+        assert_eq!(
+            of_schema(&schema),
+            (wanted.iter().map(ToString::to_string).collect(), wanted.is_empty()),
+            "{schema}"
+        );
     }
+}
+
+#[test]
+fn nested_schemas_are_checked_as_schemas() {
+    let bad = json!({"type": "strng"});
+    for (schema, path) in [
+        (json!({"properties": {"a/b": bad}}), "properties/a~1b/type"),
+        (json!({"properties": {"type": {"properties": {"x": bad}}}}), "properties/type/properties/x/type"),
+        (json!({"items": bad}), "items/type"),
+        (json!({"items": [true, bad]}), "items/1/type"),
+        (json!({"allOf": [{"not": bad}]}), "allOf/0/not/type"),
+        (json!({"$defs": {"d": bad}}), "$defs/d/type"),
+        (json!({"patternProperties": {"^x": {"required": true}}}), "patternProperties/^x/required"),
+        (json!({"additionalProperties": {"enum": "a"}}), "additionalProperties/enum"),
+    ] {
+        assert_eq!(of_schema(&schema), (vec![format!("IC2 /io_refs/0/schema/{path}")], false), "{schema}");
+    }
+    // What is no schema at all allows everything in some drafts, so it is only warned of.
+    let plain = json!({"properties": {"a": "string", "b": 1}, "anyOf": [null]});
+    let paths =
+        ["anyOf/0", "properties/a", "properties/b"].map(|path| format!("IC2 /io_refs/0/schema/{path}"));
+    assert_eq!(of_schema(&plain), (paths.to_vec(), true));
+    for good in [
+        json!({"properties": {"type": {"type": "string"}, "enum": true, "required": false}}),
+        json!({"default": bad, "examples": [bad], "const": bad, "enum": [bad], "x-other": bad}),
+        json!({"additionalProperties": false, "items": {"$ref": "#/$defs/x"}}),
+    ] {
+        assert_eq!(of_schema(&good), (Vec::new(), true), "{good}");
+    }
+}
+
+#[test]
+fn effects_that_are_not_idempotent_are_warned_of_without_a_nonce() {
+    for (idempotency, more, warned) in [
+        (json!({"type": "non-idempotent"}), json!({}), true),
+        (json!({"type": "non-idempotent", "nonce": ""}), json!({}), true),
+        (json!({"type": "non-idempotent", "nonce": "n-1"}), json!({}), false),
+        (json!({"type": "non-idempotent", "reason": "the bank refuses"}), json!({}), false),
+        (json!({"type": "non-idempotent"}), json!({"nonce": "n-1"}), false),
+        (json!({"type": "reentrant"}), json!({}), false),
+        (json!("absent"), json!({}), false),
+    ] {
+        let mut effect = json!({"idempotency": idempotency});
+        effect.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let admitted = admit(contract(&json!([{"ref": "r"}]), &json!([effect]))).unwrap();
+        let expected: &[&str] = if warned { &["IC6 /effects/0/idempotency"] } else { &[] };
+        assert_eq!(found(admitted.report()), expected, "{effect}");
+    }
+}
+
+#[test]
+fn statements_about_evidence_that_cannot_be_used_are_warned_of() {
+    let warned = |evidence: serde_json::Value, more: serde_json::Value| {
+        let mut effect = json!({"evidence": evidence});
+        effect.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        found(admit(contract(&json!([{"ref": "r"}]), &json!([effect]))).unwrap().report())
+    };
+    let status = |more: serde_json::Value| {
+        let mut evidence = json!({"type": "status"});
+        evidence.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        warned(evidence, json!({}))
+    };
+    assert_eq!(status(json!({"success": []})), ["IC7 /effects/0/evidence/success"]);
+    assert_eq!(status(json!({"failure": {"a": 1}})), ["IC7 /effects/0/evidence/failure"]);
+    assert_eq!(status(json!({"minimum": "1"})), ["IC7 /effects/0/evidence"]);
+    assert_eq!(status(json!({"max": 1, "maximum": 2})), ["IC7 /effects/0/evidence"]);
+    assert_eq!(status(json!({"path": "state.hash"})), ["IC7 /effects/0/evidence/path"]);
+    assert_eq!(warned(json!({"type": "status"}), json!({"success": [[]]})), ["IC7 /effects/0/success"]);
+    let good = json!({"success": ["set", true, 1], "failure": "no", "min": 1, "exclusiveMaximum": 2.5, "path": "/a", "of": ""});
+    assert_eq!(status(good), Vec::<String>::new());
 }
 
 #[test]

@@ -8,13 +8,13 @@ mod table;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, Draft, Exchange, Field, Mention, Part, Passage, Passages, Playback, Recognition,
-    Responder, Role, Table, document, unreadable,
+    AdmitOptions, Artifact, CREATED_AT, Draft, Exchange, Field, Mention, MissingOffset, Part, Passage,
+    Passages, Playback, Recognition, Responder, Role, Table, document, unreadable,
 };
 use crate::canonical::Value;
-use crate::canonical::reader::{self, Limits, MemberNames, ReadError};
+use crate::canonical::reader::{self, Limits, MemberNames, ReadError, has_key, has_lost_beginning};
 use crate::canonical::rfc8785::{self, Form};
-use crate::digest::{CoreHash, Digest, Hasher};
+use crate::digest::{CoreHash, Digest};
 use crate::verify::{Findings, RuleInfo, apply};
 
 pub use session::{Interaction, Mode, Session};
@@ -33,7 +33,8 @@ impl Artifact for ModelIo {
     const PLURAL: &'static str = "sessions";
     const MEMBER: &'static str = "model_io.json";
     const FILE_NAMES: &'static [&'static str] = &["model_io.json"];
-    const ATTRIBUTES: &'static [&'static str] = &["adapter_id", "interactions", "mode", "model_id"];
+    const ATTRIBUTES: &'static [&'static str] =
+        &["adapter_id", CREATED_AT, "interactions", "mode", "model_id"];
     const PLAYBACK: Option<Playback> = Some(Playback::ByPrompt);
     const TABLES: &'static [Table] = &[table::INTERACTIONS];
 
@@ -41,14 +42,23 @@ impl Artifact for ModelIo {
         rules::all()
     }
 
-    fn recognises(_: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
-        let mut has = |name: &str| names.has(name);
+    fn recognises(text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
         // Mostly it is the first member, and then the text is not read any further.
-        if has("model_io_schema_version") {
+        if names.has("model_io_schema_version") {
             return Some(Recognition::Surely);
         }
-        let (interactions, adapter, model) = (has("interactions"), has("adapter_id"), has("model_id"));
-        Recognition::of(interactions && adapter && model, interactions && (adapter || model))
+        let [interactions, adapter, model] =
+            ["interactions", "adapter_id", "model_id"].map(|name| names.has(name));
+        let has_hashes = || ["prompt_hash", "response_hash"].into_iter().any(|name| has_key(text, name));
+        let is_one = interactions && (adapter && model || has_hashes());
+        let mut is_cut = || {
+            // Others have adapters and models as well, but theirs are whole.
+            let before_interactions = adapter && model && names.has("mode") && names.break_off();
+            let hashed = ["prompt_hash", "response_hash", "response_content"];
+            before_interactions
+                || has_lost_beginning(text) && hashed.into_iter().all(|name| has_key(text, name))
+        };
+        Recognition::of(is_one || is_cut(), interactions && (adapter || model))
     }
 
     fn examine(bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
@@ -65,7 +75,13 @@ impl Artifact for ModelIo {
         if findings.has_errors() {
             return None;
         }
-        Some(describe(&root, &view))
+        match rfc8785::digest(view.core(), b"") {
+            Ok(core) => Some(describe(&root, &view, CoreHash(core))),
+            Err(error) => {
+                document::report_uncanonical("", &error, findings);
+                None
+            }
+        }
     }
 
     fn write_core(document: &[u8], limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
@@ -156,11 +172,8 @@ fn core_of_interaction<'v>(interaction: &'v Value<'v>) -> Form<'v> {
     Form::Object(members.collect())
 }
 
-fn describe(root: &Value<'_>, view: &View<'_>) -> Draft {
-    let mut hasher = Hasher::new();
-    // Neither can fail: the hasher takes everything, and the rules allow no number that overflows in the core.
-    let _ = rfc8785::write(view.core(), &mut hasher);
-    let mut draft = Draft::new(CoreHash(hasher.finish()));
+fn describe(root: &Value<'_>, view: &View<'_>, core: CoreHash) -> Draft {
+    let mut draft = Draft::new(core);
     for (index, interaction) in view.interactions.iter().enumerate() {
         for (name, role) in [("prompt_hash", &PROMPT), ("response_hash", &RESPONSE)] {
             let digest = interaction.get(name).and_then(Value::as_str).and_then(Digest::stated);
@@ -171,6 +184,9 @@ fn describe(root: &Value<'_>, view: &View<'_>) -> Draft {
     for (name, value) in [("adapter_id", view.adapter_id), ("model_id", view.model_id), ("mode", view.mode)] {
         draft.attribute(name, value.as_str().unwrap_or_default());
     }
+    // Section 3.2: it is in UTC.
+    let created_at = root.get("created_at_utc").and_then(Value::as_str);
+    draft.state_creation([created_at], MissingOffset::Utc);
     draft.attribute("interactions", view.interactions.len().to_string());
     draft
 }

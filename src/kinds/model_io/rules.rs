@@ -1,8 +1,9 @@
 use std::collections::HashSet;
 
 use super::View;
+use crate::artifact::KnownMajors;
 use crate::canonical::reader::excerpt;
-use crate::canonical::{Number, Value, rfc8785};
+use crate::canonical::{Number, Value, ecmascript};
 use crate::digest::Digest;
 use crate::verify::{Finder, Rule, RuleInfo, Severity};
 
@@ -17,6 +18,9 @@ const fn info(id: &'static str, summary: &'static str, why: &'static str) -> Rul
     RuleInfo { id, severity: Severity::Error, summary, why }
 }
 
+/// The major versions of the format that are known.
+const VERSIONS: KnownMajors = KnownMajors::new(&["1"]);
+
 type RootCheck = fn(&Value<'_>, &mut Finder<'_>);
 type ContentCheck = fn(&View<'_>, &mut Finder<'_>);
 
@@ -27,7 +31,8 @@ pub(super) static ROOT: [Rule<RootCheck>; 2] = [
             "MI1",
             "model_io_schema_version is digits.digits.digits.",
             "The version says which rules a session claims to follow. It is three groups of ASCII digits; pre-release \
-             and build parts are not used.",
+             and build parts are not used. The format's own verifier accepts any major version, so one that is not \
+             known is a warning: it may mean something else by the same members.",
         ),
         check: schema_version,
     },
@@ -159,6 +164,9 @@ fn schema_version(root: &Value<'_>, found: &mut Finder<'_>) {
             Some(other) => format!("is {}, not a string like \"1.0.0\"", other.sort()),
         };
         found.add("$.model_io_schema_version", message);
+    } else if let Some(message) = version.and_then(Value::as_str).and_then(|text| VERSIONS.objection(text)) {
+        // The format's own verifier accepts every number.
+        found.warn("$.model_io_schema_version", format!("{message}; it was checked by the rules of those"));
     }
 }
 
@@ -285,34 +293,13 @@ fn unique_pairs(session: &View<'_>, found: &mut Finder<'_>) {
     }
     let mut seen = HashSet::new();
     for (position, interaction) in session.interactions.iter().enumerate() {
-        let pair = format!("{}|{}", coerced(interaction.get("prompt_hash")), coerced(interaction.get("i")));
+        // As the specification's tools compare pairs: values of the wrong type take part.
+        let pair = [interaction.get("prompt_hash"), interaction.get("i")].map(ecmascript::text_of).join("|");
         if !seen.insert(pair) {
             found.add(
                 format!("$.interactions[{position}]"),
                 "an earlier interaction has the same prompt_hash and i",
             );
-        }
-    }
-}
-
-/// `value` as ECMAScript turns it into text, which is how the specification's tools compare pairs: bad values take part.
-fn coerced(value: Option<&Value<'_>>) -> String {
-    match value {
-        None => "undefined".to_owned(),
-        Some(Value::Null) => "null".to_owned(),
-        Some(Value::Bool(truth)) => truth.to_string(),
-        Some(Value::String(text)) => text.to_string(),
-        Some(Value::Object(_)) => "[object Object]".to_owned(),
-        Some(Value::Number(number)) => match number.as_f64() {
-            double if double.is_infinite() => format!("{}Infinity", if double < 0.0 { "-" } else { "" }),
-            double => String::from_utf8(rfc8785::to_vec(&double).unwrap_or_default()).unwrap_or_default(),
-        },
-        Some(Value::Array(elements)) => {
-            let texts = elements.iter().map(|element| match element {
-                Value::Null => String::new(),
-                other => coerced(Some(other)),
-            });
-            texts.collect::<Vec<_>>().join(",")
         }
     }
 }
@@ -352,9 +339,7 @@ fn response_sizes(session: &View<'_>, found: &mut Finder<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::artifact::{AdmitOptions, Kind};
-    use crate::canonical::reader::{Limits, read_keeping_overflow};
     use crate::kinds::model_io::ModelIo;
 
     #[test]
@@ -364,22 +349,5 @@ mod tests {
         let rules: Vec<&str> =
             report.violations().iter().map(|violation| violation.rule_id.as_ref()).collect();
         assert_eq!(rules, ["MI1", "MI2", "MI3"]);
-    }
-
-    #[test]
-    fn values_are_coerced_as_ecmascript_does() {
-        for (text, expected) in [
-            ("null", "null"),
-            ("true", "true"),
-            ("1e21", "1e+21"),
-            ("-1e400", "-Infinity"),
-            ("-0", "0"),
-            ("[0]", "0"),
-            ("[null, [1, \"a\"], {}]", ",1,a,[object Object]"),
-        ] {
-            let value = read_keeping_overflow(text.as_bytes(), &Limits::default()).unwrap();
-            assert_eq!(coerced(Some(&value)), expected);
-        }
-        assert_eq!(coerced(None), "undefined");
     }
 }

@@ -1,10 +1,13 @@
 //! The rules of `bundle.json`.
 
 use super::hash;
-use super::inner::{Inner, InnerRule, SCHEMA, filled, info, required, sort};
-use super::js;
-use crate::canonical::Value;
+use super::inner::{Inner, InnerRule, SCHEMA, info, required, sort, version};
+use crate::artifact::KnownMajors;
 use crate::canonical::reader::excerpt;
+use crate::canonical::{Value, ecmascript};
+
+/// The major versions of bundles that are known.
+const VERSIONS: KnownMajors = KnownMajors::new(&["0"]);
 
 /// Applied first. If SCHEMA is broken, the rest is not looked at.
 pub(super) static SHAPE: [InnerRule; 2] = [
@@ -12,9 +15,10 @@ pub(super) static SHAPE: [InnerRule; 2] = [
         info: info(
             "BS1",
             "bundle.json: schema_version is a string that is not empty.",
-            "The version says which rules a bundle claims to follow. Its text is not looked at beyond that.",
+            "The version says which rules a bundle claims to follow. If it states a major version, it is 0: another one \
+             may mean something else by the same members.",
         ),
-        check: |bundle, found| filled(bundle, "", "schema_version", found),
+        check: |bundle, found| version(bundle, "schema_version", VERSIONS, found),
     },
     InnerRule { info: SCHEMA, check: shape },
 ];
@@ -79,7 +83,7 @@ pub(super) static CONTENT: [InnerRule; 6] = [
             "A number that overflows to infinity cannot be written canonically, so the bundle would have no hash.",
         ),
         check: |bundle, found| {
-            if hash::canonical_hash(bundle).is_none() {
+            if hash::canonical_hash(bundle).is_err() {
                 found.add("a number overflows to infinity; the bundle has no canonical form");
             }
         },
@@ -137,7 +141,7 @@ fn list<'v>(value: &'v Value<'v>, name: &str) -> &'v [Value<'v>] {
 }
 
 fn is_ascending<'v>(elements: &'v [Value<'v>], key: impl Fn(&'v Value<'v>) -> Option<&'v Value<'v>>) -> bool {
-    elements.is_sorted_by(|one, next| !js::is_greater(key(one), key(next)))
+    elements.is_sorted_by(|one, next| !ecmascript::is_greater(key(one), key(next)))
 }
 
 fn constraints(bundle: &Value<'_>, found: &mut Inner<'_, '_>) {
@@ -171,9 +175,9 @@ fn questions(bundle: &Value<'_>, found: &mut Inner<'_, '_>) {
     for (place, questions) in question_lists(bundle) {
         let in_order = questions.is_sorted_by(|one, next| {
             let (priority, next_priority) = (one.get("priority"), next.get("priority"));
-            let ties = js::is_same(priority, next_priority);
-            let is_wrong = js::is_greater(next_priority, priority)
-                || ties && js::is_greater(one.get("id"), next.get("id"));
+            let ties = ecmascript::is_same(priority, next_priority);
+            let is_wrong = ecmascript::is_greater(next_priority, priority)
+                || ties && ecmascript::is_greater(one.get("id"), next.get("id"));
             !is_wrong
         });
         if !in_order {

@@ -4,10 +4,14 @@ use std::collections::BTreeSet;
 
 use super::inner::Inner;
 use super::members::{Members, NAMES, SESSION, not_json};
-use super::{hash, patch, path, runner};
+use super::{hash, patch, runner};
+use crate::artifact::KnownMajors;
 use crate::canonical::reader::{ReadError, excerpt};
 use crate::canonical::{Value, rfc8785};
-use crate::verify::Finder;
+use crate::verify::{Finder, Severity};
+
+/// The major versions of runs that are known.
+const RUN_VERSIONS: KnownMajors = KnownMajors::new(&["1"]);
 
 const RUN_FIELDS: [&str; 10] = [
     "run_schema_version",
@@ -52,8 +56,12 @@ pub(super) fn known_names(members: &Members<'_>, found: &mut Finder<'_>) {
 
 pub(super) fn run(members: &Members<'_>, found: &mut Finder<'_>) {
     const NAME: &str = "run.json";
-    let result =
-        required(members, NAME, "a run", &RUN_FIELDS, found).and_then(|run| run.get("kernel_result_kind"));
+    let run = required(members, NAME, "a run", &RUN_FIELDS, found);
+    let version = run.and_then(|run| run.get("run_schema_version")).and_then(Value::as_str);
+    if let Some(message) = version.and_then(|version| RUN_VERSIONS.objection(version)) {
+        found.add(NAME, format!("run_schema_version: {message}"));
+    }
+    let result = run.and_then(|run| run.get("kernel_result_kind"));
     let is_known = |kind: &Value<'_>| matches!(kind.as_str(), Some("BUNDLE" | "CLARIFY" | "REFUSE"));
     if let Some(other) = result.filter(|kind| !is_known(kind)) {
         let is = other.as_filled_str().map_or_else(|| other.sort().to_owned(), excerpt);
@@ -102,7 +110,7 @@ pub(super) fn bundle_hash(members: &Members<'_>, found: &mut Finder<'_>) {
     let reference = members.value("run.json").and_then(|run| run.get("bundle"));
     let text = |name: &str| reference.and_then(|reference| reference.get(name)).and_then(Value::as_str);
     let (Some(_), Some(stated)) = (text("bundle_id"), text("sha256")) else { return };
-    let actual = bundle.ok().and_then(hash::canonical_hash);
+    let actual = bundle.ok().and_then(|bundle| hash::canonical_hash(bundle).ok());
     if actual.is_none_or(|actual| actual.to_string() != stated) {
         let is = actual.map_or_else(|| "it has none".to_owned(), |actual| format!("which is {actual}"));
         found.add("bundle.json", format!("run.json's bundle.sha256 is not the hash of the bundle, {is}"));
@@ -110,11 +118,6 @@ pub(super) fn bundle_hash(members: &Members<'_>, found: &mut Finder<'_>) {
 }
 
 pub(super) fn plain_names(members: &Members<'_>, found: &mut Finder<'_>) {
-    if let Some(given) = members.directory.given.as_deref().filter(|given| !path::is_plain(given)) {
-        let message = "the path has \"..\" or is not in its plain form; name the directory plainly, for example by its \
-                       absolute path";
-        found.add(given, message);
-    }
     for entry in &members.directory.entries {
         if entry.name.contains(['/', '\\', '\0']) {
             found.add(&entry.name, "the name contains a slash, a backslash or a NUL");
@@ -131,7 +134,8 @@ pub(super) fn optional_members(members: &Members<'_>, found: &mut Finder<'_>) {
         found.add("meta.json", not_json(error));
     }
     if let Some(Err(report)) = &members.session {
-        for violation in report.violations() {
+        // Its warnings do not keep a session out, so they do not keep out the pack.
+        for violation in report.violations().iter().filter(|one| one.severity == Severity::Error) {
             let (rule, path, message) = (&violation.rule_id, &violation.path, &violation.message);
             let message = if rule.starts_with("DOC") {
                 format!("not JSON: {path}: {message} (rule {rule})")

@@ -1,15 +1,23 @@
 //! What is hashed of each member, and how.
 
+use std::collections::BTreeMap;
+use std::io;
+
 use crate::canonical::Value;
 use crate::canonical::rfc8785::{self, Form};
-use crate::digest::{Digest, Hasher};
+use crate::digest::Digest;
 
-/// The digest of the canonical form of `value` and a line feed; nothing if a number has no canonical form.
-pub(super) fn canonical_hash<'v>(value: impl Into<Form<'v>>) -> Option<Digest> {
-    let mut hasher = Hasher::new();
-    rfc8785::write(value, &mut hasher).ok()?;
-    hasher.update(b"\n");
-    Some(hasher.finish())
+/// The digest of the canonical form of `value` and a line feed.
+///
+/// # Errors
+/// A number that overflows to infinity has no canonical form.
+pub(super) fn canonical_hash<'v>(value: impl Into<Form<'v>>) -> io::Result<Digest> {
+    rfc8785::digest(value, b"\n")
+}
+
+/// The canonical bytes whose digest is the core hash of a pack whose members have these `digests`.
+pub(super) fn core(digests: &BTreeMap<&'static str, Digest>) -> Vec<u8> {
+    rfc8785::object_of_texts(digests.iter().map(|(name, digest)| (*name, digest.to_string())))
 }
 
 /// The members of a runner record that are hashed. Others tell about one execution only.

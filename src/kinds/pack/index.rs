@@ -1,8 +1,10 @@
 //! What a pack is found by.
 
-use super::ledger;
+use std::collections::BTreeMap;
+
 use super::members::{Members, SESSION};
-use crate::artifact::{Draft, Mention, NameHandle, Place, Relation, Role};
+use super::{hash, ledger};
+use crate::artifact::{Draft, Mention, MissingOffset, NameHandle, Place, Relation, Role};
 use crate::canonical::{Value, rfc8785};
 use crate::digest::{CoreHash, Digest};
 
@@ -31,11 +33,8 @@ const INDEXED_IN_LEDGER: [(&str, &str, &Role); 2] = [
 /// The longest text that is indexed as a policy.
 const MAX_POLICY_BYTES: usize = 256;
 
-pub(super) fn describe(members: Members<'_>) -> Draft {
-    let digests = members.digests();
-    // Names and digests are strings, which all have a canonical form.
-    let core = rfc8785::to_vec(&digests).unwrap_or_default();
-    let mut draft = Draft::new(CoreHash(Digest::of(&core)));
+pub(super) fn describe(members: Members<'_>, digests: BTreeMap<&'static str, Digest>) -> Draft {
+    let mut draft = Draft::new(CoreHash(Digest::of(&hash::core(&digests))));
     let bundle = digests.get("bundle.json").copied();
     for (name, digest) in digests {
         mention(&MEMBER, name.to_owned(), digest, &mut draft);
@@ -86,6 +85,8 @@ fn describe_run(run: &Value<'_>, draft: &mut Draft) {
             draft.attribute(role.name, digest.to_string());
         }
     }
+    // As sessions and traces, a run is of the time when it began.
+    draft.state_creation([text("started_at"), text("completed_at")], MissingOffset::Unknown);
     if let Some(policy) = run.get("policy") {
         describe_policy(policy, draft);
     }
@@ -111,8 +112,7 @@ fn describe_policy(policy: &Value<'_>, draft: &mut Draft) {
 }
 
 fn describe_ledger(members: &Members<'_>, draft: &mut Draft) {
-    let text = members.file(ledger::NAME).and_then(|bytes| std::str::from_utf8(bytes).ok());
-    for (number, entry) in ledger::entries(text.unwrap_or_default(), members.limits) {
+    for (number, entry) in members.ledger() {
         let Ok(entry) = entry else { continue };
         let prefix = format!("{} line {number} ", ledger::NAME);
         for (name, pointer, role) in INDEXED_IN_LEDGER {

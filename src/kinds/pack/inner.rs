@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::artifact::KnownMajors;
 use crate::canonical::Value;
 use crate::verify::{Finder, Rule, RuleInfo, Severity};
 
@@ -85,5 +86,13 @@ pub(super) fn filled(value: &Value<'_>, place: &str, name: &str, found: &mut Inn
     if value.get(name).and_then(Value::as_filled_str).is_none() {
         let is = sort(value.get(name));
         found.add(format!("{place}{name} must be a string that is not empty, is {is}"));
+    }
+}
+
+/// Reports the version `name` of a member unless it is a string that is not empty and states no unknown major version.
+pub(super) fn version(value: &Value<'_>, name: &str, known: KnownMajors, found: &mut Inner<'_, '_>) {
+    filled(value, "", name, found);
+    if let Some(message) = text(value, name).and_then(|text| known.objection(text)) {
+        found.add(format!("{name}: {message}"));
     }
 }

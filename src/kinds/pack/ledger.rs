@@ -1,9 +1,8 @@
 //! PK9: the lines of `ledger.jsonl`.
 
-use super::js;
 use crate::artifact::document;
-use crate::canonical::Value;
 use crate::canonical::reader::{self, Limits, ReadError};
+use crate::canonical::{Value, ecmascript};
 use crate::verify::Finder;
 
 /// The name of the ledger in a pack.
@@ -17,7 +16,7 @@ pub(super) fn entries<'t, 'l>(
     text: &'t str,
     limits: &'l Limits,
 ) -> impl Iterator<Item = (usize, Result<Value<'t>, ReadError>)> + use<'t, 'l> {
-    let lines = text.split('\n').enumerate().filter(|(_, line)| !js::trim(line).is_empty());
+    let lines = text.split('\n').enumerate().filter(|(_, line)| !ecmascript::trim(line).is_empty());
     lines.map(|(index, line)| (index + 1, reader::read(line.as_bytes(), limits)))
 }
 

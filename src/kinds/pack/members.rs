@@ -1,9 +1,10 @@
 //! The files of a pack, read.
 
 use std::collections::BTreeMap;
+use std::io;
 
 use super::{hash, ledger};
-use crate::artifact::{AdmitOptions, Admitted, Directory, EntryContent, document};
+use crate::artifact::{AdmitOptions, Admitted, Directory, EntryContent, document, unreadable};
 use crate::canonical::reader::{self, Limits, ReadError};
 use crate::canonical::{Value, pointer};
 use crate::digest::Digest;
@@ -73,6 +74,12 @@ impl<'d> Members<'d> {
         matches!(self.directory.entry(name), Some(entry) if matches!(entry.content, EntryContent::Other))
     }
 
+    /// The lines of the ledger that are entries, numbered from 1; none if it is not text.
+    pub(super) fn ledger(&self) -> impl Iterator<Item = (usize, Result<Value<'d>, ReadError>)> {
+        let text = self.file(ledger::NAME).and_then(|bytes| std::str::from_utf8(bytes).ok());
+        text.into_iter().flat_map(|text| ledger::entries(text, self.limits))
+    }
+
     /// A member, or why it cannot be read. Nothing if it is not there.
     pub(super) fn json(&self, name: &str) -> Option<Result<&Value<'d>, &ReadError>> {
         self.json.get(name).map(Result::as_ref)
@@ -88,19 +95,30 @@ impl<'d> Members<'d> {
         self.json.iter().filter_map(|(name, value)| Some((*name, value.as_ref().ok()?)))
     }
 
-    /// The digests of all members that have one and take part in the core hash, by name.
-    pub(super) fn digests(&self) -> BTreeMap<&'static str, Digest> {
-        let hashed = self.values().filter(|(name, _)| *name != "meta.json");
-        let of_json = hashed.filter_map(|(name, value)| {
-            let digest = match name {
-                "runner.json" => hash::canonical_hash(hash::RunnerCore(value)),
-                _ => hash::canonical_hash(value),
+    /// The digests of all members that take part in the core hash, by name.
+    ///
+    /// # Errors
+    /// Invalid data if a member that is there cannot be read or has no canonical form: without its digest the core hash
+    /// would be that of another pack.
+    pub(super) fn digests(&self) -> io::Result<BTreeMap<&'static str, Digest>> {
+        let mut digests = BTreeMap::new();
+        for (name, value) in self.json.iter().filter(|(name, _)| **name != "meta.json") {
+            let value = value.as_ref().map_err(|error| unreadable(error.clone()))?;
+            let digest = match *name {
+                "runner.json" => hash::canonical_hash(hash::RunnerCore(value))?,
+                _ => hash::canonical_hash(value)?,
             };
-            Some((name, digest?))
-        });
-        let ledger = self.file(ledger::NAME).map(|bytes| (ledger::NAME, Digest::of(bytes)));
-        let session = self.session.as_ref().and_then(|session| session.as_ref().ok());
-        of_json.chain(ledger).chain(session.map(|session| (SESSION, session.core().0))).collect()
+            digests.insert(*name, digest);
+        }
+        if let Some(bytes) = self.file(ledger::NAME) {
+            digests.insert(ledger::NAME, Digest::of(bytes));
+        }
+        match &self.session {
+            None => {}
+            Some(Ok(session)) => drop(digests.insert(SESSION, session.core().0)),
+            Some(Err(_)) => return Err(io::ErrorKind::InvalidData.into()),
+        }
+        Ok(digests)
     }
 }
 

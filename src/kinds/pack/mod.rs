@@ -2,17 +2,17 @@
 //! files in a pack; `docs/formats.md`, "pack".
 
 mod bundle;
+mod calls;
 mod checks;
 mod hash;
+mod hashes;
 mod index;
 mod inner;
-mod js;
 mod ledger;
 mod members;
 mod parts;
 mod passages;
 mod patch;
-mod path;
 mod recognise;
 mod rules;
 mod runner;
@@ -20,12 +20,11 @@ mod runner;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, ArtifactDirectory, Directory, Draft, Entry, EntryContent, MemberBytes, Part, Passage, Peek,
-    RunResult,
+    AdmitOptions, ArtifactDirectory, CREATED_AT, Directory, Draft, Entry, EntryContent, EventVisitor,
+    MemberBytes, Part, Passage, Peek, document,
 };
-use crate::canonical::reader::{self, Limits, ReadError};
-use crate::canonical::rfc8785;
-use crate::verify::{Findings, RuleInfo, apply};
+use crate::canonical::reader::{Limits, ReadError};
+use crate::verify::{Findings, RuleInfo, Violation, apply};
 
 use members::Members;
 
@@ -36,8 +35,17 @@ impl ArtifactDirectory for Pack {
     const NAME: &'static str = "pack";
     const PLURAL: &'static str = "packs";
     const MEMBERS: &'static [&'static str] = &members::NAMES;
-    const ATTRIBUTES: &'static [&'static str] =
-        &["bundle", "intent", "kernel_version", "member", "model_mode", "policy", "result", "run_id"];
+    const ATTRIBUTES: &'static [&'static str] = &[
+        "bundle",
+        CREATED_AT,
+        "intent",
+        "kernel_version",
+        "member",
+        "model_mode",
+        "policy",
+        "result",
+        "run_id",
+    ];
     const UNREADABLE: RuleInfo = rules::IO;
     const IS_RUN: bool = true;
 
@@ -49,13 +57,29 @@ impl ArtifactDirectory for Pack {
         recognise::is_pack(names, peek)
     }
 
+    fn recognises_member(name: &str, head: &[u8]) -> bool {
+        recognise::is_member(name, head)
+    }
+
+    fn incomplete(name: &str) -> Violation {
+        let message =
+            format!("the required file run.json is missing beside {name}, which is a file of a pack");
+        Violation::new(rules::REQUIRED_FILES, "run.json", message)
+    }
+
     fn examine(directory: &Directory, options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
         let members = Members::of(directory, options);
         apply(&rules::RULES, findings, |check, found| check(&members, found));
         if findings.has_errors() {
             return None;
         }
-        Some(index::describe(members))
+        match members.digests() {
+            Ok(digests) => Some(index::describe(members, digests)),
+            Err(error) => {
+                document::report_uncanonical("", &error, findings);
+                None
+            }
+        }
     }
 
     fn write_core(members: &[MemberBytes<'_>], limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
@@ -63,19 +87,17 @@ impl ArtifactDirectory for Pack {
             name: member.name.to_owned(),
             content: EntryContent::File(member.bytes.to_vec()),
         });
-        let directory = Directory { given: None, entries: entries.collect() };
+        let directory = Directory { entries: entries.collect() };
         let options = AdmitOptions { limits: *limits, ..AdmitOptions::default() };
-        out.write_all(&rfc8785::to_vec(&Members::of(&directory, &options).digests())?)
+        out.write_all(&hash::core(&Members::of(&directory, &options).digests()?))
     }
 
-    /// What the run, its runner and its evidence say, in this order: the evidence decides.
-    fn results<'d>(members: &[MemberBytes<'d>], limits: &Limits) -> Vec<RunResult<'d>> {
-        let results = ["run.json", "runner.json", "evidence.json"].into_iter().filter_map(|name| {
-            let member = members.iter().find(|member| member.name == name)?;
-            let value = reader::read_keeping_overflow(member.bytes, limits).ok()?;
-            Some(RunResult { place: name.to_owned(), value })
-        });
-        results.collect()
+    fn run_events(
+        members: &[MemberBytes<'_>],
+        limits: &Limits,
+        visit: &mut EventVisitor<'_>,
+    ) -> Result<(), ReadError> {
+        calls::visit(members, limits, visit)
     }
 
     fn parts<'d>(members: &[MemberBytes<'d>], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {

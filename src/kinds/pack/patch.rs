@@ -2,14 +2,17 @@
 
 use std::collections::HashSet;
 
-use super::inner::{Inner, InnerRule, SCHEMA, filled, info, required, sort, text};
-use super::js;
+use super::inner::{Inner, InnerRule, SCHEMA, info, required, sort, text, version};
+use crate::artifact::KnownMajors;
 use crate::canonical::reader::excerpt;
-use crate::canonical::{Number, Value};
+use crate::canonical::{Number, Value, ecmascript};
 use crate::verify::utf16_order;
 
 /// The most bytes of content in a patch: 50 MiB.
 const MAX_TOTAL_BYTES: f64 = 52_428_800.0;
+
+/// The major versions of patches that are known.
+const VERSIONS: KnownMajors = KnownMajors::new(&["1"]);
 
 /// Applied first. If SCHEMA is broken, the rest is not looked at.
 pub(super) static SHAPE: [InnerRule; 2] = [
@@ -17,9 +20,10 @@ pub(super) static SHAPE: [InnerRule; 2] = [
         info: info(
             "PS1",
             "patch.json: patch_schema_version is a string that is not empty.",
-            "The version says which rules a patch claims to follow. Its text is not looked at beyond that.",
+            "The version says which rules a patch claims to follow. If it states a major version, it is 1: another one \
+             may mean something else by the same members.",
         ),
-        check: |patch, found| filled(patch, "", "patch_schema_version", found),
+        check: |patch, found| version(patch, "patch_schema_version", VERSIONS, found),
     },
     InnerRule { info: SCHEMA, check: shape },
 ];
@@ -179,7 +183,7 @@ fn plain_path(index: usize, path: &str, found: &mut Inner<'_, '_>) {
         found.add(format!("operations[{index}].path {shown} contains \"..\" or a backslash"));
     }
     let is_control = |character: char| character < ' ' && !matches!(character, '\t' | '\n');
-    if path.contains(is_control) || js::trim(path) != path {
+    if path.contains(is_control) || ecmascript::trim(path) != path {
         found.add(format!(
             "operations[{index}].path {shown} has a control character, or white space at an end"
         ));
@@ -230,9 +234,9 @@ fn order(patch: &Value<'_>, found: &mut Inner<'_, '_>) {
     for (index, (one, next)) in operations.iter().zip(operations.iter().skip(1)).enumerate() {
         let of = |operation| Value::get(operation, "order").filter(|order| !order.is_null()).unwrap_or(&zero);
         let (first, second) = (of(one), of(next));
-        let ties = js::is_same(Some(first), Some(second));
+        let ties = ecmascript::is_same(Some(first), Some(second));
         let path_is_smaller = utf16_order(path_of(next), path_of(one)).is_lt();
-        if js::is_greater(Some(first), Some(second)) || ties && path_is_smaller {
+        if ecmascript::is_greater(Some(first), Some(second)) || ties && path_is_smaller {
             let index = index + 1;
             found.add(format!("operations[{index}] belongs before the one in front of it"));
         }

@@ -12,26 +12,54 @@ const TELLING: [&str; 7] =
 /// Members that say what happened. At least one of them is in every pack worth the name.
 const CENTRAL: [&str; 3] = ["run.json", "bundle.json", "ledger.jsonl"];
 
+/// By what the files of packs are told from others of the same name: any of these groups of names at their roots.
+const CONTENTS: [(&str, &[&[&str]]); 6] = [
+    ("run.json", &[&["run_schema_version"], &["kernel_result_kind"]]),
+    (
+        "bundle.json",
+        &[
+            &["schema_version", "kernel_version"],
+            &["kernel_version", "terminal_nodes"],
+            &["root_node", "terminal_nodes"],
+        ],
+    ),
+    ("patch.json", &[&["patch_schema_version"], &["source_proposal_hash"]]),
+    (
+        "evidence.json",
+        &[
+            &["proposal_id", "proposal_hash"],
+            &["proposal_id", "action_results"],
+            &["proposal_hash", "action_results"],
+        ],
+    ),
+    ("ledger.jsonl", &[&["intent_sha256"]]),
+    ("runner.json", &[&["runner_schema_version"]]),
+];
+
 /// Whether a directory with entries of these names is a pack: if its `run.json` has a member that only the runs of
-/// packs have, or if two of the telling names are there, one of which is central. Documents of other kinds do not
-/// count, whatever they are called.
+/// packs have, or if two of the telling names are there, one of which is central, and one of the files has what only files
+/// of packs have. Documents of other kinds do not count, whatever they are called.
 pub(super) fn is_pack(names: &[&str], peek: &mut Peek<'_>) -> bool {
     if !names.iter().any(|name| CENTRAL.contains(name)) {
         return false;
     }
-    if names.contains(&"run.json") && is_run(&peek("run.json")) {
+    if names.contains(&"run.json") && is_member("run.json", &peek("run.json")) {
         return true;
     }
     let mut candidates: Vec<&str> = names.iter().copied().filter(|name| TELLING.contains(name)).collect();
     candidates.dedup();
     candidates.len() > 1 && {
         candidates.retain(|name| kinds::recognise(&peek(name)).is_none());
-        candidates.len() > 1 && candidates.iter().any(|name| CENTRAL.contains(name))
+        candidates.len() > 1
+            && candidates.iter().any(|name| CENTRAL.contains(name))
+            && candidates.iter().any(|name| is_member(name, &peek(name)))
     }
 }
 
-fn is_run(head: &[u8]) -> bool {
+/// Whether a file of this name that begins with `head` has what only files of packs have.
+pub(super) fn is_member(name: &str, head: &[u8]) -> bool {
+    let Some((_, groups)) = CONTENTS.into_iter().find(|(member, _)| *member == name) else { return false };
     let text = reader::lossy(head);
     let mut names = MemberNames::of(&text);
-    names.has("run_schema_version") || names.has("kernel_result_kind")
+    groups.iter().any(|group| group.iter().all(|name| names.has(name)))
 }

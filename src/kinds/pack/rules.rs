@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::inner::{InnerRule, SCHEMA, info};
 use super::members::{self, Members};
-use super::{bundle, checks, ledger, patch, runner};
+use super::{bundle, checks, hashes, ledger, patch, runner};
 use crate::artifact::EntryContent;
 use crate::verify::{Finder, Rule, RuleInfo, Severity};
 
@@ -14,6 +14,15 @@ pub(super) const IO: RuleInfo = info(
      itself.",
 );
 
+/// Also broken by files of packs that stand alone.
+pub(super) const REQUIRED_FILES: RuleInfo = info(
+    "PK1",
+    "run.json is there, and bundle.json unless the run was refused.",
+    "Without them there is no run to look at. bundle.json may be absent only if run.json can be read and its \
+     kernel_result_kind is REFUSE. What is no regular file does not count. A file of a pack in a directory without \
+     run.json is what is left of a pack: add the whole of it.",
+);
+
 const fn warning(id: &'static str, summary: &'static str, why: &'static str) -> RuleInfo {
     RuleInfo { severity: Severity::Warning, ..info(id, summary, why) }
 }
@@ -21,16 +30,8 @@ const fn warning(id: &'static str, summary: &'static str, why: &'static str) -> 
 type Check = fn(&Members<'_>, &mut Finder<'_>);
 
 /// All rules of packs, applied in this order.
-pub(super) static RULES: [Rule<Check>; 15] = [
-    Rule {
-        info: info(
-            "PK1",
-            "run.json is there, and bundle.json unless the run was refused.",
-            "Without them there is no run to look at. bundle.json may be absent only if run.json can be read and its \
-             kernel_result_kind is REFUSE. What is no regular file does not count.",
-        ),
-        check: checks::required_files,
-    },
+pub(super) static RULES: [Rule<Check>; 16] = [
+    Rule { info: REQUIRED_FILES, check: checks::required_files },
     Rule {
         info: info(
             "PK2",
@@ -45,7 +46,8 @@ pub(super) static RULES: [Rule<Check>; 15] = [
             "PK3",
             "run.json has the members of a run.",
             "The ten required ones may have any value, null included. If kernel_result_kind is there, it is BUNDLE, \
-             CLARIFY or REFUSE.",
+             CLARIFY or REFUSE. If run_schema_version states a major version, it is 1: another one may mean something \
+             else by the same members.",
         ),
         check: checks::run,
     },
@@ -84,9 +86,9 @@ pub(super) static RULES: [Rule<Check>; 15] = [
         info: info(
             "PK7",
             "Names do not lead anywhere else.",
-            "The name of an entry contains no slash, backslash or NUL. A directory that is named must be named plainly: \
-             without .., without superfluous dots and slashes. In an archive, absolute names and names that climb out \
-             are refused; nothing is ever written by such a name.",
+            "The name of an entry contains no slash, backslash or NUL. In an archive, absolute names and names that climb \
+             out are refused; nothing is ever written by such a name. How the pack itself is named, as ./pack or ../pack, \
+             does not matter.",
         ),
         check: checks::plain_names,
     },
@@ -189,6 +191,15 @@ pub(super) static RULES: [Rule<Check>; 15] = [
                 found.add(name, format!("there are {count} entries of this name"));
             }
         },
+    },
+    Rule {
+        info: warning(
+            "PK16",
+            "Stated hashes are sha256: and 64 lowercase hex digits.",
+            "The format's own verifier does not look at the hashes of intents and proposals, so this does not refuse the \
+             pack. Nothing can be found by a hash that is none.",
+        ),
+        check: hashes::check,
     },
 ];
 

@@ -14,7 +14,7 @@ fn report(files: &[(&str, &str)]) -> Report {
         name: (*name).to_owned(),
         content: EntryContent::File(text.as_bytes().to_vec()),
     });
-    let directory = Directory { given: None, entries: entries.collect() };
+    let directory = Directory { entries: entries.collect() };
     match Kind::of_directories::<Pack>().admit_directory(directory, &AdmitOptions::default()) {
         Ok(admitted) => admitted.report().clone(),
         Err(report) => report,
@@ -85,7 +85,7 @@ fn questions_are_sorted_by_priority_then_id() {
 fn patches() {
     let patch = |operations: &str, total: &str| {
         format!(
-            r#"{{"patch_schema_version":"1","source_proposal_id":0,"source_proposal_hash":0,
+            r#"{{"patch_schema_version":"1","source_proposal_id":0,"source_proposal_hash":null,
             "operations":{operations},"total_bytes":{total}}}"#
         )
     };
@@ -218,7 +218,6 @@ fn the_hashes_are_pinned() {
     let run = br#"{"run_schema_version":"1","run_id":"r","started_at":0,"completed_at":0,"kernel_version":0,
         "policy":0,"intent":0,"kernel_result_kind":"REFUSE","decision":0,"model_mode":0}"#;
     let directory = || Directory {
-        given: None,
         entries: [("run.json", &run[..]), ("meta.json", b"0")]
             .map(|(name, bytes)| Entry { name: name.to_owned(), content: EntryContent::File(bytes.to_vec()) })
             .into(),

@@ -1,6 +1,6 @@
 //! What steps say of the call that they belong to: whose it is, what it asks, and by which ids its steps are known.
 
-use super::shapes::Carries;
+use super::provider_shapes::Carries;
 use super::{TOOL_PLACES, at, texts};
 use crate::artifact::{Arguments, Responder};
 use crate::canonical::{Object, Value};
@@ -11,6 +11,19 @@ const ARGUMENT_MEMBERS: [&str; 4] = ["arguments", "parameters", "params", "input
 
 /// Members of a tool's request that say which call it is, not with what.
 const IDENTITY_MEMBERS: [&str; 6] = ["tool", "tool_name", "call_id", "request_id", "correlation_id", "type"];
+
+/// Where steps carry the URL of an HTTP request.
+pub(super) const URLS: &[&[&str]] = &[&["input", "url"], &["metadata", "url"]];
+
+/// Where steps carry the id of one call.
+const CALL_IDS: &[&[&str]] = &[
+    &["input", "call_id"],
+    &["metadata", "call_id"],
+    &["input", "tool_call_id"],
+    &["metadata", "tool_call_id"],
+    &["input", "tool_use_id"],
+    &["metadata", "tool_use_id"],
+];
 
 /// What a step says of its call.
 #[derive(Debug)]
@@ -23,6 +36,8 @@ pub(super) struct Call {
     pub(super) names: Vec<String>,
     pub(super) arguments: Option<Arguments>,
     pub(super) ids: Ids,
+    /// A number by which whoever keeps calls knows them.
+    pub(super) number: usize,
 }
 
 impl Call {
@@ -35,6 +50,7 @@ impl Call {
             names: names(responder, step),
             arguments: step.get("input").filter(|_| responder == Responder::Tool).and_then(asked_with),
             ids: Ids::of(responder, step),
+            number: 0,
         }
     }
 
@@ -43,14 +59,15 @@ impl Call {
         let input = step.get("input").and_then(Value::as_object).filter(|_| responder == Responder::Tool);
         let arguments = input.and_then(stated_arguments);
         let (tool, names) = (tool(responder, step), names(responder, step));
-        Self { responder, prompts: Vec::new(), tool, names, arguments, ids: Ids::of(responder, step) }
+        let (prompts, ids) = (Vec::new(), Ids::of(responder, step));
+        Self { responder, prompts, tool, names, arguments, ids, number: 0 }
     }
 
     /// A call of which nothing is known but whose it is and the name of the tool.
     pub(super) fn unrequested(responder: Responder, tool: Option<&str>) -> Self {
         let tool = tool.map(str::to_owned);
         let (prompts, names, ids) = (Vec::new(), Vec::new(), Ids::default());
-        Self { responder, prompts, tool, names, arguments: None, ids }
+        Self { responder, prompts, tool, names, arguments: None, ids, number: 0 }
     }
 
     /// The same call with what else `response` says of it.
@@ -78,7 +95,7 @@ pub(super) fn prompts(step: &Value<'_>) -> Vec<Digest> {
 }
 
 /// The names that a step gives the tool that it is about.
-fn tools<'v>(step: &'v Value<'_>) -> impl Iterator<Item = &'v str> {
+pub(super) fn tools<'v>(step: &'v Value<'_>) -> impl Iterator<Item = &'v str> {
     // Where the API does not repeat the name of the tool, the listener puts the type of the item.
     let is_type = |name: &str| {
         texts_at(step, &[&["metadata", "event_type"], &["input", "type"]]).any(|item_type| item_type == name)
@@ -90,7 +107,7 @@ fn tool(responder: Responder, step: &Value<'_>) -> Option<String> {
     tools(step).next().filter(|_| responder == Responder::Tool).map(str::to_owned)
 }
 
-fn texts_at<'v>(step: &'v Value<'_>, places: &[&[&str]]) -> impl Iterator<Item = &'v str> {
+pub(super) fn texts_at<'v>(step: &'v Value<'_>, places: &[&[&str]]) -> impl Iterator<Item = &'v str> {
     places.iter().filter_map(|names| at(step, names).and_then(Value::as_filled_str))
 }
 
@@ -101,7 +118,7 @@ fn names(responder: Responder, step: &Value<'_>) -> Vec<String> {
     }
     let mut names: Vec<String> = tools(step).map(str::to_owned).collect();
     if names.is_empty() {
-        names.extend(texts_at(step, &[&["input", "url"], &["metadata", "url"]]).map(str::to_owned));
+        names.extend(texts_at(step, URLS).map(str::to_owned));
     }
     names
 }
@@ -145,7 +162,7 @@ impl Ids {
     pub(super) fn of(responder: Responder, step: &Value<'_>) -> Self {
         const PLACES: [&[&str]; 3] =
             [&["metadata", "request_id"], &["metadata", "correlation_id"], &["input", "request_id"]];
-        let call = texts_at(step, &[&["input", "call_id"]]).next().map(str::to_owned);
+        let call = texts_at(step, CALL_IDS).next().map(str::to_owned);
         // The listener takes calls of tools out of requests to models, whose ids these are.
         let is_of_model = responder == Responder::Tool && at(step, &["metadata", "derived_from"]).is_some();
         let ids = texts_at(step, &PLACES).filter(|id| !is_of_model && !is_numbered_event(id));
@@ -172,4 +189,15 @@ impl Ids {
 fn is_numbered_event(id: &str) -> bool {
     let number = id.rsplit_once("-event-").map_or("", |(_, number)| number);
     number.len() >= 6 && number.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether an `error.event` is the listener's own, and so about no call.
+pub(super) fn is_of_listener(error: &Value<'_>) -> bool {
+    texts_at(error, &[&["input", "source"]]).next() == Some("listener")
+        || texts_at(error, &[&["metadata", "event_type"]]).any(|event| event.starts_with("listener."))
+}
+
+/// Whether an `error.event` says that a policy forbade a call, which was not made then.
+pub(super) fn is_of_policy(error: &Value<'_>) -> bool {
+    texts_at(error, &[&["metadata", "kind"]]).next() == Some("policy")
 }

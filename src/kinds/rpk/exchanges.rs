@@ -2,7 +2,7 @@
 
 use super::calls::{self, Call, Ids};
 use super::open::{ById, Open};
-use super::shapes::Carries;
+use super::provider_shapes::Carries;
 use super::{at, texts};
 use crate::artifact::{Exchange, Responder};
 use crate::canonical::{Value, c14n_v1};
@@ -123,15 +123,13 @@ impl Run {
                 request.responder == responder && request.names.iter().any(|name| name == target)
             };
             // What a policy forbids is not requested before.
-            let was_requested = text(&["metadata", "kind"]) != Some("policy");
+            let was_requested = !calls::is_of_policy(step);
             let request = if was_requested { self.open.take_newest(is_named) } else { None };
             let tool = Some(target).filter(|_| boundary == "tool");
             return Some(request.unwrap_or_else(|| Call::unrequested(responder, tool)));
         }
         // The listener also records errors of its own.
-        let is_of_listener = text(&["input", "source"]) == Some("listener")
-            || text(&["metadata", "event_type"]).is_some_and(|event| event.starts_with("listener."));
-        if is_of_listener {
+        if calls::is_of_listener(step) {
             return None;
         }
         let may_be = |request: &Call| ids.is_empty() || request.ids.is_empty();

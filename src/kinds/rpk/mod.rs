@@ -1,35 +1,46 @@
 //! `rpk`: ReplayKit run packs and their `.bundle` exports. Rules: the format specification, version 1;
 //! `docs/formats.md`, "rpk".
 
+mod arguments;
 mod calls;
 mod exchanges;
 mod open;
+mod pairs;
 mod parts;
 mod passages;
+mod provider_shapes;
 mod rules;
+mod run_events;
 mod shape;
-mod shapes;
+mod signature;
 mod table;
 mod texts;
 
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, Attribute, Draft, Exchange, Mention, NameHandle, Part, Passage, Playback,
-    Recognition, Relation, Role, RunResult, Table, document, unreadable,
+    AdmitOptions, Artifact, Attribute, CREATED_AT, Draft, EventVisitor, Exchange, Mention, MissingOffset,
+    NameHandle, Part, Passage, Playback, Recognition, Relation, Role, RunEvent, Table, document, unreadable,
 };
-use crate::canonical::reader::{self, Limits, MemberNames, ReadError};
+use crate::canonical::reader::{self, Limits, MemberNames, ReadError, has_key, has_lost_beginning};
 use crate::canonical::replaykit::{self, Uncanonical, Volatile};
-use crate::canonical::{Value, compact};
+use crate::canonical::{Object, Value, compact};
 use crate::digest::{CoreHash, Digest};
 use crate::verify::{Findings, RuleInfo, apply};
 
-pub use shapes::{BODIES, Carries, ROLES_NOT_ASKED, SHAPES, Shape, TYPES_PASSED_OVER};
+use signature::CheckedSignature;
+
+pub use provider_shapes::{BODIES, Carries, ROLES_NOT_ASKED, SHAPES, Shape, TYPES_PASSED_OVER};
 
 const STEP: Role = Role { name: "step", group: "step", unit: "step", relation: None };
 const PROMPT: Role = Role { name: "prompt", group: "prompt", unit: "step", relation: None };
 const RESPONSE: Role = Role { name: "response", group: "response", unit: "step", relation: None };
 const DERIVED_FROM: Relation = Relation { name: "derived-from", dangles: true };
+
+/// Members that only runs have together.
+const OF_RUNS: [&str; 2] = ["environment_fingerprint", "runtime_versions"];
+/// Members of every step.
+const OF_STEPS: [&str; 5] = ["type", "input", "output", "metadata", "hash"];
 
 /// Where digests stand that are indexed as the core hash and as step hashes.
 const INDEXED: [&str; 2] = ["/checksum", "/payload/run/steps/*/hash"];
@@ -45,6 +56,7 @@ impl Artifact for Rpk {
     const ATTRIBUTES: &'static [&'static str] = &[
         "agent",
         "capture_mode",
+        CREATED_AT,
         "model_id",
         "provider",
         "run_id",
@@ -55,6 +67,7 @@ impl Artifact for Rpk {
         "tool",
     ];
     const IS_RUN: bool = true;
+    const CAN_BE_SIGNED: bool = true;
     const PLAYBACK: Option<Playback> = Some(Playback::InOrder);
     const TABLES: &'static [Table] = &[table::STEPS];
 
@@ -62,12 +75,18 @@ impl Artifact for Rpk {
         rules::RULES.iter().map(|rule| rule.info).collect()
     }
 
-    fn recognises(_: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
-        let mut has = |name: &str| names.has(name);
+    fn recognises(text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
         // Each of these is a common name, three of them are hardly a coincidence.
         let envelope = ["version", "metadata", "payload", "checksum"];
-        let three = envelope.into_iter().filter(|name| has(name)).count() >= 3;
-        Recognition::of(three && has("checksum"), three)
+        let three = envelope.into_iter().filter(|name| names.has(name)).count() >= 3;
+        let of_run = || OF_RUNS.into_iter().all(|name| has_key(text, name));
+        let is_one = three && names.has("checksum") || names.has("payload") && of_run();
+        let is_cut = || {
+            has_lost_beginning(text)
+                && OF_STEPS.into_iter().all(|name| has_key(text, name))
+                && shape::STEP_TYPES.into_iter().any(|name| text.contains(&format!("\"{name}\"")))
+        };
+        Recognition::of(is_one || is_cut(), three)
     }
 
     fn examine(bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
@@ -83,8 +102,19 @@ impl Artifact for Rpk {
         if findings.has_errors() {
             return None;
         }
-        let checksum = envelope.checksum?.ok()?;
-        Some(describe(&root, CoreHash(checksum)))
+        match envelope.checksum? {
+            Ok(checksum) => {
+                let mut draft = describe(&root, CoreHash(checksum));
+                draft.signature = envelope.signature.map(|signature| signature.summary());
+                Some(draft)
+            }
+            Err(defects) => {
+                for Uncanonical { pointer, defect } in defects {
+                    document::report_uncanonical(&pointer, &defect, findings);
+                }
+                None
+            }
+        }
     }
 
     fn write_core(document: &[u8], limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
@@ -93,13 +123,17 @@ impl Artifact for Rpk {
         out.write_all(&text)
     }
 
-    /// The outputs of all steps.
-    fn results<'d>(document: &'d [u8], limits: &Limits) -> Vec<RunResult<'d>> {
-        let Ok(root) = reader::read(document, limits) else { return Vec::new() };
-        let outputs = steps(&root).iter().enumerate().filter_map(|(index, step)| {
-            Some(RunResult { place: format!("step {index}"), value: step.get("output")?.clone() })
-        });
-        outputs.collect()
+    /// The tool calls. Only the output of a `tool.response` shows that something happened. The recorder states the
+    /// metadata of the pack, the run and its steps, and what prompts were rendered from.
+    fn run_events(document: &[u8], limits: &Limits, visit: &mut EventVisitor<'_>) -> Result<(), ReadError> {
+        let root = reader::read(document, limits)?;
+        root.get("metadata").into_iter().for_each(|metadata| visit(RunEvent::Statement(metadata)));
+        let run = at(&root, &["payload", "run"]).and_then(Value::as_object);
+        for (_, stated) in run.into_iter().flat_map(Object::iter).filter(|(name, _)| *name != "steps") {
+            visit(RunEvent::Statement(stated));
+        }
+        run_events::visit(steps(&root), visit);
+        Ok(())
     }
 
     /// A step, without white space.
@@ -127,12 +161,14 @@ struct Envelope<'v> {
     options: &'v AdmitOptions,
     /// The digest of the canonical core, or what keeps it from being canonical; nothing if there is no core.
     checksum: Option<Result<Digest, Vec<Uncanonical>>>,
+    /// Its signature, checked with the keys of the options; nothing if it has none.
+    signature: Option<CheckedSignature>,
 }
 
 impl<'v> Envelope<'v> {
     fn of(root: &'v Value<'v>, options: &'v AdmitOptions) -> Self {
         let checksum = core_text(root).map(|text| text.map(|text| Digest::of(&text)));
-        Self { root, options, checksum }
+        Self { root, options, checksum, signature: signature::check(root, &options.signing_keys) }
     }
 }
 
@@ -173,6 +209,10 @@ fn describe(root: &Value<'_>, core: CoreHash) -> Draft {
     }
     draft.collect_references(root, "", &INDEXED);
     name(root, steps, &mut draft);
+    let text = |names: &[&str]| at(root, names).and_then(Value::as_str);
+    // The format allows times without an offset, which are in a time zone that nothing states.
+    let stated = [text(&["metadata", "created_at"]), text(&["payload", "run", "timestamp"])];
+    draft.state_creation(stated, MissingOffset::Unknown);
     draft.attribute("steps", steps.len().to_string());
     draft
 }

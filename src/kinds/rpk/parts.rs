@@ -72,7 +72,8 @@ pub(super) fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<
     for (index, step) in steps.into_iter().enumerate() {
         let step_type = step.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
         let request = canonical_members(&step, &["type", "input"], Volatile::Dropped).and_then(Result::ok);
-        let keys = [Digest::of(&request.unwrap_or_default()), same_place(&["step", &step_type])];
+        let of_its_type = same_place(&["step", &step_type]);
+        let keys = [request.map_or(of_its_type, |request| Digest::of(&request)), of_its_type];
         parts.push(Part::new(format!("step {index}"), keys, step, &STEP));
     }
     for (name, value) in environment {

@@ -1,11 +1,13 @@
-use super::{Envelope, canonical_members, shape, steps};
+use super::{Envelope, canonical_members, shape, signature, steps};
+use crate::artifact::KnownMajors;
 use crate::canonical::reader::excerpt;
 use crate::canonical::replaykit::{Defect, Volatile, strip};
 use crate::canonical::{Object, Value};
-use crate::digest::{Digest, hmac_matches};
+use crate::digest::Digest;
 use crate::verify::{Finder, Rule, RuleInfo, Severity};
 
-const ALGORITHM: &str = "hmac-sha256";
+/// The major versions of the format that are known.
+const VERSIONS: KnownMajors = KnownMajors::new(&["1"]);
 
 const fn info(id: &'static str, summary: &'static str, why: &'static str) -> RuleInfo {
     RuleInfo { id, severity: Severity::Error, summary, why }
@@ -55,10 +57,11 @@ pub(super) static RULES: [Rule<Check>; 6] = [
         info: info(
             "RPK5",
             "The signature is valid, and present where it is required.",
-            "Looked at when a signing key is given. The signature is an HMAC-SHA-256 over version, metadata, payload \
-             and checksum. Unsigned files are accepted unless --require-signature says otherwise.",
+            "The signature is an HMAC-SHA-256 over version, metadata, payload and checksum. It is checked with the keys \
+             that are given for its key_id, and with keys without an id; if there are none, it is recorded as unchecked. \
+             Run packs that are not signed are accepted unless signatures are required.",
         ),
-        check: signature,
+        check: signature::apply,
     },
     Rule {
         info: info(
@@ -89,9 +92,10 @@ fn version(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
     if !has_supported_version(root) {
         let message = match root.get("version") {
             None => "missing; it must be like \"1.0\"".to_owned(),
-            Some(Value::String(text)) => {
-                format!("{} is not supported; it must be 1 and a minor version, like \"1.0\"", excerpt(text))
-            }
+            Some(Value::String(text)) => match VERSIONS.objection(strip(text)) {
+                Some(message) => message,
+                None => format!("{} is not 1 and a minor version, like \"1.0\"", excerpt(text)),
+            },
             Some(other) => format!("must be a string like \"1.0\", is {}", other.sort()),
         };
         found.add("/version", message);
@@ -128,41 +132,6 @@ fn step_hashes(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
                 format!("step {index} ({step_type}): the stored hash {stated} is not the hash of its content {actual}"),
             );
         }
-    }
-}
-
-/// The code in a signature's value.
-pub(super) fn signature_code(value: &str) -> Option<Digest> {
-    value.strip_prefix(ALGORITHM)?.strip_prefix(':').and_then(Digest::stated_bare)
-}
-
-fn signature(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
-    let Some(signature) = envelope.root.get("signature") else {
-        if envelope.options.require_signature {
-            found.add("/signature", "the run pack is not signed, and a signature is required");
-        }
-        return;
-    };
-    let Some(key) = &envelope.options.signing_key else {
-        return;
-    };
-    let text = |name: &str| signature.get(name).and_then(Value::as_str);
-    let (Some(algorithm), Some(value)) = (text("algorithm"), text("value")) else {
-        return;
-    };
-    if strip(algorithm) != ALGORITHM {
-        found.add(
-            "/signature/algorithm",
-            format!("{} is not supported; only {ALGORITHM} is", excerpt(algorithm)),
-        );
-        return;
-    }
-    let signed = ["version", "metadata", "payload", "checksum"];
-    let Some(Ok(message)) = canonical_members(envelope.root, &signed, Volatile::Kept) else {
-        return;
-    };
-    if signature_code(strip(value)).is_none_or(|code| !hmac_matches(key.as_bytes(), &message, &code)) {
-        found.add("/signature/value", "is not the signature of this content under the given key");
     }
 }
 

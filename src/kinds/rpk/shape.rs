@@ -5,9 +5,9 @@ use crate::canonical::{Object, Value, pointer};
 use crate::digest::Digest;
 use crate::verify::Finder;
 
-use super::{Envelope, rules};
+use super::{Envelope, rules, signature};
 
-const STEP_TYPES: [&str; 8] = [
+pub(super) const STEP_TYPES: [&str; 8] = [
     "agent.command",
     "prompt.render",
     "model.request",
@@ -41,7 +41,7 @@ impl Sort {
             | (Self::Array, Value::Array(_)) => true,
             (Self::Hash, Value::String(text)) => Digest::stated(text).is_some(),
             (Self::StepType, Value::String(text)) => STEP_TYPES.contains(&text.as_ref()),
-            (Self::Code, Value::String(text)) => rules::signature_code(text).is_some(),
+            (Self::Code, Value::String(text)) => signature::code(text).is_some(),
             _ => false,
         }
     }

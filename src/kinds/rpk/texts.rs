@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::shapes::{BODIES, Carries, ROLES_NOT_ASKED, SHAPES, Shape, TYPES_PASSED_OVER};
+use super::provider_shapes::{BODIES, Carries, ROLES_NOT_ASKED, SHAPES, Shape, TYPES_PASSED_OVER};
 use crate::canonical::Value;
 
 /// The texts that `step` carries in one capacity, each once, where it stands last. Instructions come before what is asked,

@@ -15,7 +15,8 @@ pub(super) const BEGINNING: RuleInfo = RuleInfo {
     summary: "The records of a trace are there from its beginning.",
     why: "A file whose first record is a step or a control is a part of a trace: the records before it, the header among \
           them, were lost or are in another file. prev_hash of that record is the record_hash that is missing. If the \
-          vault has the trace up to there, adding the file stores both as one trace.",
+          vault has the trace up to there, adding the file stores both as one trace; otherwise add the whole trace, or its \
+          parts together.",
 };
 
 /// What the records so far say about whether another one can follow.

@@ -94,6 +94,11 @@ impl<'a> Line<'a> {
         self.text.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\r'))
     }
 
+    /// Whether the line begins like a record, if it is none. The rest of a line that was cut does not.
+    pub(super) fn begins_record(&self) -> bool {
+        self.text.trim_start_matches([' ', '\t']).starts_with('{')
+    }
+
     /// The record on this line. A line that is no record is reported.
     pub(super) fn value(&self, limits: &Limits, findings: &mut Findings) -> Option<Value<'a>> {
         let error = match reader::read(self.text.as_bytes(), limits) {

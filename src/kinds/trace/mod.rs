@@ -2,6 +2,7 @@
 //!
 //! Records are checked one at a time, so memory does not grow with the values in a trace.
 
+mod calls;
 mod control;
 mod growth;
 mod lines;
@@ -11,14 +12,15 @@ mod record;
 mod rules;
 mod step_result;
 mod table;
+mod time;
 
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, Draft, Joined, Mention, NameHandle, Part, Passage, Recognition, Relation, Rest,
-    Role, RunResult, Table, Versions, unreadable,
+    AdmitOptions, Artifact, CREATED_AT, Draft, EventVisitor, Joined, Mention, MissingOffset, NameHandle,
+    Part, Passage, Recognition, Relation, Rest, Role, Table, Versions, document, unreadable,
 };
-use crate::canonical::reader::{self, Limits, MemberNames, ReadError};
+use crate::canonical::reader::{self, Limits, MemberNames, ReadError, has_key, has_lost_beginning};
 use crate::canonical::{Value, c14n_v1};
 use crate::digest::{CoreHash, Digest};
 use crate::verify::{Findings, RuleInfo, apply};
@@ -49,6 +51,9 @@ const CONTROL_ROLES: [(&str, Role); 1] = [("state_hash", role("state", "state"))
 const RESULT_ROLES: [(&str, Role); 2] =
     [("input_hash", role("input", "input")), ("output_hash", role("output", "output"))];
 
+/// Members of records that are about states.
+const OF_STATES: [&str; 4] = ["initial_state_hash", "state_before_hash", "state_after_hash", "state_hash"];
+
 /// Where digests stand that are indexed under these roles when they are written with the prefix `sha256:`.
 const INDEXED: [&str; 7] = [
     "/initial_state_hash",
@@ -70,21 +75,29 @@ impl Artifact for Trace {
     const PLURAL: &'static str = "traces";
     const MEMBER: &'static str = "trace.ndjson";
     const FILE_NAMES: &'static [&'static str] = &[];
-    const ATTRIBUTES: &'static [&'static str] = &["engine_version", "records", "step", "trace_id"];
+    const ATTRIBUTES: &'static [&'static str] =
+        &[CREATED_AT, "engine_version", "records", "step", "trace_id"];
     const IS_RUN: bool = true;
     const VERSIONS: Option<Versions> = Some(Versions { relation: EXTENDS.name, attribute: "trace_id" });
     const TABLES: &'static [Table] = &[table::RECORDS];
 
     fn rules() -> Vec<RuleInfo> {
         let records = rules::RULES.iter().map(|rule| rule.info);
-        [lines::LINE_FORMAT].into_iter().chain(records).chain([growth::BEGINNING]).collect()
+        [lines::LINE_FORMAT].into_iter().chain(records).collect()
     }
 
-    fn recognises(_: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
-        let mut has = |name: &str| names.has(name);
-        let of_record = ["prev_hash", "state_before_hash", "state_hash", "initial_state_hash"];
-        let of_header = has("canonicalization") && has("hash_algorithm");
-        Recognition::of(has("record_hash") || of_header, has("type") && of_record.into_iter().any(&mut has))
+    fn recognises(text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
+        let is_header = names.has("canonicalization") && names.has("hash_algorithm");
+        // Other logs are chained by hashes as well; states are what traces are about.
+        let states = OF_STATES.into_iter().filter(|name| names.has(name)).count();
+        let is_record = states > 0 && names.has("record_hash") || states > 1 && names.has("type");
+        let is_cut = || {
+            has_lost_beginning(text)
+                && ["record_hash", "prev_hash"].into_iter().all(|name| has_key(text, name))
+                && OF_STATES.into_iter().any(|name| has_key(text, name))
+        };
+        let perhaps = names.has("record_hash") || names.has("type") && (states > 0 || names.has("prev_hash"));
+        Recognition::of(is_header || is_record || is_cut(), perhaps)
     }
 
     fn examine(bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
@@ -98,10 +111,17 @@ impl Artifact for Trace {
             }
             records = position + 1;
             let Some(value) = line.value(&options.limits, findings) else {
-                chain.break_off();
+                chain.break_off(line.begins_record());
                 continue;
             };
-            let record = Record::of(line.number, position, &value, &chain);
+            let record = match Record::new(line.number, position, &value, &chain) {
+                Ok(record) => record,
+                Err(error) => {
+                    document::report_uncanonical(&format!("line {}", line.number), &error, findings);
+                    chain.break_off(true);
+                    continue;
+                }
+            };
             apply(&rules::RULES, findings, |check, found| check(&record, found));
             draft.core = CoreHash(record.hash);
             // What is refused is not described: its records may be as many as they like.
@@ -133,15 +153,8 @@ impl Artifact for Trace {
         growth::join(beginning, rest.after, document, limits)
     }
 
-    /// The outputs of all steps.
-    fn results<'d>(document: &'d [u8], limits: &Limits) -> Vec<RunResult<'d>> {
-        let lines = document.split(|byte| *byte == b'\n').enumerate();
-        let outputs = lines.filter_map(|(index, line)| {
-            let record = reader::read(line, limits).ok()?;
-            let value = record.get("result")?.get("output")?.clone();
-            Some(RunResult { place: format!("record {index}"), value })
-        });
-        outputs.collect()
+    fn run_events(document: &[u8], limits: &Limits, visit: &mut EventVisitor<'_>) -> Result<(), ReadError> {
+        calls::visit(document, limits, visit)
     }
 
     fn quote(document: &[u8], index: usize) -> Option<String> {
@@ -177,6 +190,11 @@ fn describe(record: &Record<'_>, draft: &mut Draft) {
                 draft.refers_to.push((RECORDS_RUN, NameHandle::new("run", text)));
             }
         }
+    }
+    if record.position == 0 {
+        // The specification: an ISO 8601 timestamp in UTC.
+        let created_at = value.get("created_at").and_then(Value::as_str);
+        draft.state_creation([created_at], MissingOffset::Utc);
     }
     let prefix = format!("line {} ", record.line);
     draft.collect_references(value, &prefix, &INDEXED);

@@ -1,11 +1,14 @@
 //! A record, and what the records before it demand of it.
 
-use crate::canonical::{Value, c14n_v1};
+use crate::canonical::Value;
+use crate::canonical::c14n_v1::{self, Unprintable};
 use crate::digest::Digest;
 
 /// What a record must follow. Hashes are unknown after a line that is no record, until the next one states them.
 #[derive(Default)]
 pub(super) struct Chain {
+    /// There was a record, or the beginning of one.
+    begun: bool,
     /// A line was no record, so nobody knows how many records it stands for.
     broken: bool,
     /// The record hash that the previous record states.
@@ -15,14 +18,15 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    /// A line was no record.
-    pub(super) fn break_off(&mut self) {
-        *self = Self { broken: true, ..Self::default() };
+    /// A line was no record; `begins_one` tells whether it begins like one.
+    pub(super) fn break_off(&mut self, begins_one: bool) {
+        *self = Self { begun: self.begun || begins_one, broken: true, ..Self::default() };
     }
 
     /// Goes on from `record`.
     pub(super) fn follow(&mut self, record: &Value<'_>) {
         let text = |name: &str| record.get(name).and_then(Value::as_filled_str).map(str::to_owned);
+        self.begun = true;
         self.previous_hash = text("record_hash");
         match record.get("type").and_then(Value::as_str) {
             Some("header") => self.state = text("initial_state_hash"),
@@ -47,9 +51,19 @@ pub(super) struct Record<'v> {
 }
 
 impl<'v> Record<'v> {
-    pub(super) fn of(line: usize, position: usize, value: &'v Value<'v>, chain: &'v Chain) -> Self {
-        let text = value.as_object().and_then(|object| c14n_v1::object_without(object, "record_hash").ok());
-        Self { line, position, value, hash: Digest::of(&text.unwrap_or_default()), chain }
+    /// # Errors
+    /// A number that overflows to infinity has no canonical form, so the record has no hash.
+    pub(super) fn new(
+        line: usize,
+        position: usize,
+        value: &'v Value<'v>,
+        chain: &'v Chain,
+    ) -> Result<Self, Unprintable> {
+        let text = match value.as_object() {
+            Some(object) => c14n_v1::object_without(object, "record_hash")?,
+            None => c14n_v1::to_vec(value)?,
+        };
+        Ok(Self { line, position, value, hash: Digest::of(&text), chain })
     }
 
     /// The path of the member at `pointer`.
@@ -63,6 +77,11 @@ impl<'v> Record<'v> {
 
     pub(super) fn text(&self, name: &str) -> Option<&'v str> {
         self.value.get(name).and_then(Value::as_str)
+    }
+
+    /// Whether no record came before it that could be read.
+    pub(super) fn is_first(&self) -> bool {
+        !self.chain.begun
     }
 
     /// Whether every line before is one record, so that the position is the index.
@@ -85,14 +104,4 @@ impl<'v> Record<'v> {
 pub(super) fn is_version(text: &str) -> bool {
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     text.split('.').count() == 3 && text.split('.').all(digits)
-}
-
-/// Whether `text` has the form `YYYY-MM-DDTHH:MM:SSZ`. The calendar is not consulted, as in the format.
-pub(super) fn is_timestamp(text: &str) -> bool {
-    const FORM: &str = "0000-00-00T00:00:00Z";
-    text.len() == FORM.len()
-        && text.bytes().zip(FORM.bytes()).all(|(byte, form)| match form {
-            b'0' => byte.is_ascii_digit(),
-            other => byte == other,
-        })
 }

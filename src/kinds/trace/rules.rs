@@ -1,7 +1,10 @@
-use super::record::{Record, is_timestamp, is_version};
-use super::{control, step_result};
-use crate::canonical::Value;
+use super::growth::BEGINNING;
+use super::record::{Record, is_version};
+use super::time::{self, Time};
+use super::{control, digest_of, step_result};
+use crate::artifact::{KnownMajors, is_semver};
 use crate::canonical::reader::excerpt;
+use crate::canonical::{Number, Value};
 use crate::verify::{Finder, Rule, RuleInfo, Severity};
 
 const fn info(id: &'static str, summary: &'static str, why: &'static str) -> RuleInfo {
@@ -11,14 +14,15 @@ const fn info(id: &'static str, summary: &'static str, why: &'static str) -> Rul
 type Check = fn(&Record<'_>, &mut Finder<'_>);
 
 /// Applied to every record. TR1 is about the file and stands in `lines.rs`.
-pub(super) static RULES: [Rule<Check>; 8] = [
+pub(super) static RULES: [Rule<Check>; 10] = [
     Rule {
         info: info(
             "TR2",
             "The first record is a header, all others are steps or controls, with their required members.",
-            "Members that must be there are there, and strings are not empty. The header names sha256 and \
-             json-c14n-v1, the only hash and canonical form there is. Unknown members are allowed; record hashes cover \
-             them.",
+            "Members that must be there are there, and strings are not empty. The header states a version of the format \
+             whose major version is known, a time in UTC, and sha256 and json-c14n-v1, the only hash and canonical form \
+             there is. Hashes of states and of the problem are 64 lowercase hex digits. Unknown members are allowed; \
+             record hashes cover them.",
         ),
         check: shape,
     },
@@ -84,7 +88,25 @@ pub(super) static RULES: [Rule<Check>; 8] = [
         },
         check: step_result::output_hash,
     },
+    Rule { info: BEGINNING, check: beginning },
+    Rule {
+        info: RuleInfo {
+            id: "TR11",
+            severity: Severity::Warning,
+            summary: "created_at is a time that exists.",
+            why: "The format's own tools look at the form only, so 2026-02-30T00:00:00Z is accepted with a warning. \
+                  Whoever sorts traces by time should not rely on it.",
+        },
+        check: created_at,
+    },
 ];
+
+/// The major versions of the format that are known.
+const VERSIONS: KnownMajors = KnownMajors::new(&["1"]);
+
+/// Members that are hashes of states, or of the problem that was solved. What a result states may be anything.
+const HASHES: [&str; 5] =
+    ["problem_spec_hash", "initial_state_hash", "state_before_hash", "state_after_hash", "state_hash"];
 
 const HEADER: [&str; 8] = [
     "version",
@@ -111,6 +133,7 @@ fn shape(record: &Record<'_>, found: &mut Finder<'_>) {
         (_, None) => found.add(record.path("/type"), "must be the string step or control"),
     }
     filled_string(record, "record_hash", found);
+    hashes(record, found);
     match record_type {
         Some("header") => header(record, found),
         Some("step") => {
@@ -134,10 +157,48 @@ fn header(record: &Record<'_>, found: &mut Finder<'_>) {
             found.add(record.path(&format!("/{name}")), format!("{} is not {wanted}", excerpt(text)));
         }
     };
+    expect("version", is_semver, "a semantic version, like 1.0.0");
     expect("engine_version", is_version, "digits.digits.digits");
-    expect("created_at", is_timestamp, "of the form YYYY-MM-DDTHH:MM:SSZ");
+    let is_time = |text: &str| matches!(time::read(text), Time::Real | Time::Unreal);
+    expect("created_at", is_time, "a time in UTC as ISO 8601 writes it, like 2026-01-31T12:00:00Z");
     expect("hash_algorithm", |text| text == "sha256", "sha256, the only one supported");
     expect("canonicalization", |text| text == "json-c14n-v1", "json-c14n-v1, the only one supported");
+    if let Some(message) =
+        record.text("version").filter(|text| is_semver(text)).and_then(|text| VERSIONS.objection(text))
+    {
+        found.add(record.path("/version"), message);
+    }
+}
+
+fn hashes(record: &Record<'_>, found: &mut Finder<'_>) {
+    for name in HASHES {
+        let text = record.text(name).filter(|text| !text.is_empty());
+        if let Some(text) = text.filter(|text| digest_of(text).is_none()) {
+            let message = format!("{} is no hash: 64 lowercase hex digits", excerpt(text));
+            found.add(record.path(&format!("/{name}")), message);
+        }
+    }
+}
+
+fn beginning(record: &Record<'_>, found: &mut Finder<'_>) {
+    let Some(before) = record.text("prev_hash").filter(|_| record.is_first()) else { return };
+    if !matches!(record.record_type(), Some("step" | "control")) {
+        return;
+    }
+    let index = record.value.get("index").and_then(Value::as_number).and_then(Number::as_i64);
+    let which = index.map_or_else(|| "this record".to_owned(), |index| format!("record {index}"));
+    let message = format!(
+        "the trace has lost its beginning: {which} follows a record with the hash {}, which is not there",
+        digest_of(before).map_or_else(|| excerpt(before), |digest| digest.hex())
+    );
+    found.add(format!("line {}", record.line), message);
+}
+
+fn created_at(record: &Record<'_>, found: &mut Finder<'_>) {
+    let text = record.text("created_at").filter(|_| record.record_type() == Some("header"));
+    if let Some(text) = text.filter(|text| time::read(text) == Time::Unreal) {
+        found.add(record.path("/created_at"), format!("there is no time {}", excerpt(text)));
+    }
 }
 
 fn filled_strings(record: &Record<'_>, names: &[&str], found: &mut Finder<'_>) {

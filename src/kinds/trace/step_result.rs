@@ -1,7 +1,8 @@
 //! TR7 and TR9: the results of steps.
 
 use super::digest_of;
-use super::record::{Record, is_timestamp, is_version};
+use super::record::{Record, is_version};
+use super::time::has_usual_form;
 use crate::canonical::{Value, c14n_v1};
 use crate::digest::Digest;
 use crate::verify::Finder;
@@ -25,7 +26,7 @@ pub(super) fn check(record: &Record<'_>, found: &mut Finder<'_>) {
         add("version", "must be digits.digits.digits");
     }
     let [started, finished] = ["started_at", "finished_at"].map(|name| {
-        let timestamp = text(name).filter(|text| is_timestamp(text));
+        let timestamp = text(name).filter(|text| has_usual_form(text));
         if timestamp.is_none() {
             add(name, "must have the form YYYY-MM-DDTHH:MM:SSZ");
         }

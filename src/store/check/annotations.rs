@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use rusqlite::Row;
 
 use super::Inspection;
-use super::finding::{ANNOTATION_DIFFERS, ANNOTATION_LOST, ANNOTATION_UNRECORDED, Finding, Subject};
+use super::finding::{
+    ANNOTATION_DIFFERS, ANNOTATION_LOST, ANNOTATION_UNRECORDED, Finding, SIGNATURE_DIFFERS, Subject,
+};
 use super::journal_state::{Change, Entry, JournalState, LinkKey, entry};
-use crate::digest::CoreHash;
+use crate::digest::{CaptureHash, CoreHash};
 use crate::store::Result;
 
 /// A row of the catalog that a person made, as the journal would have it.
@@ -71,6 +73,47 @@ impl Inspection<'_> {
             subject: link_subject,
         };
         self.compare_annotations(&links, &mut state.links, findings)
+    }
+
+    /// Compares what is known of signatures with the entries that recorded it.
+    pub(super) fn compare_signatures(
+        &self,
+        state: &mut JournalState,
+        findings: &mut Vec<Finding>,
+    ) -> Result<()> {
+        let expected = &mut state.signatures;
+        let mut found = Vec::new();
+        let mut differs = |capture, detail: &str| {
+            found.push(Finding::new(SIGNATURE_DIFFERS, Subject::Capture(capture), detail));
+        };
+        let read = self.look(Subject::Table("signature".to_owned()), findings, || {
+            let mut statement = self.connection.prepare(
+                "SELECT coalesce(c.digest, b.digest), s.state, s.key_id FROM signature s NOT INDEXED
+                   LEFT JOIN capture c ON c.id = s.capture LEFT JOIN blob b ON b.id = c.blob",
+            )?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                // A row that refers to a capture which is not there is a broken reference.
+                let Some(capture) = row.get::<_, Option<CaptureHash>>(0)? else { continue };
+                let (stored_state, stored_key): (String, Option<String>) = (row.get(1)?, row.get(2)?);
+                let recorded =
+                    expected.remove(&capture).map(|seq| entry(&self.connection, seq)).transpose()?;
+                match recorded.flatten().map(|(entry, _)| entry.change) {
+                    Some(Change::Signature { state, key_id, .. })
+                        if state == stored_state && key_id == stored_key => {}
+                    Some(_) => differs(capture, "the journal recorded another state or key"),
+                    None => differs(capture, "no entry recorded its state"),
+                }
+            }
+            Ok(())
+        })?;
+        // What could not be read is not lost.
+        if read.is_some() {
+            let lost = std::mem::take(expected);
+            lost.into_keys().for_each(|capture| differs(capture, "the journal recorded it, and it is gone"));
+        }
+        findings.append(&mut found);
+        Ok(())
     }
 
     /// Compares the rows of a table with the entries that `expected` names for their keys.

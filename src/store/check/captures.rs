@@ -3,10 +3,11 @@
 use super::Inspection;
 use super::blobs::{File, file};
 use super::finding::{CAPTURE_DAMAGED, Finding, SEAL_BROKEN, SIZE_WRONG, Subject};
-use crate::artifact::is_capture_of;
+use crate::artifact::{Signature, is_capture_of};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::store::read::capture_id;
 use crate::store::rows::{ArtifactId, StoredMember};
+use crate::store::signatures::signature;
 use crate::store::write::seal;
 use crate::store::{Result, StoreError};
 use crate::verify::Violation;
@@ -47,6 +48,8 @@ pub struct ReadCapture {
     pub seal: Vec<u8>,
     /// The warnings that are stored; nothing if they cannot be read.
     pub warnings: Option<Vec<Violation>>,
+    /// What is stored of its signature.
+    pub signature: Option<Signature>,
     /// Its files; nothing if one of them is damaged.
     pub files: Option<Vec<StoredMember>>,
     /// What is wrong with its bytes.
@@ -58,6 +61,7 @@ struct CaptureRow {
     capture: CaptureHash,
     size: i64,
     warnings: Option<String>,
+    signature: Option<Signature>,
     seal: Vec<u8>,
     blob: Option<i64>,
 }
@@ -168,14 +172,16 @@ impl Inspection<'_> {
             is_directory: row.blob.is_none(),
             seal: row.seal,
             warnings: serde_json::from_str(row.warnings.as_deref().unwrap_or("[]")).ok(),
+            signature: row.signature,
             files: is_whole.then_some(members),
             findings: found,
         }))
     }
 
     fn capture_row(&self, id: CaptureId) -> rusqlite::Result<CaptureRow> {
-        let sql = "SELECT coalesce(c.digest, b.digest), c.size, c.warnings, c.seal, c.blob
-                     FROM capture c LEFT JOIN blob b ON b.id = c.blob WHERE c.id = ?1";
+        let sql = "SELECT coalesce(c.digest, b.digest), c.size, c.warnings, c.seal, c.blob, s.state, s.key_id
+                     FROM capture c LEFT JOIN blob b ON b.id = c.blob LEFT JOIN signature s ON s.capture = c.id
+                    WHERE c.id = ?1";
         self.connection.prepare_cached(sql)?.query_row([id.0], |row| {
             Ok(CaptureRow {
                 id,
@@ -184,6 +190,7 @@ impl Inspection<'_> {
                 warnings: row.get(2)?,
                 seal: row.get(3)?,
                 blob: row.get(4)?,
+                signature: signature(row, 5)?,
             })
         })
     }

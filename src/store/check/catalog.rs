@@ -39,6 +39,7 @@ impl Inspection<'_> {
         state: &mut JournalState,
         findings: &mut Vec<Finding>,
     ) -> Result<CatalogCounts> {
+        self.compare_signatures(state, findings)?;
         Ok(CatalogCounts {
             captures: self.compare_captures(state, findings)?,
             artifacts: self.compare_artifacts(state, findings)?,

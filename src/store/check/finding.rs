@@ -242,6 +242,15 @@ findings! {
         "The warnings of a capture are not those that checking it gives.",
         "`show` tells the wrong ones. A newer rule set warns of other things.",
         "`fsck --repair` or `reindex` corrects them.";
+    SIGNATURE_WRONG, "signature-wrong",
+        "The signature of a capture is not that of its content under the key that was given.",
+        "It was signed with another key, or its key id or signature was changed. Its content is what the core hash says.",
+        "`reindex` with the same keys records it as wrong; `find --signature wrong` lists such captures. Ask who signed it, \
+         and `rm` it if it should not be there.";
+    SIGNATURE_DIFFERS, "signature-differs",
+        "What the vault says of the signature of a capture is not what its bytes or the journal say.",
+        "`show` and `find` may call something verified, unsigned or wrong that is not.",
+        "`reindex` with the keys checks the signatures again and records what that gives.";
     INDEX_MISSING, "index-missing",
         "An artifact cannot be found by something that it says.",
         "Questions are answered without it. Its bytes are intact.",

@@ -78,6 +78,12 @@ pub(in crate::store) enum Change {
         relation: String,
         target: CoreHash,
     },
+    /// What is known of the signature of a capture changed.
+    Signature {
+        capture: CaptureHash,
+        key_id: Option<String>,
+        state: String,
+    },
     /// Changes nothing that the journal determines.
     Gc {},
     Reindex {},
@@ -150,6 +156,7 @@ pub(in crate::store) struct JournalState {
     pub(in crate::store) pins: BTreeMap<CoreHash, i64>,
     pub(in crate::store) notes: BTreeMap<CoreHash, i64>,
     pub(in crate::store) links: BTreeMap<LinkKey, i64>,
+    pub(in crate::store) signatures: BTreeMap<CaptureHash, i64>,
     /// The last removal of each core hash and capture hash, unless it was taken back.
     pub(in crate::store) tombstones: BTreeMap<Digest, Removal>,
     /// What was removed with each artifact.
@@ -196,11 +203,16 @@ impl JournalState {
             Change::Unlink { source, relation, target } => {
                 self.links.remove(&(source, relation, target));
             }
+            Change::Signature { capture, .. } => {
+                self.signatures.insert(capture, seq);
+            }
             Change::Gc {} | Change::Reindex {} | Change::Repair {} => {}
         }
     }
 
     fn add(&mut self, seq: i64, core: CoreHash, capture: CaptureHash) {
+        // Earlier versions took a removal back without an entry of its own.
+        self.take_back(core);
         let entries = ArtifactEntries { added: seq, seen: seq, position: 0 };
         let artifact = *self.artifacts.entry(core).or_insert_with(|| {
             self.artifact_entries.push(entries);
@@ -256,6 +268,7 @@ impl JournalState {
         let mut digests = vec![core.0];
         for capture in captures {
             self.captures.remove(&capture_key(capture));
+            self.signatures.remove(&capture);
             digests.push(capture.0);
         }
         self.tombstones.extend(digests.iter().map(|digest| (*digest, Removal { seq, core })));

@@ -14,8 +14,8 @@ const TELLING_DIGITS: usize = 4;
 const NEWEST: usize = 20_000;
 
 impl Snapshot<'_> {
-    /// Artifacts of these kinds, or of any, whose core hash begins with `digits`, which are lowercase; newest first, no
-    /// more than `limit`. With fewer than four digits, only the newest twenty thousand artifacts count.
+    /// Artifacts of these kinds, or of any, whose core hash begins with `digits`, which are lowercase; last seen first, no
+    /// more than `limit`. With fewer than four digits, only the twenty thousand that were seen last count.
     ///
     /// # Errors
     /// What the database says.
@@ -29,9 +29,14 @@ impl Snapshot<'_> {
         };
         let select = "SELECT a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival FROM artifact a JOIN kind k ON k.id = a.kind";
         if digits.len() < TELLING_DIGITS {
-            return self.fitting(&format!("{select} ORDER BY a.id DESC LIMIT ?1"), [NEWEST], fits, limit);
+            return self.fitting(
+                &format!("{select} ORDER BY a.arrival DESC LIMIT ?1"),
+                [NEWEST],
+                fits,
+                limit,
+            );
         }
-        let sql = format!("{select} WHERE substr(a.core, 1, 8) BETWEEN ?1 AND ?2 ORDER BY a.id DESC");
+        let sql = format!("{select} WHERE substr(a.core, 1, 8) BETWEEN ?1 AND ?2 ORDER BY a.arrival DESC");
         self.fitting(&sql, (beginning(&low), beginning(&high)), fits, limit)
     }
 

@@ -6,7 +6,7 @@ use super::{Snapshot, beginning, blob_id};
 use crate::artifact::is_capture_of;
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::store::error::{PayloadDefect, ReadFailure};
-use crate::store::rows::{MemberRow, StoredMember};
+use crate::store::rows::{FileRow, MemberRow, StoredMember};
 use crate::store::write::seal;
 use crate::store::{Result, StoreError};
 
@@ -42,6 +42,20 @@ impl Snapshot<'_> {
         let defect = || Box::new(PayloadDefect::Missing { blob });
         let id = id.ok_or_else(|| StoreError::Damaged { core, capture, defect: defect() })?;
         self.payload(core, capture, id, blob)
+    }
+
+    /// A file of a capture of several files that has these bytes: that of the capture that was added first, and of several
+    /// in it the first by name.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn file_with(&self, blob: BlobHash) -> Result<Option<FileRow>> {
+        let sql = "SELECT c.artifact, c.digest, m.name
+                     FROM blob b JOIN member m ON m.blob = b.id JOIN capture c ON c.id = m.capture
+                    WHERE substr(b.digest, 1, 8) = ?1 AND b.digest = ?2 ORDER BY c.id, m.name LIMIT 1";
+        let file =
+            |row: &Row<'_>| Ok(FileRow { artifact: row.get(0)?, capture: row.get(1)?, name: row.get(2)? });
+        Ok(self.rows(sql, (beginning(&blob.0), blob.0.as_bytes()), file)?.pop())
     }
 
     fn payload(&self, core: CoreHash, capture: CaptureHash, id: i64, blob: BlobHash) -> Result<Vec<u8>> {

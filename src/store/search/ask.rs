@@ -59,8 +59,8 @@ impl Range {
 }
 
 impl Snapshot<'_> {
-    /// The passages that match, the best first, of `among` only if that is given. Those that match alike come newest
-    /// artifact first, then in the order of core hashes and of the artifact. `limit` at most.
+    /// The passages that match, the best first, of `among` only if that is given. Those that match alike come in the
+    /// order of arrival, newest artifact first, and then in that of the artifact. `limit` at most.
     ///
     /// # Errors
     /// What the database says; also if the vault has no index.
@@ -89,7 +89,7 @@ impl Snapshot<'_> {
         ranked.sort_by(|(one, first), (other, second)| {
             let place = |row: &Row| (row.capture, row.number);
             by_score(first, second)
-                .then_with(|| other.added_at.cmp(&one.added_at))
+                .then_with(|| other.arrival.cmp(&one.arrival))
                 .then_with(|| one.core.cmp(&other.core))
                 .then_with(|| place(first).cmp(&place(second)))
         });

@@ -1,6 +1,6 @@
 //! A pseudo terminal with the program on it.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::process::Stdio;
 
 use rustix::fs::{Mode, OFlags};
@@ -21,6 +21,11 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// Runs a command as a shell would, with both outputs on the terminal, and gives what is seen.
     pub(crate) fn run(self, sandbox: &Sandbox, command: &str) -> String {
+        self.dialogue(sandbox, command, None).0
+    }
+
+    /// The same with standard input on the terminal as well, where somebody types this. Gives the exit status, too.
+    pub(crate) fn dialogue(self, sandbox: &Sandbox, command: &str, typed: Option<&str>) -> (String, i32) {
         let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&controller).unwrap();
         unlockpt(&controller).unwrap();
@@ -33,12 +38,17 @@ impl Terminal {
         if !self.colour {
             program.env("NO_COLOR", "1");
         }
-        program.stdin(Stdio::null()).stdout(user.try_clone().unwrap()).stderr(user);
+        program.stdin(Stdio::null());
+        let mut screen = std::fs::File::from(controller);
+        if let Some(typed) = typed {
+            program.stdin(user.try_clone().unwrap());
+            screen.write_all(typed.as_bytes()).unwrap();
+        }
+        program.stdout(user.try_clone().unwrap()).stderr(user);
         let mut child = program.spawn().unwrap();
         // The command keeps its ends of the terminal open until it is dropped.
         drop(program);
         let mut seen = Vec::new();
-        let mut screen = std::fs::File::from(controller);
         let mut chunk = [0; 4096];
         loop {
             match screen.read(&mut chunk) {
@@ -49,8 +59,8 @@ impl Terminal {
                 Err(error) => panic!("{error}"),
             }
         }
-        child.wait().unwrap();
-        last_states(&String::from_utf8(seen).unwrap().replace("\r\n", "\n"))
+        let status = child.wait().unwrap().code().unwrap();
+        (last_states(&String::from_utf8(seen).unwrap().replace("\r\n", "\n")), status)
     }
 }
 

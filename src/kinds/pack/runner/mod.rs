@@ -25,7 +25,9 @@ pub(super) static RULES: [InnerRule; 11] = [
         ),
         check: |runner, found| {
             if text(runner, "runner_schema_version") != Some("1.0.0") {
-                found.add("runner_schema_version is not \"1.0.0\"");
+                let is = text(runner, "runner_schema_version")
+                    .map_or_else(|| sort(runner.get("runner_schema_version")).to_owned(), excerpt);
+                found.add(format!("runner_schema_version is {is}, which is not known; known: \"1.0.0\""));
             }
         },
     },
@@ -118,7 +120,7 @@ pub(super) static CANONICAL: [InnerRule; 1] = [InnerRule {
         "A number that overflows to infinity cannot be written canonically, also where it is not hashed.",
     ),
     check: |runner, found| {
-        if hash::canonical_hash(runner).is_none() {
+        if hash::canonical_hash(runner).is_err() {
             found.add("a number overflows to infinity; the record has no canonical form");
         }
     },

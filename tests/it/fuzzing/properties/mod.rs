@@ -11,9 +11,11 @@ mod mend;
 pub(crate) mod seeds;
 mod vaults;
 
+use std::convert::Infallible;
 use std::path::Path;
 
 use runvault::artifact::{AdmitOptions, Admitted, Cell, ColumnSort, Kind, MemberBytes, Playback, document};
+use runvault::audit::{AuditedRun, Terms, Verdict, audit};
 use runvault::canonical::reader::{self, Limits};
 use runvault::digest::Digest;
 use runvault::kinds;
@@ -80,12 +82,30 @@ fn check_admitted(admitted: &Admitted) {
     assert_eq!(Digest::of(&core(admitted)), admitted.core().0, "the core is not what was hashed");
     let draft = admitted.draft();
     assert!(draft.mentions.is_sorted() && draft.attributes.is_sorted());
-    let _ = admitted.kind().results(&members(admitted), &Limits::default());
+    check_audit(admitted);
     check_playback(admitted);
     check_tables(admitted);
     check_passages(admitted);
     for embedded in admitted.embedded() {
         check_admitted(embedded);
+    }
+}
+
+/// Every run can be held against a contract. What it says of an effect has a source, or else is pending.
+fn check_audit(admitted: &Admitted) {
+    const CONTRACT: &[u8] = br#"{"io_refs": [{"ref": "service:a", "schema": {"type": "object"}, "required": true, "mode": "mutate"},
+        {"ref": "artifact:b", "schema": {"enum": [1]}, "required": true, "mode": "read"}],
+        "effects": [{"name": "status", "target": "service:a", "evidence": {"type": "status", "metric": "status"}},
+        {"name": "hash", "target": "service:a", "evidence": {"type": "hash", "path": "/a"}},
+        {"name": "range", "target": "artifact:b", "evidence": {"type": "range", "path": "", "metric": "n", "max": 9}}]}"#;
+    let terms = Terms::read(CONTRACT, &Limits::default()).unwrap();
+    let members = members(admitted);
+    let run = AuditedRun { kind: admitted.kind(), members: &members, digests: &[] };
+    let audit = audit(&terms, &run, &mut |_| Ok::<_, Infallible>(None)).unwrap();
+    assert_eq!(audit.effects.len(), terms.effects.len());
+    for effect in &audit.effects {
+        assert_eq!(effect.source.is_none(), effect.verdict == Verdict::Pending);
+        assert!(admitted.kind().is_run() || effect.source.is_none());
     }
 }
 

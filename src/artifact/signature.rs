@@ -1,0 +1,228 @@
+//! Signatures of artifacts, and the keys that they are checked with.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::canonical::replaykit;
+
+/// What checking a signature gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SignatureState {
+    /// It is the signature of the content under a key that was given.
+    Verified,
+    /// No key was given that it could be checked with.
+    Unchecked,
+    /// It is not the signature of the content under any key that it was checked with.
+    Wrong,
+}
+
+impl SignatureState {
+    /// Every state.
+    pub const ALL: [Self; 3] = [Self::Verified, Self::Unchecked, Self::Wrong];
+
+    /// Its name, such as `verified`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Verified => "verified",
+            Self::Unchecked => "unchecked",
+            Self::Wrong => "wrong",
+        }
+    }
+
+    /// The state with this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.name() == name)
+    }
+}
+
+/// What is known of the signature of a capture that has one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Signature {
+    /// What checking it gave.
+    pub state: SignatureState,
+    /// The key that the document says it was signed with. Nothing if that id is longer than [`MAX_KEY_ID_BYTES`]. The
+    /// signature does not cover the id: only of a verified signature is it known that the key has this id.
+    pub key_id: Option<String>,
+}
+
+/// What admission makes of signatures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SignaturePolicy {
+    /// Documents whose signature is wrong are rejected.
+    #[default]
+    RejectWrong,
+    /// Documents that are not signed are rejected as well, and, if any key was given, those whose signature none of the
+    /// keys is for.
+    Require,
+    /// Nothing is rejected for its signature: for documents that were admitted before.
+    Record,
+}
+
+/// The longest key, in bytes.
+pub const MAX_KEY_BYTES: usize = 8 << 10;
+
+/// The longest key id, in bytes.
+pub const MAX_KEY_ID_BYTES: usize = 1 << 10;
+
+/// A key for HMAC signatures.
+#[derive(Clone)]
+pub struct SigningKey(String);
+
+/// Why something is not a signing key, or not the id of one. Says nothing of the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    /// A signing key must have characters other than white space.
+    #[error("the signing key is empty; give one, or do not ask for signatures to be checked")]
+    Empty,
+    /// It is longer than [`MAX_KEY_BYTES`].
+    #[error("the signing key has more than {MAX_KEY_BYTES} bytes")]
+    TooLong,
+    /// An id is empty or longer than [`MAX_KEY_ID_BYTES`].
+    #[error("a key id has 1 to {MAX_KEY_ID_BYTES} bytes")]
+    Id,
+}
+
+impl SigningKey {
+    /// The key given by `text`; surrounding white space is not part of it.
+    ///
+    /// # Errors
+    /// [`KeyError::Empty`] if nothing else is left, [`KeyError::TooLong`] if more than [`MAX_KEY_BYTES`] are.
+    pub fn new(text: &str) -> Result<Self, KeyError> {
+        match replaykit::strip(text) {
+            "" => Err(KeyError::Empty),
+            key if key.len() > MAX_KEY_BYTES => Err(KeyError::TooLong),
+            key => Ok(Self(key.to_owned())),
+        }
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+}
+
+/// Keys are not for printing.
+impl fmt::Debug for SigningKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SigningKey(…)")
+    }
+}
+
+/// The keys that signatures are checked with: those for the key id that a signature states, and those without an id, which
+/// every signature is checked with.
+///
+/// ```
+/// use runvault::artifact::{KeyRing, SigningKey};
+///
+/// # fn main() -> Result<(), runvault::artifact::KeyError> {
+/// let mut keys = KeyRing::default();
+/// keys.add(Some("ci-2026"), SigningKey::new("a secret")?)?;
+/// assert!(keys.has_key_for("ci-2026"));
+/// assert!(!keys.has_key_for("laptop"));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Default)]
+pub struct KeyRing(Arc<Keys>);
+
+#[derive(Clone, Default)]
+struct Keys {
+    /// Several keys may have one id, such as an old one and a new one.
+    with_id: BTreeMap<String, Vec<SigningKey>>,
+    without_id: Vec<SigningKey>,
+}
+
+impl KeyRing {
+    /// Adds a key with an id, or one that every signature is checked with.
+    ///
+    /// # Errors
+    /// [`KeyError::Id`] if the id is empty or longer than [`MAX_KEY_ID_BYTES`].
+    pub fn add(&mut self, id: Option<&str>, key: SigningKey) -> Result<(), KeyError> {
+        let keys = Arc::make_mut(&mut self.0);
+        match id {
+            None => keys.without_id.push(key),
+            Some(id) if id.is_empty() || id.len() > MAX_KEY_ID_BYTES => return Err(KeyError::Id),
+            Some(id) => keys.with_id.entry(id.to_owned()).or_default().push(key),
+        }
+        Ok(())
+    }
+
+    /// Whether there are no keys.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.with_id.is_empty() && self.0.without_id.is_empty()
+    }
+
+    /// Whether a signature that states this key id can be checked.
+    #[must_use]
+    pub fn has_key_for(&self, id: &str) -> bool {
+        self.keys_for(id).next().is_some()
+    }
+
+    /// The keys that a signature with this key id is checked with.
+    pub(crate) fn keys_for(&self, id: &str) -> impl Iterator<Item = &SigningKey> {
+        self.0.with_id.get(id).into_iter().flatten().chain(&self.0.without_id)
+    }
+}
+
+/// Ids are no secrets; keys are not for printing.
+impl fmt::Debug for KeyRing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ids: Vec<&String> = self.0.with_id.keys().collect();
+        f.debug_struct("KeyRing").field("ids", &ids).field("without_id", &self.0.without_id.len()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(text: &str) -> SigningKey {
+        SigningKey::new(text).unwrap()
+    }
+
+    #[test]
+    fn keys_are_bounded_and_never_empty() {
+        assert_eq!(SigningKey::new(" \n").unwrap_err(), KeyError::Empty);
+        assert!(SigningKey::new(&"k".repeat(MAX_KEY_BYTES)).is_ok());
+        assert_eq!(SigningKey::new(&"k".repeat(MAX_KEY_BYTES + 1)).unwrap_err(), KeyError::TooLong);
+        let mut ring = KeyRing::default();
+        assert_eq!(ring.add(Some(""), key("k")), Err(KeyError::Id));
+        assert_eq!(ring.add(Some(&"i".repeat(MAX_KEY_ID_BYTES + 1)), key("k")), Err(KeyError::Id));
+        assert!(ring.is_empty());
+    }
+
+    #[test]
+    fn a_signature_is_checked_with_the_keys_of_its_id_and_those_without() {
+        let mut ring = KeyRing::default();
+        ring.add(Some("a"), key("old")).unwrap();
+        ring.add(Some("b"), key("other")).unwrap();
+        ring.add(Some("a"), key("new")).unwrap();
+        let tried =
+            |ring: &KeyRing, id| ring.keys_for(id).map(|key| key.as_bytes().to_vec()).collect::<Vec<_>>();
+        assert_eq!(tried(&ring, "a"), [b"old".to_vec(), b"new".to_vec()]);
+        assert!(!ring.has_key_for("c"));
+        ring.add(None, key("any")).unwrap();
+        assert_eq!(tried(&ring, "b"), [b"other".to_vec(), b"any".to_vec()]);
+        assert_eq!(tried(&ring, "c"), [b"any".to_vec()]);
+    }
+
+    #[test]
+    fn debug_output_has_no_keys() {
+        let mut ring = KeyRing::default();
+        ring.add(Some("ci"), key("s3cret")).unwrap();
+        ring.add(None, key("s3cret")).unwrap();
+        let text = format!("{ring:?} {:?}", key("s3cret"));
+        assert_eq!(text, "KeyRing { ids: [\"ci\"], without_id: 1 } SigningKey(…)");
+    }
+
+    #[test]
+    fn states_have_names() {
+        for state in SignatureState::ALL {
+            assert_eq!(SignatureState::named(state.name()), Some(state));
+        }
+        assert_eq!(SignatureState::named("unsigned"), None);
+    }
+}

@@ -1,0 +1,173 @@
+//! Which effect a value is evidence of, where several effects are proved by the same source.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use super::judge::Seen;
+use super::targets::Targets;
+use super::{Effect, Terms};
+
+/// What is known of the call that a value is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Scope {
+    /// It is a call of the ref with this number.
+    Ref(usize),
+    /// It is a call of the tool with this number, which effects state as their own.
+    Tool(usize),
+    /// Nothing.
+    Any,
+}
+
+/// The effects that a value may be evidence of.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// This one.
+    One(usize),
+    /// Several, and nothing tells which.
+    Several(Class),
+}
+
+/// The effects of a pool that a value could be evidence of.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Class {
+    /// Those that state this value.
+    Stating(String),
+    /// Those that undo no other of the pool.
+    Forward,
+}
+
+/// The effects of a scope that have the same source of evidence.
+#[derive(Debug, Default)]
+pub(super) struct Pool {
+    members: Vec<usize>,
+    forward: HashSet<usize>,
+    by_value: HashMap<String, Vec<usize>>,
+}
+
+/// All pools of a contract.
+pub(super) struct Pools {
+    all: Vec<Pool>,
+    by_scope: HashMap<(Scope, usize), usize>,
+    /// The pools of each effect, in calls that are named and in others.
+    named: Vec<Vec<usize>>,
+    unnamed: Vec<Vec<usize>>,
+}
+
+impl Pools {
+    /// `sources` has the numbers of the sources of each effect.
+    pub(super) fn new(terms: &Terms, targets: &Targets<'_>, sources: &[Vec<usize>]) -> Self {
+        let count = terms.effects.len();
+        let mut pools = Self {
+            all: Vec::new(),
+            by_scope: HashMap::new(),
+            named: vec![Vec::new(); count],
+            unnamed: vec![Vec::new(); count],
+        };
+        for (index, (effect, sources)) in terms.effects.iter().zip(sources).enumerate() {
+            let by_tool = effect.tools.iter().filter_map(|tool| targets.tool(tool)).map(Scope::Tool);
+            let by_ref = targets.io_ref(&effect.target).filter(|_| effect.tools.is_empty()).map(Scope::Ref);
+            let scopes: BTreeSet<Scope> = by_tool.chain(by_ref).collect();
+            for source in sources {
+                let named: Vec<usize> =
+                    scopes.iter().map(|scope| pools.join(index, *scope, *source)).collect();
+                let unnamed = pools.join(index, Scope::Any, *source);
+                pools.named.get_mut(index).into_iter().for_each(|pools| pools.extend(&named));
+                pools.unnamed.get_mut(index).into_iter().for_each(|pools| pools.push(unnamed));
+            }
+        }
+        for pool in &mut pools.all {
+            pool.tell_apart(&terms.effects);
+        }
+        pools
+    }
+
+    fn join(&mut self, effect: usize, scope: Scope, source: usize) -> usize {
+        let next = self.all.len();
+        let pool = *self.by_scope.entry((scope, source)).or_insert(next);
+        if pool == next {
+            self.all.push(Pool::default());
+        }
+        self.all.get_mut(pool).into_iter().for_each(|pool| pool.members.push(effect));
+        pool
+    }
+
+    /// The number of the pool of a scope and a source.
+    pub(super) fn of(&self, scope: Scope, source: usize) -> Option<usize> {
+        self.by_scope.get(&(scope, source)).copied()
+    }
+
+    /// The pools that an effect is in.
+    pub(super) fn with(&self, effect: usize, named: bool) -> &[usize] {
+        let pools = if named { &self.named } else { &self.unnamed };
+        pools.get(effect).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The effects of a pool that `seen` may be evidence of.
+    pub(super) fn owner(&self, pool: usize, seen: &Seen) -> Option<Owner> {
+        self.all.get(pool).and_then(|pool| pool.owner(seen))
+    }
+
+    /// An effect of a pool beside `effect`.
+    pub(super) fn another(&self, pool: usize, effect: usize) -> Option<usize> {
+        self.all.get(pool)?.members.iter().copied().find(|other| *other != effect)
+    }
+
+    /// The classes of a pool's effects that one of them is in.
+    pub(super) fn classes_of(&self, pool: usize, effect: usize, terms: &Terms) -> Vec<Class> {
+        let Some(pool) = self.all.get(pool) else { return Vec::new() };
+        let stated = terms.effects.get(effect).into_iter().flat_map(stated_values);
+        let mut classes: Vec<Class> = stated.map(|value| Class::Stating(value.clone())).collect();
+        classes.extend(pool.forward.contains(&effect).then_some(Class::Forward));
+        classes
+    }
+}
+
+impl Pool {
+    fn tell_apart(&mut self, effects: &[Effect]) {
+        let member = |index: &usize| effects.get(*index);
+        let undoing: HashSet<&str> = self
+            .members
+            .iter()
+            .filter_map(member)
+            .filter_map(|effect| effect.rollback.as_deref().filter(|rollback| *rollback != effect.name))
+            .collect();
+        let undoes =
+            |index: &&usize| member(index).is_some_and(|effect| undoing.contains(effect.name.as_str()));
+        self.forward = self.members.iter().filter(|index| !undoes(index)).copied().collect();
+        if self.forward.is_empty() {
+            // Effects that undo each other in a circle.
+            self.forward = self.members.iter().copied().collect();
+        }
+        for index in &self.members {
+            let values: HashSet<&String> = member(index).into_iter().flat_map(stated_values).collect();
+            for value in values {
+                self.by_value.entry(value.clone()).or_default().push(*index);
+            }
+        }
+    }
+
+    fn owner(&self, seen: &Seen) -> Option<Owner> {
+        if let [only] = self.members.as_slice() {
+            return Some(Owner::One(*only));
+        }
+        let text = seen.comparable();
+        let stating = text.as_ref().and_then(|text| Some((text, self.by_value.get(text)?.as_slice())));
+        match stating {
+            Some((_, [only])) => return Some(Owner::One(*only)),
+            Some((text, _)) => return Some(Owner::Several(Class::Stating(text.clone()))),
+            None => {}
+        }
+        let mut forward = self.forward.iter();
+        match (forward.next(), forward.next()) {
+            (Some(only), None) => Some(Owner::One(*only)),
+            (Some(_), Some(_)) => Some(Owner::Several(Class::Forward)),
+            (None, _) => None,
+        }
+    }
+}
+
+/// The values that a contract states for an effect, of success and of failure.
+fn stated_values(effect: &Effect) -> impl Iterator<Item = &String> {
+    let evidence = effect.evidence.as_ref();
+    let stated = evidence.into_iter().flat_map(|evidence| [&evidence.success, &evidence.failure]);
+    stated.filter_map(|stated| stated.value()).flatten()
+}

@@ -1,0 +1,176 @@
+//! What a run did with the IO references of a contract: which it called and attested, and which calls the contract does not
+//! cover.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::targets::Tie;
+use super::{MODES, REQUIRED, TARGETS, Terms};
+use crate::artifact::{Answer, Call};
+use crate::canonical::reader::excerpt;
+use crate::canonical::{Object, Value};
+use crate::verify::Findings;
+
+/// HTTP methods that read, and those that change something.
+const READING: [&str; 4] = ["GET", "HEAD", "OPTIONS", "TRACE"];
+const CHANGING: [&str; 4] = ["POST", "PUT", "PATCH", "DELETE"];
+
+/// What is known of every IO reference.
+pub(super) struct Refs<'t> {
+    terms: &'t Terms,
+    states: Vec<RefState>,
+    /// The refs that a run must attest.
+    required: HashMap<&'t str, usize>,
+    /// Calls of what is not declared: how often, and where first.
+    undeclared: BTreeMap<String, (u64, String)>,
+    /// Calls in another mode than the declared one, by ref and mode: how often, and where first.
+    mismatches: BTreeMap<(usize, String), (u64, String)>,
+}
+
+/// What is known of an IO reference.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RefState {
+    /// Where it was called first.
+    pub(super) called: Option<String>,
+    /// Whether a call gave a result that counts.
+    pub(super) answered: bool,
+    /// Why the last call that has no such result has none.
+    pub(super) unanswered: Option<String>,
+    /// Whether the run states it.
+    stated: bool,
+}
+
+impl<'t> Refs<'t> {
+    pub(super) fn new(terms: &'t Terms) -> Self {
+        let refs = terms.io_refs.iter().enumerate();
+        let required = refs.filter(|(_, io_ref)| io_ref.is_required);
+        Self {
+            terms,
+            states: vec![RefState::default(); terms.io_refs.len()],
+            required: required.map(|(index, io_ref)| (io_ref.name.as_str(), index)).collect(),
+            undeclared: BTreeMap::new(),
+            mismatches: BTreeMap::new(),
+        }
+    }
+
+    /// What is known of the ref with this number.
+    pub(super) fn state_of(&self, index: usize) -> Option<&RefState> {
+        self.states.get(index)
+    }
+
+    /// Takes note of a call.
+    pub(super) fn call(&mut self, call: &Call<'_, '_>, tie: &Tie) {
+        for index in &tie.refs {
+            let Some(state) = self.states.get_mut(*index) else { continue };
+            state.called.get_or_insert_with(|| call.place.clone());
+            match &call.answer {
+                Answer::Result { .. } => state.answered = true,
+                Answer::Discounted { why, .. } => state.unanswered = Some(why.clone()),
+                Answer::None => state.unanswered = Some("no result is recorded".to_owned()),
+            }
+        }
+        let names = &call.names;
+        if tie.is_named && !tie.is_declared {
+            let name = names.io_ref.or(names.tools.first().copied()).or(names.url).unwrap_or_default();
+            count(&mut self.undeclared, name.to_owned(), &call.place);
+        }
+        if let Some(mode) = names.mode
+            && let Some(index) = tie.refs.first()
+            && !tie.refs.iter().any(|index| self.allows(*index, mode))
+        {
+            count(&mut self.mismatches, (*index, mode.to_owned()), &call.place);
+        }
+    }
+
+    /// Whether a call of the stated mode is one that the contract declares. Other words than modes and methods say nothing.
+    fn allows(&self, index: usize, mode: &str) -> bool {
+        let stated = match mode {
+            "write" | "mutate" => mode,
+            mode if is_reading(mode) => "read",
+            method if CHANGING.contains(&method.to_uppercase().as_str()) => "write",
+            _ => return true,
+        };
+        self.terms.io_refs.get(index).is_none_or(|io_ref| io_ref.mode == "mutate" || io_ref.mode == stated)
+    }
+
+    /// Takes note of the required refs that the recorder states by their full names: as a string, or as the name of a
+    /// member that is not null, false or empty.
+    pub(super) fn state(&mut self, value: &Value<'_>) {
+        if self.required.is_empty() {
+            return;
+        }
+        match value {
+            Value::String(text) => self.attest(text),
+            Value::Array(elements) => elements.iter().for_each(|element| self.state(element)),
+            Value::Object(object) => {
+                for (name, member) in object.iter() {
+                    if is_populated(member) {
+                        self.attest(name);
+                    }
+                    self.state(member);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    fn attest(&mut self, name: &str) {
+        if let Some(state) = self.required.get(name).and_then(|index| self.states.get_mut(*index)) {
+            state.stated = true;
+        }
+    }
+
+    /// Reports what is wrong. `has_evidence` says of a ref whether evidence of an effect on it was found.
+    pub(super) fn report(&self, has_evidence: &dyn Fn(&str) -> bool, findings: &mut Findings) {
+        for (index, io_ref) in self.terms.io_refs.iter().enumerate().filter(|(_, io_ref)| io_ref.is_required)
+        {
+            let attested = self.states.get(index).is_some_and(|state| state.answered || state.stated);
+            if !attested && !has_evidence(&io_ref.name) {
+                let message = format!("{} is required, and the run never attests it", excerpt(&io_ref.name));
+                findings.of(REQUIRED).add(format!("/io_refs/{index}"), message);
+            }
+        }
+        for (name, (count, place)) in &self.undeclared {
+            let message = format!("{} is called{}, and not declared", excerpt(name), times(*count));
+            findings.of(TARGETS).add(place.as_str(), message);
+        }
+        for ((index, mode), (count, place)) in &self.mismatches {
+            let Some(io_ref) = self.terms.io_refs.get(*index) else { continue };
+            let (name, declared) = (excerpt(&io_ref.name), &io_ref.mode);
+            let message =
+                format!("{} of {name}{}, which is declared as {declared}", excerpt(mode), times(*count));
+            findings.of(MODES).add(place.as_str(), message);
+        }
+        for (index, effect) in self.terms.effects.iter().enumerate() {
+            let repeats = effect.idempotency.as_deref() == Some("non-idempotent");
+            if effect.mode.as_deref() == Some("read") && (repeats || effect.rollback.is_some()) {
+                let why = if repeats { "is not idempotent" } else { "has a rollback" };
+                let (name, target) = (excerpt(&effect.name), excerpt(&effect.target));
+                let message = format!("{name} {why}, so it does not only read; {target} is declared as read");
+                findings.of(MODES).add(format!("/effects/{index}"), message);
+            }
+        }
+    }
+}
+
+/// Whether a call of the stated mode or HTTP method only reads.
+pub(super) fn is_reading(mode: &str) -> bool {
+    mode == "read" || READING.contains(&mode.to_uppercase().as_str())
+}
+
+fn count<K: Ord>(counts: &mut BTreeMap<K, (u64, String)>, key: K, place: &str) {
+    counts.entry(key).or_insert_with(|| (0, place.to_owned())).0 += 1;
+}
+
+fn times(count: u64) -> String {
+    if count > 1 { format!(" ({count} times)") } else { String::new() }
+}
+
+fn is_populated(value: &Value<'_>) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(elements) => !elements.is_empty(),
+        Value::Object(object) => Object::iter(object).len() > 0,
+        Value::Bool(true) | Value::Number(_) => true,
+    }
+}

@@ -1,0 +1,239 @@
+//! JSON Schemas from contracts, which anybody may have written: nothing is fetched, and no schema or payload makes a check
+//! take long or go deep.
+
+use jsonschema::{PatternOptions, Validator};
+use serde_json::Value as Json;
+
+use super::schema_work::{Refusal, SchemaWork, shortened};
+
+/// The levels of a payload.
+const MAX_DEPTH: usize = 100;
+
+/// The bytes of a payload's strings and names, and of its values, counted as below.
+const MAX_PAYLOAD: u64 = 1 << 20;
+
+/// Parts of a schema within each other that may be looked at for one value in another.
+const MAX_NESTING: usize = 300;
+
+/// The bytes of memory of one compiled pattern.
+const MAX_PATTERN_BYTES: usize = 256 << 10;
+
+/// The stack for building a validator, which goes down one call for each part of a schema.
+const BUILD_STACK_BYTES: usize = 64 << 20;
+
+/// A schema that can be checked within bounds.
+pub(super) struct Schema {
+    validator: Validator,
+    work: SchemaWork,
+}
+
+/// What is wrong with a payload.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct SchemaViolation {
+    /// The JSON Pointer to what is wrong.
+    pub(super) at: String,
+    pub(super) message: String,
+    /// Whether all that is wrong is that something was redacted.
+    pub(super) is_redacted: bool,
+}
+
+impl Schema {
+    pub(super) fn new(json: &Json) -> Result<Self, Refusal> {
+        let work = SchemaWork::of(json)?;
+        let build = || {
+            jsonschema::options()
+                .offline()
+                .should_validate_formats(false)
+                .with_pattern_options(
+                    PatternOptions::regex().size_limit(MAX_PATTERN_BYTES).dfa_size_limit(MAX_PATTERN_BYTES),
+                )
+                .build(json)
+                .map_err(|error| Refusal::NotASchema(shortened(&error.to_string())))
+        };
+        let validator = std::thread::scope(|scope| {
+            let builder = std::thread::Builder::new().stack_size(BUILD_STACK_BYTES);
+            builder.spawn_scoped(scope, build).ok().and_then(|thread| thread.join().ok())
+        });
+        Ok(Self { validator: validator.unwrap_or(Err(Refusal::SchemaTooLarge))?, work })
+    }
+
+    /// How many comparisons checking `payload` takes at most.
+    pub(super) fn work(&self, payload: &Json) -> Result<u64, Refusal> {
+        let mut levels = Vec::new();
+        measure(payload, 0, &mut levels)?;
+        if levels.iter().sum::<u64>() > MAX_PAYLOAD || levels.len() * (self.work.longest() + 1) > MAX_NESTING
+        {
+            return Err(Refusal::PayloadTooLarge);
+        }
+        Ok(self.work.of_levels(&levels))
+    }
+
+    /// What is wrong with `payload`, if anything is. What `is_redacted` says was left out is nothing to complain of where
+    /// something else is wrong as well.
+    pub(super) fn violation(
+        &self,
+        payload: &Json,
+        is_redacted: &dyn Fn(&str) -> bool,
+    ) -> Option<SchemaViolation> {
+        let first = self.validator.validate(payload).err()?;
+        let told = |error: &jsonschema::ValidationError<'_>, is_redacted| SchemaViolation {
+            at: error.instance_path().to_string(),
+            message: shortened(&error.to_string()),
+            is_redacted,
+        };
+        if !has_redacted(payload, is_redacted) {
+            return Some(told(&first, false));
+        }
+        let certain = self.validator.iter_errors(payload).find(|error| {
+            let instance = payload.pointer(error.instance_path().as_str());
+            instance.is_some_and(|instance| !has_redacted(instance, is_redacted))
+        });
+        Some(certain.map_or_else(|| told(&first, true), |error| told(&error, false)))
+    }
+}
+
+fn has_redacted(value: &Json, is_redacted: &dyn Fn(&str) -> bool) -> bool {
+    match value {
+        Json::String(text) => is_redacted(text),
+        Json::Array(elements) => elements.iter().any(|element| has_redacted(element, is_redacted)),
+        Json::Object(members) => members.values().any(|member| has_redacted(member, is_redacted)),
+        Json::Null | Json::Bool(_) | Json::Number(_) => false,
+    }
+}
+
+/// Adds up the sizes of the values at each level.
+fn measure(value: &Json, level: usize, levels: &mut Vec<u64>) -> Result<(), Refusal> {
+    if level >= MAX_DEPTH {
+        return Err(Refusal::PayloadTooLarge);
+    }
+    if levels.len() <= level {
+        levels.push(0);
+    }
+    let size = match value {
+        Json::String(text) => text.len(),
+        Json::Array(elements) => elements.len(),
+        Json::Object(members) => members.keys().map(|name| name.len() + 1).sum(),
+        Json::Null | Json::Bool(_) | Json::Number(_) => 0,
+    };
+    if let Some(sum) = levels.get_mut(level) {
+        *sum = sum.saturating_add(1 + size as u64);
+    }
+    match value {
+        Json::Array(elements) => elements.iter().try_for_each(|element| measure(element, level + 1, levels)),
+        Json::Object(members) => members.values().try_for_each(|member| measure(member, level + 1, levels)),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(schema: &Json, payload: &Json) -> Result<Option<String>, Refusal> {
+        let schema = Schema::new(schema)?;
+        schema.work(payload)?;
+        let violation = schema.violation(payload, &|text| text == "[REDACTED]");
+        Ok(violation.map(|violation| {
+            format!(
+                "{} {}{}",
+                violation.at,
+                violation.message,
+                if violation.is_redacted { " (redacted)" } else { "" }
+            )
+        }))
+    }
+
+    #[test]
+    fn payloads_are_held_to_schemas() {
+        let schema = json!({"type": "object", "required": ["label"], "additionalProperties": false,
+            "properties": {"label": {"enum": ["bug"]}, "n": {"$ref": "#/$defs/small"}, "s": {"pattern": "^a+$"}},
+            "$defs": {"small": {"maximum": 3}}});
+        for (payload, expected) in [
+            (json!({"label": "bug", "n": 3, "s": "aa"}), None),
+            (json!({"label": "x"}), Some("/label \"x\" is not one of \"bug\"")),
+            (json!({"label": "bug", "n": 4}), Some("/n 4 is greater than the maximum of 3")),
+            (json!({}), Some(" \"label\" is a required property")),
+            (json!({"label": "[REDACTED]"}), Some("/label \"[REDACTED]\" is not one of \"bug\" (redacted)")),
+            (json!({"label": "[REDACTED]", "n": 4}), Some("/n 4 is greater than the maximum of 3")),
+        ] {
+            assert_eq!(check(&schema, &payload).unwrap().as_deref(), expected, "{payload}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_in_the_schema_is_never_fetched() {
+        for reference in
+            ["http://example.com/x.json", "file:///etc/passwd", "other.json", "#anchor", "#/nowhere"]
+        {
+            let refused = check(&json!({"$ref": reference}), &json!(1));
+            assert_eq!(refused, Err(Refusal::Reference(reference.to_owned())));
+        }
+        let other_draft = check(&json!({"$schema": "http://example.com/draft"}), &json!(1));
+        assert!(matches!(other_draft, Err(Refusal::NotASchema(_))), "{other_draft:?}");
+    }
+
+    #[test]
+    fn schemas_that_cannot_be_bounded_are_refused() {
+        assert_eq!(check(&json!({"$ref": "#"}), &json!(1)), Err(Refusal::Circle));
+        assert!(matches!(
+            check(&json!({"unevaluatedProperties": false}), &json!(1)),
+            Err(Refusal::NotUsed(_))
+        ));
+        assert!(matches!(check(&json!({"allOf": [{"$id": "x"}]}), &json!(1)), Err(Refusal::NotUsed(_))));
+        assert!(matches!(check(&json!({"type": "strng"}), &json!(1)), Err(Refusal::NotASchema(_))));
+        assert!(matches!(check(&json!({"pattern": "(?=x)"}), &json!(1)), Err(Refusal::NotASchema(_))));
+        assert!(matches!(
+            check(&json!({"pattern": "((a{100}){100}){100}"}), &json!(1)),
+            Err(Refusal::NotASchema(_))
+        ));
+        let many: Vec<u32> = (0..10_001).collect();
+        assert_eq!(check(&json!({"enum": many}), &json!(1)), Err(Refusal::SchemaTooLarge));
+        let deep = (0..101).fold(json!({}), |inner, _| json!({"not": inner}));
+        assert_eq!(check(&deep, &json!(1)), Err(Refusal::SchemaTooLarge));
+    }
+
+    #[test]
+    fn payloads_that_cannot_be_bounded_are_refused() {
+        let recursive = json!({"properties": {"x": {"$ref": "#"}}});
+        let deep = |levels| (0..levels).fold(json!({}), |inner, _| json!({"x": inner}));
+        assert_eq!(check(&recursive, &deep(90)), Ok(None));
+        assert_eq!(check(&recursive, &deep(100)), Err(Refusal::PayloadTooLarge));
+        let long = "x".repeat(1 << 20);
+        assert_eq!(check(&json!({"pattern": "^(x+)+$"}), &json!(long)), Err(Refusal::PayloadTooLarge));
+        assert!(check(&json!({"pattern": "^(x+)+y$"}), &json!("x".repeat(1 << 19))).unwrap().is_some());
+    }
+
+    /// As deep as a check may go, on the stack of a thread that has not much of it.
+    #[test]
+    fn the_deepest_check_fits_a_small_stack() {
+        let nested = (0..96).fold(json!({"type": "object"}), |inner, _| json!({"not": inner}));
+        let mut links = (0..48).fold(json!({}), |mut links, index| {
+            links[format!("a{index}")] = json!({"allOf": [{"$ref": format!("#/$defs/a{}", index + 1)}]});
+            links
+        });
+        links["a48"] = json!({"properties": {"x": {"$ref": "#/$defs/a0"}}});
+        let linked = json!({"$ref": "#/$defs/a0", "$defs": links});
+        let payload = json!({"x": {"x": {}}});
+        let checked = std::thread::Builder::new().stack_size(2 << 20).spawn(move || {
+            for schema in [nested, linked] {
+                assert_eq!(check(&schema, &payload), Ok(None));
+                assert_eq!(check(&schema, &json!({"x": {"x": {"x": {}}}})), Err(Refusal::PayloadTooLarge));
+            }
+        });
+        checked.unwrap().join().unwrap();
+    }
+
+    #[test]
+    fn schemas_are_built_however_long_their_references_are() {
+        const LINKS: usize = 2_400;
+        let mut links = (0..LINKS).fold(json!({}), |mut links, index| {
+            links[format!("a{index}")] =
+                json!({"properties": {"x": {"$ref": format!("#/$defs/a{}", index + 1)}}});
+            links
+        });
+        links[format!("a{LINKS}")] = json!({});
+        assert_eq!(check(&json!({"$ref": "#/$defs/a0", "$defs": links}), &json!({"x": {"x": {}}})), Ok(None));
+    }
+}

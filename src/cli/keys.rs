@@ -1,0 +1,140 @@
+//! The keys that signatures are checked with: where they come from and how they are read. No message has a key in it, nor
+//! a part of one. `docs/signatures.md` describes the files.
+
+mod ring;
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use runvault::artifact::{KeyError, KeyRing, SigningKey};
+
+use super::exit::Failure;
+use super::settings;
+
+/// Which keys signatures are checked with.
+#[derive(Args)]
+pub(crate) struct KeyArgs {
+    /// Check rpk signatures with the keys in this file or directory; may be given several times. A file holds a key or, if
+    /// it begins with [keys], a key ring with lines like KEY_ID = "key"; in a directory, the name of a file is the id of its
+    /// key. Default: the key in `RUNVAULT_SIGNING_KEY`, else the setting signing-key-file
+    #[arg(long, value_name = "PATH")]
+    signing_key_file: Vec<PathBuf>,
+}
+
+/// Holds a key, or a key ring, itself.
+const KEY_VARIABLE: &str = "RUNVAULT_SIGNING_KEY";
+
+/// The most bytes of what one path names.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// The most files of a directory of keys.
+const MAX_FILES: usize = 10_000;
+
+/// The ending of a file of a directory of keys that is no part of the key's id.
+const ENDING: &str = ".key";
+
+impl KeyArgs {
+    /// The keys; none if nobody named any.
+    pub(crate) fn ring(&self) -> Result<KeyRing, Failure> {
+        let mut ring = KeyRing::default();
+        match self.source()? {
+            Source::Variable(text) => add(&mut ring, &text, KEY_VARIABLE, None)?,
+            Source::Paths(paths) => paths.iter().try_for_each(|path| read_path(&mut ring, path))?,
+        }
+        Ok(ring)
+    }
+
+    /// The argument goes before the variable that holds the key itself, and that before the setting.
+    fn source(&self) -> Result<Source, Failure> {
+        if !self.signing_key_file.is_empty() {
+            return Ok(Source::Paths(self.signing_key_file.clone()));
+        }
+        match std::env::var(KEY_VARIABLE) {
+            // This is how many systems pass a secret that is not set.
+            Ok(text) if text.is_empty() => {}
+            Ok(text) => return Ok(Source::Variable(text)),
+            Err(std::env::VarError::NotPresent) => {}
+            // The error would tell what the key is.
+            Err(std::env::VarError::NotUnicode(_)) => {
+                return Err(Failure::Usage(format!("{KEY_VARIABLE} is not valid UTF-8")));
+            }
+        }
+        Ok(Source::Paths(settings::SIGNING_KEY_FILE.get_paths()?))
+    }
+}
+
+/// Where keys come from.
+enum Source {
+    Variable(String),
+    Paths(Vec<PathBuf>),
+}
+
+fn read_path(ring: &mut KeyRing, path: &Path) -> Result<(), Failure> {
+    let is_directory = fs::metadata(path).map_err(|error| unreadable(path, &error))?.is_dir();
+    if is_directory {
+        return read_directory(ring, path);
+    }
+    let text = read_file(path, &mut MAX_BYTES.clone())?;
+    add(ring, &text, &path.display().to_string(), None)
+}
+
+/// Every file is a key. Hidden ones are passed over: systems that mount secrets keep their own links there.
+fn read_directory(ring: &mut KeyRing, path: &Path) -> Result<(), Failure> {
+    let failed = |error: &io::Error| unreadable(path, error);
+    let mut files = Vec::new();
+    for entry in fs::read_dir(path).map_err(|error| failed(&error))? {
+        let file = entry.map_err(|error| failed(&error))?.path();
+        let name = file.file_name().unwrap_or_default();
+        if name.as_encoded_bytes().starts_with(b".") {
+            continue;
+        }
+        if files.len() == MAX_FILES {
+            return Err(failed(&io::Error::other(format!("it has more than {MAX_FILES} files"))));
+        }
+        files.push(file);
+    }
+    if files.is_empty() {
+        return Err(Failure::Usage(format!("{}: the directory has no keys", path.display())));
+    }
+    files.sort_unstable();
+    let mut left = MAX_BYTES;
+    for file in files {
+        if !fs::metadata(&file).map_err(|error| unreadable(&file, &error))?.is_file() {
+            return Err(unreadable(&file, &io::Error::other("it is not a file")));
+        }
+        let name = file.file_name().and_then(|name| name.to_str());
+        let name = name.ok_or_else(|| unreadable(&file, &io::Error::other("its name is not UTF-8")))?;
+        let text = read_file(&file, &mut left)?;
+        let id = name.strip_suffix(ENDING).unwrap_or(name);
+        add(ring, &text, &file.display().to_string(), Some(id))?;
+    }
+    Ok(())
+}
+
+/// The text of a file or a pipe, which must not have more than `left` bytes; those that it has are taken from that.
+fn read_file(path: &Path, left: &mut u64) -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(*left + 1).read_to_end(&mut bytes));
+    let length = read.map_err(|error| unreadable(path, &error))? as u64;
+    *left = left.checked_sub(length).ok_or_else(|| {
+        let what = if *left == MAX_BYTES { "it has" } else { "it and the keys before it have" };
+        unreadable(path, &io::Error::other(format!("{what} more than {MAX_BYTES} bytes")))
+    })?;
+    // The error would have the bytes in it.
+    String::from_utf8(bytes).map_err(|_| unreadable(path, &io::Error::other("it is not valid UTF-8")))
+}
+
+/// Adds the key that is `text`, with an id if it has one, or those of the key ring that it is.
+fn add(ring: &mut KeyRing, text: &str, origin: &str, id: Option<&str>) -> Result<(), Failure> {
+    if ring::is_ring(text) {
+        return ring::add(ring, text).map_err(|why| Failure::Usage(format!("{origin} {why}")));
+    }
+    let key = SigningKey::new(text).and_then(|key| ring.add(id, key));
+    key.map_err(|error: KeyError| Failure::Usage(format!("{origin}: {error}")))
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    Failure::CouldNotRun(format!("cannot read the signing key {}: {error}", path.display()))
+}

@@ -1,0 +1,124 @@
+//! Artifacts in the vault as arguments of `runvault verify`.
+
+use std::io::{self, Write};
+
+use runvault::digest::{CaptureHash, CoreHash};
+use runvault::ingest::Summary;
+use runvault::source::ExamineOptions;
+use runvault::verify::Violation;
+use runvault::{CheckedCapture, Located, Vault};
+use serde::Serialize;
+
+use super::Printer;
+use crate::cli::escape::escaped;
+use crate::cli::exit::Failure;
+use crate::cli::hash::Named;
+use crate::cli::json::{self, SignatureMembers};
+use crate::cli::output::{self, BAD, GOOD, HASH};
+use crate::cli::vault::VaultArgs;
+use crate::cli::{report, signature};
+
+/// What is to be checked.
+pub(super) struct Stored<'o> {
+    vault: Vault,
+    options: &'o ExamineOptions,
+    /// Each with the one capture that was named, if one was.
+    located: Vec<(Located, Option<CaptureHash>)>,
+}
+
+impl<'o> Stored<'o> {
+    /// Looks up what arguments stand for; nothing if there are none.
+    pub(super) fn locate(
+        named: &[(&str, Named)],
+        options: &'o ExamineOptions,
+        vault: &VaultArgs,
+    ) -> Result<Option<Self>, Failure> {
+        let Some((first, _)) = named.first() else { return Ok(None) };
+        // Nothing is good or bad where something could not be found, so this is never the answer no.
+        let no_file =
+            |text: &str, error: String| Failure::CouldNotRun(format!("there is no file {text}; {error}"));
+        let vault = vault.open().map_err(|error| no_file(first, error.to_string()))?;
+        let mut located = Vec::new();
+        for (text, named) in named {
+            let found = named.locate(&vault).map_err(|error| no_file(text, error.to_string()))?;
+            if let Some(kind) = options.kind.filter(|kind| kind.name() != found.artifact.kind) {
+                let (found, kind) = (&found.artifact.kind, kind.name());
+                return Err(Failure::No(format!("{text} is of the kind {found}, not {kind}")));
+            }
+            let only = named.is_capture(&found).then_some(found.capture.capture);
+            located.push((found, only));
+        }
+        Ok(Some(Self { vault, options, located }))
+    }
+
+    /// Checks all of it, prints what that gives, and counts it.
+    pub(super) fn verify(&self, printer: &mut Printer<'_>, summary: &mut Summary) -> Result<(), Failure> {
+        for (Located { artifact, .. }, only) in &self.located {
+            for checked in self.vault.verify(artifact, *only, &self.options.admit)? {
+                let line = Line::of(&artifact.kind, artifact.core, &checked);
+                *if line.ok { &mut summary.verified } else { &mut summary.rejected } += 1;
+                summary.bytes += checked.capture.size;
+                printer.print(checked.capture.size, |printer| line.print(&checked, printer));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is told of a capture.
+#[derive(Serialize)]
+struct Line<'c> {
+    kind: &'c str,
+    ok: bool,
+    core_hash: CoreHash,
+    capture_hash: CaptureHash,
+    /// What is wrong with the stored bytes; nothing if they are those that were stored.
+    damage: Option<&'c str>,
+    /// The core hash that the bytes give; nothing if they are damaged or break a rule.
+    computed_core_hash: Option<CoreHash>,
+    #[serde(flatten)]
+    signature: Option<SignatureMembers<'c>>,
+    violations: &'c [Violation],
+}
+
+impl<'c> Line<'c> {
+    fn of(kind: &'c str, core_hash: CoreHash, checked: &'c CheckedCapture) -> Self {
+        Self {
+            kind,
+            // Without a core hash, it is damaged or breaks a rule.
+            ok: checked.core == Some(core_hash),
+            core_hash,
+            capture_hash: checked.capture.capture,
+            damage: checked.damage.as_deref(),
+            computed_core_hash: checked.core,
+            signature: checked.signature.as_ref().map(SignatureMembers::of),
+            violations: checked.report.violations(),
+        }
+    }
+
+    fn print(&self, checked: &CheckedCapture, printer: &Printer<'_>) -> io::Result<()> {
+        if printer.args.json {
+            return json::line(&mut output::raw(), self);
+        }
+        let (word, style) = if self.ok { ("good", GOOD) } else { ("bad", BAD) };
+        let Self { kind, core_hash, capture_hash, .. } = self;
+        let said = match (self.damage, self.computed_core_hash) {
+            (Some(damage), _) => format!("the stored bytes are damaged: {}", escaped(damage)),
+            (None, None) => "bytes intact, rules broken".to_owned(),
+            (None, Some(core)) if core != *core_hash => {
+                format!("bytes intact, rules kept, another core hash: {core}")
+            }
+            (None, Some(_)) => {
+                let signature = signature::text(checked.signature.as_ref());
+                format!("bytes intact, rules kept, core hash right, {signature}")
+            }
+        };
+        let mut out = output::text();
+        writeln!(
+            out,
+            "{style}{word:<7}{style:#} {kind:<8} {HASH}{core_hash:.12}{HASH:#} capture {HASH}{capture_hash:.12}{HASH:#}"
+        )?;
+        writeln!(out, "  {said}")?;
+        report::write(&mut out, &checked.report, printer.most())
+    }
+}

@@ -1,0 +1,133 @@
+//! What a pack says happened, as audits look at it: `runner.json` and `evidence.json`.
+
+use std::borrow::Cow;
+
+use crate::artifact::{Answer, Call, CallNames, EventVisitor, MemberBytes, RunEvent};
+use crate::canonical::reader::{self, Limits, ReadError};
+use crate::canonical::{Object, Value};
+
+/// The files with results, in their order, and the members of each that say what was asked for or configured.
+const RESULTS: [(&str, &[&str]); 2] = [
+    (
+        "runner.json",
+        &[
+            "runner_schema_version",
+            "runner_id",
+            "runner_version",
+            "platform",
+            "sandbox",
+            "limits",
+            "commands",
+            "write_roots",
+            "context",
+        ],
+    ),
+    ("evidence.json", &["proposal_id", "proposal_hash"]),
+];
+
+/// The lists of `evidence.json` whose elements may name what was called.
+const ACTIONS: [&str; 2] = ["action_results", "test_results"];
+
+/// Gives `visit` the run, which states things, and the results of the runner. Actions that name their tool or target are
+/// calls of their own.
+pub(super) fn visit(
+    members: &[MemberBytes<'_>],
+    limits: &Limits,
+    visit: &mut EventVisitor<'_>,
+) -> Result<(), ReadError> {
+    let read = |name: &str| {
+        let member = members.iter().find(|member| member.name == name);
+        member.map(|member| reader::read_keeping_overflow(member.bytes, limits)).transpose()
+    };
+    read("run.json")?.iter().for_each(|run| visit(RunEvent::Statement(run)));
+    for (name, asked) in RESULTS {
+        let Some(file) = read(name)? else { continue };
+        let results = without(&file, asked);
+        visit(RunEvent::Statement(&results));
+        visit(RunEvent::Call(Box::new(whole(name, &results))));
+        for list in ACTIONS {
+            let actions = results.get(list).and_then(Value::as_array).unwrap_or_default();
+            for (index, action) in actions.iter().enumerate() {
+                visit(RunEvent::Call(Box::new(part(format!("{name} /{list}/{index}"), action))));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn whole<'v, 'd>(name: &str, value: &'v Value<'d>) -> Call<'v, 'd> {
+    Call {
+        place: name.to_owned(),
+        names: CallNames::default(),
+        arguments: None,
+        attempt_at: String::new(),
+        is_part: false,
+        answer: Answer::Result { place: name.to_owned(), value },
+    }
+}
+
+fn part<'v, 'd>(place: String, value: &'v Value<'d>) -> Call<'v, 'd> {
+    Call {
+        names: names(value),
+        arguments: value.get("arguments").map(Cow::Borrowed),
+        attempt_at: place.clone(),
+        is_part: true,
+        answer: Answer::Result { place: place.clone(), value },
+        place,
+    }
+}
+
+fn names<'v>(action: &'v Value<'_>) -> CallNames<'v> {
+    let text = |name: &str| action.get(name).and_then(Value::as_filled_str);
+    CallNames {
+        tools: text("tool").into_iter().collect(),
+        url: text("url"),
+        io_ref: text("io_ref"),
+        labels: ["effect", "target", "action"].into_iter().filter_map(text).collect(),
+        mode: text("mode"),
+    }
+}
+
+/// The object `value` without the members `names`.
+fn without<'v>(value: &'v Value<'_>, names: &[&str]) -> Value<'v> {
+    let members = value.as_object().into_iter().flat_map(Object::iter);
+    let left = members.filter(|(name, _)| !names.contains(name));
+    let left = left.map(|(name, value)| (Cow::Borrowed(name), value.clone()));
+    Value::Object(Object::from_members(left.collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::canonical::compact;
+
+    #[test]
+    fn what_was_asked_for_or_configured_is_no_result() {
+        let member = |name, text: &'static str| MemberBytes { name, bytes: text.as_bytes() };
+        let files = [
+            member(
+                "evidence.json",
+                r#"{"proposal_hash": "h", "status": "ok", "action_results": [{"tool": "t", "x": 1}, {}]}"#,
+            ),
+            member("run.json", r#"{"run_id": "r"}"#),
+            member("runner.json", r#"{"limits": {"timeout_ms": 5}, "exit": {"code": 0}}"#),
+            member("bundle.json", r#"{"status": "complete"}"#),
+        ];
+        let mut seen = Vec::new();
+        visit(&files, &Limits::default(), &mut |event| {
+            let RunEvent::Call(call) = event else { return };
+            let Answer::Result { value, .. } = &call.answer else { return };
+            seen.push(format!("{} {:?} {}", call.place, call.names.tools, compact::text(value)));
+        })
+        .unwrap();
+        assert_eq!(
+            seen,
+            [
+                r#"runner.json [] {"exit":{"code":0}}"#,
+                r#"evidence.json [] {"status":"ok","action_results":[{"tool":"t","x":1},{}]}"#,
+                r#"evidence.json /action_results/0 ["t"] {"tool":"t","x":1}"#,
+                "evidence.json /action_results/1 [] {}",
+            ]
+        );
+    }
+}

@@ -1,0 +1,100 @@
+//! RPK5: the signature of a run pack, checked with the keys that are given.
+
+use super::{Envelope, canonical_members};
+use crate::artifact::{AdmitOptions, KeyRing, MAX_KEY_ID_BYTES, Signature, SignaturePolicy, SignatureState};
+use crate::canonical::Value;
+use crate::canonical::reader::excerpt;
+use crate::canonical::replaykit::{Volatile, strip};
+use crate::digest::{Digest, hmac_matches};
+use crate::verify::Finder;
+
+const ALGORITHM: &str = "hmac-sha256";
+
+/// The signature of a document, checked.
+pub(super) struct CheckedSignature {
+    /// The id that the document states, however long it is.
+    key_id: String,
+    outcome: Outcome,
+}
+
+enum Outcome {
+    Verified,
+    /// No key is for it.
+    Unchecked,
+    /// Why it is wrong: the path of the member, and a message.
+    Wrong(&'static str, String),
+}
+
+/// Checks the signature of the document `root` with `keys`; nothing if it has none of the required shape.
+pub(super) fn check(root: &Value<'_>, keys: &KeyRing) -> Option<CheckedSignature> {
+    let signature = root.get("signature")?;
+    let text = |name: &str| signature.get(name).and_then(Value::as_str);
+    let (key_id, algorithm, value) = (text("key_id")?, text("algorithm")?, text("value")?);
+    let outcome = outcome(root, algorithm, value, key_id, keys)?;
+    Some(CheckedSignature { key_id: key_id.to_owned(), outcome })
+}
+
+/// Nothing if what would be signed has no canonical form.
+fn outcome(root: &Value<'_>, algorithm: &str, value: &str, key_id: &str, keys: &KeyRing) -> Option<Outcome> {
+    if !keys.has_key_for(key_id) {
+        return Some(Outcome::Unchecked);
+    }
+    if strip(algorithm) != ALGORITHM {
+        let message = format!("{} is not supported; only {ALGORITHM} is", excerpt(algorithm));
+        return Some(Outcome::Wrong("/signature/algorithm", message));
+    }
+    let signed = ["version", "metadata", "payload", "checksum"];
+    let message = canonical_members(root, &signed, Volatile::Kept)?.ok()?;
+    let is_signed =
+        |code: &Digest| keys.keys_for(key_id).any(|key| hmac_matches(key.as_bytes(), &message, code));
+    Some(if code(strip(value)).as_ref().is_some_and(is_signed) {
+        Outcome::Verified
+    } else {
+        let message = "is not the signature of this content under the given key".to_owned();
+        Outcome::Wrong("/signature/value", message)
+    })
+}
+
+/// The code in a signature's value.
+pub(super) fn code(value: &str) -> Option<Digest> {
+    value.strip_prefix(ALGORITHM)?.strip_prefix(':').and_then(Digest::stated_bare)
+}
+
+impl CheckedSignature {
+    /// What the vault keeps of it.
+    pub(super) fn summary(&self) -> Signature {
+        let state = match self.outcome {
+            Outcome::Verified => SignatureState::Verified,
+            Outcome::Unchecked => SignatureState::Unchecked,
+            Outcome::Wrong(..) => SignatureState::Wrong,
+        };
+        let key_id = (self.key_id.len() <= MAX_KEY_ID_BYTES).then(|| self.key_id.clone());
+        Signature { state, key_id }
+    }
+}
+
+/// The check of RPK5.
+pub(super) fn apply(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
+    let AdmitOptions { signing_keys, signature_policy: policy, .. } = envelope.options;
+    if *policy == SignaturePolicy::Record {
+        return;
+    }
+    let Some(CheckedSignature { key_id, outcome }) = &envelope.signature else {
+        // One that has not the required shape is reported by RPK1.
+        if *policy == SignaturePolicy::Require && envelope.root.get("signature").is_none() {
+            found.add("/signature", "the run pack is not signed, and a signature is required");
+        }
+        return;
+    };
+    match outcome {
+        Outcome::Wrong(path, message) => found.add(*path, message.clone()),
+        Outcome::Unchecked if *policy == SignaturePolicy::Require && !signing_keys.is_empty() => {
+            let message = format!(
+                "a verified signature is required, and no key was given with the id {}",
+                excerpt(key_id)
+            );
+            found.add("/signature/key_id", message);
+        }
+        Outcome::Unchecked | Outcome::Verified => {}
+    }
+}

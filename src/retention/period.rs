@@ -1,0 +1,181 @@
+//! Periods of the calendar, in UTC.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use chrono::{DateTime, Datelike, Utc};
+
+/// A length of time in the calendar, in UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Period {
+    /// From a full hour to the next.
+    Hour,
+    /// From midnight to midnight.
+    Day,
+    /// From Monday to Sunday: a week of ISO 8601.
+    Week,
+    /// A calendar month.
+    Month,
+    /// A calendar year.
+    Year,
+}
+
+/// One period of the calendar, such as a certain day. Displays as `2026-11-20 15:00`, `2026-11-20`, `2026-W47`, `2026-11` or
+/// `2026`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    period: Period,
+    /// A time within it.
+    time: DateTime<Utc>,
+}
+
+/// What a rule for a period says of an artifact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Choice {
+    /// It is the newest of this span, and kept.
+    Newest(Span),
+    /// It is the oldest of all, and kept because there are fewer spans than the rule keeps.
+    Oldest(Span),
+    /// A newer one of this span is kept.
+    Superseded(Span),
+    /// Its span is before those of which one is kept.
+    TooOld,
+}
+
+impl Period {
+    /// The span that `time` is in.
+    #[must_use]
+    pub fn span(self, time: DateTime<Utc>) -> Span {
+        Span { period: self, time }
+    }
+
+    /// What the rule says that keeps the newest of each of the last `count` spans of which there are any. `times` are newest
+    /// first. The oldest is kept as well as long as there are fewer spans: it is what the next ones are counted from.
+    pub(super) fn choose(self, times: &[DateTime<Utc>], count: usize) -> Vec<Choice> {
+        let spans: BTreeSet<(i64, i64)> = times.iter().map(|time| self.span(*time).key()).collect();
+        let is_short = spans.len() < count;
+        let mut open: BTreeSet<(i64, i64)> = spans.into_iter().rev().take(count).collect();
+        let kept = open.clone();
+        let choice = |(position, time): (usize, &DateTime<Utc>)| {
+            let span = self.span(*time);
+            match span.key() {
+                key if open.remove(&key) => Choice::Newest(span),
+                _ if is_short && position + 1 == times.len() => Choice::Oldest(span),
+                key if kept.contains(&key) => Choice::Superseded(span),
+                _ => Choice::TooOld,
+            }
+        };
+        times.iter().enumerate().map(choice).collect()
+    }
+}
+
+impl Span {
+    /// The period that it is one of.
+    #[must_use]
+    pub fn period(self) -> Period {
+        self.period
+    }
+
+    /// Orders the spans of a period, and is the same for all times of one.
+    fn key(self) -> (i64, i64) {
+        const HOUR_SECONDS: i64 = 3600;
+        let time = self.time;
+        match self.period {
+            Period::Hour => (time.timestamp().div_euclid(HOUR_SECONDS), 0),
+            Period::Day => (time.num_days_from_ce().into(), 0),
+            Period::Week => (time.iso_week().year().into(), time.iso_week().week().into()),
+            Period::Month => (time.year().into(), time.month().into()),
+            Period::Year => (time.year().into(), 0),
+        }
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let format = match self.period {
+            Period::Hour => "%Y-%m-%d %H:00",
+            Period::Day => "%Y-%m-%d",
+            Period::Week => "%G-W%V",
+            Period::Month => "%Y-%m",
+            Period::Year => "%Y",
+        };
+        write!(f, "{}", self.time.format(format))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn times(texts: &[&str]) -> Vec<DateTime<Utc>> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    fn kept(period: Period, texts: &[&str], count: usize) -> Vec<String> {
+        let choices = period.choose(&times(texts), count).into_iter();
+        let kept = choices.filter_map(|choice| match choice {
+            Choice::Newest(span) => Some(span.to_string()),
+            Choice::Oldest(span) => Some(format!("oldest {span}")),
+            _ => None,
+        });
+        kept.collect()
+    }
+
+    #[test]
+    fn periods_begin_at_midnight_utc_on_mondays_and_on_firsts() {
+        let newest_first = [
+            "2027-01-04T00:00:00Z",
+            "2027-01-03T23:59:59Z",
+            "2027-01-01T00:00:00Z",
+            "2026-12-31T23:59:59.999Z",
+            "2026-12-31T23:00:00Z",
+            "2026-12-31T22:59:59Z",
+            "2026-12-28T00:00:00Z",
+            "2026-12-27T23:59:59Z",
+        ];
+        assert_eq!(
+            kept(Period::Hour, &newest_first[2..], 3),
+            ["2027-01-01 00:00", "2026-12-31 23:00", "2026-12-31 22:00"]
+        );
+        assert_eq!(kept(Period::Day, &newest_first, 3), ["2027-01-04", "2027-01-03", "2027-01-01"]);
+        assert_eq!(kept(Period::Week, &newest_first, 3), ["2027-W01", "2026-W53", "2026-W52"]);
+        assert_eq!(kept(Period::Month, &newest_first, 2), ["2027-01", "2026-12"]);
+        assert_eq!(kept(Period::Year, &newest_first, 2), ["2027", "2026"]);
+    }
+
+    #[test]
+    fn the_oldest_is_kept_until_there_are_enough() {
+        let days =
+            ["2026-11-03T10:00:00Z", "2026-11-03T09:00:00Z", "2026-11-02T08:00:00Z", "2026-11-02T07:00:00Z"];
+        assert_eq!(kept(Period::Day, &days, 0), [""; 0]);
+        assert_eq!(kept(Period::Day, &days, 1), ["2026-11-03"]);
+        assert_eq!(kept(Period::Day, &days, 2), ["2026-11-03", "2026-11-02"]);
+        assert_eq!(kept(Period::Day, &days, 3), ["2026-11-03", "2026-11-02", "oldest 2026-11-02"]);
+        assert_eq!(kept(Period::Day, &days[..1], usize::MAX), ["2026-11-03"]);
+        assert_eq!(kept(Period::Day, &[], 3), [""; 0]);
+    }
+
+    proptest! {
+        #[test]
+        fn the_newest_of_each_of_the_last_spans_is_kept(
+            seconds in prop::collection::vec(-100_000_000_000..250_000_000_000_i64, 0..40),
+            count in 0..10_usize,
+        ) {
+            let mut times: Vec<DateTime<Utc>> =
+                seconds.iter().map(|seconds| DateTime::from_timestamp(*seconds, 0).unwrap()).collect();
+            times.sort_unstable_by(|one, other| other.cmp(one));
+            for period in [Period::Hour, Period::Day, Period::Week, Period::Month, Period::Year] {
+                let mut spans: Vec<String> = times.iter().map(|time| period.span(*time).to_string()).collect();
+                spans.dedup();
+                spans.truncate(count);
+                let choices = period.choose(&times, count);
+                let newest = choices.iter().filter_map(|choice| match choice {
+                    Choice::Newest(span) => Some(span.to_string()),
+                    _ => None,
+                });
+                prop_assert_eq!(newest.collect::<Vec<_>>(), spans);
+            }
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Contracts held against runs.
+
+use super::{Located, LookupError, Vault, expect_kind};
+use crate::artifact::{Kind, Place};
+use crate::audit::{self, Audit, AuditError, AuditedRun, Held, Terms};
+use crate::canonical::reader::Limits;
+use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
+use crate::kinds::{self, contract};
+use crate::query::{Direction, LinkTarget};
+use crate::store::{ArtifactRow, Snapshot, StoreError, StoredMember};
+
+impl Vault {
+    /// The runs that a contract governs, by derived or stated links, each once. What states the contract's hash and
+    /// records no run, such as a session, has nothing to be audited and is left out.
+    ///
+    /// # Errors
+    /// [`LookupError::OtherKind`] if `contract` is no contract; otherwise what the store says.
+    pub fn governed_runs(&self, contract: &ArtifactRow) -> Result<Vec<ArtifactRow>, LookupError> {
+        let kind = Kind::of::<contract::Contract>();
+        expect_kind(contract, kind)?;
+        let mut runs: Vec<ArtifactRow> = Vec::new();
+        let mut known = std::collections::HashSet::new();
+        for link in self.links(contract)? {
+            let governs =
+                link.direction == Direction::Out && Some(link.relation.as_str()) == kind.stated_by();
+            let LinkTarget::Artifact(target) = link.target else { continue };
+            let is_run = || kinds::named(&target.kind).is_some_and(Kind::is_run);
+            if governs && is_run() && known.insert(target.core.0) {
+                runs.push(target);
+            }
+        }
+        Ok(runs)
+    }
+
+    /// What a contract declares, as typed data.
+    ///
+    /// # Errors
+    /// [`LookupError::OtherKind`] if `contract` is no contract, and as [`Vault::read`].
+    pub fn terms(&self, contract: &ArtifactRow) -> Result<Terms, LookupError> {
+        terms(&self.snapshot()?, contract)
+    }
+
+    /// Holds a run against a contract: which effects are proved, and what was done that the contract does not cover. One
+    /// state of the vault answers all of it.
+    ///
+    /// # Errors
+    /// [`LookupError::OtherKind`] if `contract` is no contract, [`LookupError::NotARun`] if `run` records no run,
+    /// [`LookupError::Unreadable`] if a document cannot be read by this program, and as [`Vault::read`].
+    pub fn audit(&self, contract: &ArtifactRow, run: &ArtifactRow) -> Result<Audit, LookupError> {
+        let snapshot = self.snapshot()?;
+        let terms = terms(&snapshot, contract)?;
+        let kind = kinds::named(&run.kind).filter(|kind| kind.is_run());
+        let kind = kind.ok_or_else(|| LookupError::NotARun { core: run.core, kind: run.kind.clone() })?;
+        let members = first_members(&snapshot, run)?;
+        let digests = digests_of_files(&snapshot, kind, run, &members)?;
+        let members = StoredMember::borrowed(&members);
+        let run_to_audit = AuditedRun { kind, members: &members, digests: &digests };
+        audit::audit(&terms, &run_to_audit, &mut |digest| held(&snapshot, digest)).map_err(
+            |error| match error {
+                AuditError::Unreadable(error) => {
+                    LookupError::Unreadable { core: run.core, message: error.to_string() }
+                }
+                AuditError::Vault(error) => error,
+            },
+        )
+    }
+}
+
+fn terms(snapshot: &Snapshot<'_>, contract: &ArtifactRow) -> Result<Terms, LookupError> {
+    expect_kind(contract, Kind::of::<contract::Contract>())?;
+    let members = first_members(snapshot, contract)?;
+    let document = members.first().map(|member| member.bytes.as_slice()).unwrap_or_default();
+    Terms::read(document, &Limits::most())
+        .map_err(|error| LookupError::Unreadable { core: contract.core, message: error.to_string() })
+}
+
+/// The files of the first capture of an artifact.
+fn first_members(snapshot: &Snapshot<'_>, artifact: &ArtifactRow) -> Result<Vec<StoredMember>, LookupError> {
+    let Located { artifact, capture } = super::locate(snapshot, &artifact.core.0.into())?;
+    Ok(snapshot.members(artifact.core, capture.capture)?)
+}
+
+/// The digests that stand for the files of a run that has several: of their bytes, and those that its kind gives them.
+fn digests_of_files(
+    snapshot: &Snapshot<'_>,
+    kind: Kind,
+    run: &ArtifactRow,
+    members: &[StoredMember],
+) -> Result<Vec<(String, Digest)>, StoreError> {
+    if kind.document_member().is_some() {
+        return Ok(Vec::new());
+    }
+    let of_bytes = members.iter().map(|member| (member.name.clone(), Digest::of(&member.bytes)));
+    let mentions = snapshot.mentions_of(run.id, "member")?.into_iter();
+    let given = mentions.filter_map(|mention| match mention.place {
+        Place::Pointer(name) => Some((name, mention.digest)),
+        Place::Index(_) => None,
+    });
+    Ok(of_bytes.chain(given).collect())
+}
+
+/// The bytes that the vault has for a digest: the core of an artifact, a capture, or a file of one. They are hashed again.
+fn held(snapshot: &Snapshot<'_>, digest: Digest) -> Result<Option<Held>, LookupError> {
+    if let Some(artifact) = snapshot.artifact(CoreHash(digest))? {
+        let located = super::locate(snapshot, &digest.into())?;
+        let bytes = super::core_of(snapshot, &located)?;
+        return Ok(Some(Held {
+            name: format!("the core of {} {:.12}", artifact.kind, artifact.core),
+            bytes,
+        }));
+    }
+    let Some((artifact, capture, name)) = file_with(snapshot, digest)? else { return Ok(None) };
+    let bytes = snapshot.blob(artifact.core, capture, BlobHash(digest))?;
+    let of_artifact = format!("{} {:.12}", artifact.kind, artifact.core);
+    let name = match name {
+        Some(name) => format!("the file {name} of {of_artifact}"),
+        None => format!("a capture of {of_artifact}"),
+    };
+    Ok(Some(Held { name, bytes }))
+}
+
+/// The document or the file of a capture that has these bytes; files have names.
+fn file_with(
+    snapshot: &Snapshot<'_>,
+    digest: Digest,
+) -> Result<Option<(ArtifactRow, CaptureHash, Option<String>)>, StoreError> {
+    if let Some(capture) = snapshot.capture(CaptureHash(digest))? {
+        let artifact = snapshot.artifact_by_id(capture.artifact)?;
+        // The hash of a capture of several files is not that of any bytes.
+        if kinds::named(&artifact.kind).is_some_and(|kind| kind.document_member().is_some()) {
+            return Ok(Some((artifact, capture.capture, None)));
+        }
+    }
+    let Some(file) = snapshot.file_with(BlobHash(digest))? else { return Ok(None) };
+    Ok(Some((snapshot.artifact_by_id(file.artifact)?, file.capture, Some(file.name))))
+}

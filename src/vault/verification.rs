@@ -1,0 +1,91 @@
+//! Checking what is in the vault again.
+
+use super::{LookupError, Vault};
+use crate::artifact::{AdmitOptions, Kind, Signature};
+use crate::digest::{CaptureHash, CoreHash};
+use crate::fsck;
+use crate::kinds;
+use crate::store::{ArtifactRow, CaptureRow, Snapshot, StoreError};
+use crate::verify::Report;
+
+/// A capture that was read from the vault, hashed and admitted again.
+#[derive(Clone, Debug)]
+pub struct CheckedCapture {
+    /// The capture, with what was known of its signature before.
+    pub capture: CaptureRow,
+    /// What is wrong with its bytes. If anything is, nothing else could be checked.
+    pub damage: Option<String>,
+    /// The violations of the rules, warnings included.
+    pub report: Report,
+    /// The core hash that its bytes give; nothing if they are damaged or break a rule.
+    pub core: Option<CoreHash>,
+    /// What checking its signature gave; nothing if it is not signed, is damaged or breaks a rule.
+    pub signature: Option<Signature>,
+}
+
+impl Vault {
+    /// Reads the captures of an artifact, or only the one with the hash `only`, hashes their bytes and admits them again with
+    /// the keys and the signature policy of `options`, in the order in which they were added. Changes nothing.
+    ///
+    /// ```
+    /// # use runvault::{Vault, artifact::AdmitOptions, source::ExamineOptions};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
+    /// # vault.add_document(std::fs::read("examples/session.json")?, &ExamineOptions::default())?;
+    /// let located = vault.locate(&"4df877dec7f4".parse()?)?;
+    /// let checked = vault.verify(&located.artifact, None, &AdmitOptions::default())?;
+    /// assert!(checked.iter().all(|capture| capture.core == Some(located.artifact.core)));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Returns [`LookupError::Unreadable`] if this program does not know the kind, and [`LookupError::Store`] if the vault
+    /// cannot be read. Damaged bytes are no error.
+    pub fn verify(
+        &self,
+        artifact: &ArtifactRow,
+        only: Option<CaptureHash>,
+        options: &AdmitOptions,
+    ) -> Result<Vec<CheckedCapture>, LookupError> {
+        let kind = kinds::named(&artifact.kind).ok_or_else(|| LookupError::Unreadable {
+            core: artifact.core,
+            message: format!("it does not know the kind {}", artifact.kind),
+        })?;
+        let snapshot = self.snapshot()?;
+        // The numbers of artifacts may have changed since it was looked up.
+        let artifact = snapshot.artifact(artifact.core)?.ok_or(StoreError::Gone { core: artifact.core })?;
+        let mut captures = snapshot.captures(artifact.id)?;
+        captures.retain(|capture| only.is_none_or(|only| only == capture.capture));
+        let check = |capture| check(&snapshot, kind, artifact.core, capture, options);
+        captures.into_iter().map(check).collect()
+    }
+}
+
+fn check(
+    snapshot: &Snapshot<'_>,
+    kind: Kind,
+    core: CoreHash,
+    capture: CaptureRow,
+    options: &AdmitOptions,
+) -> Result<CheckedCapture, LookupError> {
+    let mut checked =
+        CheckedCapture { capture, damage: None, report: Report::default(), core: None, signature: None };
+    let files = match snapshot.members(core, checked.capture.capture) {
+        Ok(files) => files,
+        Err(StoreError::Damaged { defect, .. }) => {
+            return Ok(CheckedCapture { damage: Some(defect.to_string()), ..checked });
+        }
+        Err(error) => return Err(error.into()),
+    };
+    match fsck::admit_stored(kind, kind.is_of_directories(), &files, options.clone()) {
+        Ok(admitted) => {
+            checked.core = Some(admitted.core());
+            checked.signature = admitted.signature().cloned();
+            checked.report = admitted.report().clone();
+        }
+        Err(report) => checked.report = report,
+    }
+    Ok(checked)
+}

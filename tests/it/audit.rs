@@ -1,0 +1,10 @@
+//! Contracts held against runs: what proves an effect, what does not, and what is found beside the effects.
+
+mod evidence;
+mod findings;
+mod making;
+mod outcomes;
+mod schemas;
+mod targets;
+
+pub(crate) use making::{Audited, audited, contract, pack, run_pack, trace};
