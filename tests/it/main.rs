@@ -21,6 +21,7 @@ mod console;
 mod crash;
 mod creating;
 mod damage;
+mod dangling;
 mod diff;
 mod faults;
 mod forks;

@@ -201,7 +201,7 @@ fn compare_addition(
     let (at, size, kind): (i64, i64, i64) = (row.get(2)?, row.get(3)?, row.get(4)?);
     let Some(recorded) = addition(connection, seq)? else { return Ok(()) };
     let mut differs = |info: FindingInfo, what: &str| {
-        found.push(Finding::new(info, subject.clone(), format!("the journal has another {what}")))
+        found.push(Finding::new(info, subject.clone(), format!("the journal has another {what}")));
     };
     if recorded.at != at {
         differs(TIME_DIFFERS, "time");

@@ -176,7 +176,7 @@ fn order(
         captures(transaction, state)?.into_iter().map(|(id, _, entries)| (id, entries.added)).collect();
     let mut is_reordered = false;
     for (table, columns, arrived) in [("artifact", ARTIFACTS, arrived), ("capture", CAPTURES, captures)] {
-        if renumber(transaction, columns, arrived)? {
+        if renumber(transaction, columns, &arrived)? {
             is_reordered = true;
             let subject = Subject::Table(table.to_owned());
             mended.push(Mended { subject, did: "put into the order of arrival" });
@@ -190,7 +190,7 @@ fn order(
 fn renumber(
     transaction: &Transaction<'_>,
     columns: &[(&str, &str)],
-    arrived: Vec<(i64, i64)>,
+    arrived: &[(i64, i64)],
 ) -> rusqlite::Result<bool> {
     let mut numbers: Vec<i64> = arrived.iter().map(|(number, _)| *number).collect();
     numbers.sort_unstable();

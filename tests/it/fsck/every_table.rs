@@ -286,7 +286,6 @@ fn check(original: &Sandbox, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
             }
         }
     }
-    println!("{seen} changes; those without a meaning: {harmless:?}");
     assert!(wrong.is_empty(), "{} of {seen}:\n{}", wrong.len(), wrong.join("\n"));
     let known = |what: &String| WITHOUT_A_MEANING.iter().any(|(known, _)| known == what);
     let unknown: Vec<&String> = harmless.keys().filter(|what| !known(what)).collect();

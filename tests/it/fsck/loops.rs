@@ -7,7 +7,7 @@ use super::{bytes_of, examples, of_bytes, siblings, sql};
 use crate::sandbox::{Ran, Sandbox};
 
 /// Far more than any of this takes; what never ends must not keep the tests.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// Runs to the end; nothing if that does not come.
 fn ended(sandbox: &Sandbox, arguments: &[&str]) -> Option<Ran> {

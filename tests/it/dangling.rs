@@ -1,0 +1,61 @@
+//! References to what is missing: which are listed.
+
+use crate::sandbox::{Ran, Sandbox};
+
+fn digest(text: &str) -> String {
+    runvault::digest::Digest::of(text.as_bytes()).to_string()
+}
+
+/// A vault with a session that refers to things by names that say what they are.
+fn referring() -> Sandbox {
+    let sandbox = Sandbox::new();
+    let session = serde_json::json!({
+        "model_io_schema_version": "1.0.0", "adapter_id": "a", "model_id": "m", "mode": "record", "interactions": [],
+        "metadata": {
+            "contract": digest("a contract"), "parent": digest("a session"),
+            "output_schema_hash": digest("a schema"), "proposalHash": digest("a proposal"),
+            "tools": [digest("a tool")],
+        },
+    });
+    sandbox.add([sandbox.write("s.json", session.to_string())]);
+    let trace = crate::sandbox::repository("examples/trace.ndjson");
+    sandbox.add([trace]);
+    sandbox
+}
+
+fn missing(ran: &Ran) -> Vec<String> {
+    let line =
+        |line: &serde_json::Value| line["digest"].as_str().or(line["name"].as_str()).unwrap().to_owned();
+    ran.json().iter().map(line).collect()
+}
+
+#[test]
+fn what_no_kind_stores_is_left_out_unless_it_is_asked_for() {
+    let sandbox = referring();
+    let stored = [digest("a contract"), digest("a session")];
+    let listed = missing(&sandbox.run(["dangling", "--json"]).expect(0));
+    assert!(stored.iter().all(|digest| listed.contains(digest)), "{listed:?}");
+    let others = [digest("a schema"), digest("a proposal"), digest("a tool")];
+    assert!(!others.iter().any(|digest| listed.contains(digest)), "{listed:?}");
+    let note = sandbox.run(["dangling"]).expect(0).stderr;
+    assert!(note.contains("3 references to what no kind of artifact is left out"), "{note}");
+    let all = missing(&sandbox.run(["dangling", "--all", "--json"]).expect(0));
+    assert!(stored.iter().chain(&others).all(|digest| all.contains(digest)), "{all:?}");
+    assert!(!sandbox.run(["dangling", "--all"]).expect(0).stderr.contains("left out"));
+}
+
+#[test]
+fn references_are_filtered_by_role_and_kind() {
+    let sandbox = referring();
+    let all = missing(&sandbox.run(["dangling", "--json"]).expect(0));
+    let names = missing(&sandbox.run(["dangling", "--role", "records-run", "--json"]).expect(0));
+    let digests = missing(&sandbox.run(["dangling", "--role", "reference", "--json"]).expect(0));
+    assert!(!names.is_empty() && names.iter().all(|name| name.starts_with("run:")), "{names:?}");
+    assert!(!digests.is_empty() && digests.iter().all(|digest| digest.starts_with("sha256:")), "{digests:?}");
+    assert_eq!([digests, names].concat(), all);
+    let of = |kind: &str| missing(&sandbox.run(["dangling", "--kind", kind, "--json"]).expect(0));
+    assert_eq!(of("trace"), missing(&sandbox.run(["dangling", "--role", "records-run", "--json"]).expect(0)));
+    assert_eq!([of("model_io"), of("trace")].concat(), all);
+    assert!(of("pack").is_empty());
+    sandbox.run(["dangling", "--kind", "nothing"]).expect(3);
+}
