@@ -79,7 +79,6 @@ fn every_command_takes_it() {
         &["get", "latest~4", "--core"],
         &["links", "latest"],
         &["why", "latest", "latest~4"],
-        &["audit", "latest~4", "latest"],
         &["tag", "latest~1", "base"],
         &["note", "latest", "a note"],
         &["pin", "latest~3"],
