@@ -148,6 +148,10 @@ impl Cursor<'_> {
     }
 
     /// Reads an offset from UTC, if there is one; nothing at all if what comes is not an offset.
+    #[expect(
+        clippy::option_option,
+        reason = "no offset is one thing, and something that is not an offset another"
+    )]
     fn offset(&mut self) -> Option<Option<TimeDelta>> {
         /// ISO 8601 means this one, and allows the hyphen in its place.
         const MINUS: &[u8] = "\u{2212}".as_bytes();

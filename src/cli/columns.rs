@@ -105,10 +105,9 @@ impl Column {
         let column = table::Column::new(self.name());
         match self {
             Self::Core => column.at_least(DIGITS + 1),
-            Self::Hash | Self::Kind => column.whole(),
+            Self::Hash | Self::Kind | Self::Signature => column.whole(),
             Self::Seen | Self::Added | Self::Created | Self::Age => column.whole().minor(),
             Self::Size | Self::Bytes | Self::Captures => column.whole().right(),
-            Self::Signature => column.whole(),
             Self::KeyId | Self::Label | Self::Tags | Self::Note | Self::Matches | Self::Attribute(_) => {
                 column
             }

@@ -29,6 +29,7 @@ use rules::RuleArgs;
 /// that is kept links to is kept as well, unless --force. The rest is removed as by rm. Says of every artifact why it is kept or
 /// removed. If more than half of a kind would be removed, it asks on a terminal, and elsewhere removes nothing without --yes.
 #[derive(ClapArgs)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Args {
     #[command(flatten)]
     rules: RuleArgs,

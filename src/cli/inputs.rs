@@ -66,6 +66,7 @@ impl InputArgs {
 
     /// Those of the paths that are no files and may stand for artifacts in the vault, as such, and the inputs that the
     /// others are.
+    #[expect(clippy::type_complexity, reason = "two lists, each described above")]
     pub(crate) fn split(&self) -> Result<(Vec<(&str, Named)>, Option<Inputs>), Failure> {
         let (mut stored, mut paths) = (Vec::new(), Vec::new());
         for path in &self.paths {

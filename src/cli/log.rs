@@ -141,10 +141,8 @@ fn what(members: &Map<String, Value>) -> String {
         Some("tag" | "untag") => format!("{} @{}", hash("core"), text("name")),
         Some("pin" | "unpin") => hash("core"),
         Some("signature") => {
-            let key_id = match members.contains_key("key_id") {
-                true => format!(", key id {}", text("key_id")),
-                false => String::new(),
-            };
+            let has_key_id = members.contains_key("key_id");
+            let key_id = if has_key_id { format!(", key id {}", text("key_id")) } else { String::new() };
             format!("{} of {}: {}{key_id}", hash("capture"), hash("core"), text("state"))
         }
         Some("note") if members.contains_key("note") => hash("core"),

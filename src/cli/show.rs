@@ -74,7 +74,7 @@ fn print(out: &mut dyn Write, description: &Description) -> io::Result<()> {
     let mut fields = Fields::new("mentions".len());
     let mut seen = time::shown(artifact.seen_at);
     if artifact.added_at < artifact.seen_at {
-        seen += &format!(", first {}", time::shown(artifact.added_at));
+        seen = format!("{seen}, first {}", time::shown(artifact.added_at));
     }
     fields.push("seen", seen, Style::new());
     marks(description, &mut fields);

@@ -28,11 +28,15 @@ pub(crate) fn sign(document: &[u8], key_id: &str, key: &str) -> String {
     let mut core = Vec::new();
     kind.write_core(&[member], &runvault::canonical::reader::Limits::most(), &mut core).unwrap();
     // The checksum comes first in the canonical order of the members that are signed.
+    #[expect(
+        clippy::disallowed_types,
+        reason = "signatures of tests are made without the code that checks them"
+    )]
     let mut mac = hmac::Hmac::<sha2::Sha256>::new_from_slice(key.as_bytes()).unwrap();
     mac.update(format!("{{\"checksum\":{},", run["checksum"]).as_bytes());
     mac.update(&core[1..]);
-    let code = Digest::from_bytes(mac.finalize().into_bytes().into());
-    let value = format!("hmac-sha256:{}", code.hex());
+    let authentication = Digest::from_bytes(mac.finalize().into_bytes().into());
+    let value = format!("hmac-sha256:{}", authentication.hex());
     run["signature"] = serde_json::json!({ "algorithm": "hmac-sha256", "key_id": key_id, "value": value });
     run.to_string()
 }
@@ -50,7 +54,8 @@ pub(crate) fn capture(document: &str) -> String {
 
 /// A key ring file with these ids and keys.
 pub(crate) fn ring(sandbox: &Sandbox, name: &str, keys: &[(&str, &str)]) -> PathBuf {
-    let lines: String = keys.iter().map(|(id, key)| format!("{id:?} = '{key}'\n")).collect();
+    let lines: Vec<String> = keys.iter().map(|(id, key)| format!("{id:?} = '{key}'\n")).collect();
+    let lines = lines.concat();
     sandbox.write(name, format!("# ours\n[keys]\n{lines}"))
 }
 

@@ -52,7 +52,7 @@ pub(super) struct RuleArgs {
     #[arg(long, value_enum, value_name = "TIME", default_value_t)]
     by: By,
 
-    /// What artifacts of a group have in common: kind, label, or attributes such as model_id, with commas between them;
+    /// What artifacts of a group have in common: kind, label, or attributes such as `model_id`, with commas between them;
     /// "" makes one group of all
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = group, default_value = "kind")]
     group_by: Vec<Grouping>,
@@ -148,7 +148,7 @@ impl RuleArgs {
                 Grouping::Kind => keys.push(GroupKey::Kind),
                 // What the column of this name is made of.
                 Grouping::Label => {
-                    keys.extend(find::TELLING.map(|name| GroupKey::Attribute(name.to_owned())))
+                    keys.extend(find::TELLING.map(|name| GroupKey::Attribute(name.to_owned())));
                 }
                 Grouping::Attribute(name) => keys.push(GroupKey::Attribute((*name).to_owned())),
             }

@@ -109,8 +109,9 @@ impl Inspection<'_> {
         })?;
         // What could not be read is not lost.
         if read.is_some() {
-            let lost = std::mem::take(expected);
-            lost.into_keys().for_each(|capture| differs(capture, "the journal recorded it, and it is gone"));
+            for capture in std::mem::take(expected).into_keys() {
+                differs(capture, "the journal recorded it, and it is gone");
+            }
         }
         findings.append(&mut found);
         Ok(())

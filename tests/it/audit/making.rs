@@ -58,7 +58,6 @@ pub(crate) fn run_pack(steps: &[Value], metadata: &Value) -> Value {
 
 /// A trace with steps of these results, of which nothing must be given.
 pub(crate) fn trace(results: &[Value]) -> String {
-    let state = Digest::of(b"state").hex();
     let sealed = |mut record: Value| {
         let text = record.to_string();
         let value = read(text.as_bytes(), &Limits::default()).unwrap();

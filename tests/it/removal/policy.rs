@@ -114,7 +114,7 @@ fn what_was_seen_again_counts_as_new() {
     assert_eq!(kept(&sandbox, &cores, &["--keep-last", "1"]), [0]);
     assert_eq!(kept(&sandbox, &cores, &["--keep-within", "1d"]), [0]);
     assert_eq!(kept(&sandbox, &cores, &["--keep-last", "1", "--by", "first-seen"]), [2]);
-    assert_eq!(kept(&sandbox, &cores, &["--keep-within", "30d", "--by", "first-seen"]), [1, 2]);
+    assert_eq!(kept(&sandbox, &cores, &["--keep-within", "31d", "--by", "first-seen"]), [1, 2]);
     sandbox.run(["forget", "--keep-last", "1", "--yes"]).expect(0);
     assert_eq!(sandbox.run(["show", "latest", "--format", "{{core}}"]).expect(0).stdout.trim_end(), cores[0]);
 }
@@ -163,7 +163,7 @@ fn one_artifact_from_the_future_makes_no_other_forgotten() {
     assert_eq!(kept(&sandbox, &cores, &["--keep-within", "7d"]), [1, 2]);
     assert_eq!(kept(&sandbox, &cores, &["--keep-daily", "2"]), [1, 2]);
     // What comes after it is of its time, and is newer.
-    cores.iter().for_each(|core| assert!(core.starts_with("sha256:")));
+    assert!(cores.iter().all(|core| core.starts_with("sha256:")));
     sandbox.run(["add", "b"]).expect(0);
     let played = sandbox.run(["replay", "any", "--prompt", "p", "--json"]).expect(0).json().remove(0);
     assert_eq!(played["core_hash"], *cores[1]);

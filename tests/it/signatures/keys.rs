@@ -10,6 +10,7 @@ fn verified(sandbox: &Sandbox, arguments: &[&str]) -> String {
     outcome(sandbox.run(["verify", "--json", "run.rpk"].iter().chain(arguments)))
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "what ran is not looked at again")]
 fn outcome(ran: Ran) -> String {
     let line = ran.json().remove(0);
     let violation = &line["violations"][0];
