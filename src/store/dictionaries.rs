@@ -52,7 +52,24 @@ enum Slot {
 #[derive(Default)]
 struct Samples {
     texts: Vec<Vec<u8>>,
+    bytes: usize,
     sources: Vec<Digest>,
+    is_complete: bool,
+}
+
+impl Samples {
+    /// Adds a text unless there are enough. Returns all of them, once, when this one completes them: how many there are
+    /// does not depend on how many threads add to them.
+    fn add(&mut self, text: &[u8], digests: &[Digest]) -> Option<(Vec<Vec<u8>>, Vec<Digest>)> {
+        if self.is_complete {
+            return None;
+        }
+        self.texts.push(text.to_vec());
+        self.bytes += text.len();
+        self.sources.extend_from_slice(digests);
+        self.is_complete = is_enough(self.texts.len(), self.bytes);
+        self.is_complete.then(|| (std::mem::take(&mut self.texts), std::mem::take(&mut self.sources)))
+    }
 }
 
 impl Dictionaries {
@@ -84,15 +101,9 @@ impl Dictionaries {
             }
             Slot::Collecting(samples) => samples,
         };
-        // Whoever comes with the last sample makes the dictionary; others meanwhile go on without one.
-        let Ok(mut samples) = samples.try_lock() else { return Choice::Later };
-        samples.texts.push(text.to_vec());
-        samples.sources.extend_from_slice(digests);
-        let bytes: usize = samples.texts.iter().map(Vec::len).sum();
-        if !is_enough(samples.texts.len(), bytes) {
-            return Choice::Later;
-        }
-        let Samples { texts, sources } = std::mem::take(&mut *samples);
+        // The thread that adds the last sample trains the dictionary; the others do not wait for it.
+        let complete = samples.lock().unwrap_or_else(PoisonError::into_inner).add(text, digests);
+        let Some((texts, sources)) = complete else { return Choice::Later };
         let dictionary = train(&texts, self.begun).map(|dictionary| Arc::new(dictionary.made_of(sources)));
         self.slots().insert(kind.to_owned(), Slot::Ready(dictionary.clone()));
         Choice::Now(dictionary)

@@ -72,7 +72,6 @@ impl Store {
                 "DELETE FROM mention_list WHERE capture = ?1",
                 "DELETE FROM signature WHERE capture = ?1",
                 "DELETE FROM member WHERE capture = ?1",
-                "DELETE FROM signature WHERE capture = ?1",
                 "DELETE FROM capture WHERE id = ?1",
             ] {
                 transaction.execute(sql, [id])?;

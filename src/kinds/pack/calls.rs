@@ -2,27 +2,16 @@
 
 use std::borrow::Cow;
 
+use super::hash::RUNNER_CORE;
 use crate::artifact::{Answer, Call, CallNames, EventVisitor, MemberBytes, RunEvent};
 use crate::canonical::reader::{self, Limits, ReadError};
 use crate::canonical::{Object, Value};
 
-/// The files with results, in their order, and the members of each that say what was asked for or configured.
-const RESULTS: [(&str, &[&str]); 2] = [
-    (
-        "runner.json",
-        &[
-            "runner_schema_version",
-            "runner_id",
-            "runner_version",
-            "platform",
-            "sandbox",
-            "limits",
-            "commands",
-            "write_roots",
-            "context",
-        ],
-    ),
-    ("evidence.json", &["proposal_id", "proposal_hash"]),
+/// The files with results, in their order, and which members of each are results: the others say what was asked for or
+/// configured.
+const RESULTS: [(&str, fn(&str) -> bool); 2] = [
+    ("runner.json", |name| !RUNNER_CORE.contains(&name) || matches!(name, "exit" | "warnings")),
+    ("evidence.json", |name| !matches!(name, "proposal_id" | "proposal_hash")),
 ];
 
 /// The lists of `evidence.json` whose elements may name what was called.
@@ -40,9 +29,9 @@ pub(super) fn visit(
         member.map(|member| reader::read_keeping_overflow(member.bytes, limits)).transpose()
     };
     read("run.json")?.iter().for_each(|run| visit(RunEvent::Statement(run)));
-    for (name, asked) in RESULTS {
+    for (name, is_result) in RESULTS {
         let Some(file) = read(name)? else { continue };
-        let results = without(&file, asked);
+        let results = only(&file, is_result);
         visit(RunEvent::Statement(&results));
         visit(RunEvent::Call(Box::new(whole(name, &results))));
         for list in ACTIONS {
@@ -88,12 +77,12 @@ fn names<'v>(action: &'v Value<'_>) -> CallNames<'v> {
     }
 }
 
-/// The object `value` without the members `names`.
-fn without<'v>(value: &'v Value<'_>, names: &[&str]) -> Value<'v> {
+/// The object `value` with only the members whose names are `wanted`.
+fn only<'v>(value: &'v Value<'_>, wanted: fn(&str) -> bool) -> Value<'v> {
     let members = value.as_object().into_iter().flat_map(Object::iter);
-    let left = members.filter(|(name, _)| !names.contains(name));
-    let left = left.map(|(name, value)| (Cow::Borrowed(name), value.clone()));
-    Value::Object(Object::from_members(left.collect()))
+    let members = members.filter(|(name, _)| wanted(name));
+    let members = members.map(|(name, value)| (Cow::Borrowed(name), value.clone()));
+    Value::Object(Object::from_members(members.collect()))
 }
 
 #[cfg(test)]
@@ -110,7 +99,7 @@ mod tests {
                 r#"{"proposal_hash": "h", "status": "ok", "action_results": [{"tool": "t", "x": 1}, {}]}"#,
             ),
             member("run.json", r#"{"run_id": "r"}"#),
-            member("runner.json", r#"{"limits": {"timeout_ms": 5}, "exit": {"code": 0}}"#),
+            member("runner.json", r#"{"limits": {"timeout_ms": 5}, "exit": {"code": 0}, "timing": {}}"#),
             member("bundle.json", r#"{"status": "complete"}"#),
         ];
         let mut seen = Vec::new();
@@ -123,7 +112,7 @@ mod tests {
         assert_eq!(
             seen,
             [
-                r#"runner.json [] {"exit":{"code":0}}"#,
+                r#"runner.json [] {"exit":{"code":0},"timing":{}}"#,
                 r#"evidence.json [] {"status":"ok","action_results":[{"tool":"t","x":1},{}]}"#,
                 r#"evidence.json /action_results/0 ["t"] {"tool":"t","x":1}"#,
                 "evidence.json /action_results/1 [] {}",
