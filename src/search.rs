@@ -74,13 +74,10 @@ pub struct SearchHit {
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
     /// The vault has no index.
-    #[error("the vault has no search index; \"runvault search --build\" makes one")]
+    #[error("the vault has no search index")]
     NoIndex,
     /// The index and a document say different things.
-    #[error(
-        "the search index does not fit {core}: its document does not say there what the index has; \
-         \"runvault search --build\" makes the index anew, \"runvault fsck\" looks for more"
-    )]
+    #[error("the search index does not match {core}: its document does not contain what the index has")]
     Differs {
         /// The artifact.
         core: CoreHash,

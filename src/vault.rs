@@ -98,13 +98,13 @@ pub struct Upgraded {
 #[derive(Debug, thiserror::Error)]
 pub enum LookupError {
     /// Nothing in the vault begins with the prefix.
-    #[error("nothing in the vault has a hash that begins with {0}; \"runvault find\" lists what there is")]
+    #[error("nothing in the vault has a hash that begins with {0}")]
     NotFound(DigestPrefix),
     /// What the hash stood for was removed.
     #[error("{0}")]
     Removed(Box<Tombstone>),
     /// Nothing has this tag.
-    #[error("nothing in the vault is tagged {0}; \"runvault tags\" lists the tags")]
+    #[error("nothing in the vault is tagged {0}")]
     NoSuchTag(String),
     /// There are not so many artifacts.
     #[error("there is no latest~{back}: the vault has {count} artifact{}", if *count == 1 { "" } else { "s" })]
@@ -123,7 +123,7 @@ pub enum LookupError {
         candidates: Vec<HashTarget>,
     },
     /// The artifact has no such capture.
-    #[error("{core} has no capture whose hash begins with {capture}; \"runvault show\" lists them")]
+    #[error("{core} has no capture whose hash begins with {capture}")]
     NotItsCapture {
         /// The artifact.
         core: CoreHash,
@@ -149,7 +149,7 @@ pub enum LookupError {
         kind: String,
     },
     /// The artifact has several files, and one document was asked for.
-    #[error("{core} is a {kind}, which has several files; --member NAME gives one of them, -o all of them")]
+    #[error("{core} is a {kind}, which has several files")]
     SeveralMembers {
         /// The artifact.
         core: CoreHash,
@@ -157,10 +157,7 @@ pub enum LookupError {
         kind: String,
     },
     /// The artifact records no responses itself.
-    #[error(
-        "{core} is a {kind}, which records no responses itself; sessions and runs do, and \"runvault links\" shows \
-         which belong to it"
-    )]
+    #[error("{core} is a {kind}, which records no responses itself")]
     NoRecording {
         /// The artifact.
         core: CoreHash,

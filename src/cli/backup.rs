@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::escape::escaped;
 use super::exit::{Failure, Status};
+use super::hints;
 use super::json;
 use super::output::{self, HASH, counted};
 use super::progress::Progress;
@@ -122,6 +123,6 @@ impl Args {
 
 impl From<BackupError> for Failure {
     fn from(error: BackupError) -> Self {
-        Self::CouldNotRun(error.to_string())
+        Self::CouldNotRun(hints::with_hint(&error))
     }
 }

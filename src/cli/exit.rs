@@ -98,10 +98,7 @@ impl From<BundleError> for Failure {
 
 impl From<LookupError> for Failure {
     fn from(error: LookupError) -> Self {
-        let message = match &error {
-            LookupError::Store(error) => hints::with_hint(error),
-            _ => error.to_string(),
-        };
+        let message = hints::with_hint(&error);
         match error {
             LookupError::Store(_) | LookupError::Unreadable { .. } => Self::CouldNotRun(message),
             LookupError::Ambiguous { candidates, .. } => {

@@ -18,6 +18,7 @@ use serde::Serialize;
 
 use super::exit::{Failure, Status};
 use super::find::Conditions;
+use super::hints;
 use super::hits::{self, Listed};
 use super::output::{self, FAINT, counted};
 use super::place::{self, JsonPlace};
@@ -100,9 +101,10 @@ fn kind(name: &str) -> Result<Kind, String> {
 
 impl From<SearchError> for Failure {
     fn from(error: SearchError) -> Self {
+        let message = hints::with_hint(&error);
         match error {
-            SearchError::NoIndex => Self::No(error.to_string()),
-            SearchError::Differs { .. } | SearchError::Store(_) => Self::CouldNotRun(error.to_string()),
+            SearchError::NoIndex => Self::No(message),
+            SearchError::Differs { .. } | SearchError::Store(_) => Self::CouldNotRun(message),
         }
     }
 }

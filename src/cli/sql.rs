@@ -15,6 +15,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use super::escape::{escaped, is_plain};
 use super::exit::{Failure, Status};
 use super::grid::{self, Grid};
+use super::hints;
 use super::json;
 use super::output::{self, counted};
 use super::progress::Progress;
@@ -251,7 +252,7 @@ struct SavedLine<'s> {
 
 impl From<SqlError> for Failure {
     fn from(error: SqlError) -> Self {
-        let message = error.to_string();
+        let message = hints::with_hint(&error);
         match error {
             SqlError::Query(_)
             | SqlError::Refused(_)

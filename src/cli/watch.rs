@@ -16,6 +16,7 @@ use runvault::store::StoreError;
 use super::add::{Printer, Shown};
 use super::escape::escaped;
 use super::exit::{Failure, Status};
+use super::hints;
 use super::inputs::{CheckArgs, a_kind};
 use super::length::length;
 use super::mover::{MoveArgs, Mover};
@@ -253,7 +254,7 @@ impl Watch {
 
     /// Says what is in the way, once, and gives how long to wait.
     fn waits(&mut self, error: &StoreError) -> Duration {
-        let message = error.to_string();
+        let message = hints::with_hint(error);
         let before = self.trouble.take().filter(|trouble| trouble.message == message);
         let pause = before.as_ref().map_or(FIRST_PAUSE, |trouble| (trouble.pause * 2).min(LONGEST_PAUSE));
         if before.is_none() {

@@ -84,7 +84,7 @@ pub struct Backup {
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     /// There is a file already, and nobody said that it may be replaced.
-    #[error("cannot back up to {}: it exists already; use --force to replace it", path.display())]
+    #[error("cannot back up to {}: it exists already", path.display())]
     Exists {
         /// The file.
         path: PathBuf,

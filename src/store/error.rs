@@ -71,10 +71,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// Stored bytes are not what they were.
-    #[error(
-        "the bytes stored for {core} (capture {capture}) are damaged: {defect}; \
-         \"runvault fsck --repair --from PATH\" mends them if PATH is another vault or a directory that has them"
-    )]
+    #[error("the bytes stored for {core} (capture {capture}) are damaged: {defect}")]
     Damaged {
         /// The artifact.
         core: CoreHash,
@@ -90,7 +87,7 @@ pub enum StoreError {
         core: CoreHash,
     },
     /// An artifact must not be removed.
-    #[error("{core} is pinned; \"runvault unpin\" allows it to be removed")]
+    #[error("{core} is pinned")]
     Pinned {
         /// The artifact.
         core: CoreHash,
@@ -104,11 +101,7 @@ pub enum StoreError {
         defect: Box<PayloadDefect>,
     },
     /// The file is damaged.
-    #[error(
-        "{} is damaged ({source}); \"runvault fsck\" says what and \"runvault fsck --repair\" mends what it can, \
-         otherwise restore it from a backup",
-        path.display()
-    )]
+    #[error("{} is damaged ({source})", path.display())]
     Corrupt {
         /// The vault.
         path: PathBuf,
@@ -116,7 +109,7 @@ pub enum StoreError {
         source: rusqlite::Error,
     },
     /// What is derived from the artifacts is damaged; the artifacts may be intact.
-    #[error("the index of {} is damaged: {message}; \"runvault reindex\" makes it anew from the artifacts", path.display())]
+    #[error("the index of {} is damaged: {message}", path.display())]
     Index {
         /// The vault.
         path: PathBuf,

@@ -14,7 +14,7 @@ use runvault::source::{self, ExamineOptions, Input, Inputs, Item, Rejection, Ver
 use crate::cli::exit::Failure;
 use crate::cli::hash::Named;
 use crate::cli::vault::VaultArgs;
-use crate::cli::{output, report};
+use crate::cli::{hints, output, report};
 
 /// An artifact with its files.
 pub(super) struct Side {
@@ -96,7 +96,7 @@ fn only_item(path: &Path) -> Result<Item, Failure> {
 
 /// Nothing is different or the same where something could not be found, so this is never the answer no.
 fn with_candidates(error: &LookupError) -> String {
-    let LookupError::Ambiguous { candidates, .. } = error else { return error.to_string() };
+    let LookupError::Ambiguous { candidates, .. } = error else { return hints::with_hint(error) };
     let lines: Vec<String> = candidates
         .iter()
         .map(|candidate| match candidate {

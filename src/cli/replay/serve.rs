@@ -12,6 +12,7 @@ use super::protocol::{self, Answer, Asked, Refusal, Refused};
 use super::stage::{Stage, Unplayed};
 use crate::cli::escape::brief;
 use crate::cli::exit::{Failure, Status};
+use crate::cli::hints;
 use crate::cli::json;
 use crate::cli::output::{self, counted};
 
@@ -59,7 +60,7 @@ fn answer(stage: &mut dyn Stage, asked: Asked, line: &[u8], out: &mut dyn Write)
                 json::line(out, &Answer::new(id, core, played, asked))?;
                 return Ok(true);
             }
-            Err(Unplayed::Failed(error)) => Refusal::failed(error.to_string()),
+            Err(Unplayed::Failed(error)) => Refusal::failed(hints::with_hint(&error)),
             // What was asked was recorded, and is played.
             Err(Unplayed::Recorded(core, exchange)) => {
                 json::line(out, &Refused { id, error: Refusal::recorded(&exchange, core) })?;

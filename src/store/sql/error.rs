@@ -30,7 +30,7 @@ pub enum SqlError {
         message: String,
     },
     /// What should be written is there already.
-    #[error("cannot write {}: it exists already; use --force to replace it", path.display())]
+    #[error("cannot write {}: it exists already", path.display())]
     Exists {
         /// The file.
         path: PathBuf,
