@@ -6,6 +6,7 @@ mod removal;
 mod search;
 mod verification;
 
+pub use search::CaughtUp;
 pub use removal::{Forgetting, Removal, RemoveError, RemoveOptions};
 
 use std::path::{Path, PathBuf};

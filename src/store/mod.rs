@@ -43,9 +43,11 @@ mod tombstones;
 mod varint;
 mod wal;
 mod write;
+mod write_lock;
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use rusqlite::Connection;
@@ -54,7 +56,7 @@ pub use actor::{Actor, ActorError};
 pub use backup::{Backup, BackupError, BackupOptions, BackupProgress};
 use check::Inspection;
 pub use edit::Edit;
-pub use error::{PayloadDefect, StoreError};
+pub use error::{BusyReason, PayloadDefect, StoreError};
 pub use marks::{MAX_TAG_BYTES, is_tag};
 pub use mend::{Mended, Restored};
 pub use notes::{MAX_NOTE_BYTES, is_note};
@@ -81,7 +83,7 @@ pub use wal::{LogDamage, LogDefect, SalvagedLog, Salvager};
 pub use write::{Put, PutOutcome};
 
 use dictionaries::{Dictionaries, Readers};
-use pool::{Lease, Pool};
+use pool::{Lease, PATIENCE, Pool};
 use schema::CreatePolicy;
 use wal::{Incident, Registration};
 use write::Putting;
@@ -143,6 +145,9 @@ impl Preparer {
 }
 
 impl Store {
+    /// How long a writer waits for others.
+    pub const PATIENCE: Duration = PATIENCE;
+
     /// Opens the vault at `path`. Where nothing can be written to the vault or beside it, it can be read.
     ///
     /// # Errors
@@ -311,13 +316,27 @@ impl Store {
         preparer: &Preparer,
         at: DateTime<Utc>,
     ) -> Result<Vec<Put>> {
+        self.put_within(batch, preparer, at, PATIENCE)
+    }
+
+    /// The same, waiting for other writers no longer than `patience`.
+    ///
+    /// # Errors
+    /// As [`Store::put`]; [`StoreError::Busy`] if others do not finish.
+    pub fn put_within<'p>(
+        &self,
+        batch: impl IntoIterator<Item = &'p Prepared>,
+        preparer: &Preparer,
+        at: DateTime<Utc>,
+        patience: Duration,
+    ) -> Result<Vec<Put>> {
         let mut batch = batch.into_iter().peekable();
         if batch.peek().is_none() {
             return Ok(Vec::new());
         }
         self.create_now()?;
         let mut connection = self.connection()?;
-        write::put(&mut connection, batch, &self.putting(preparer, at))
+        write::put(&mut connection, batch, &Putting { patience, ..self.putting(preparer, at) })
             .map_err(|error| StoreError::of(&self.path, error))
     }
 
@@ -378,7 +397,7 @@ impl Store {
 
     fn putting<'s>(&'s self, preparer: &'s Preparer, at: DateTime<Utc>) -> Putting<'s> {
         let Preparer { dictionaries, policy } = preparer;
-        Putting { dictionaries, actor: self.actor.as_ref(), at, policy: *policy }
+        Putting { dictionaries, actor: self.actor.as_ref(), at, policy: *policy, patience: PATIENCE }
     }
 
     /// The vault as it is now, to be checked. Unlike a snapshot, it can be had of a vault that is damaged.
