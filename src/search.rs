@@ -18,7 +18,7 @@ use crate::store::{ArtifactId, ArtifactRow, FoundPassage, Matcher, Snapshot, Sto
 
 pub use crate::store::{Grouping, SearchIndex};
 pub use compare::compare;
-pub use keep::{Indexed, Progress, bring_in_step, build};
+pub use keep::{Indexed, Progress, bring_in_step, bring_in_step_within, build};
 use passages::of_capture;
 pub use snippet::{Snippet, WIDTH};
 pub use words::{MAX_TERMS, Words, WordsError};

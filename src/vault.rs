@@ -6,6 +6,7 @@ mod removal;
 mod search;
 mod verification;
 
+pub use search::CaughtUp;
 pub use removal::{Forgetting, Removal, RemoveError, RemoveOptions};
 
 use std::path::{Path, PathBuf};
@@ -23,9 +24,9 @@ use crate::source::{self, ExamineOptions, Inputs};
 use crate::sql::{self, Reader, SqlError};
 use crate::store::check::JournalInspection;
 use crate::store::{
-    Actor, ArtifactRow, Backup, BackupError, BackupOptions, BackupProgress, CaptureRow, JournalCheck, Mended,
-    NoteRow, PinRow, Put, PutOutcome, RemovedPolicy, RoleCount, Snapshot, Stats, Store, StoreError,
-    StoredMember, TagRow, TimeBasis, Tombstone, Upgrade,
+    Actor, ArtifactRow, Backup, BackupError, BackupOptions, BackupProgress, CaptureRow, JournalCheck,
+    LogDamage, Mended, NoteRow, PinRow, Put, PutOutcome, RemovedPolicy, RoleCount, Snapshot, Stats, Store,
+    StoreError, StoredMember, TagRow, TimeBasis, Tombstone, Upgrade,
 };
 use crate::verify::{Report, Violation};
 
@@ -273,6 +274,22 @@ impl Vault {
     #[must_use]
     pub fn path(&self) -> &Path {
         self.store.path()
+    }
+
+    /// What was wrong with the write-ahead log when this vault was opened; nothing if it had all that was committed.
+    /// [`Vault::repair`] takes what the log still has.
+    #[must_use]
+    pub fn log_damage(&self) -> Option<&LogDamage> {
+        self.store.log_damage()
+    }
+
+    /// The copies of damaged write-ahead logs beside the vault, those included that a repair is done with. They have what was
+    /// removed from the vault since.
+    ///
+    /// # Errors
+    /// Returns an error if the directory of the vault cannot be read.
+    pub fn log_copies(&self) -> Result<Vec<PathBuf>, StoreError> {
+        self.store.log_copies()
     }
 
     /// Adds one document. When this returns, it is on the disk. One that is the rest of a document in the vault is added

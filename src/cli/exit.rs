@@ -21,7 +21,7 @@ pub(crate) enum Status {
     Done,
     /// Violations, nothing found, or different.
     No,
-    /// Something could not be read, and was named already.
+    /// Something could not be read or recorded, and was named already.
     Incomplete,
 }
 
@@ -38,7 +38,7 @@ impl Status {
     /// How a command ended that examined documents.
     pub(crate) fn of(summary: &Summary) -> Self {
         match summary {
-            Summary { unreadable: 1.., .. } => Self::Incomplete,
+            Summary { unreadable: 1.., .. } | Summary { unrecorded: 1.., .. } => Self::Incomplete,
             Summary { rejected: 1.., .. } => Self::No,
             _ => Self::Done,
         }

@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::Args as ClapArgs;
 use runvault::query::Contained;
 use runvault::store::{ArtifactRow, Erasure, Remnant, Removed, SharedFile};
-use runvault::{RemoveError, RemoveOptions};
+use runvault::{RemoveError, RemoveOptions, Vault};
 
 use super::escape::escaped;
 use super::exit::{Failure, Status};
@@ -73,7 +73,7 @@ impl Args {
             }
         }
         if let Some(erasure) = &removal.erasure {
-            warn_of_remnants(erasure, vault.path());
+            warn_of_remnants(erasure, &vault);
         }
         Ok(Status::Done)
     }
@@ -146,7 +146,7 @@ pub(crate) fn refusal(error: RemoveError) -> Failure {
 }
 
 /// Says where there is still something of what was removed, or may be.
-pub(crate) fn warn_of_remnants(erasure: &Erasure, vault: &Path) {
+pub(crate) fn warn_of_remnants(erasure: &Erasure, vault: &Vault) {
     for remnant in &erasure.remnants {
         match remnant {
             Remnant::LargeFile => {
@@ -160,7 +160,7 @@ pub(crate) fn warn_of_remnants(erasure: &Erasure, vault: &Path) {
                     "the compression dictionary of {kinds} may have parts of what was removed"
                 ));
             }
-            Remnant::Log => warn_of_log(vault),
+            Remnant::Log => warn_of_log(vault.path()),
         }
     }
     warn_of_copies(vault);
@@ -178,10 +178,11 @@ pub(crate) fn warn_of_log(vault: &Path) {
     ));
 }
 
-/// Names the copies of the vault that were kept when its schema changed: they have what was removed.
-fn warn_of_copies(vault: &Path) {
+/// Names the copies of the vault that were kept when its schema changed, and those of damaged logs: they have what was
+/// removed.
+fn warn_of_copies(vault: &Vault) {
     for version in 1..=runvault::store::SCHEMA_VERSION {
-        let mut copy = vault.as_os_str().to_owned();
+        let mut copy = vault.path().as_os_str().to_owned();
         copy.push(format!(".schema-{version}"));
         let copy = Path::new(&copy);
         if copy.exists() {
@@ -190,5 +191,13 @@ fn warn_of_copies(vault: &Path) {
                 copy.display()
             ));
         }
+    }
+    // A directory that cannot be read was named by what needs it.
+    for copy in vault.log_copies().unwrap_or_default() {
+        output::warning(&format!(
+            "{} is the copy of a damaged write-ahead log and may have what was removed; delete it after \"runvault fsck \
+             --repair\"",
+            copy.display()
+        ));
     }
 }

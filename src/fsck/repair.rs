@@ -1,6 +1,6 @@
 //! Mending what can be mended without guessing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
 
 use super::reading::{Item, Reading, admit_as};
@@ -14,7 +14,7 @@ use crate::store::check::finding::{
     ANNOTATION_DIFFERS, ANNOTATION_LOST, ARTIFACT_EMPTY, BASE_WRONG, BLOB_DAMAGED, BLOB_MISSING,
     BLOB_UNREFERENCED, CAPTURE_DAMAGED, CAPTURE_LOST, CORE_DIFFERS, DICTIONARY_DAMAGED, EMBEDDED_MISSING,
     FILE_DAMAGED, FindingInfo, INDEX_MISSING, INDEX_SURPLUS, KIND_DIFFERS, KIND_UNKNOWN, KIND_WRONG,
-    MENTIONS_DISORDERED, MENTIONS_MISSING, MENTIONS_SURPLUS, ORDER_DIFFERS, OTHERS_CAN_WRITE,
+    LOG_DAMAGED, MENTIONS_DISORDERED, MENTIONS_MISSING, MENTIONS_SURPLUS, ORDER_DIFFERS, OTHERS_CAN_WRITE,
     REFERENCE_BROKEN, SEAL_BROKEN, SEARCH_DAMAGED, SEARCH_DIFFERS, SIGNATURE_DIFFERS, SIZE_WRONG, Subject,
     TIME_DIFFERS, TOMBSTONE_DIFFERS, UNREADABLE, WARNINGS_DIFFER,
 };
@@ -57,6 +57,7 @@ pub(super) fn repair(
     let sources = from.iter().map(|path| Source::open(path)).collect::<Result<Vec<_>>>()?;
     let mut repair = Repair { store, report, sources, keys, done: Vec::new(), is_reordered: false };
     as_far_as_possible(repair.file())?;
+    as_far_as_possible(repair.logs())?;
     let of_the_file = repair.done.len();
     as_far_as_possible(repair.bytes())?;
     as_far_as_possible(repair.artifacts())?;
@@ -117,6 +118,29 @@ impl Repair<'_> {
         }
         if self.has(FILE_DAMAGED) {
             self.done.append(&mut self.store.mend_sql_indexes()?);
+        }
+        Ok(())
+    }
+
+    /// What damaged logs still have.
+    fn logs(&mut self) -> Result<()> {
+        if !self.has(LOG_DAMAGED) {
+            return Ok(());
+        }
+        for log in self.store.salvager()? {
+            let log = log?;
+            let mut added = HashSet::new();
+            for lost in &log.captures {
+                let Some(scratch) = &log.scratch else { break };
+                if self.store.inspect()?.has_capture(lost.capture)? {
+                    continue;
+                }
+                if let Some(admitted) = from_vault(scratch, lost, self.keys)? {
+                    self.add(admitted)?;
+                    added.insert(lost.capture);
+                }
+            }
+            self.done.append(&mut self.store.finish_salvage(log, &added)?);
         }
         Ok(())
     }

@@ -15,7 +15,7 @@ use super::check::CatalogCounts;
 use super::check::finding::Finding;
 use super::place::{Place, PlaceError};
 use super::pool;
-use super::{Head, Snapshot, Store, StoreError};
+use super::{BusyReason, Head, Snapshot, Store, StoreError};
 use crate::digest::BlobHash;
 
 /// So many pages are copied at a time, so that somebody can be told how far it is.
@@ -180,7 +180,7 @@ fn copy(snapshot: &Snapshot<'_>, to: &Path, watch: &mut dyn FnMut(BackupProgress
             StepResult::Done => return Ok(()),
             StepResult::More => {}
             // Nobody else uses the copy, and the snapshot is read already.
-            _ => return Err(StoreError::Busy { path: to.to_owned() }),
+            _ => return Err(StoreError::Busy { path: to.to_owned(), reason: BusyReason::Held }),
         }
     }
 }

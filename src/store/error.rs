@@ -1,3 +1,4 @@
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -5,6 +6,7 @@ use rusqlite::types::Type;
 use rusqlite::{ErrorCode, ffi};
 
 use super::pool;
+use super::write_lock::OTHERS_WROTE;
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
 
 /// Why the store could not do what it was asked to.
@@ -64,11 +66,13 @@ pub enum StoreError {
         /// The vault.
         path: PathBuf,
     },
-    /// Another process writes and does not finish.
-    #[error("{} is being written by another process that has not finished for a minute; try again", path.display())]
+    /// Others write, and did not let this process write or read for as long as it waits.
+    #[error("{} is in use: {reason}", path.display())]
     Busy {
         /// The vault.
         path: PathBuf,
+        /// What the others did meanwhile.
+        reason: BusyReason,
     },
     /// Stored bytes are not what they were.
     #[error("the bytes stored for {core} (capture {capture}) are damaged: {defect}")]
@@ -140,6 +144,29 @@ pub enum StoreError {
         /// The cause.
         source: io::Error,
     },
+}
+
+/// What others did while one waited for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BusyReason {
+    /// One of them held the lock, and nothing was written.
+    Held,
+    /// They wrote.
+    Contended,
+}
+
+impl fmt::Display for BusyReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Held => {
+                "a process holds its write lock and has written nothing as long as this one waited; it may be stopped, or \
+                 busy with one long change"
+            }
+            Self::Contended => {
+                "other processes were writing to it as long as this one waited; try again when fewer do"
+            }
+        })
+    }
 }
 
 /// What is wrong with stored bytes.
@@ -220,7 +247,13 @@ impl StoreError {
                 Self::Full { path }
             }
             Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen) => Self::ReadOnly { path },
-            Some(ErrorCode::DatabaseBusy) => Self::Busy { path },
+            Some(ErrorCode::DatabaseBusy) => {
+                let others_wrote = matches!(
+                    &source,
+                    rusqlite::Error::SqliteFailure(_, Some(message)) if message == OTHERS_WROTE
+                );
+                Self::Busy { path, reason: if others_wrote { BusyReason::Contended } else { BusyReason::Held } }
+            }
             Some(ErrorCode::NotADatabase) => {
                 Self::NotAVault { path, reason: "it is not an SQLite database".to_owned() }
             }

@@ -5,7 +5,7 @@ mod journal;
 
 use std::path::Path;
 
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
+use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use super::check::finding::Subject;
 use super::check::{CaptureId, CheckedArtifact, take_from_others};
@@ -14,6 +14,7 @@ use super::journal::{Event, Journal};
 use super::read::{artifact_id, capture_id};
 use super::search;
 use super::write::seal;
+use super::write_lock;
 use super::{Result, Store, StoreError};
 use crate::artifact::Admitted;
 use crate::clock;
@@ -160,7 +161,7 @@ impl Store {
         self.with_connection(|connection| {
             // What is dropped is overwritten.
             secure_delete(connection, true)?;
-            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let transaction = write_lock::begin(connection)?;
             let mended = work(&transaction)?;
             let mut journal = Journal::of(&transaction, self.actor.as_ref(), clock::now())?;
             for Mended { subject, did } in &mended {

@@ -137,7 +137,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
 }
 
 /// How the names of the directories begin in which `name` is made.
-fn prefix(name: &OsStr) -> OsString {
+pub(super) fn prefix(name: &OsStr) -> OsString {
     let mut prefix = OsString::from(".");
     prefix.push(name);
     prefix.push(".unfinished-");
@@ -145,7 +145,7 @@ fn prefix(name: &OsStr) -> OsString {
 }
 
 /// A new directory, which nobody but its owner can enter, and its lock.
-fn workplace(directory: &Path, prefix: &OsStr) -> io::Result<(TempDir, File)> {
+pub(super) fn workplace(directory: &Path, prefix: &OsStr) -> io::Result<(TempDir, File)> {
     loop {
         let workplace = Builder::new().prefix(prefix).tempdir_in(directory)?;
         let path = workplace.path().join(LOCK);

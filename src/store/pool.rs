@@ -121,7 +121,7 @@ fn has_log(path: &Path) -> bool {
 
 /// Opens a vault that has no log, and beside which none can be made: its file alone, without any locks. No connection that
 /// could change it is open as long as there is no log.
-fn open_alone(path: &Path) -> rusqlite::Result<Connection> {
+pub(super) fn open_alone(path: &Path) -> rusqlite::Result<Connection> {
     let mut uri = b"file:".to_vec();
     for byte in plain(path).as_os_str().as_encoded_bytes() {
         match byte {

@@ -19,10 +19,11 @@ use rusqlite::{Connection, OptionalExtension, Params, Row};
 use super::dictionaries::Readers;
 use super::lists::Lists;
 use super::payload::Payloads;
-use super::pool::Lease;
+use super::pool::{Lease, PATIENCE};
 use super::rows::{ArtifactId, ArtifactRow, CaptureRow, Milliseconds};
 use super::segments::Segments;
 use super::signatures::signature;
+use super::write_lock;
 use super::{Result, StoreError};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 
@@ -92,10 +93,14 @@ impl<'s> Snapshot<'s> {
     ) -> Result<Self> {
         let segments = (!to_change).then(OnceCell::new);
         let snapshot = Self { connection, readers, path, segments, goes_on: false };
-        // Taking the lock at the beginning means waiting for others there, never failing half way.
-        let sql = if to_change { "BEGIN IMMEDIATE" } else { "BEGIN DEFERRED" };
         let begin = || {
-            snapshot.connection.prepare_cached(sql)?.execute([])?;
+            if to_change {
+                write_lock::in_turn(&snapshot.connection, PATIENCE, || {
+                    snapshot.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])
+                })?;
+            } else {
+                snapshot.connection.prepare_cached("BEGIN DEFERRED")?.execute([])?;
+            }
             // The vault is seen as it is at the first look.
             snapshot.connection.prepare_cached("SELECT 1 FROM kind LIMIT 1")?.exists([])
         };

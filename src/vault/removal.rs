@@ -10,7 +10,7 @@ use crate::kinds;
 use crate::query::{self, Contained, Link, LinkTarget};
 use crate::retention::{Decision, Plan, Policy};
 use crate::store::{
-    ArtifactRow, Edit, Erasure, PinRow, Reclaimable, Reclaimed, Removed, StatedLink, StoreError,
+    ArtifactRow, Edit, Erasure, PinRow, Reclaimable, Reclaimed, Removed, Snapshot, StatedLink, StoreError,
 };
 
 /// How to remove artifacts.
@@ -85,33 +85,18 @@ impl Vault {
     /// [`RemoveError::Contained`] if other artifacts have the bytes, unless those are removed as well;
     /// [`RemoveError::Pinned`]; [`RemoveError::Linked`]; or what the store says.
     pub fn remove(&self, artifacts: &[ArtifactRow], options: &RemoveOptions) -> Result<Removal, RemoveError> {
+        if options.is_rehearsal {
+            // Who only asks does not wait for those who write.
+            let snapshot = self.snapshot()?;
+            let leaving = leaving(&snapshot, artifacts, options)?;
+            return Ok(Removal { removed: snapshot.planned_removal(&leaving)?, erasure: None });
+        }
         let mut edit = self.store.edit(clock::now())?;
-        let mut present = present(&edit, artifacts)?;
-        if let Some(gone) =
-            artifacts.iter().find(|artifact| !present.iter().any(|row| row.core == artifact.core))
-        {
-            return Err(StoreError::Gone { core: gone.core }.into());
-        }
-        // An artifact that was named twice is removed once.
-        let mut known = BTreeSet::new();
-        present.retain(|artifact| known.insert(artifact.core));
-        if options.with_containers {
-            present.extend(query::all_containers(edit.snapshot(), &present)?);
-        }
-        let cores: BTreeSet<CoreHash> = present.iter().map(|artifact| artifact.core).collect();
-        expect_uncontained(&edit, &present, &cores)?;
-        expect_unpinned(&edit, &present)?;
-        if !options.ignores_links {
-            expect_unlinked(&edit, &present, &cores)?;
-        }
         let mut removed = Vec::new();
-        for artifact in &present {
-            removed.push(edit.remove(artifact, options.reason.as_deref())?);
+        for artifact in leaving(edit.snapshot(), artifacts, options)? {
+            removed.push(edit.remove(&artifact, options.reason.as_deref())?);
         }
         edit.note_shared(&mut removed)?;
-        if options.is_rehearsal {
-            return Ok(Removal { removed, erasure: None });
-        }
         edit.commit()?;
         Ok(Removal { removed, erasure: Some(self.store.erase()) })
     }
@@ -142,10 +127,10 @@ impl Vault {
             for artifact in &batch.spared {
                 all.remove(&artifact.core);
             }
-            expect_uncontained(&edit, &batch.leaving, &all)?;
-            expect_unpinned(&edit, &batch.leaving)?;
+            expect_uncontained(edit.snapshot(), &batch.leaving, &all)?;
+            expect_unpinned(edit.snapshot(), &batch.leaving)?;
             if !plan.policy.ignores_links {
-                expect_unlinked(&edit, &batch.leaving, &all)?;
+                expect_unlinked(edit.snapshot(), &batch.leaving, &all)?;
             }
             spared.extend(batch.spared);
             for artifact in &batch.leaving {
@@ -267,9 +252,35 @@ impl Vault {
     }
 }
 
+/// What is removed with `artifacts`, if nothing protects any of it.
+fn leaving(
+    snapshot: &Snapshot<'_>,
+    artifacts: &[ArtifactRow],
+    options: &RemoveOptions,
+) -> Result<Vec<ArtifactRow>, RemoveError> {
+    let mut present = present(snapshot, artifacts)?;
+    let is_gone = |artifact: &&ArtifactRow| !present.iter().any(|row| row.core == artifact.core);
+    if let Some(gone) = artifacts.iter().find(is_gone) {
+        return Err(StoreError::Gone { core: gone.core }.into());
+    }
+    // An artifact that was named twice is removed once.
+    let mut known = BTreeSet::new();
+    present.retain(|artifact| known.insert(artifact.core));
+    if options.with_containers {
+        present.extend(query::all_containers(snapshot, &present)?);
+    }
+    let cores: BTreeSet<CoreHash> = present.iter().map(|artifact| artifact.core).collect();
+    expect_uncontained(snapshot, &present, &cores)?;
+    expect_unpinned(snapshot, &present)?;
+    if !options.ignores_links {
+        expect_unlinked(snapshot, &present, &cores)?;
+    }
+    Ok(present)
+}
+
 /// The artifacts as they are now, without those that are gone.
-fn present(edit: &Edit<'_>, artifacts: &[ArtifactRow]) -> Result<Vec<ArtifactRow>, StoreError> {
-    let now = artifacts.iter().map(|artifact| edit.snapshot().artifact(artifact.core));
+fn present(snapshot: &Snapshot<'_>, artifacts: &[ArtifactRow]) -> Result<Vec<ArtifactRow>, StoreError> {
+    let now = artifacts.iter().map(|artifact| snapshot.artifact(artifact.core));
     now.filter_map(Result::transpose).collect()
 }
 
@@ -297,25 +308,25 @@ fn unchanged(edit: &Edit<'_>, planned: &[ArtifactRow], policy: &Policy) -> Resul
 
 /// Makes sure that only what is removed as well has the bytes of `artifacts`.
 fn expect_uncontained(
-    edit: &Edit<'_>,
+    snapshot: &Snapshot<'_>,
     artifacts: &[ArtifactRow],
     removing: &BTreeSet<CoreHash>,
 ) -> Result<(), RemoveError> {
-    let contained = query::contained(edit.snapshot(), artifacts, removing)?;
+    let contained = query::contained(snapshot, artifacts, removing)?;
     if contained.is_empty() { Ok(()) } else { Err(RemoveError::Contained { contained }) }
 }
 
-fn expect_unpinned(edit: &Edit<'_>, artifacts: &[ArtifactRow]) -> Result<(), RemoveError> {
+fn expect_unpinned(snapshot: &Snapshot<'_>, artifacts: &[ArtifactRow]) -> Result<(), RemoveError> {
     let mut pins = Vec::new();
     for artifact in artifacts {
-        pins.extend(edit.snapshot().pin_of(artifact.id)?);
+        pins.extend(snapshot.pin_of(artifact.id)?);
     }
     if pins.is_empty() { Ok(()) } else { Err(RemoveError::Pinned { pins }) }
 }
 
 /// Makes sure that only what is removed as well links to `artifacts`.
 fn expect_unlinked(
-    edit: &Edit<'_>,
+    snapshot: &Snapshot<'_>,
     artifacts: &[ArtifactRow],
     removing: &BTreeSet<CoreHash>,
 ) -> Result<(), RemoveError> {
@@ -325,7 +336,7 @@ fn expect_unlinked(
     };
     let mut held = Vec::new();
     for artifact in artifacts {
-        let links: Vec<Link> = query::holders(edit.snapshot(), artifact)?.into_iter().filter(stays).collect();
+        let links: Vec<Link> = query::holders(snapshot, artifact)?.into_iter().filter(stays).collect();
         if !links.is_empty() {
             held.push((artifact.clone(), links));
         }

@@ -23,6 +23,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "serde_json",
             "rusqlite",
             "rusqlite_migration",
+            "rustix",
             "tempfile",
             "zstd",
         ],

@@ -61,3 +61,4 @@ mod traces;
 mod untrusted;
 mod upgrade;
 mod watch;
+mod write_ahead_log;

@@ -156,6 +156,10 @@ findings! {
         "A disk, a copy or another program changed the file. What the other checks do not name may be intact.",
         "`fsck --repair` makes damaged SQL indexes anew. If the finding stays, copy the vault, try `fsck --repair` with \
          the copy, and otherwise restore it from a backup.";
+    LOG_DAMAGED, "log-damaged",
+        "The write-ahead log did not have all that was committed, and what there was of it was kept.",
+        "The last artifacts and changes before the damage may be missing, although they were acknowledged.",
+        "`fsck --repair` takes what the log still has, verifies it like anything that is added, and renames the copy.";
     SCHEMA_DIFFERS, "schema-differs",
         "A table, index or view is not as this program makes it.",
         "Another program changed it, or the file is damaged. What is read through it may be wrong.",

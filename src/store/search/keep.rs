@@ -1,6 +1,8 @@
 //! What goes into the index, and what goes out of it.
 
-use rusqlite::{Connection, ErrorCode, OptionalExtension, TransactionBehavior};
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OptionalExtension};
 
 use super::totals::Totals;
 use super::{
@@ -9,7 +11,7 @@ use super::{
 use crate::artifact::Field;
 use crate::digest::CaptureHash;
 use crate::store::error::out_of_order;
-use crate::store::{Result, Store, StoreError};
+use crate::store::{Result, Store, StoreError, write_lock};
 
 /// A capture whose passages are or should be in the index.
 #[derive(Clone, Debug)]
@@ -109,14 +111,14 @@ impl Snapshot<'_> {
 
 impl Store {
     /// Puts the passages of `batch` into the index, in one transaction. They are those of the captures that come next;
-    /// false, and nothing is changed, if somebody else was faster.
+    /// false, and nothing is changed, if somebody else was faster. Waits for other writers no longer than `patience`.
     ///
     /// # Errors
     /// As [`Store::put`].
-    pub fn index_passages(&self, batch: &[CapturePassages]) -> Result<bool> {
-        let mut connection = self.connection()?;
-        let mut index = || {
-            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    pub fn index_passages(&self, batch: &[CapturePassages], patience: Duration) -> Result<bool> {
+        let connection = self.connection()?;
+        let index = || {
+            let transaction = write_lock::begin_within(&connection, patience)?;
             let Some(state) = state(&transaction)?.filter(|state| state.version == VERSION) else {
                 return Ok(false);
             };

@@ -5,6 +5,8 @@ use std::collections::HashSet;
 use super::Writer;
 use crate::digest::CaptureHash;
 use crate::store::journal::Event;
+use crate::store::payload::Prepared;
+use crate::store::{Result, Snapshot};
 
 /// An entry names at most so many captures, so that no entry takes much memory.
 const MAX_CAPTURES: usize = 1_000;
@@ -28,6 +30,22 @@ pub(super) struct Sightings {
 impl Sightings {
     pub(super) fn after(entry: i64) -> Self {
         Self { before: entry, captures: Vec::new(), numbers: Vec::new(), pending: HashSet::new() }
+    }
+}
+
+impl Snapshot<'_> {
+    /// Whether the vault has the capture and every one that is part of it, so that storing it again would change nothing but
+    /// when it was seen.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read.
+    pub fn has_all_of(&self, artifact: &Prepared) -> Result<bool> {
+        for part in &artifact.embedded {
+            if !self.has_all_of(part)? {
+                return Ok(false);
+            }
+        }
+        Ok(self.capture(artifact.admitted().capture())?.is_some())
     }
 }
 
