@@ -9,6 +9,10 @@ pub(crate) fn with_hint(error: &StoreError) -> String {
             "\"runvault init\" creates one, and so does \"runvault add --create\" with what it stores"
         }
         StoreError::Older { .. } => "\"runvault upgrade\" does that, and keeps a copy",
+        StoreError::HardLinks { .. } => {
+            "\"find DIR -samefile PATH\" lists the names; remove all but one while no program uses the vault, or copy the \
+             file and name the copy"
+        }
         _ => return error.to_string(),
     };
     format!("{error}; {hint}")
