@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue};
 use runvault::LookupError;
 use runvault::bundle::BundleError;
+use runvault::files;
 use runvault::ingest::Summary;
 use runvault::query::HashTarget;
 use runvault::store::StoreError;
@@ -76,7 +77,7 @@ impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             ErrorKind::BrokenPipe => Self::ClosedPipe,
-            _ => Self::CouldNotRun(format!("cannot write the output: {error}")),
+            _ => Self::CouldNotRun(format!("cannot write the output: {}", files::describe(&error))),
         }
     }
 }

@@ -232,9 +232,9 @@ impl Cli {
             Command::Reindex(args) => args.run(vault),
             Command::Upgrade(args) => args.run(vault),
             Command::Rules(args) => args.run(),
-            Command::Config(args) => args.run(),
+            Command::Config(args) => args.run(vault),
             Command::Completions(args) => args.run(),
-            Command::Man(args) => args.run(help::command()),
+            Command::Man(args) => args.run(help::command(), vault),
         }
     }
 }

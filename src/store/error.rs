@@ -8,6 +8,7 @@ use rusqlite::{ErrorCode, ffi};
 use super::pool;
 use super::write_lock::OTHERS_WROTE;
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
+use crate::files;
 
 /// Why the store could not do what it was asked to.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +26,22 @@ pub enum StoreError {
         path: PathBuf,
         /// What it is instead.
         reason: String,
+    },
+    /// The path of the vault has no characters.
+    #[error("the path of the vault is empty")]
+    EmptyPath,
+    /// The file has several names. SQLite keeps the log under the name by which a vault is opened, so that what is written
+    /// under one name is missed, and may be overwritten, under another.
+    #[error(
+        "{} has {links} names (hard links), and a vault must have one: what is written under one name would be lost under \
+         another",
+        path.display()
+    )]
+    HardLinks {
+        /// One of the names.
+        path: PathBuf,
+        /// How many there are.
+        links: u64,
     },
     /// The vault was written by a newer program.
     #[error(
@@ -137,7 +154,7 @@ pub enum StoreError {
         message: String,
     },
     /// What the file system says.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {}", path.display(), files::describe(source))]
     Io {
         /// The file.
         path: PathBuf,
@@ -252,7 +269,10 @@ impl StoreError {
                     &source,
                     rusqlite::Error::SqliteFailure(_, Some(message)) if message == OTHERS_WROTE
                 );
-                Self::Busy { path, reason: if others_wrote { BusyReason::Contended } else { BusyReason::Held } }
+                Self::Busy {
+                    path,
+                    reason: if others_wrote { BusyReason::Contended } else { BusyReason::Held },
+                }
             }
             Some(ErrorCode::NotADatabase) => {
                 Self::NotAVault { path, reason: "it is not an SQLite database".to_owned() }

@@ -66,7 +66,10 @@ struct Waiting<'c> {
 
 impl<'c> Waiting<'c> {
     fn new(connection: &'c Connection, patience: Duration) -> Self {
-        let queue = connection.path().filter(|path| !path.is_empty()).map(|path| PathBuf::from(format!("{path}{ENDING}")));
+        let queue = connection
+            .path()
+            .filter(|path| !path.is_empty())
+            .map(|path| PathBuf::from(format!("{path}{ENDING}")));
         Self { connection, began: Instant::now(), patience, queue }
     }
 

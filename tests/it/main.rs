@@ -39,6 +39,7 @@ mod moving;
 mod notes;
 mod output;
 mod packs;
+mod power_loss;
 mod properties;
 #[cfg(unix)]
 mod reading;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::index::Index;
 use super::scan::Scan;
-use crate::store::pool::sync_directory;
+use crate::files::sync_directory;
 
 /// How the names of copies go on after that of the vault; a number comes after it.
 const DAMAGED: &str = ".damaged-wal-";

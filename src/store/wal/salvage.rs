@@ -8,16 +8,15 @@ use std::path::Path;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
-use tempfile::TempDir;
 
 use super::copies::{self, LogCopy};
 use super::rows;
 use super::{LogDefect, LoggedEntry, Sight, missing_entries};
 use crate::clock;
 use crate::digest::{CaptureHash, CoreHash};
+use crate::files::StagingDir;
 use crate::store::check::finding::Subject;
 use crate::store::check::{Change, RecordedCapture, RecordedEntry};
-use crate::store::place::workplace;
 use crate::store::stated::StatedLink;
 use crate::store::{Mended, Result, Store, StoreError, pool};
 
@@ -53,7 +52,7 @@ pub struct SalvagedLog {
     changes: Vec<(i64, Option<String>)>,
     copy: LogCopy,
     /// Removed at the end.
-    _directory: Option<TempDir>,
+    _directory: Option<StagingDir>,
 }
 
 impl Store {
@@ -95,10 +94,9 @@ impl Store {
         let connection = self.connection()?;
         let missing = missing_entries(&connection, &copy.path, &scan)?;
         let directory = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let name = self.path.file_name().unwrap_or_default();
-        let place = workplace(directory.unwrap_or(Path::new(".")), &crate::store::place::prefix(name));
-        let (directory, _lock) = place.map_err(|source| StoreError::io(&self.path, source))?;
-        let path = directory.path().join("scratch");
+        let directory = StagingDir::new_in(directory.unwrap_or(Path::new(".")))
+            .map_err(|source| StoreError::io(&self.path, source))?;
+        let path = directory.path("scratch");
         let scratch = Self::create(&path)?;
         let failed = |error| StoreError::of(&path, error);
         let to = pool::connect(&path).map_err(failed)?;
