@@ -58,6 +58,7 @@ mod story;
 mod terminal;
 mod times;
 mod traces;
+mod two_kinds;
 mod untrusted;
 mod upgrade;
 mod watch;

@@ -101,7 +101,7 @@ fn with_candidates(error: &LookupError) -> String {
         .iter()
         .map(|candidate| match candidate {
             HashTarget::Artifact(core) => format!("{core} (artifact)"),
-            HashTarget::Capture(capture) => format!("{capture} (capture)"),
+            HashTarget::Capture(core, capture) => format!("{capture} (capture of {core})"),
         })
         .collect();
     format!("{error}: {}", lines.join(", "))
