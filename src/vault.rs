@@ -14,7 +14,7 @@ use crate::artifact::{KeyRing, Kind};
 use crate::bundle::{self, Bundle, Imported};
 use crate::canonical::reader::Limits;
 use crate::clock;
-use crate::digest::{CoreHash, Digest, DigestPrefix, PrefixResolution};
+use crate::digest::{CaptureHash, CoreHash, Digest, DigestPrefix, PrefixResolution};
 use crate::fsck;
 use crate::ingest::{self, Monitor, Summary};
 use crate::kinds::{self, model_io};
@@ -73,6 +73,8 @@ pub struct Description {
     pub mentions: Vec<RoleCount>,
     /// Its captures in the order in which they were added.
     pub captures: Vec<CaptureRow>,
+    /// The one that stands for it: [`Snapshot::preferred_capture`].
+    pub preferred: CaptureHash,
     /// Its links.
     pub links: Vec<Link>,
     /// The longest artifacts that extend it.
@@ -736,6 +738,8 @@ impl Vault {
     pub fn describe(&self, prefix: &DigestPrefix) -> Result<Description, LookupError> {
         let snapshot = self.snapshot()?;
         let artifact = locate(&snapshot, prefix)?.artifact;
+        let preferred =
+            snapshot.preferred_capture(artifact.id)?.ok_or(LookupError::NotFound(*prefix))?.capture;
         let links = query::links(&snapshot, &artifact)?;
         Ok(Description {
             extended_by: match kinds::named(&artifact.kind).and_then(Kind::versions) {
@@ -745,6 +749,7 @@ impl Vault {
             attributes: snapshot.attributes(artifact.id)?,
             mentions: snapshot.role_counts(artifact.id)?,
             captures: snapshot.captures(artifact.id)?,
+            preferred,
             links,
             tags: snapshot.tags(Some(artifact.id))?,
             note: snapshot.note_of(artifact.id)?,

@@ -11,6 +11,7 @@ mod audit;
 mod backup;
 mod bad_input;
 mod bundle;
+mod captures;
 mod columns;
 mod completing;
 mod concurrency;
