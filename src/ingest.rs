@@ -754,7 +754,7 @@ struct Seen<'s> {
     snapshot: Option<&'s Snapshot<'s>>,
     allow_removed: bool,
     cores: HashSet<CoreHash>,
-    captures: HashSet<CaptureHash>,
+    captures: HashSet<(CoreHash, CaptureHash)>,
 }
 
 impl Seen<'_> {
@@ -773,10 +773,11 @@ impl Seen<'_> {
             self.outcome(embedded)?;
         }
         let (core, capture) = (admitted.core(), admitted.capture());
-        let (mut has_core, mut has_capture) = (!self.cores.insert(core), !self.captures.insert(capture));
+        let (mut has_core, mut has_capture) =
+            (!self.cores.insert(core), !self.captures.insert((core, capture)));
         if let Some(snapshot) = self.snapshot {
             has_core |= snapshot.artifact(core)?.is_some();
-            has_capture |= snapshot.capture(capture)?.is_some();
+            has_capture |= snapshot.capture(core, capture)?.is_some();
         }
         Ok(match (has_core, has_capture) {
             (_, true) => Outcome::Present,

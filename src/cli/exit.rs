@@ -105,7 +105,7 @@ impl From<LookupError> for Failure {
             LookupError::Ambiguous { candidates, .. } => {
                 let line = |candidate: &HashTarget| match candidate {
                     HashTarget::Artifact(core) => format!("{core} artifact"),
-                    HashTarget::Capture(capture) => format!("{capture} capture"),
+                    HashTarget::Capture(core, capture) => format!("{capture} capture of {core}"),
                 };
                 Self::Ambiguous { message, candidates: candidates.iter().map(line).collect() }
             }

@@ -67,7 +67,11 @@ impl Args {
         {
             return self.write_standard_output(&bytes);
         }
-        let mut located = self.hash.locate(&vault)?;
+        let mut located = match self.hash.hash() {
+            // The core is another one for each artifact that has a capture with this hash, the bytes are not.
+            Some(prefix) if !self.core => vault.locate_bytes(prefix)?,
+            _ => self.hash.locate(&vault)?,
+        };
         if let Some(capture) = &self.capture {
             located = vault.capture_of(&located, capture)?;
         } else if !self.core && !self.hash.is_capture(&located) {

@@ -4,6 +4,7 @@ mod actor;
 mod add;
 mod audit;
 mod backup;
+mod captures;
 mod columns;
 mod completing;
 mod completions;

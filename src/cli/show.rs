@@ -87,6 +87,16 @@ fn print(out: &mut dyn Write, description: &Description) -> io::Result<()> {
     }
     fields.write(out)?;
     let can_be_signed = kinds::named(&artifact.kind).is_some_and(Kind::can_be_signed);
+    if captures.len() > 1 {
+        let count = counted(captures.len() as u64, "capture");
+        let core = artifact.core;
+        let line = format!(
+            "{count}, which \"runvault diff --all {core:.12}\" compares; {:.12} is used",
+            description.preferred
+        );
+        fields.lead(out, "captures")?;
+        writeln!(out, "{line}")?;
+    }
     for capture in captures {
         print_capture(out, &fields, capture, can_be_signed)?;
     }
@@ -207,6 +217,8 @@ struct JsonCount<'d> {
 #[derive(Serialize)]
 struct JsonCapture<'d> {
     capture_hash: CaptureHash,
+    /// Whether it stands for the artifact.
+    preferred: bool,
     size: u64,
     added_at: String,
     seen_at: String,
@@ -217,8 +229,9 @@ struct JsonCapture<'d> {
 
 impl<'d> JsonDescription<'d> {
     fn of(description: &'d Description) -> Self {
-        let Description { artifact, attributes, mentions, captures, links, extended_by, tags, note, pin } =
-            description;
+        let Description {
+            artifact, attributes, mentions, captures, links, extended_by, tags, note, pin, ..
+        } = description;
         // They are sorted, and their order is that of the times.
         let created = attributes.iter().rfind(|(name, _)| name == CREATED_AT);
         Self {
@@ -236,6 +249,7 @@ impl<'d> JsonDescription<'d> {
                 .iter()
                 .map(|capture| JsonCapture {
                     capture_hash: capture.capture,
+                    preferred: capture.capture == description.preferred,
                     size: capture.size,
                     added_at: time::exact(capture.added_at),
                     seen_at: time::exact(capture.seen_at),

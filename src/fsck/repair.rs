@@ -251,15 +251,15 @@ impl Repair<'_> {
             let mut lost = inspection.lost_captures()?;
             for subject in self.subjects(&[CAPTURE_DAMAGED]) {
                 if let Subject::Capture(capture) = subject {
-                    lost.extend(inspection.recorded_capture(*capture)?);
+                    lost.extend(inspection.recorded_with_hash(*capture)?);
                 }
             }
-            let mut lost: BTreeMap<_, _> = lost.into_iter().map(|lost| (lost.capture, lost)).collect();
+            let mut lost: BTreeMap<_, _> = lost.into_iter().map(|lost| (lost.key(), lost)).collect();
             for capture in lost.values().cloned().collect::<Vec<_>>() {
                 let Some(admitted) = from_vault(self.store, &capture, self.keys)? else { continue };
-                lost.remove(&capture.capture);
+                lost.remove(&capture.key());
                 // One that was damaged may be whole by now.
-                if !inspection.has_capture(capture.capture)? {
+                if !inspection.has_capture(capture.core, capture.capture)? {
                     self.add(admitted)?;
                 }
             }
@@ -307,8 +307,13 @@ impl Repair<'_> {
         }
         let preparer = self.store.preparer()?;
         let subject = Subject::Capture(admitted.capture());
-        if self.subjects(&[CAPTURE_DAMAGED]).any(|damaged| *damaged == subject) {
-            self.done.append(&mut self.store.drop_capture(admitted.capture())?);
+        let is_damaged = self.subjects(&[CAPTURE_DAMAGED]).any(|damaged| *damaged == subject);
+        // An earlier step may have put it back.
+        if !is_damaged && self.store.snapshot()?.capture(admitted.core(), admitted.capture())?.is_some() {
+            return Ok(());
+        }
+        if is_damaged {
+            self.done.append(&mut self.store.drop_capture(admitted.core(), admitted.capture())?);
         }
         let put = self.store.put_one(&preparer.prepare(admitted), &preparer, clock::now())?;
         if matches!(put.outcome, PutOutcome::Refused(_)) {

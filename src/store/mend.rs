@@ -18,7 +18,7 @@ use super::write_lock;
 use super::{Result, Store, StoreError};
 use crate::artifact::Admitted;
 use crate::clock;
-use crate::digest::CaptureHash;
+use crate::digest::{CaptureHash, CoreHash};
 
 pub use journal::Restored;
 
@@ -61,13 +61,13 @@ impl Store {
         self.mend(|_| Ok(vec![Mended { subject, did }]))
     }
 
-    /// Takes a capture out of the vault, to be added again.
+    /// Takes a capture of the artifact `core` out of the vault, to be added again.
     ///
     /// # Errors
     /// What the system says.
-    pub fn drop_capture(&self, capture: CaptureHash) -> Result<Vec<Mended>> {
+    pub fn drop_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<Mended>> {
         self.mend(|transaction| {
-            let Some(id) = capture_id(transaction, capture)? else { return Ok(Vec::new()) };
+            let Some(id) = capture_id(transaction, core, capture)? else { return Ok(Vec::new()) };
             search::forget(transaction, id)?;
             for sql in [
                 "DELETE FROM mention_list WHERE capture = ?1",

@@ -48,15 +48,22 @@ pub(super) fn blob_id(connection: &Connection, blob: BlobHash) -> rusqlite::Resu
         .optional()
 }
 
-/// The number of the capture with this hash.
-pub(super) fn capture_id(connection: &Connection, capture: CaptureHash) -> rusqlite::Result<Option<i64>> {
+/// Returns the number of the capture of the artifact `core` with this hash. Artifacts of other kinds may have captures with
+/// the same hash.
+pub(super) fn capture_id(
+    connection: &Connection,
+    core: CoreHash,
+    capture: CaptureHash,
+) -> rusqlite::Result<Option<i64>> {
     connection
         .prepare_cached(
-            "SELECT c.id FROM blob b JOIN capture c ON c.blob = b.id
-              WHERE substr(b.digest, 1, 8) = ?1 AND b.digest = ?2
-             UNION ALL SELECT id FROM capture WHERE digest = ?2 LIMIT 1",
+            "SELECT c.id FROM blob b JOIN capture c ON c.blob = b.id JOIN artifact a ON a.id = c.artifact
+              WHERE substr(b.digest, 1, 8) = ?1 AND b.digest = ?2 AND a.core = ?3
+             UNION ALL
+             SELECT c.id FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.digest = ?2 AND a.core = ?3
+             LIMIT 1",
         )?
-        .query_row((beginning(&capture.0), capture.0.as_bytes()), |row| row.get(0))
+        .query_row((beginning(&capture.0), capture.0.as_bytes(), core.0.as_bytes()), |row| row.get(0))
         .optional()
 }
 
@@ -160,28 +167,49 @@ impl<'s> Snapshot<'s> {
         self.rows(sql, range, |row| row.get(0))
     }
 
-    /// The captures whose hash begins with `prefix`, in the order of their hashes; no more than `limit`.
+    /// The captures whose hash begins with `prefix`, each with the core hash of its artifact, in the order of their hashes,
+    /// then of the core hashes; no more than `limit`.
     ///
     /// # Errors
     /// What the database says.
-    pub fn captures_beginning(&self, prefix: &DigestPrefix, limit: u32) -> Result<Vec<CaptureHash>> {
+    pub fn captures_beginning(
+        &self,
+        prefix: &DigestPrefix,
+        limit: u32,
+    ) -> Result<Vec<(CoreHash, CaptureHash)>> {
         let (low, high) = prefix.range();
-        let sql = "SELECT b.digest FROM blob b
+        let sql = "SELECT a.core, b.digest AS hash
+                     FROM blob b JOIN capture c ON c.blob = b.id JOIN artifact a ON a.id = c.artifact
                     WHERE substr(b.digest, 1, 8) BETWEEN ?1 AND ?2 AND b.digest BETWEEN ?3 AND ?4
-                      AND EXISTS (SELECT 1 FROM capture c WHERE c.blob = b.id)
-                    UNION ALL SELECT digest FROM capture WHERE digest BETWEEN ?3 AND ?4
-                    ORDER BY 1 LIMIT ?5";
+                    UNION ALL
+                   SELECT a.core, c.digest FROM capture c JOIN artifact a ON a.id = c.artifact
+                    WHERE c.digest BETWEEN ?3 AND ?4
+                    ORDER BY 2, 1 LIMIT ?5";
         let range = (beginning(&low), beginning(&high), low.as_bytes(), high.as_bytes(), limit);
-        self.rows(sql, range, |row| row.get(0))
+        self.rows(sql, range, |row| Ok((row.get(0)?, row.get(1)?)))
     }
 
-    /// The capture with this hash.
+    /// Returns the capture of the artifact `core` with this hash.
     ///
     /// # Errors
-    /// What the database says.
-    pub fn capture(&self, capture: CaptureHash) -> Result<Option<CaptureRow>> {
-        let id = capture_id(&self.connection, capture).map_err(|error| self.failed(error))?;
+    /// Returns an error if the database cannot be read.
+    pub fn capture(&self, core: CoreHash, capture: CaptureHash) -> Result<Option<CaptureRow>> {
+        let id = capture_id(&self.connection, core, capture).map_err(|error| self.failed(error))?;
         Ok(self.rows(captures!("WHERE c.id = ?1"), [id], capture_row)?.pop())
+    }
+
+    /// Returns the captures with this hash in the order in which they were added: several if artifacts of several kinds have
+    /// the same bytes.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn captures_with_hash(&self, capture: CaptureHash) -> Result<Vec<CaptureRow>> {
+        let sql = captures!(
+            "WHERE c.id IN (SELECT f.id FROM blob h JOIN capture f ON f.blob = h.id
+                             WHERE substr(h.digest, 1, 8) = ?1 AND h.digest = ?2
+                            UNION ALL SELECT id FROM capture WHERE digest = ?2) ORDER BY c.id"
+        );
+        self.rows(sql, (beginning(&capture.0), capture.0.as_bytes()), capture_row)
     }
 
     /// The captures of an artifact in the order in which they were added.

@@ -163,8 +163,8 @@ impl<'t> Writer<'t> {
             [only] => blob_id(self.transaction, only.blob()).map(|known| (known, known.is_some()))?,
             _ => (None, true),
         };
-        if may_be_present && let Some(id) = capture_id(self.transaction, capture)? {
-            self.see(id, capture)?;
+        if may_be_present && let Some(id) = capture_id(self.transaction, core, capture)? {
+            self.see(id, core, capture)?;
             self.record_signature(id, admitted)?;
             return Ok(Put { core, capture, outcome: PutOutcome::Present });
         }

@@ -181,7 +181,7 @@ findings! {
         "Its bytes are not in the vault, or nothing says which they are.",
         FROM;
     CAPTURE_TWICE, "capture-twice",
-        "Several captures have the same bytes.",
+        "Several captures of artifacts of one kind have the same bytes.",
         "Nothing is lost, but `add` does not do this: somebody changed the vault.",
         BACKUP;
     BLOB_TWICE, "blob-twice",

@@ -130,7 +130,8 @@ impl Inspection<'_> {
         )?;
         self.each(
             "SELECT b.digest, count(*) FROM capture c NOT INDEXED JOIN blob b ON b.id = c.blob
-              GROUP BY b.id HAVING count(*) > 1 ORDER BY b.digest",
+               LEFT JOIN artifact a ON a.id = c.artifact
+              GROUP BY b.id, a.kind HAVING count(*) > 1 ORDER BY b.digest",
             table("capture"),
             &mut findings,
             |row| times(CAPTURE_TWICE, blob(row)?, row),

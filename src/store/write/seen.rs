@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::Writer;
-use crate::digest::CaptureHash;
+use crate::digest::{CaptureHash, CoreHash};
 use crate::store::journal::Event;
 use crate::store::payload::Prepared;
 use crate::store::{Result, Snapshot};
@@ -22,6 +22,8 @@ pub(super) struct Sightings {
     /// The last entry before this transaction.
     before: i64,
     captures: Vec<CaptureHash>,
+    /// Their artifacts.
+    cores: Vec<CoreHash>,
     /// Their numbers and those of their artifacts.
     numbers: Vec<(i64, i64)>,
     pending: HashSet<i64>,
@@ -29,7 +31,13 @@ pub(super) struct Sightings {
 
 impl Sightings {
     pub(super) fn after(entry: i64) -> Self {
-        Self { before: entry, captures: Vec::new(), numbers: Vec::new(), pending: HashSet::new() }
+        Self {
+            before: entry,
+            captures: Vec::new(),
+            cores: Vec::new(),
+            numbers: Vec::new(),
+            pending: HashSet::new(),
+        }
     }
 }
 
@@ -50,8 +58,8 @@ impl Snapshot<'_> {
 }
 
 impl Writer<'_> {
-    /// Takes note that the capture with the number `id` was seen again, unless it arrived in this transaction.
-    pub(super) fn see(&mut self, id: i64, capture: CaptureHash) -> rusqlite::Result<()> {
+    /// Takes note that a capture of `core` with the number `id` was seen again, unless it arrived in this transaction.
+    pub(super) fn see(&mut self, id: i64, core: CoreHash, capture: CaptureHash) -> rusqlite::Result<()> {
         let (artifact, last): (i64, i64) = self
             .transaction
             .prepare_cached(
@@ -62,6 +70,7 @@ impl Writer<'_> {
             return Ok(());
         }
         self.seen.captures.push(capture);
+        self.seen.cores.push(core);
         self.seen.numbers.push((id, artifact));
         if self.seen.captures.len() == MAX_CAPTURES { self.record_seen() } else { Ok(()) }
     }
@@ -72,7 +81,8 @@ impl Writer<'_> {
             return Ok(());
         }
         let captures = std::mem::take(&mut self.seen.captures);
-        self.journal.append(self.transaction, &Event::Seen { captures: &captures })?;
+        let cores = std::mem::take(&mut self.seen.cores);
+        self.journal.append(self.transaction, &Event::Seen { captures: &captures, cores: &cores })?;
         let at = self.journal.at().timestamp_millis();
         for (position, (capture, artifact)) in (0..).zip(std::mem::take(&mut self.seen.numbers)) {
             self.transaction
