@@ -5,6 +5,8 @@
 
 mod mutate;
 mod properties;
+#[cfg(unix)]
+mod vaults;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
