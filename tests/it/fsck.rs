@@ -2,6 +2,7 @@
 
 mod damage;
 pub(crate) mod every_table;
+mod flips;
 mod loops;
 mod many;
 pub(crate) mod questions;

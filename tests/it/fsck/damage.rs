@@ -158,34 +158,6 @@ fn answers(sandbox: &Sandbox) -> Vec<(i32, String)> {
 }
 
 #[test]
-fn a_vault_with_flipped_bytes_is_not_clean_unless_it_answers_as_before() {
-    let original = siblings();
-    let before = answers(&original);
-    let bytes = bytes_of(&original);
-    let mut found = 0;
-    // Most of the file is empty pages; a stride for every day, and all of it by hand.
-    let stride = std::env::var("RUNVAULT_FLIP_STRIDE").map_or(197, |stride| stride.parse().unwrap());
-    let written = (0..bytes.len()).filter(|offset| bytes[*offset] != 0);
-    for offset in written.step_by(stride) {
-        let mut flipped = bytes.clone();
-        flipped[offset] ^= 0x55;
-        let sandbox = of_bytes(&flipped);
-        let full = sandbox.run(["fsck"]);
-        assert!((0..=2).contains(&full.status), "{offset}: {}", full.stderr);
-        if full.status == 0 {
-            assert!(answers(&sandbox) == before, "{offset}");
-        } else {
-            found += 1;
-            for arguments in [["fsck", "--quick"], ["fsck", "--repair"]] {
-                let ran = sandbox.run(arguments);
-                assert!((0..=2).contains(&ran.status), "{offset}: {}", ran.stderr);
-            }
-        }
-    }
-    assert!(found > 20, "{found}");
-}
-
-#[test]
 fn a_vault_that_was_cut_off_is_not_clean() {
     let original = siblings();
     let before = answers(&original);
