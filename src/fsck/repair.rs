@@ -15,7 +15,7 @@ use crate::store::check::finding::{
     BLOB_UNREFERENCED, CAPTURE_DAMAGED, CAPTURE_LOST, CORE_DIFFERS, DICTIONARY_DAMAGED, EMBEDDED_MISSING,
     FILE_DAMAGED, FindingInfo, INDEX_MISSING, INDEX_SURPLUS, KIND_DIFFERS, KIND_UNKNOWN, KIND_WRONG,
     MENTIONS_DISORDERED, MENTIONS_MISSING, MENTIONS_SURPLUS, ORDER_DIFFERS, OTHERS_CAN_WRITE,
-    REFERENCE_BROKEN, SEAL_BROKEN, SEARCH_DAMAGED, SEARCH_DIFFERS, SIGNATURE_DIFFERS, SIZE_WRONG, Subject,
+    PAYLOAD_SURPLUS, REFERENCE_BROKEN, SEAL_BROKEN, SEARCH_DAMAGED, SEARCH_DIFFERS, SIGNATURE_DIFFERS, SIZE_WRONG, Subject,
     TIME_DIFFERS, TOMBSTONE_DIFFERS, UNREADABLE, WARNINGS_DIFFER,
 };
 use crate::store::check::{CheckedArtifact, Integrity, ReadCapture};
@@ -123,6 +123,9 @@ impl Repair<'_> {
 
     /// Dictionaries and blobs.
     fn bytes(&mut self) -> Result<()> {
+        if self.has(PAYLOAD_SURPLUS) {
+            self.done.append(&mut self.store.drop_surplus()?);
+        }
         if self.has(DICTIONARY_DAMAGED) {
             for source in self.sources.iter().filter_map(Source::vault) {
                 self.done.append(&mut self.store.mend_dictionaries(Some(source))?);

@@ -73,6 +73,27 @@ fn damage_to_what_others_need_is_named() {
     insta::assert_snapshot!(reports);
 }
 
+#[test]
+fn columns_that_an_encoding_does_not_use_are_named_and_emptied() {
+    for change in [
+        "UPDATE payload SET digests = zeroblob(32) WHERE encoding = 1",
+        "UPDATE payload SET dictionary = 7 WHERE encoding IN (0, 3)",
+    ] {
+        let sandbox = examples();
+        let stats = |sandbox: &Sandbox| sandbox.run(["stats", "--json"]).expect(0).json()[0]["stored_bytes"].clone();
+        let before = stats(&sandbox);
+        let changed = sql(&sandbox).execute(change, []).unwrap();
+        let found = findings(&sandbox, &["--quick"]);
+        assert_eq!(found.matches("payload-surplus | blob ").count(), changed, "{change}\n{found}");
+        assert!(changed > 0);
+        let mended = findings(&sandbox, &["--repair"]);
+        assert!(mended.lines().all(|line| line.starts_with("mended: ")), "{change}\n{mended}");
+        assert!(mended.contains("mended: removed what no encoding uses | table payload | "), "{mended}");
+        assert_eq!(findings(&sandbox, &[]), "");
+        assert_eq!(stats(&sandbox), before);
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_vault_that_others_can_write_is_named() {

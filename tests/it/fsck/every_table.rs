@@ -22,8 +22,6 @@ const WITHOUT_A_MEANING: &[(&str, &str)] = &[
     ("role.dangles", "1 and 2 are both true"),
     ("role.kind", "who reads a role finds it by its number, which lists of mentions have"),
     ("mention_list.blob", "not looked at if the list has all digests itself"),
-    ("payload.digests", "not looked at in a payload that is stored as it is"),
-    ("payload.dictionary", "not looked at in a payload that is stored as it is"),
     ("payload.encoding", "every encoding that gives the bytes with the right hash gives the right bytes"),
     ("search_capture.first", "not looked at if the capture has no passages"),
     ("search_state.next", "the next passage gets a higher number than all others"),
