@@ -15,8 +15,8 @@ use crate::store::check::finding::{
     BLOB_UNREFERENCED, CAPTURE_DAMAGED, CAPTURE_LOST, CORE_DIFFERS, DICTIONARY_DAMAGED, EMBEDDED_MISSING,
     FILE_DAMAGED, FindingInfo, INDEX_MISSING, INDEX_SURPLUS, KIND_DIFFERS, KIND_UNKNOWN, KIND_WRONG,
     LOG_DAMAGED, MENTIONS_DISORDERED, MENTIONS_MISSING, MENTIONS_SURPLUS, ORDER_DIFFERS, OTHERS_CAN_WRITE,
-    REFERENCE_BROKEN, SEAL_BROKEN, SEARCH_DAMAGED, SEARCH_DIFFERS, SIGNATURE_DIFFERS, SIZE_WRONG, Subject,
-    TIME_DIFFERS, TOMBSTONE_DIFFERS, UNREADABLE, WARNINGS_DIFFER,
+    PAYLOAD_SURPLUS, REFERENCE_BROKEN, SEAL_BROKEN, SEARCH_DAMAGED, SEARCH_DIFFERS, SIGNATURE_DIFFERS,
+    SIZE_WRONG, Subject, TIME_DIFFERS, TOMBSTONE_DIFFERS, UNREADABLE, WARNINGS_DIFFER,
 };
 use crate::store::check::{CheckedArtifact, Integrity, ReadCapture};
 use crate::store::{Mended, PutOutcome, Result, Store, StoreError, StoredMember};
@@ -147,6 +147,9 @@ impl Repair<'_> {
 
     /// Dictionaries and blobs.
     fn bytes(&mut self) -> Result<()> {
+        if self.has(PAYLOAD_SURPLUS) {
+            self.done.append(&mut self.store.drop_surplus()?);
+        }
         if self.has(DICTIONARY_DAMAGED) {
             for source in self.sources.iter().filter_map(Source::vault) {
                 self.done.append(&mut self.store.mend_dictionaries(Some(source))?);

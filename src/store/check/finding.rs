@@ -204,6 +204,10 @@ findings! {
         "What a payload is a difference to is not stored whole, or not named.",
         "The bytes cannot be put together.",
         FROM;
+    PAYLOAD_SURPLUS, "payload-surplus",
+        "A payload has digests or a dictionary that its encoding does not use.",
+        "Its bytes are read without them, but the size that `stats` states for stored bytes includes them.",
+        "`fsck --repair` removes them.";
     DICTIONARY_DAMAGED, "dictionary-damaged",
         "A dictionary for decompression is not what it was.",
         "Nothing that was compressed with it can be read; each of those blobs is a finding of its own.",

@@ -40,7 +40,7 @@ pub(super) use journal_state::{
     entry as journal_entry, replay,
 };
 pub(super) use permissions::take_from_others;
-pub(super) use structure::UNREFERENCED;
+pub(super) use structure::{SURPLUS_DICTIONARY, SURPLUS_DIGESTS, UNREFERENCED};
 
 /// How much SQLite checks of its own structures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
