@@ -63,7 +63,7 @@ mod vault;
 pub mod verify;
 
 pub use vault::{
-    AddError, CheckedCapture, Description, Forgetting, Located, LookupError, Removal, RemoveError,
+    AddError, CheckedCapture, Description, Forgetting, Located, LookupError, Referenced, Removal, RemoveError,
     RemoveOptions, Upgraded, Vault, Wanted,
 };
 

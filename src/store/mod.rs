@@ -63,7 +63,7 @@ pub use reclaim::{Erasure, Reclaimable, Reclaimed, Remnant};
 pub use reindex::{Readmitted, Reindexed};
 pub use remove::{Removed, SharedFile};
 pub use rows::{
-    ArtifactId, ArtifactRow, CaptureRow, DigestEdge, FileRow, JournalRow, MemberRow, MentionRow, NameEdge,
+    ArtifactId, ArtifactRow, CaptureRow, DigestEdge, FileRow, JournalRow, MemberRow, MentionRow, NameMention, KindId,
     NoteRow, PinRow, Reference, RoleCount, StatedEdge, StoredMember, TagRow, Tombstone,
 };
 pub use schema::VERSION as SCHEMA_VERSION;

@@ -7,7 +7,7 @@ use crate::artifact::Kind;
 use crate::clock;
 use crate::digest::CoreHash;
 use crate::kinds;
-use crate::query::{self, Contained, Link, LinkTarget};
+use crate::query::{self, Contained, HolderFinder, Link};
 use crate::retention::{Decision, Plan, Policy};
 use crate::store::{
     ArtifactRow, Edit, Erasure, PinRow, Reclaimable, Reclaimed, Removed, StatedLink, StoreError,
@@ -63,11 +63,27 @@ pub enum RemoveError {
     #[error("{} still referenced by remaining artifacts", are(held.len(), "artifact"))]
     Linked {
         /// The artifacts with the links to them.
-        held: Vec<(ArtifactRow, Vec<Link>)>,
+        held: Vec<Referenced>,
     },
     /// What the store says.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// An artifact that others link to.
+#[derive(Clone, Debug)]
+pub struct Referenced {
+    /// The artifact.
+    pub artifact: ArtifactRow,
+    /// Links of others to it; no more than [`Referenced::LISTED`].
+    pub links: Vec<Link>,
+    /// The number of artifacts with such links that are not listed.
+    pub more: u64,
+}
+
+impl Referenced {
+    /// The maximum number of links that are listed; the others are counted.
+    pub const LISTED: usize = 20;
 }
 
 fn are(count: usize, thing: &str) -> String {
@@ -319,15 +335,12 @@ fn expect_unlinked(
     artifacts: &[ArtifactRow],
     removing: &BTreeSet<CoreHash>,
 ) -> Result<(), RemoveError> {
-    let stays = |link: &Link| match &link.target {
-        LinkTarget::Artifact(artifact) => !removing.contains(&artifact.core),
-        _ => false,
-    };
+    let mut finder = HolderFinder::without(removing.clone());
     let mut held = Vec::new();
     for artifact in artifacts {
-        let links: Vec<Link> = query::holders(edit.snapshot(), artifact)?.into_iter().filter(stays).collect();
+        let (links, more) = finder.links_to(edit.snapshot(), artifact, Referenced::LISTED)?;
         if !links.is_empty() {
-            held.push((artifact.clone(), links));
+            held.push(Referenced { artifact: artifact.clone(), links, more });
         }
     }
     if held.is_empty() { Ok(()) } else { Err(RemoveError::Linked { held }) }
