@@ -18,7 +18,7 @@ mod versions;
 
 pub use containers::{Contained, all_containers, contained};
 pub use dangling::{Dangling, DanglingQuery, DanglingReferences, Referrer, dangling};
-pub use find::{Filter, Hit, Match, Query, Sort, find};
+pub use find::{Filter, Hit, Match, Query, Sort, find, find_until};
 pub use forks::{Fork, Forks, Shared, forks, forks_of};
 pub use graph::{Edge, Graph, Node, Walk, walk};
 pub use holders::{Group, Hold, HolderFinder, Holding};

@@ -28,6 +28,7 @@ mod read;
 mod reclaim;
 mod recode;
 mod reindex;
+mod release;
 mod remove;
 mod rows;
 mod schema;
@@ -61,6 +62,7 @@ pub use payload::Prepared;
 pub use read::{Head, JournalCheck, JournalDefect, JournalQuery, Snapshot};
 pub use reclaim::{Erasure, Reclaimable, Reclaimed, Remnant};
 pub use reindex::{Readmitted, Reindexed};
+pub use release::Heirs;
 pub use remove::{Removed, SharedFile};
 pub use rows::{
     ArtifactId, ArtifactRow, CaptureRow, DigestEdge, FileRow, JournalRow, MemberRow, MentionRow, NameMention, KindId,

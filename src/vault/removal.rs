@@ -10,7 +10,7 @@ use crate::kinds;
 use crate::query::{self, Contained, HolderFinder, Link};
 use crate::retention::{Decision, Plan, Policy};
 use crate::store::{
-    ArtifactRow, Edit, Erasure, PinRow, Reclaimable, Reclaimed, Removed, StatedLink, StoreError,
+    ArtifactRow, Edit, Erasure, Heirs, PinRow, Reclaimable, Reclaimed, Removed, StatedLink, StoreError,
 };
 
 /// How to remove artifacts.
@@ -101,27 +101,26 @@ impl Vault {
     /// [`RemoveError::Contained`] if other artifacts have the bytes, unless those are removed as well;
     /// [`RemoveError::Pinned`]; [`RemoveError::Linked`]; or what the store says.
     pub fn remove(&self, artifacts: &[ArtifactRow], options: &RemoveOptions) -> Result<Removal, RemoveError> {
-        let mut edit = self.store.edit(clock::now())?;
-        let mut present = present(&edit, artifacts)?;
-        if let Some(gone) =
-            artifacts.iter().find(|artifact| !present.iter().any(|row| row.core == artifact.core))
-        {
-            return Err(StoreError::Gone { core: gone.core }.into());
+        let mut heirs = Heirs::default();
+        loop {
+            let edit = self.store.edit(clock::now())?;
+            let present = removable(&edit, artifacts, options)?;
+            if options.is_rehearsal || edit.release(&present, &mut heirs)? {
+                return self.remove_now(edit, &present, options);
+            }
+            edit.commit()?;
         }
-        // An artifact that was named twice is removed once.
-        let mut known = BTreeSet::new();
-        present.retain(|artifact| known.insert(artifact.core));
-        if options.with_containers {
-            present.extend(query::all_containers(edit.snapshot(), &present)?);
-        }
-        let cores: BTreeSet<CoreHash> = present.iter().map(|artifact| artifact.core).collect();
-        expect_uncontained(&edit, &present, &cores)?;
-        expect_unpinned(&edit, &present)?;
-        if !options.ignores_links {
-            expect_unlinked(&edit, &present, &cores)?;
-        }
+    }
+
+    /// Removes artifacts that may be removed.
+    fn remove_now(
+        &self,
+        mut edit: Edit<'_>,
+        artifacts: &[ArtifactRow],
+        options: &RemoveOptions,
+    ) -> Result<Removal, RemoveError> {
         let mut removed = Vec::new();
-        for artifact in &present {
+        for artifact in artifacts {
             removed.push(edit.remove(artifact, options.reason.as_deref())?);
         }
         edit.note_shared(&mut removed)?;
@@ -152,7 +151,12 @@ impl Vault {
         let mut all: BTreeSet<CoreHash> = leaving.iter().map(|artifact| artifact.core).collect();
         let mut removed = Vec::new();
         for batch in leaving.chunks(BATCH) {
+            let mut heirs = Heirs::default();
             let mut edit = self.store.edit(clock::now())?;
+            while !edit.release(batch, &mut heirs)? {
+                edit.commit()?;
+                edit = self.store.edit(clock::now())?;
+            }
             // What was pinned or linked to since the decision is not removed. Others may have removed some of it.
             let batch = unchanged(&edit, batch, &plan.policy)?;
             for artifact in &batch.spared {
@@ -281,6 +285,32 @@ impl Vault {
         }
         Ok(did)
     }
+}
+
+/// The artifacts to remove as they are now, each once, with their containers if these go as well; or why they may not be
+/// removed.
+fn removable(
+    edit: &Edit<'_>,
+    artifacts: &[ArtifactRow],
+    options: &RemoveOptions,
+) -> Result<Vec<ArtifactRow>, RemoveError> {
+    let mut present = present(edit, artifacts)?;
+    let mut known: BTreeSet<CoreHash> = present.iter().map(|artifact| artifact.core).collect();
+    if let Some(gone) = artifacts.iter().find(|artifact| !known.contains(&artifact.core)) {
+        return Err(StoreError::Gone { core: gone.core }.into());
+    }
+    // An artifact that was named twice is removed once.
+    present.retain(|artifact| known.remove(&artifact.core));
+    if options.with_containers {
+        present.extend(query::all_containers(edit.snapshot(), &present)?);
+    }
+    let cores: BTreeSet<CoreHash> = present.iter().map(|artifact| artifact.core).collect();
+    expect_uncontained(edit, &present, &cores)?;
+    expect_unpinned(edit, &present)?;
+    if !options.ignores_links {
+        expect_unlinked(edit, &present, &cores)?;
+    }
+    Ok(present)
 }
 
 /// The artifacts as they are now, without those that are gone.

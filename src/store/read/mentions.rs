@@ -69,6 +69,41 @@ impl Snapshot<'_> {
         find().map_err(|error| self.failed(error))
     }
 
+    /// Where those captures of an artifact that are among `captures`, which are in their order, mention `digest`, in any role
+    /// or in those of one group, in the order of roles and places.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn mentions_in(
+        &self,
+        artifact: ArtifactId,
+        captures: &[CaptureId],
+        digest: Digest,
+        group: Option<&str>,
+    ) -> Result<Vec<MentionRow>> {
+        let find = || {
+            let mut found = Vec::new();
+            let mut roles = Roles::default();
+            let mut own = self.connection.prepare_cached("SELECT id FROM capture WHERE artifact = ?1")?;
+            for capture in own.query_map([artifact.0], |row| row.get(0))? {
+                let capture = capture?;
+                if captures.binary_search(&CaptureId(capture)).is_err() {
+                    continue;
+                }
+                for stated in self.lists().with(capture, |stated| *stated == digest)? {
+                    let role = roles.get(self, stated.role)?;
+                    if group.is_none_or(|group| group == role.group) {
+                        found.push(mention(artifact, stated, role));
+                    }
+                }
+            }
+            found.sort_by(|one, other| order(one).cmp(&order(other)));
+            found.dedup();
+            Ok(found)
+        };
+        find().map_err(|error| self.failed(error))
+    }
+
     /// The mentioned digests that begin with `prefix`, in any role or in those of one group, in their order; no more than
     /// `limit`.
     ///
