@@ -65,8 +65,8 @@ mod vault;
 pub mod verify;
 
 pub use vault::{
-    AddError, CaughtUp, CheckedCapture, Description, Forgetting, Located, LookupError, Removal, RemoveError,
-    RemoveOptions, Upgraded, Vault, Wanted,
+    AddError, CaughtUp, CheckedCapture, Description, Forgetting, Located, LookupError, Referenced, Removal,
+    RemoveError, RemoveOptions, Upgraded, Vault, Wanted,
 };
 
 /// The README's Rust code, compiled by the tests.

@@ -6,7 +6,7 @@ mod removal;
 mod search;
 mod verification;
 
-pub use removal::{Forgetting, Removal, RemoveError, RemoveOptions};
+pub use removal::{Forgetting, Referenced, Removal, RemoveError, RemoveOptions};
 pub use search::CaughtUp;
 
 use std::path::{Path, PathBuf};

@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::Args as ClapArgs;
 use runvault::query::Contained;
 use runvault::store::{ArtifactRow, Erasure, Remnant, Removed, SharedFile};
-use runvault::{RemoveError, RemoveOptions, Vault};
+use runvault::{Referenced, RemoveError, RemoveOptions, Vault};
 
 use super::escape::escaped;
 use super::exit::{Failure, Status};
@@ -102,7 +102,7 @@ fn named(artifact: &ArtifactRow) -> String {
     format!("{kind:<8} {HASH}{:.12}{HASH:#}", artifact.core)
 }
 
-/// The maximum number of containers of one artifact that a refusal lists; the others are counted.
+/// The maximum number of artifacts, and of containers of each, that a refusal lists; the others are counted.
 const LISTED: usize = 20;
 
 /// Lists what is in the way of a removal.
@@ -120,25 +120,30 @@ pub(crate) fn refusal(error: RemoveError) -> Failure {
         }
         RemoveError::Contained { contained } => {
             let mut because = Vec::new();
-            for Contained { artifact, containers } in contained {
+            for Contained { artifact, containers } in contained.iter().take(LISTED) {
                 because.push(format!("{} {}", artifact.kind, artifact.core));
                 let listed = containers.iter().take(LISTED);
                 because.extend(listed.map(|row| format!("  in {} {:.12}", row.kind, row.core)));
                 let more = containers.len().saturating_sub(LISTED);
                 because.extend((more > 0).then(|| format!("  and in {more} more")));
             }
+            let more = contained.len().saturating_sub(LISTED);
+            because.extend((more > 0).then(|| format!("and {more} more artifacts")));
             let message = format!("{message}; --with-containers removes them as well");
             Failure::Refused { message, because }
         }
         RemoveError::Linked { held } => {
             let mut because = Vec::new();
-            for (artifact, links) in held {
+            for Referenced { artifact, links, more } in held.iter().take(LISTED) {
                 because.push(format!("{} {}", artifact.kind, artifact.core));
                 because.extend(links.iter().map(|link| {
                     let target = links::plain_target(&link.target);
                     format!("  <- {} {target} {}", link.relation, links::because(&link.origin))
                 }));
+                because.extend((*more > 0).then(|| format!("  and {more} more")));
             }
+            let more = held.len().saturating_sub(LISTED);
+            because.extend((more > 0).then(|| format!("and {more} more artifacts")));
             let message = format!("{message}; --force removes anyway");
             Failure::Refused { message, because }
         }

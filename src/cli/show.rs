@@ -68,6 +68,9 @@ impl Args {
 /// So many values of one attribute are listed; `--json` lists all.
 const LISTED: usize = 8;
 
+/// The maximum number of captures, and of links, that are listed.
+const MAX_LISTED: usize = 100;
+
 fn print(out: &mut dyn Write, description: &Description) -> io::Result<()> {
     let Description { artifact, mentions, captures, links, .. } = description;
     links::heading(out, artifact)?;
@@ -97,14 +100,21 @@ fn print(out: &mut dyn Write, description: &Description) -> io::Result<()> {
         fields.lead(out, "captures")?;
         writeln!(out, "{line}")?;
     }
-    for capture in captures {
+    for capture in captures.iter().take(MAX_LISTED) {
         print_capture(out, &fields, capture, can_be_signed)?;
+    }
+    if let more @ 1.. = captures.len().saturating_sub(MAX_LISTED) {
+        fields.lead(out, "")?;
+        writeln!(out, "and {more} more captures; --json lists them")?;
     }
     if !links.is_empty() {
         writeln!(out, "  {FAINT}links{FAINT:#}")?;
-        for link in links {
+        for link in links.iter().take(MAX_LISTED) {
             links::print(out, "    ", link)?;
         }
+    }
+    if let more @ 1.. = links.len().saturating_sub(MAX_LISTED) {
+        writeln!(out, "    and {more} more; \"runvault links\" lists them")?;
     }
     Ok(())
 }

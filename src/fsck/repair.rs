@@ -132,12 +132,12 @@ impl Repair<'_> {
             let mut added = HashSet::new();
             for lost in &log.captures {
                 let Some(scratch) = &log.scratch else { break };
-                if self.store.inspect()?.has_capture(lost.capture)? {
+                if self.store.inspect()?.has_capture(lost.core, lost.capture)? {
                     continue;
                 }
                 if let Some(admitted) = from_vault(scratch, lost, self.keys)? {
                     self.add(admitted)?;
-                    added.insert(lost.capture);
+                    added.insert(lost.key());
                 }
             }
             self.done.append(&mut self.store.finish_salvage(log, &added)?);

@@ -28,6 +28,7 @@ mod read;
 mod reclaim;
 mod recode;
 mod reindex;
+mod release;
 mod remove;
 mod rows;
 mod schema;
@@ -64,10 +65,11 @@ pub use payload::Prepared;
 pub use read::{Head, JournalCheck, JournalDefect, JournalQuery, Snapshot};
 pub use reclaim::{Erasure, Reclaimable, Reclaimed, Remnant};
 pub use reindex::{Readmitted, Reindexed};
+pub use release::Heirs;
 pub use remove::{Removed, SharedFile};
 pub use rows::{
-    ArtifactId, ArtifactRow, CaptureRow, DigestEdge, FileRow, JournalRow, MemberRow, MentionRow, NameEdge,
-    NoteRow, PinRow, Reference, RoleCount, StatedEdge, StoredMember, TagRow, Tombstone,
+    ArtifactId, ArtifactRow, CaptureRow, DigestEdge, FileRow, JournalRow, KindId, MemberRow, MentionRow,
+    NameMention, NoteRow, PinRow, Reference, RoleCount, StatedEdge, StoredMember, TagRow, Tombstone,
 };
 pub use schema::VERSION as SCHEMA_VERSION;
 pub use search::{

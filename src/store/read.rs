@@ -155,6 +155,25 @@ impl<'s> Snapshot<'s> {
         Ok(self.rows(sql, [back], artifact_row)?.pop())
     }
 
+    /// The artifacts of a kind, or of any, that were last added or seen before another one, newest first; no more than
+    /// `limit`. Without another one, the newest.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn newest(
+        &self,
+        kind: Option<&str>,
+        before: Option<&ArtifactRow>,
+        limit: u32,
+    ) -> Result<Vec<ArtifactRow>> {
+        let sql = "SELECT a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival
+                     FROM artifact a JOIN kind k ON k.id = a.kind
+                    WHERE (?1 IS NULL OR k.name = ?1) AND (a.arrival, a.id) < (?2, ?3)
+                    ORDER BY a.arrival DESC, a.id DESC LIMIT ?4";
+        let last = before.map_or((i64::MAX, i64::MAX), |row| (row.arrival, row.id.0));
+        self.rows(sql, (kind, last.0, last.1, limit), artifact_row)
+    }
+
     /// The artifacts whose core hash begins with `prefix`, in the order of their hashes; no more than `limit`.
     ///
     /// # Errors
@@ -248,6 +267,15 @@ impl<'s> Snapshot<'s> {
     pub fn artifact_count(&self) -> Result<u64> {
         let count = self.rows("SELECT count(*) FROM artifact", [], |row| row.get(0))?.pop();
         Ok(count.unwrap_or_default())
+    }
+
+    /// The number of the last artifact: there are no more than that many.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn last_artifact(&self) -> Result<u64> {
+        let last = self.rows("SELECT coalesce(max(id), 0) FROM artifact", [], |row| row.get(0))?.pop();
+        Ok(last.unwrap_or_default())
     }
 
     /// The artifacts that have this attribute.

@@ -233,7 +233,7 @@ impl Edit<'_> {
                 }
             }
             for blob in whole {
-                payloads.release(blob)?;
+                payloads.release_all(blob)?;
                 delete(blob)?;
             }
             Ok(swept)

@@ -7,10 +7,11 @@ use crate::artifact::Kind;
 use crate::clock;
 use crate::digest::CoreHash;
 use crate::kinds;
-use crate::query::{self, Contained, Link, LinkTarget};
+use crate::query::{self, Contained, HolderFinder, Link};
 use crate::retention::{Decision, Plan, Policy};
 use crate::store::{
-    ArtifactRow, Edit, Erasure, PinRow, Reclaimable, Reclaimed, Removed, Snapshot, StatedLink, StoreError,
+    ArtifactRow, Edit, Erasure, Heirs, PinRow, Reclaimable, Reclaimed, Removed, Snapshot, StatedLink,
+    StoreError,
 };
 
 /// How to remove artifacts.
@@ -63,11 +64,27 @@ pub enum RemoveError {
     #[error("{} still referenced by remaining artifacts", are(held.len(), "artifact"))]
     Linked {
         /// The artifacts with the links to them.
-        held: Vec<(ArtifactRow, Vec<Link>)>,
+        held: Vec<Referenced>,
     },
     /// What the store says.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// An artifact that others link to.
+#[derive(Clone, Debug)]
+pub struct Referenced {
+    /// The artifact.
+    pub artifact: ArtifactRow,
+    /// Links of others to it; no more than [`Referenced::LISTED`].
+    pub links: Vec<Link>,
+    /// The number of artifacts with such links that are not listed.
+    pub more: u64,
+}
+
+impl Referenced {
+    /// The maximum number of links that are listed; the others are counted.
+    pub const LISTED: usize = 20;
 }
 
 fn are(count: usize, thing: &str) -> String {
@@ -91,10 +108,27 @@ impl Vault {
             let leaving = leaving(&snapshot, artifacts, options)?;
             return Ok(Removal { removed: snapshot.planned_removal(&leaving)?, erasure: None });
         }
-        let mut edit = self.store.edit(clock::now())?;
+        let mut heirs = Heirs::default();
+        loop {
+            let edit = self.store.edit(clock::now())?;
+            let leaving = leaving(edit.snapshot(), artifacts, options)?;
+            if edit.release(&leaving, &mut heirs)? {
+                return self.remove_now(edit, &leaving, options);
+            }
+            edit.commit()?;
+        }
+    }
+
+    /// Removes artifacts that may be removed.
+    fn remove_now(
+        &self,
+        mut edit: Edit<'_>,
+        artifacts: &[ArtifactRow],
+        options: &RemoveOptions,
+    ) -> Result<Removal, RemoveError> {
         let mut removed = Vec::new();
-        for artifact in leaving(edit.snapshot(), artifacts, options)? {
-            removed.push(edit.remove(&artifact, options.reason.as_deref())?);
+        for artifact in artifacts {
+            removed.push(edit.remove(artifact, options.reason.as_deref())?);
         }
         edit.note_shared(&mut removed)?;
         edit.commit()?;
@@ -121,7 +155,12 @@ impl Vault {
         let mut all: BTreeSet<CoreHash> = leaving.iter().map(|artifact| artifact.core).collect();
         let mut removed = Vec::new();
         for batch in leaving.chunks(BATCH) {
+            let mut heirs = Heirs::default();
             let mut edit = self.store.edit(clock::now())?;
+            while !edit.release(batch, &mut heirs)? {
+                edit.commit()?;
+                edit = self.store.edit(clock::now())?;
+            }
             // What was pinned or linked to since the decision is not removed. Others may have removed some of it.
             let batch = unchanged(&edit, batch, &plan.policy)?;
             for artifact in &batch.spared {
@@ -252,20 +291,19 @@ impl Vault {
     }
 }
 
-/// What is removed with `artifacts`, if nothing protects any of it.
+/// What is removed with `artifacts`, as it is now and each once, if nothing protects any of it.
 fn leaving(
     snapshot: &Snapshot<'_>,
     artifacts: &[ArtifactRow],
     options: &RemoveOptions,
 ) -> Result<Vec<ArtifactRow>, RemoveError> {
     let mut present = present(snapshot, artifacts)?;
-    let is_gone = |artifact: &&ArtifactRow| !present.iter().any(|row| row.core == artifact.core);
-    if let Some(gone) = artifacts.iter().find(is_gone) {
+    let mut known: BTreeSet<CoreHash> = present.iter().map(|artifact| artifact.core).collect();
+    if let Some(gone) = artifacts.iter().find(|artifact| !known.contains(&artifact.core)) {
         return Err(StoreError::Gone { core: gone.core }.into());
     }
     // An artifact that was named twice is removed once.
-    let mut known = BTreeSet::new();
-    present.retain(|artifact| known.insert(artifact.core));
+    present.retain(|artifact| known.remove(&artifact.core));
     if options.with_containers {
         present.extend(query::all_containers(snapshot, &present)?);
     }
@@ -330,15 +368,12 @@ fn expect_unlinked(
     artifacts: &[ArtifactRow],
     removing: &BTreeSet<CoreHash>,
 ) -> Result<(), RemoveError> {
-    let stays = |link: &Link| match &link.target {
-        LinkTarget::Artifact(artifact) => !removing.contains(&artifact.core),
-        _ => false,
-    };
+    let mut finder = HolderFinder::without(removing.clone());
     let mut held = Vec::new();
     for artifact in artifacts {
-        let links: Vec<Link> = query::holders(snapshot, artifact)?.into_iter().filter(stays).collect();
+        let (links, more) = finder.links_to(snapshot, artifact, Referenced::LISTED)?;
         if !links.is_empty() {
-            held.push((artifact.clone(), links));
+            held.push(Referenced { artifact: artifact.clone(), links, more });
         }
     }
     if held.is_empty() { Ok(()) } else { Err(RemoveError::Linked { held }) }

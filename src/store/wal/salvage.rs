@@ -119,7 +119,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::put`].
-    pub fn finish_salvage(&self, log: SalvagedLog, added: &HashSet<CaptureHash>) -> Result<Vec<Mended>> {
+    pub fn finish_salvage(&self, log: SalvagedLog, added: &HashSet<(CoreHash, CaptureHash)>) -> Result<Vec<Mended>> {
         let SalvagedLog { captures, scratch, changes, copy, _directory } = log;
         drop(scratch);
         let mut done = Vec::new();
@@ -129,8 +129,8 @@ impl Store {
             let did = if is_set { "done again" } else { "not done again: do it again if it is still wanted" };
             done.append(&mut self.record_mended(Subject::Entry(seq), did)?);
         }
-        for capture in captures.iter().filter(|capture| !added.contains(&capture.capture)) {
-            if !self.inspect()?.has_capture(capture.capture)? {
+        for capture in captures.iter().filter(|capture| !added.contains(&capture.key())) {
+            if !self.inspect()?.has_capture(capture.core, capture.capture)? {
                 let did = "lost: the log does not have all of it";
                 done.append(&mut self.record_mended(Subject::Capture(capture.capture), did)?);
             }

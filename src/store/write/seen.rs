@@ -53,7 +53,7 @@ impl Snapshot<'_> {
                 return Ok(false);
             }
         }
-        Ok(self.capture(artifact.admitted().capture())?.is_some())
+        Ok(self.capture(artifact.admitted().core(), artifact.admitted().capture())?.is_some())
     }
 }
 

@@ -166,7 +166,7 @@ fn read(vault: &Vault) {
         let _ = snapshot.journal::<StoreError>(&JournalQuery::default(), |_| Ok(()));
     }
     for hit in vault.find(&Query::default()).unwrap_or_default().iter().take(20) {
-        let _ = vault.walk(&hit.artifact, &Walk { depth: 3, relation: None, direction: None });
+        let _ = vault.walk(&hit.artifact, &Walk { depth: 3, relation: None, direction: None, limit: 1_000 });
         let _ = vault.describe(&hit.artifact.core.0.into());
         let Ok(located) = vault.locate(&hit.artifact.core.0.into()) else { continue };
         let _ = vault.read_core(&located);
