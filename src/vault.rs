@@ -6,8 +6,8 @@ mod removal;
 mod search;
 mod verification;
 
-pub use search::CaughtUp;
 pub use removal::{Forgetting, Removal, RemoveError, RemoveOptions};
+pub use search::CaughtUp;
 
 use std::path::{Path, PathBuf};
 

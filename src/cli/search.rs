@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
 use clap::Args as ClapArgs;
-use runvault::{CaughtUp, Vault};
 use runvault::artifact::{Field, Kind};
 use runvault::digest::{CaptureHash, CoreHash};
 use runvault::kinds;
@@ -14,6 +13,7 @@ use runvault::query::Query;
 use runvault::search::{
     Grouping, Indexed, Progress as Step, SearchError, SearchHit, SearchQuery, Snippet, WIDTH, Words,
 };
+use runvault::{CaughtUp, Vault};
 use serde::Serialize;
 
 use super::exit::{Failure, Status};
@@ -261,7 +261,9 @@ fn bring_in_step(vault: &Vault) -> Result<(), Failure> {
     if let Some(hindrance) = hindrance {
         let waiting = vault.search_index()?.map_or(0, |index| index.waiting);
         let waiting = counted(waiting, "capture");
-        output::warning(&format!("the search index lacks {waiting} that cannot be put into it now: {hindrance}"));
+        output::warning(&format!(
+            "the search index lacks {waiting} that cannot be put into it now: {hindrance}"
+        ));
     }
     if started.elapsed() >= A_WHILE {
         let (captures, seconds) = (counted(indexed.captures, "capture"), started.elapsed().as_secs_f64());

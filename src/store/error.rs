@@ -259,7 +259,10 @@ impl StoreError {
                     &source,
                     rusqlite::Error::SqliteFailure(_, Some(message)) if message == OTHERS_WROTE
                 );
-                Self::Busy { path, reason: if others_wrote { BusyReason::Contended } else { BusyReason::Held } }
+                Self::Busy {
+                    path,
+                    reason: if others_wrote { BusyReason::Contended } else { BusyReason::Held },
+                }
             }
             Some(ErrorCode::NotADatabase) => {
                 Self::NotAVault { path, reason: "it is not an SQLite database".to_owned() }

@@ -55,7 +55,10 @@ pub(super) fn artifacts(
     let dictionaries = Dictionaries::of(connection)?;
     let transaction = write_lock::begin(connection)?;
     let policy = RemovedPolicy::Refuse;
-    let mut writer = Writer::of(&transaction, &Putting { dictionaries: &dictionaries, actor, at, policy, patience: PATIENCE })?;
+    let mut writer = Writer::of(
+        &transaction,
+        &Putting { dictionaries: &dictionaries, actor, at, policy, patience: PATIENCE },
+    )?;
     let outcomes: rusqlite::Result<_> = batch.iter().map(|readmitted| writer.reindex(readmitted)).collect();
     let outcomes = outcomes?;
     let entries = std::mem::take(&mut writer.entries);

@@ -66,7 +66,10 @@ struct Waiting<'c> {
 
 impl<'c> Waiting<'c> {
     fn new(connection: &'c Connection, patience: Duration) -> Self {
-        let queue = connection.path().filter(|path| !path.is_empty()).map(|path| PathBuf::from(format!("{path}{ENDING}")));
+        let queue = connection
+            .path()
+            .filter(|path| !path.is_empty())
+            .map(|path| PathBuf::from(format!("{path}{ENDING}")));
         Self { connection, began: Instant::now(), patience, queue }
     }
 
@@ -170,11 +173,13 @@ impl Drop for Head {
 
 #[cfg(test)]
 mod tests {
+    use rusqlite::OpenFlags;
+
     use super::*;
 
     fn vault(directory: &tempfile::TempDir) -> [Connection; 2] {
         let path = directory.path().join("v");
-        let connect = || Connection::open(&path).unwrap();
+        let connect = || Connection::open_with_flags(&path, OpenFlags::default()).unwrap();
         let both = [connect(), connect()];
         both[0].execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE t (x)").unwrap();
         both

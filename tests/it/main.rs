@@ -60,5 +60,7 @@ mod times;
 mod traces;
 mod untrusted;
 mod upgrade;
+#[cfg(unix)]
+mod waiting;
 mod watch;
 mod write_ahead_log;
