@@ -651,26 +651,23 @@ impl Batch<'_> {
     /// the write lock, so that a process that holds it for long does not keep this one from saying so.
     fn put(&mut self, accepts_unrecorded: bool) -> Result<Vec<Fate>> {
         let prepared = || self.waiting.iter().filter_map(|(_, item)| prepared_of(item));
-        let put = |patience| self.store.put_within(prepared(), self.preparer, self.at, patience);
-        let stored = match put(self.seen_patience) {
-            Err(error @ StoreError::Busy { .. }) => {
-                let count = prepared().count();
-                if !self.are_present(prepared())? {
-                    put(Store::PATIENCE.saturating_sub(self.seen_patience))?
-                } else if accepts_unrecorded {
-                    self.seen_patience = Duration::ZERO;
-                    return Ok((0..count).map(|_| Fate::Has(Outcome::PresentUnrecorded)).collect());
-                } else {
-                    return Err(error);
-                }
+        let are_present = self.are_present(prepared())?;
+        let patience = if are_present { self.seen_patience } else { Store::PATIENCE };
+        match self.store.put_within(prepared(), self.preparer, self.at, patience) {
+            Err(StoreError::Busy { .. }) if are_present && accepts_unrecorded => {
+                let fates = prepared().map(|_| Fate::Has(Outcome::PresentUnrecorded)).collect();
+                self.seen_patience = Duration::ZERO;
+                Ok(fates)
             }
-            stored => stored?,
-        };
-        Ok(stored.into_iter().map(Fate::from).collect())
+            stored => Ok(stored?.into_iter().map(Fate::from).collect()),
+        }
     }
 
     /// Whether adding these artifacts would change nothing but when they were seen.
     fn are_present<'p>(&self, artifacts: impl Iterator<Item = &'p Prepared>) -> Result<bool> {
+        if !self.store.is_created() {
+            return Ok(false);
+        }
         let snapshot = self.store.snapshot()?;
         for artifact in artifacts {
             if !snapshot.has_all_of(artifact)? {

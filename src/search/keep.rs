@@ -152,7 +152,7 @@ impl<'k> Keeping<'k> {
         if self.is_late || batch.is_empty() {
             return Ok(());
         }
-        self.is_late = !self.store.index_passages(&batch, self.patience)?;
+        self.is_late = !self.store.index_passages_within(&batch, self.patience)?;
         if !self.is_late {
             self.indexed.captures += batch.len() as u64;
             (self.watch)(Progress { done: self.indexed.captures, of: self.of });

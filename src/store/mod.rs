@@ -106,7 +106,7 @@ pub struct Store {
     readers: Readers,
     actor: Option<Actor>,
     /// What was wrong with the write-ahead log when the vault was opened.
-    log_damage: Option<LogDamage>,
+    log_damage: Option<Box<LogDamage>>,
     /// Done once the file is there. Comes last: while the others are dropped, the vault is open.
     created: OnceLock<Registration>,
 }
@@ -183,7 +183,7 @@ impl Store {
         let mut store = Self::prepare(path, CreatePolicy::Upgrade)?;
         // By now, SQLite has looked at the log.
         store.log_damage = match incident {
-            Some(incident) => Some(incident.describe(path, &*store.connection()?)),
+            Some(incident) => Some(Box::new(incident.describe(path, &*store.connection()?))),
             None => None,
         };
         let copy = (from < i64::from(SCHEMA_VERSION)).then(|| schema::copy_path(path, from));
@@ -239,7 +239,7 @@ impl Store {
     fn prepare(path: &Path, policy: CreatePolicy) -> Result<Self> {
         let (registration, incident) = Self::look(path)?;
         let connection = schema::open(path, policy)?;
-        let log_damage = incident.map(|incident| incident.describe(path, &connection));
+        let log_damage = incident.map(|incident| Box::new(incident.describe(path, &connection)));
         Ok(Self { log_damage, ..Self::with_connection_to(path, connection, registration) })
     }
 

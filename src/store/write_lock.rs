@@ -173,11 +173,13 @@ impl Drop for Head {
 
 #[cfg(test)]
 mod tests {
+    use rusqlite::OpenFlags;
+
     use super::*;
 
     fn vault(directory: &tempfile::TempDir) -> [Connection; 2] {
         let path = directory.path().join("v");
-        let connect = || Connection::open(&path).unwrap();
+        let connect = || Connection::open_with_flags(&path, OpenFlags::default()).unwrap();
         let both = [connect(), connect()];
         both[0].execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE t (x)").unwrap();
         both

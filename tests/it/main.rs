@@ -63,5 +63,7 @@ mod traces;
 mod two_kinds;
 mod untrusted;
 mod upgrade;
+#[cfg(unix)]
+mod waiting;
 mod watch;
 mod write_ahead_log;

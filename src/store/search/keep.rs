@@ -110,11 +110,19 @@ impl Snapshot<'_> {
 
 impl Store {
     /// Puts the passages of `batch` into the index, in one transaction. They are those of the captures that come next;
-    /// false, and nothing is changed, if somebody else was faster. Waits for other writers no longer than `patience`.
+    /// false, and nothing is changed, if somebody else was faster.
     ///
     /// # Errors
     /// As [`Store::put`].
-    pub fn index_passages(&self, batch: &[CapturePassages], patience: Duration) -> Result<bool> {
+    pub fn index_passages(&self, batch: &[CapturePassages]) -> Result<bool> {
+        self.index_passages_within(batch, Self::PATIENCE)
+    }
+
+    /// The same, waiting for other writers no longer than `patience`.
+    ///
+    /// # Errors
+    /// As [`Store::index_passages`]; [`StoreError::Busy`] if others do not finish.
+    pub fn index_passages_within(&self, batch: &[CapturePassages], patience: Duration) -> Result<bool> {
         let connection = self.connection()?;
         let index = || {
             let transaction = write_lock::begin_within(&connection, patience)?;

@@ -105,7 +105,7 @@ pub(super) fn keep(vault: &Path, moves: bool) -> io::Result<LogCopy> {
         Some(Err(error)) if error.kind() == ErrorKind::NotFound => {
             create(&copy.path)?.sync_all()?;
         }
-        Some(moved) => moved?,
+        Some(outcome) => outcome?,
         None => {
             if !copy_file(&log, &copy.path)? {
                 // The log is missing; the empty copy says so.

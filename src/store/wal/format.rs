@@ -21,11 +21,13 @@ pub(super) enum WordOrder {
 }
 
 impl WordOrder {
-    fn word(self, bytes: [u8; 4]) -> u32 {
-        match self {
-            Self::Little => u32::from_le_bytes(bytes),
-            Self::Big => u32::from_be_bytes(bytes),
-        }
+    /// The two words that eight bytes are.
+    fn words(self, bytes: [u8; 8]) -> [u32; 2] {
+        let number = match self {
+            Self::Little => u64::from_le_bytes(bytes).rotate_left(32),
+            Self::Big => u64::from_be_bytes(bytes),
+        };
+        [number >> 32, number & u64::from(u32::MAX)].map(|word| u32::try_from(word).unwrap_or_default())
     }
 }
 
@@ -43,9 +45,9 @@ impl Checksum {
     pub(super) fn extended(self, bytes: &[u8], order: WordOrder) -> Self {
         let Self(mut first, mut second) = self;
         for pair in bytes.as_chunks::<8>().0 {
-            let [a, b, c, d, e, f, g, h] = *pair;
-            first = first.wrapping_add(order.word([a, b, c, d])).wrapping_add(second);
-            second = second.wrapping_add(order.word([e, f, g, h])).wrapping_add(first);
+            let [one, other] = order.words(*pair);
+            first = first.wrapping_add(one).wrapping_add(second);
+            second = second.wrapping_add(other).wrapping_add(first);
         }
         Self(first, second)
     }

@@ -55,6 +55,17 @@ pub enum LogDefect {
     Foreign,
 }
 
+impl LogDefect {
+    /// What is wrong with a log that is damaged.
+    fn of_scan(scan: &Scan) -> Self {
+        match scan.is_without_header {
+            true => Self::Header,
+            false if scan.broken > scan.last => Self::CutOff,
+            false => Self::Frame { number: scan.broken },
+        }
+    }
+}
+
 /// A write-ahead log that does not have all that was committed, found before SQLite looked at it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogDamage {
@@ -87,15 +98,14 @@ impl fmt::Display for LogDamage {
             LogDefect::Foreign if *unreadable == 0 => {}
             _ => write!(f, "; {unreadable} of {frames} committed frames cannot be read")?,
         }
-        match (entries, defect) {
-            (_, LogDefect::Foreign) => write!(f, "; which entries of the journal are missing is not known")?,
-            (Some((first, last)), _) if first == last => {
-                write!(f, "; entry {first} of the journal may be missing")?
+        match entries.filter(|_| *defect != LogDefect::Foreign) {
+            Some((first, last)) if first == last => {
+                write!(f, "; entry {first} of the journal may be missing")?;
             }
-            (Some((first, last)), _) => {
-                write!(f, "; entries {first} to {last} of the journal may be missing")?
+            Some((first, last)) => {
+                write!(f, "; entries {first} to {last} of the journal may be missing")?;
             }
-            (None, _) => write!(f, "; which entries of the journal are missing is not known")?,
+            None => write!(f, "; which entries of the journal are missing is not known")?,
         }
         match copy {
             Some(copy) => write!(f, "; what there is of the log was kept as {}", copy.display()),
@@ -154,15 +164,7 @@ impl Sight {
         if !scan.is_damaged(self.index.as_ref()) {
             return Ok(Verdict::Sound);
         }
-        Ok(Verdict::Damaged(self.defect(&scan)))
-    }
-
-    fn defect(&self, scan: &Scan) -> LogDefect {
-        match scan.is_without_header {
-            true => LogDefect::Header,
-            false if scan.broken > scan.last => LogDefect::CutOff,
-            false => LogDefect::Frame { number: scan.broken },
-        }
+        Ok(Verdict::Damaged(LogDefect::of_scan(&scan)))
     }
 
     /// What cannot be read, and what the frames tell of it. `connection` is to the vault.
@@ -397,7 +399,7 @@ impl Store {
     /// What was wrong with the write-ahead log when this store was opened, if anything was.
     #[must_use]
     pub fn log_damage(&self) -> Option<&LogDamage> {
-        self.log_damage.as_ref()
+        self.log_damage.as_deref()
     }
 
     /// Findings about damaged logs that were copied aside, or that could not be copied.
@@ -435,7 +437,7 @@ impl Sight {
     fn defect_of_copy(&self) -> LogDefect {
         match self.scan {
             None => LogDefect::Missing,
-            Some(scan) if scan.is_damaged(self.index.as_ref()) => self.defect(&scan),
+            Some(scan) if scan.is_damaged(self.index.as_ref()) => LogDefect::of_scan(&scan),
             Some(_) => LogDefect::Foreign,
         }
     }

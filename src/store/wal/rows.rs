@@ -198,7 +198,7 @@ fn value(serial_type: i64, content: &[u8]) -> Option<(Value, &[u8])> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use rusqlite::Connection;
+    use rusqlite::{Connection, OpenFlags};
 
     use super::*;
 
@@ -215,25 +215,25 @@ mod tests {
     fn rows_are_those_that_sqlite_wrote() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("x");
-        let connection = Connection::open(&path).unwrap();
+        let connection = Connection::open_with_flags(&path, OpenFlags::default()).unwrap();
         connection.execute_batch("PRAGMA page_size = 1024; PRAGMA journal_mode = WAL;").unwrap();
         connection.execute_batch("CREATE TABLE t (id INTEGER PRIMARY KEY, a, b, c)").unwrap();
         connection.execute_batch("CREATE TABLE w (a, b, PRIMARY KEY (a, b)) WITHOUT ROWID").unwrap();
         let mut expected = Vec::new();
-        for (id, length) in [0, 1, 100, 228, 229, 980, 990, 1_000, 5_000, 70_000].into_iter().enumerate() {
+        for (id, length) in (0_i64..).zip([0, 1, 100, 228, 229, 980, 990, 1_000, 5_000, 70_000]) {
             let number = -(1_i64 << (id * 6));
             let text = "é".repeat(length / 2);
-            let values = (id as i64 - 3, number, &text, vec![7_u8; length]);
+            let values = (id - 3, number, &text, vec![7_u8; length]);
             connection.execute("INSERT INTO t VALUES (?1, ?2, ?3, ?4)", values).unwrap();
-            connection.execute("INSERT INTO w VALUES (?1, ?2)", (&text, id as i64)).unwrap();
+            connection.execute("INSERT INTO w VALUES (?1, ?2)", (&text, id)).unwrap();
             let columns = vec![
                 Value::Null,
                 Value::Integer(number),
                 Value::Text(text.clone()),
                 Value::Blob(vec![7; length]),
             ];
-            expected.push((Some(id as i64 - 3), columns));
-            let columns = vec![Value::Text(text), Value::Integer(id as i64)];
+            expected.push((Some(id - 3), columns));
+            let columns = vec![Value::Text(text), Value::Integer(id)];
             expected.push((None, columns));
         }
         let mut wal = path.clone().into_os_string();

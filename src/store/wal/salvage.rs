@@ -119,7 +119,11 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::put`].
-    pub fn finish_salvage(&self, log: SalvagedLog, added: &HashSet<(CoreHash, CaptureHash)>) -> Result<Vec<Mended>> {
+    pub fn finish_salvage(
+        &self,
+        log: SalvagedLog,
+        added: &HashSet<(CoreHash, CaptureHash)>,
+    ) -> Result<Vec<Mended>> {
         let SalvagedLog { captures, scratch, changes, copy, _directory } = log;
         drop(scratch);
         let mut done = Vec::new();
