@@ -100,7 +100,7 @@ fn questions(criterion: &mut Criterion) {
         });
     });
 
-    let walk = Walk { depth: 3, relation: None, direction: None };
+    let walk = Walk { depth: 3, relation: None, direction: None, limit: usize::MAX };
     let run = |number: usize| {
         let filters = vec![Filter::Attribute { name: "run_id".to_owned(), value: format!("run-{number}") }];
         vault.find(&Query { filters, ..Query::default() }).expect("an answer").remove(0).artifact

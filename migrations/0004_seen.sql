@@ -18,6 +18,20 @@ UPDATE artifact
 UPDATE capture SET seen_at = added_at;
 DROP TABLE last_entry;
 
+-- One byte form may be a capture of several artifacts, each of another kind.
+DROP INDEX capture_by_digest;
+CREATE UNIQUE INDEX capture_by_digest ON capture (digest, artifact) WHERE digest IS NOT NULL;
+
+ALTER TABLE tombstone RENAME TO old_tombstone;
+-- Core hashes and capture hashes of what was removed, each with the entry that says so. A capture hash that several removed
+-- artifacts had has a row for each of them.
+CREATE TABLE tombstone (
+  digest BLOB NOT NULL CHECK (length(digest) = 32),
+  entry  INTEGER NOT NULL REFERENCES journal (seq),
+  PRIMARY KEY (digest, entry)
+) STRICT, WITHOUT ROWID;
+INSERT INTO tombstone SELECT digest, entry FROM old_tombstone;
+
 -- What was added again after it was removed is not removed.
 DELETE FROM tombstone WHERE EXISTS
   (SELECT 1 FROM journal r JOIN journal a ON a.core = unhex(substr(r.entry ->> 'core', 8))
@@ -50,6 +64,7 @@ DROP VIEW artifacts;
 DROP VIEW captures;
 DROP VIEW journal_entries;
 DROP VIEW tombstones;
+DROP TABLE old_tombstone;
 
 CREATE VIEW artifacts AS
   SELECT a.id AS artifact,

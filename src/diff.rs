@@ -66,8 +66,11 @@ pub enum Sort {
     Removed,
     /// It is only in the second.
     Inserted,
-    /// It is in both, and differs in nothing but what is ephemeral.
+    /// It is in both, and differs in nothing but what is ephemeral, and in what the canonical form does not have.
     Ephemeral,
+    /// It is in both, and differs in nothing but what the canonical form does not have: line ends, digits of numbers, the
+    /// order of some lists, as the kind has it.
+    Spelling,
 }
 
 /// A difference.
@@ -212,8 +215,8 @@ impl Diff<'_> {
         counts
     }
 
-    /// The differences in the order of the artifacts; the first is where they diverge. What is ephemeral is left out unless
-    /// `all`. Values are compared one part at a time, when the iterator comes to it.
+    /// The differences in the order of the artifacts; the first is where they diverge. What is ephemeral, and what has the same
+    /// canonical form, is left out unless `all`. Values are compared one part at a time, when the iterator comes to it.
     pub fn changes(&self, all: bool) -> impl Iterator<Item = Change<'_>> {
         self.edits.iter().filter_map(move |edit| self.change(*edit, all))
     }
@@ -255,6 +258,8 @@ impl Diff<'_> {
         if sort == Sort::Ephemeral && values.is_empty() {
             return None;
         }
+        let is_spelling = sort == Sort::Ephemeral && values.iter().all(|value| value.is_spelling);
+        let sort = if is_spelling { Sort::Spelling } else { sort };
         let (one, other) = (one.map(|part| part.label.as_str()), other.map(|part| part.label.as_str()));
         Some(Change { sort, one, other, says, values })
     }
@@ -273,7 +278,8 @@ fn shown<'d>(part: &Part<'d>, all: bool) -> Value<'d> {
 fn told(one: &Part<'_>, other: &Part<'_>, all: bool) -> (String, Vec<ValueChange>) {
     let (old, new) = (one.value(), other.value());
     let values = values::compare(&old, &new, one.sort, all);
-    let counting = values.iter().filter(|value| !value.is_ephemeral || one.identity == other.identity);
+    let is_counting = |value: &&ValueChange| !value.is_ephemeral && !value.is_spelling;
+    let counting = values.iter().filter(|value| is_counting(value) || one.identity == other.identity);
     let mut names: Vec<&str> = counting.filter_map(|value| value.member.as_deref()).collect();
     // The changes of one member stand together.
     names.dedup();
@@ -282,7 +288,15 @@ fn told(one: &Part<'_>, other: &Part<'_>, all: bool) -> (String, Vec<ValueChange
         names.push("…");
     }
     let says = if one.identity == other.identity {
-        format!("only what is ephemeral differs: {}", names.join(", "))
+        let what = match (
+            values.iter().any(|value| value.is_spelling),
+            values.iter().all(|value| value.is_spelling),
+        ) {
+            (_, true) => "only the spelling differs",
+            (true, false) => "only the spelling and what is ephemeral differ",
+            (false, false) => "only what is ephemeral differs",
+        };
+        format!("{what}: {}", names.join(", "))
     } else {
         (one.sort.tell)(&old, &new, &names)
     };

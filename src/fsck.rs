@@ -121,6 +121,7 @@ pub fn check(store: &Store, options: &Options, monitor: &mut dyn Monitor) -> Res
     let mut teller = Teller::of(monitor);
     let inspection = store.inspect()?;
     if options.after.is_none() {
+        teller.tell_all(store.check_logs()?);
         teller.tell_all(overall(&inspection, options)?);
     }
     if options.depth != Depth::Quick {

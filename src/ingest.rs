@@ -3,6 +3,7 @@
 mod joining;
 
 use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
@@ -40,6 +41,9 @@ const BATCH_BYTES: u64 = 16 << 20;
 const LARGE_VAULT: u64 = 50_000;
 const LARGE_VAULT_BATCHES: usize = 4;
 
+/// How long to wait for other writers where all that there is to write is that artifacts were seen again.
+const SEEN_PATIENCE: Duration = Duration::from_secs(5);
+
 /// What became of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -47,8 +51,10 @@ pub enum Outcome {
     Added,
     /// It is a new byte form of an artifact that was there, and is in the vault now.
     NewCapture,
-    /// It was there already.
+    /// It was there already, which is recorded as seen again.
     Present,
+    /// It was there already. That it was seen again is not recorded, because others did not let this process write.
+    PresentUnrecorded,
     /// It is an artifact; nothing was to be stored.
     Verified,
     /// It breaks rules or was removed before ([`REMOVED`]), and nothing of it was stored.
@@ -106,6 +112,12 @@ pub trait Monitor {
     fn stops_at_bad(&self) -> bool {
         false
     }
+
+    /// Whether artifacts that are there already may be reported as [`Outcome::PresentUnrecorded`] when others do not let this
+    /// process write. Otherwise adding fails then, and can be repeated.
+    fn accepts_unrecorded(&self) -> bool {
+        true
+    }
 }
 
 /// How many documents came to what.
@@ -117,6 +129,8 @@ pub struct Summary {
     pub new_captures: u64,
     /// Those that were there already.
     pub present: u64,
+    /// Those that were there already and could not be recorded as seen again.
+    pub unrecorded: u64,
     /// Those that are artifacts, when nothing was to be stored.
     pub verified: u64,
     /// Those that break rules, or were removed before.
@@ -139,6 +153,7 @@ impl Summary {
             Outcome::Added => &mut self.added,
             Outcome::NewCapture => &mut self.new_captures,
             Outcome::Present => &mut self.present,
+            Outcome::PresentUnrecorded => &mut self.unrecorded,
             Outcome::Verified => &mut self.verified,
             Outcome::Rejected => &mut self.rejected,
             Outcome::Skipped => &mut self.skipped,
@@ -162,7 +177,16 @@ pub fn add(
     let preparer = store.preparer()?.with_policy(policy(options, monitor));
     let times = if store.last_artifact()? < LARGE_VAULT { 1 } else { LARGE_VAULT_BATCHES };
     let at = clock::now();
-    let batch = Batch { store, preparer: &preparer, at, waiting: Vec::new(), bytes: 0, times, dropped: 0 };
+    let batch = Batch {
+        store,
+        preparer: &preparer,
+        at,
+        waiting: Vec::new(),
+        bytes: 0,
+        times,
+        dropped: 0,
+        seen_patience: SEEN_PATIENCE,
+    };
     let stops_at_bad = monitor.stops_at_bad();
     let mut adding = Adding { batch, teller: Teller { monitor, summary: Summary::default() } };
     let prepare = |admitted| preparer.prepare(admitted);
@@ -585,6 +609,8 @@ struct Batch<'s> {
     times: usize,
     /// How many were not stored because one before them was refused.
     dropped: u64,
+    /// How long to wait for others to record what was seen again; nothing once that was too short.
+    seen_patience: Duration,
 }
 
 impl Batch<'_> {
@@ -621,13 +647,44 @@ impl Batch<'_> {
         Ok(())
     }
 
+    /// Stores what waits, and gives what became of each artifact. Whether all of them are there already is found out without
+    /// the write lock, so that a process that holds it for long does not keep this one from saying so.
+    fn put(&mut self, accepts_unrecorded: bool) -> Result<Vec<Fate>> {
+        let prepared = || self.waiting.iter().filter_map(|(_, item)| prepared_of(item));
+        let are_present = self.are_present(prepared())?;
+        let patience = if are_present { self.seen_patience } else { Store::PATIENCE };
+        match self.store.put_within(prepared(), self.preparer, self.at, patience) {
+            Err(StoreError::Busy { .. }) if are_present && accepts_unrecorded => {
+                let fates = prepared().map(|_| Fate::Has(Outcome::PresentUnrecorded)).collect();
+                self.seen_patience = Duration::ZERO;
+                Ok(fates)
+            }
+            stored => Ok(stored?.into_iter().map(Fate::from).collect()),
+        }
+    }
+
+    /// Whether adding these artifacts would change nothing but when they were seen.
+    fn are_present<'p>(&self, artifacts: impl Iterator<Item = &'p Prepared>) -> Result<bool> {
+        if !self.store.is_created() {
+            return Ok(false);
+        }
+        let snapshot = self.store.snapshot()?;
+        for artifact in artifacts {
+            if !snapshot.has_all_of(artifact)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     fn store(&mut self, teller: &mut Teller<'_>) -> std::result::Result<(), End> {
-        let prepared = self.waiting.iter().filter_map(|(_, item)| prepared_of(item));
-        let stored = self.store.put(prepared, self.preparer, self.at).map_err(End::Failed)?;
-        let fates: Vec<Fate> = stored.into_iter().map(Fate::from).collect();
+        let fates = self.put(teller.monitor.accepts_unrecorded()).map_err(End::Failed)?;
         // What is refused is not in the vault, and neither is what comes after it where that is the end.
         let admitted = self.waiting.iter().filter(|(_, item)| prepared_of(item).is_some()).zip(&fates);
-        let kept = admitted.filter(|(_, fate)| matches!(fate, Fate::Has(_)));
+        // A file is not removed either before it is recorded that it was seen: then it can be added again.
+        let is_kept =
+            |fate: &Fate| matches!(fate, Fate::Has(outcome) if *outcome != Outcome::PresentUnrecorded);
+        let kept = admitted.filter(|(_, fate)| is_kept(fate));
         let originals: Vec<&Original> =
             kept.filter_map(|((_, item), _)| item.as_ref().ok()?.original.as_ref()).collect();
         teller.monitor.stored(&originals);
@@ -694,7 +751,7 @@ struct Seen<'s> {
     snapshot: Option<&'s Snapshot<'s>>,
     allow_removed: bool,
     cores: HashSet<CoreHash>,
-    captures: HashSet<CaptureHash>,
+    captures: HashSet<(CoreHash, CaptureHash)>,
 }
 
 impl Seen<'_> {
@@ -713,10 +770,11 @@ impl Seen<'_> {
             self.outcome(embedded)?;
         }
         let (core, capture) = (admitted.core(), admitted.capture());
-        let (mut has_core, mut has_capture) = (!self.cores.insert(core), !self.captures.insert(capture));
+        let (mut has_core, mut has_capture) =
+            (!self.cores.insert(core), !self.captures.insert((core, capture)));
         if let Some(snapshot) = self.snapshot {
             has_core |= snapshot.artifact(core)?.is_some();
-            has_capture |= snapshot.capture(capture)?.is_some();
+            has_capture |= snapshot.capture(core, capture)?.is_some();
         }
         Ok(match (has_core, has_capture) {
             (_, true) => Outcome::Present,

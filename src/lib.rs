@@ -8,6 +8,7 @@
 //! | module | knows | must not know |
 //! |---|---|---|
 //! | [`clock`] | the time of day | anything else of ours |
+//! | [`files`] | writing files whole and for good, beside the vault | what is in them |
 //! | [`digest`] | SHA-256, HMAC, hex, prefixes | anything else of ours |
 //! | [`canonical`] | JSON: one strict reader, three canonical profiles | what documents mean |
 //! | [`verify`] | rules, violations, reports | anything else of ours |
@@ -48,6 +49,7 @@ pub mod canonical;
 pub mod clock;
 pub mod diff;
 pub mod digest;
+pub mod files;
 pub mod fsck;
 pub mod ingest;
 pub mod kinds;
@@ -63,8 +65,8 @@ mod vault;
 pub mod verify;
 
 pub use vault::{
-    AddError, CheckedCapture, Description, Forgetting, Located, LookupError, Removal, RemoveError,
-    RemoveOptions, Upgraded, Vault, Wanted,
+    AddError, CaughtUp, CheckedCapture, Description, Forgetting, Located, LookupError, Referenced, Removal,
+    RemoveError, RemoveOptions, Upgraded, Vault, Wanted,
 };
 
 /// The README's Rust code, compiled by the tests.

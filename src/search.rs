@@ -18,7 +18,7 @@ use crate::store::{ArtifactId, ArtifactRow, FoundPassage, Matcher, Snapshot, Sto
 
 pub use crate::store::{Grouping, SearchIndex};
 pub use compare::compare;
-pub use keep::{Indexed, Progress, bring_in_step, build};
+pub use keep::{Indexed, Progress, bring_in_step, bring_in_step_within, build};
 use passages::of_capture;
 pub use snippet::{Snippet, WIDTH};
 pub use words::{MAX_TERMS, Words, WordsError};
@@ -119,9 +119,13 @@ impl Answer<'_> {
     /// The hits, in the order of what was found. Each capture is read once, however many hits it has.
     fn hits(&self, found: Vec<FoundPassage>) -> Result<Vec<SearchHit>, SearchError> {
         let mut by_capture: Vec<(usize, FoundPassage)> = found.into_iter().enumerate().collect();
-        by_capture.sort_by_key(|(_, found)| found.capture);
+        by_capture.sort_by_key(|(_, found)| (found.capture, found.artifact));
         let mut hits = Vec::new();
-        for group in by_capture.chunk_by(|(_, one), (_, other)| one.capture == other.capture) {
+        // Artifacts of different kinds may have captures with one hash.
+        let is_same = |one: &FoundPassage, other: &FoundPassage| {
+            (one.capture, one.artifact) == (other.capture, other.artifact)
+        };
+        for group in by_capture.chunk_by(|(_, one), (_, other)| is_same(one, other)) {
             let Some((_, first)) = group.first() else { continue };
             let artifact = self.snapshot.artifact_by_id(first.artifact)?;
             let passages = of_capture(&self.snapshot, &artifact, first.capture)?;

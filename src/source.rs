@@ -192,7 +192,7 @@ pub fn examine(item: Item, options: &ExamineOptions) -> Result<Verdict, SourceEr
     Opened::later(item).examine(options)
 }
 
-pub use kinds::recognise;
+pub use kinds::{recognise, recognise_all};
 
 /// Why a directory that was named is refused in which nothing was recognised. `options` are those that the files in it
 /// were examined with.
@@ -206,9 +206,25 @@ pub fn nothing_recognised(options: &ExamineOptions) -> Rejection {
     Rejection::new(options.kind, report)
 }
 
-/// The kind that a document which was named is meant to be of.
-fn meant(document: &[u8]) -> Option<Kind> {
-    recognise(document).map(|(kind, _)| kind)
+/// The kind that a document is meant to be of, if one is wanted or recognised.
+///
+/// # Errors
+/// Returns a rejection if several kinds recognise it.
+fn meant(document: &[u8], options: &ExamineOptions) -> Result<Option<Kind>, Rejection> {
+    if options.kind.is_some() {
+        return Ok(options.kind);
+    }
+    let kinds: Vec<Kind> = recognise_all(document).into_iter().map(|(kind, _)| kind).collect();
+    match kinds.as_slice() {
+        [] => Ok(None),
+        [kind] => Ok(Some(*kind)),
+        several => Err(ambiguous(several)),
+    }
+}
+
+/// Why a document is refused that several kinds recognise.
+fn ambiguous(kinds: &[Kind]) -> Rejection {
+    Rejection::new(None, document::ambiguous(kinds).into())
 }
 
 /// The kind whose files have names like `file_name`. It decides nothing but how a broken document is reported.
@@ -239,7 +255,7 @@ pub fn examine_document(
     if let Some(what) = archive::unread(&bytes).filter(|_| !is_too_large) {
         return Err(unread(options.kind.or_else(|| owner(file_name)), what));
     }
-    let kind = options.kind.or_else(|| meant(&bytes)).or_else(|| owner(file_name));
+    let kind = meant(&bytes, options)?.or_else(|| owner(file_name));
     match kind {
         kind if is_too_large => Err(Rejection::new(kind, document::larger_than(limit).into())),
         Some(kind) if kind.is_of_directories() => {
@@ -269,7 +285,7 @@ fn examine_named(path: &Path, file: OpenFile, options: &ExamineOptions) -> io::R
     Ok(match file.read(options)? {
         Contents::Whole(bytes) => examine_document(bytes, &file_name, options).into(),
         Contents::TooLarge { head, report } => {
-            let kind = options.kind.or_else(|| meant(&head)).or_else(|| owner(&file_name));
+            let kind = meant(&head, options).unwrap_or_default().or_else(|| owner(&file_name));
             Verdict::Rejected(Rejection::new(kind, report))
         }
     })

@@ -6,7 +6,8 @@ mod removal;
 mod search;
 mod verification;
 
-pub use removal::{Forgetting, Removal, RemoveError, RemoveOptions};
+pub use removal::{Forgetting, Referenced, Removal, RemoveError, RemoveOptions};
+pub use search::CaughtUp;
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +15,7 @@ use crate::artifact::{KeyRing, Kind};
 use crate::bundle::{self, Bundle, Imported};
 use crate::canonical::reader::Limits;
 use crate::clock;
-use crate::digest::{CoreHash, Digest, DigestPrefix, PrefixResolution};
+use crate::digest::{CaptureHash, CoreHash, Digest, DigestPrefix, PrefixResolution};
 use crate::fsck;
 use crate::ingest::{self, Monitor, Summary};
 use crate::kinds::{self, model_io};
@@ -23,9 +24,9 @@ use crate::source::{self, ExamineOptions, Inputs};
 use crate::sql::{self, Reader, SqlError};
 use crate::store::check::JournalInspection;
 use crate::store::{
-    Actor, ArtifactRow, Backup, BackupError, BackupOptions, BackupProgress, CaptureRow, JournalCheck, Mended,
-    NoteRow, PinRow, Put, PutOutcome, RemovedPolicy, RoleCount, Snapshot, Stats, Store, StoreError,
-    StoredMember, TagRow, TimeBasis, Tombstone, Upgrade,
+    Actor, ArtifactRow, Backup, BackupError, BackupOptions, BackupProgress, CaptureRow, JournalCheck,
+    LogDamage, Mended, NoteRow, PinRow, Put, PutOutcome, RemovedPolicy, RoleCount, Snapshot, Stats, Store,
+    StoreError, StoredMember, TagRow, TimeBasis, Tombstone, Upgrade,
 };
 use crate::verify::{Report, Violation};
 
@@ -73,6 +74,8 @@ pub struct Description {
     pub mentions: Vec<RoleCount>,
     /// Its captures in the order in which they were added.
     pub captures: Vec<CaptureRow>,
+    /// The one that stands for it: [`Snapshot::preferred_capture`].
+    pub preferred: CaptureHash,
     /// Its links.
     pub links: Vec<Link>,
     /// The longest artifacts that extend it.
@@ -115,7 +118,7 @@ pub enum LookupError {
         count: u64,
     },
     /// Several things do.
-    #[error("{prefix} is ambiguous: {} hashes begin with it; give more digits", candidates.len())]
+    #[error("{}", ambiguity(prefix, candidates))]
     Ambiguous {
         /// The prefix.
         prefix: DigestPrefix,
@@ -186,6 +189,26 @@ pub enum AddError {
     /// What the store says.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// What is ambiguous about `prefix`.
+fn ambiguity(prefix: &DigestPrefix, candidates: &[HashTarget]) -> String {
+    let count = candidates.len();
+    if is_one_hash(candidates) {
+        return format!(
+            "{prefix} is ambiguous: {count} artifacts of different kinds have a capture with this hash; give the core hash \
+             of one"
+        );
+    }
+    format!("{prefix} is ambiguous: {count} hashes begin with it; give more digits")
+}
+
+/// Whether all `candidates` are captures with one hash, and so with the same bytes.
+fn is_one_hash(candidates: &[HashTarget]) -> bool {
+    candidates.windows(2).all(|pair| match pair {
+        [one, next] => one.digest() == next.digest(),
+        _ => false,
+    })
 }
 
 fn first_of(report: &Report) -> String {
@@ -273,6 +296,22 @@ impl Vault {
     #[must_use]
     pub fn path(&self) -> &Path {
         self.store.path()
+    }
+
+    /// What was wrong with the write-ahead log when this vault was opened; nothing if it had all that was committed.
+    /// [`Vault::repair`] takes what the log still has.
+    #[must_use]
+    pub fn log_damage(&self) -> Option<&LogDamage> {
+        self.store.log_damage()
+    }
+
+    /// The copies of damaged write-ahead logs beside the vault, those included that a repair is done with. They have what was
+    /// removed from the vault since.
+    ///
+    /// # Errors
+    /// Returns an error if the directory of the vault cannot be read.
+    pub fn log_copies(&self) -> Result<Vec<PathBuf>, StoreError> {
+        self.store.log_copies()
     }
 
     /// Adds one document. When this returns, it is on the disk. One that is the rest of a document in the vault is added
@@ -552,7 +591,8 @@ impl Vault {
             }
             PrefixResolution::One(capture) => Ok(Located { artifact: located.artifact.clone(), capture }),
             PrefixResolution::Ambiguous(captures) => {
-                let candidates = captures.iter().map(|row| HashTarget::Capture(row.capture)).collect();
+                let target = |row: &CaptureRow| HashTarget::Capture(located.artifact.core, row.capture);
+                let candidates = captures.iter().map(target).collect();
                 Err(LookupError::Ambiguous { prefix: *prefix, candidates })
             }
         }
@@ -566,7 +606,23 @@ impl Vault {
     pub fn get(&self, prefix: &DigestPrefix) -> Result<Vec<u8>, LookupError> {
         match self.get_quickly(prefix)? {
             Some(bytes) => Ok(bytes),
-            None => self.read(&self.locate(prefix)?),
+            None => self.read(&self.locate_bytes(prefix)?),
+        }
+    }
+
+    /// As [`Vault::locate`], but the hash of captures of several artifacts, which have the same bytes, stands for the one with
+    /// the smallest core hash.
+    ///
+    /// # Errors
+    /// As [`Vault::locate`].
+    pub fn locate_bytes(&self, prefix: &DigestPrefix) -> Result<Located, LookupError> {
+        let snapshot = self.snapshot()?;
+        match locate(&snapshot, prefix) {
+            Err(LookupError::Ambiguous { candidates, .. }) if is_one_hash(&candidates) => {
+                let first = candidates.first().copied().ok_or(LookupError::NotFound(*prefix))?;
+                located(&snapshot, first)?.ok_or(LookupError::NotFound(*prefix))
+            }
+            outcome => outcome,
         }
     }
 
@@ -696,6 +752,8 @@ impl Vault {
     pub fn describe(&self, prefix: &DigestPrefix) -> Result<Description, LookupError> {
         let snapshot = self.snapshot()?;
         let artifact = locate(&snapshot, prefix)?.artifact;
+        let preferred =
+            snapshot.preferred_capture(artifact.id)?.ok_or(LookupError::NotFound(*prefix))?.capture;
         let links = query::links(&snapshot, &artifact)?;
         Ok(Description {
             extended_by: match kinds::named(&artifact.kind).and_then(Kind::versions) {
@@ -705,6 +763,7 @@ impl Vault {
             attributes: snapshot.attributes(artifact.id)?,
             mentions: snapshot.role_counts(artifact.id)?,
             captures: snapshot.captures(artifact.id)?,
+            preferred,
             links,
             tags: snapshot.tags(Some(artifact.id))?,
             note: snapshot.note_of(artifact.id)?,
@@ -726,18 +785,21 @@ fn locate(snapshot: &Snapshot<'_>, prefix: &DigestPrefix) -> Result<Located, Loo
         }
         PrefixResolution::One(target) => target,
     };
+    located(snapshot, target)?.ok_or(LookupError::NotFound(*prefix))
+}
+
+fn located(snapshot: &Snapshot<'_>, target: HashTarget) -> Result<Option<Located>, LookupError> {
     let found = match target {
         HashTarget::Artifact(core) => match snapshot.artifact(core)? {
             Some(artifact) => snapshot.preferred_capture(artifact.id)?.zip(Some(artifact)),
             None => None,
         },
-        HashTarget::Capture(capture) => match snapshot.capture(capture)? {
+        HashTarget::Capture(core, capture) => match snapshot.capture(core, capture)? {
             Some(capture) => Some((capture.clone(), snapshot.artifact_by_id(capture.artifact)?)),
             None => None,
         },
     };
-    let (capture, artifact) = found.ok_or(LookupError::NotFound(*prefix))?;
-    Ok(Located { artifact, capture })
+    Ok(found.map(|(capture, artifact)| Located { artifact, capture }))
 }
 
 /// The canonical bytes whose SHA-256 is the core hash of what was located.

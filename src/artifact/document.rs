@@ -62,10 +62,27 @@ pub const UNRECOGNISED: RuleInfo = rule(
      missing.",
 );
 
+/// Several kinds recognise the document.
+pub const AMBIGUOUS: RuleInfo = rule(
+    "AMBIGUOUS",
+    "One kind recognises the document.",
+    "Formats allow further members, so one document may be a valid artifact of two kinds, with two core hashes. Which of \
+     them is meant cannot be told by the content; --kind NAME says it. It may be added once for each kind.",
+);
+
+/// Reports that `kinds` recognise a document.
+#[must_use]
+pub fn ambiguous(kinds: &[super::Kind]) -> Violation {
+    let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+    let message =
+        format!("{} kinds recognise the document: {}; say which one is meant", names.len(), names.join(", "));
+    Violation::new(AMBIGUOUS, "", message)
+}
+
 /// The rules of all documents.
 #[must_use]
 pub fn rules() -> Vec<RuleInfo> {
-    vec![ENCODING, SYNTAX, DUPLICATE_KEY, DEPTH, SIZE, NUMBER, SURROGATE, UNRECOGNISED]
+    vec![ENCODING, SYNTAX, DUPLICATE_KEY, DEPTH, SIZE, NUMBER, SURROGATE, UNRECOGNISED, AMBIGUOUS]
 }
 
 /// The rule that a defect breaks.

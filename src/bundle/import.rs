@@ -127,6 +127,18 @@ fn relate(
         Ok(ImportedLink { link: link.clone(), outcome })
     };
     let links = bundle.manifest().links.iter().map(would).collect::<Result<_>>()?;
+    let tags = planned_tags(snapshot, bundle, cores)?;
+    let is_there = |core| Ok(cores.contains(&core) || has(snapshot, core)?);
+    let notes = notes::rehearse(snapshot, bundle, is_there)?;
+    Ok(Imported { summary, links, tags, notes })
+}
+
+/// What would become of the tags of `bundle` if the vault had `cores` as well.
+fn planned_tags(
+    snapshot: Option<&Snapshot<'_>>,
+    bundle: &Bundle,
+    cores: &HashSet<CoreHash>,
+) -> Result<Vec<ImportedTag>> {
     let would = |(artifact, name): (&BundledArtifact, &str)| {
         let core = artifact.core_hash;
         let holder = snapshot.map(|snapshot| snapshot.tagged(name)).transpose()?.flatten();
@@ -138,10 +150,7 @@ fn relate(
         };
         Ok(ImportedTag { name: name.to_owned(), core, outcome })
     };
-    let tags = tags(bundle).map(would).collect::<Result<_>>()?;
-    let is_there = |core| Ok(cores.contains(&core) || has(snapshot, core)?);
-    let notes = notes::rehearse(snapshot, bundle, is_there)?;
-    Ok(Imported { summary, links, tags, notes })
+    tags(bundle).map(would).collect()
 }
 
 fn has(snapshot: Option<&Snapshot<'_>>, core: CoreHash) -> Result<bool> {
@@ -156,6 +165,11 @@ fn tags(bundle: &Bundle) -> impl Iterator<Item = (&BundledArtifact, &str)> {
 fn give_tags(store: &Store, bundle: &Bundle) -> Result<Vec<ImportedTag>> {
     if tags(bundle).next().is_none() {
         return Ok(Vec::new());
+    }
+    // Who changes nothing need not wait for those who write.
+    let planned = planned_tags(Some(&store.snapshot()?), bundle, &HashSet::new())?;
+    if !planned.iter().any(|tag| tag.outcome == TagOutcome::Set) {
+        return Ok(planned);
     }
     let mut edit = store.edit(clock::now())?;
     let given = tags(bundle).map(|(artifact, name)| tag(&mut edit, artifact.core_hash, name));

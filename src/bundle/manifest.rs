@@ -183,7 +183,8 @@ impl Manifest {
             artifact.check()?;
             for capture in &artifact.captures {
                 capture.check(limit)?;
-                if !captures.insert(capture.capture_hash) {
+                // Artifacts of different kinds may have the same bytes.
+                if !captures.insert((artifact.core_hash, capture.capture_hash)) {
                     return refuse(CONTENT, format!("the capture {} is listed twice", capture.capture_hash));
                 }
             }

@@ -39,6 +39,13 @@ pub(super) fn give(store: &Store, bundle: &Bundle) -> Result<Vec<ImportedNote>> 
     if notes(bundle).next().is_none() {
         return Ok(Vec::new());
     }
+    // Who changes nothing need not wait for those who write.
+    let snapshot = store.snapshot()?;
+    let planned = rehearse(Some(&snapshot), bundle, |core| Ok(snapshot.artifact(core)?.is_some()))?;
+    if !planned.iter().any(|note| note.outcome == NoteOutcome::Set) {
+        return Ok(planned);
+    }
+    drop(snapshot);
     let mut edit = store.edit(clock::now())?;
     let mut given = Vec::new();
     for (core, note) in notes(bundle) {

@@ -9,6 +9,7 @@ use super::manifest::{self, BundledArtifact, BundledCapture, Manifest};
 use super::rules::{BLOBS, CONTAINER, ENTRIES, LIMITS};
 use super::write::{MANIFEST, entry_of};
 use crate::digest::{BlobHash, Digest, Hasher};
+use crate::files;
 use crate::ingest::Found;
 use crate::source::{Item, SourceError, Stated};
 use crate::verify::RuleInfo;
@@ -29,7 +30,7 @@ pub enum BundleError {
         message: String,
     },
     /// It cannot be read.
-    #[error("{bundle}: {source}")]
+    #[error("{bundle}: {}", files::describe(source))]
     Io {
         /// The bundle.
         bundle: String,

@@ -8,6 +8,7 @@ use chrono::SecondsFormat;
 use super::container::Packer;
 use super::manifest::{self, BundledArtifact, BundledCapture, BundledLink, BundledMember, Manifest};
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
+use crate::files;
 use crate::store::{ArtifactRow, CaptureRow, MemberRow, Snapshot, StoreError};
 
 /// The name of the first entry.
@@ -46,7 +47,7 @@ pub enum WriteError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// It cannot be written.
-    #[error("cannot write the bundle: {0}")]
+    #[error("cannot write the bundle: {}", files::describe(.0))]
     Io(#[from] io::Error),
 }
 

@@ -104,6 +104,9 @@ impl Args {
 #[derive(Serialize)]
 struct Verdict {
     outcome: &'static str,
+    /// False if it was there already and could not be recorded as seen again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recorded: Option<bool>,
     /// Whether the files are gone, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     moved: Option<bool>,
@@ -243,6 +246,13 @@ impl Printer {
         let status = self.mover.as_ref().map_or(Status::Done, Mover::status);
         output::note(&text_of(summary, &self, started));
         report::hint(summary.rejected, self.refused);
+        if summary.unrecorded > 0 {
+            let those = counted(summary.unrecorded, "artifact");
+            output::error(&format!(
+                "{those} already there could not be recorded as seen again, because another process holds the vault's write \
+                 lock; their place in the order of arrival is the old one, add them again to change that"
+            ));
+        }
         if summary.left > 0 {
             let left = counted(summary.left, "document");
             let were = if summary.left == 1 { "was" } else { "were" };
@@ -268,12 +278,13 @@ impl Printer {
         let outcome = match examined.outcome {
             Outcome::Added => "added",
             Outcome::NewCapture => "capture",
-            Outcome::Present | Outcome::Verified => "present",
+            Outcome::Present | Outcome::PresentUnrecorded | Outcome::Verified => "present",
             Outcome::Rejected => "rejected",
             Outcome::Skipped => return Ok(()),
         };
         let mut out = output::raw();
-        json::examined(&mut out, examined, Verdict { outcome, moved }, self.shown.listed)?;
+        let recorded = (examined.outcome == Outcome::PresentUnrecorded).then_some(false);
+        json::examined(&mut out, examined, Verdict { outcome, recorded, moved }, self.shown.listed)?;
         out.flush()
     }
 
@@ -292,6 +303,7 @@ impl Printer {
             Outcome::NewCapture if self.shown.dry_run => ("would capture", GOOD),
             Outcome::Added => ("added", GOOD),
             Outcome::NewCapture => ("new capture", GOOD),
+            Outcome::PresentUnrecorded => ("already there", FAINT),
             Outcome::Present if self.shown.verbose => ("seen again", FAINT),
             Outcome::Skipped if self.shown.verbose => ("skipped", FAINT),
             _ => return Ok(()),
@@ -329,6 +341,9 @@ fn text_of(summary: &Summary, printer: &Printer, started: Instant) -> String {
         counted(summary.new_captures, "new capture"),
         format!("{} rejected", summary.rejected),
     ];
+    if summary.unrecorded > 0 {
+        parts.push(format!("{} already there and not recorded as seen again", summary.unrecorded));
+    }
     if summary.skipped > 0 {
         parts.push(format!("{} skipped", counted(summary.skipped, "other file")));
     }

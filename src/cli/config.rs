@@ -13,6 +13,7 @@ use super::json;
 use super::output::{self, FAINT, plain};
 use super::settings::{self, Entry, Known, Origin};
 use super::table::{Cell, Column, Table};
+use super::vault::VaultArgs;
 
 /// Show and change the settings.
 ///
@@ -72,11 +73,14 @@ fn names() -> PossibleValuesParser {
 }
 
 impl Args {
-    pub(crate) fn run(&self) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        // Which one is meant may be what is to be corrected.
+        let vault = vault.path().ok();
+        let vault = vault.as_deref();
         match &self.action {
             Action::Get { name } => get(known(name)?.entry()),
-            Action::Set { name, value } => set(known(name)?, value),
-            Action::Unset { name } => unset(name),
+            Action::Set { name, value } => set(known(name)?, value, vault),
+            Action::Unset { name } => unset(name, vault),
             Action::List { json } => list(*json),
             Action::Path => print(&settings::path()?.to_string_lossy()),
         }
@@ -105,7 +109,7 @@ fn get(entry: &Entry) -> Result<Status, Failure> {
     }
 }
 
-fn set(known: &dyn Known, value: &str) -> Result<Status, Failure> {
+fn set(known: &dyn Known, value: &str, vault: Option<&Path>) -> Result<Status, Failure> {
     let entry = known.entry();
     known.check(value).map_err(|why| Failure::Usage(format!("{}: {why}", entry.name)))?;
     let value = if entry.is_path_list() {
@@ -117,7 +121,7 @@ fn set(known: &dyn Known, value: &str) -> Result<Status, Failure> {
         value.to_owned()
     };
     let path = settings::path()?;
-    settings::edit(&path, entry.name, Some(&value))?;
+    settings::edit(&path, entry.name, Some(&value), vault)?;
     output::note(&format!("{} is {} now, in {}", entry.name, escaped(&value), shown(&path)));
     if entry.stated().is_some() {
         output::note(&format!("note: {} is set as well, and goes before it", entry.variable));
@@ -134,9 +138,9 @@ fn absolute(value: &str) -> Result<String, Failure> {
     path.into_os_string().into_string().map_err(|_| failed("the directory's name is not UTF-8".to_owned()))
 }
 
-fn unset(name: &str) -> Result<Status, Failure> {
+fn unset(name: &str, vault: Option<&Path>) -> Result<Status, Failure> {
     let path = settings::path()?;
-    if settings::edit(&path, name, None)? {
+    if settings::edit(&path, name, None, vault)? {
         output::note(&format!("{name} was taken out of {}", shown(&path)));
         return Ok(Status::Done);
     }

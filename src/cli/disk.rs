@@ -1,77 +1,67 @@
 //! Writing artifacts to the disk: whole or not at all, and never over anything unless it is wanted.
 
 use std::fs;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use runvault::Located;
 use runvault::archive::{self, Format};
 use runvault::artifact::Kind;
+use runvault::files::{self, Permissions, StagedFile, WriteError, WriteOptions};
 use runvault::kinds;
 use runvault::store::StoredMember;
 
 use super::exit::Failure;
 
+/// Who may do what with the files that are written.
+#[derive(Args, Clone, Copy)]
+pub(crate) struct ModeArgs {
+    /// Permissions of what is written, in octal, such as 0644, whatever the umask is. Default: 0600, or less where the umask
+    /// is stricter
+    #[arg(long, value_name = "MODE", value_parser = mode)]
+    mode: Option<u32>,
+}
+
+impl ModeArgs {
+    /// How a file is written beside the vault at `vault`.
+    pub(crate) fn options(self, force: bool, vault: &Path) -> WriteOptions<'_> {
+        let permissions = self.mode.map_or(Permissions::Owner, Permissions::Exactly);
+        WriteOptions { replace: force, permissions, vault: Some(vault) }
+    }
+}
+
+fn mode(text: &str) -> Result<u32, String> {
+    let is_octal = !text.is_empty() && text.bytes().all(|byte| matches!(byte, b'0'..=b'7'));
+    let mode = is_octal.then(|| u32::from_str_radix(text, 8).ok()).flatten();
+    mode.filter(|mode| *mode <= 0o777).ok_or_else(|| "a mode is an octal number up to 0777".to_owned())
+}
+
+impl From<WriteError> for Failure {
+    fn from(error: WriteError) -> Self {
+        let hint = match error {
+            WriteError::Exists { .. } => "; use --force to overwrite it",
+            WriteError::Refused { .. } | WriteError::Io { .. } => "",
+        };
+        Self::CouldNotRun(format!("{error}{hint}"))
+    }
+}
+
 fn failed(path: &Path) -> impl Fn(io::Error) -> Failure {
-    move |error| Failure::CouldNotRun(format!("cannot write {}: {error}", path.display()))
-}
-
-fn exists(path: &Path) -> Failure {
-    Failure::CouldNotRun(format!(
-        "cannot write {}: it exists already; use --force to overwrite it",
-        path.display()
-    ))
-}
-
-/// The directory that `path` is in.
-pub(crate) fn parent(path: &Path) -> &Path {
-    path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-/// Writes `bytes` to the file `path`. A link there could lead anywhere, so it is replaced, not followed.
-pub(crate) fn write_file(path: &Path, bytes: &[u8], force: bool) -> Result<(), Failure> {
-    write_with(path, force, |out| out.write_all(bytes).map_err(failed(path)))
+    let path = path.to_owned();
+    move |source| WriteError::Io { path: path.clone(), source }.into()
 }
 
 /// Writes to the file `path` what `write` writes, if that succeeds.
 pub(crate) fn write_with<T>(
     path: &Path,
-    force: bool,
+    options: &WriteOptions<'_>,
     write: impl FnOnce(&mut dyn Write) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let failed = failed(path);
-    let existing = fs::symlink_metadata(path).ok();
-    match &existing {
-        Some(existing) if !existing.is_file() && !existing.is_symlink() => {
-            return Err(failed(io::Error::other("it is there and is not a file")));
-        }
-        Some(_) if !force => return Err(exists(path)),
-        _ => {}
-    }
-    let directory = parent(path);
-    if !directory.is_dir() {
-        return Err(failed(io::Error::other("there is no such directory")));
-    }
-    // Under its own name only when it is complete: nobody reads half an artifact.
-    let mut builder = tempfile::Builder::new();
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file = builder.tempfile_in(directory).map_err(|error| failed(unnamed(&error)))?;
+    let mut file = StagedFile::create(path, options)?;
     let written = write(&mut file)?;
-    if let Some(existing) = existing.filter(fs::Metadata::is_file) {
-        file.as_file().set_permissions(existing.permissions()).map_err(&failed)?;
-    }
-    let placed = if force { file.persist(path) } else { file.persist_noclobber(path) };
-    match placed {
-        Ok(_) => Ok(written),
-        Err(error) if error.error.kind() == ErrorKind::AlreadyExists => Err(exists(path)),
-        Err(error) => Err(failed(error.error)),
-    }
-}
-
-/// The error without the name of the file that could not be made: nobody gave it that name.
-fn unnamed(error: &io::Error) -> io::Error {
-    io::Error::other(format!("nothing can be written into its directory: {}", error.kind()))
+    file.commit()?;
+    Ok(written)
 }
 
 /// Writes the files of an artifact to `path`: as an archive if its name says so, otherwise as a directory.
@@ -79,7 +69,7 @@ pub(crate) fn write(
     path: &Path,
     located: &Located,
     members: &[StoredMember],
-    force: bool,
+    options: &WriteOptions<'_>,
 ) -> Result<(), Failure> {
     let allowed = kinds::named(&located.artifact.kind).map(Kind::members).unwrap_or_default();
     // What is written where is decided by the kind's own names, whatever the database says.
@@ -90,38 +80,26 @@ pub(crate) fn write(
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let Some(format) = Format::named(&name) else {
-        return write_directory(path, allowed, members, force);
+        return write_directory(path, allowed, members, options);
     };
     let mut packed = Vec::new();
     archive::write(format, &StoredMember::borrowed(members), &mut packed).map_err(failed(path))?;
-    write_file(path, &packed, force)
+    Ok(files::write(path, options, &packed)?)
 }
 
 fn write_directory(
     path: &Path,
     allowed: &[&str],
     members: &[StoredMember],
-    force: bool,
+    options: &WriteOptions<'_>,
 ) -> Result<(), Failure> {
     // Without a slash at the end, behind which a link would be followed.
     let path: &Path = &path.components().collect::<PathBuf>();
-    let failed = failed(path);
-    let refused = |reason: &str| Err(failed(io::Error::other(reason)));
-    let existing = match fs::symlink_metadata(path) {
-        Ok(_) if !force => return Err(exists(path)),
-        Ok(metadata) if !metadata.is_dir() => return refused("it is there already and is not a directory"),
-        Ok(_) if path.file_name().is_none() => {
-            return refused("it cannot be replaced under this name; name it from outside");
-        }
-        Ok(metadata) => {
-            check_replaceable(path, allowed)?;
-            Some(metadata)
-        }
-        Err(_) if !parent(path).is_dir() => return refused("there is no such directory"),
-        Err(error) if error.kind() == ErrorKind::NotFound => None,
-        Err(error) => return Err(failed(error)),
-    };
-    place_directory(path, existing.as_ref(), members).map_err(failed)
+    if options.replace && fs::symlink_metadata(path).is_ok_and(|there| there.is_dir()) {
+        check_replaceable(path, allowed)?;
+    }
+    let members = members.iter().map(|member| (member.name.as_str(), member.bytes.as_slice()));
+    Ok(files::write_directory(path, options, members)?)
 }
 
 /// Refuses to take away what a directory has beside the files of an artifact.
@@ -135,29 +113,25 @@ fn check_replaceable(path: &Path, allowed: &[&str]) -> Result<(), Failure> {
             let name = name.to_string_lossy();
             let reason =
                 format!("it contains {name}, which is no file of an artifact; remove it, or name another");
-            return Err(failed(path)(io::Error::other(reason)));
+            return Err(WriteError::Refused { path: path.to_owned(), reason }.into());
         }
     }
     Ok(())
 }
 
-/// Makes a directory under another name and gives it its own when it is complete, in the place of the one that has it.
-fn place_directory(path: &Path, existing: Option<&fs::Metadata>, members: &[StoredMember]) -> io::Result<()> {
-    let workplace = tempfile::Builder::new()
-        .prefix(".runvault-")
-        .tempdir_in(parent(path))
-        .map_err(|error| unnamed(&error))?;
-    let directory = workplace.path().join("new");
-    fs::create_dir(&directory)?;
-    for member in members {
-        fs::File::create_new(directory.join(&member.name))?.write_all(&member.bytes)?;
+#[cfg(test)]
+mod tests {
+    use super::mode;
+
+    #[test]
+    fn modes_are_octal() {
+        for (text, expected) in
+            [("0644", Some(0o644)), ("600", Some(0o600)), ("0", Some(0)), ("777", Some(0o777))]
+        {
+            assert_eq!(mode(text).ok(), expected, "{text}");
+        }
+        for text in ["", "8", "0o644", "+644", "-1", "1777", "rw", "0644 ", "77777777777"] {
+            assert!(mode(text).is_err(), "{text}");
+        }
     }
-    let Some(existing) = existing else { return fs::rename(directory, path) };
-    fs::set_permissions(&directory, existing.permissions())?;
-    let old = workplace.path().join("old");
-    fs::rename(path, &old)?;
-    fs::rename(directory, path).inspect_err(|_| {
-        // The error that matters is the one that led here.
-        let _ = fs::rename(&old, path);
-    })
 }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue};
 use runvault::LookupError;
 use runvault::bundle::BundleError;
+use runvault::files;
 use runvault::ingest::Summary;
 use runvault::query::HashTarget;
 use runvault::store::StoreError;
@@ -21,7 +22,7 @@ pub(crate) enum Status {
     Done,
     /// Violations, nothing found, or different.
     No,
-    /// Something could not be read, and was named already.
+    /// Something could not be read or recorded, and was named already.
     Incomplete,
 }
 
@@ -38,7 +39,7 @@ impl Status {
     /// How a command ended that examined documents.
     pub(crate) fn of(summary: &Summary) -> Self {
         match summary {
-            Summary { unreadable: 1.., .. } => Self::Incomplete,
+            Summary { unreadable: 1.., .. } | Summary { unrecorded: 1.., .. } => Self::Incomplete,
             Summary { rejected: 1.., .. } => Self::No,
             _ => Self::Done,
         }
@@ -76,7 +77,7 @@ impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             ErrorKind::BrokenPipe => Self::ClosedPipe,
-            _ => Self::CouldNotRun(format!("cannot write the output: {error}")),
+            _ => Self::CouldNotRun(format!("cannot write the output: {}", files::describe(&error))),
         }
     }
 }
@@ -104,7 +105,7 @@ impl From<LookupError> for Failure {
             LookupError::Ambiguous { candidates, .. } => {
                 let line = |candidate: &HashTarget| match candidate {
                     HashTarget::Artifact(core) => format!("{core} artifact"),
-                    HashTarget::Capture(capture) => format!("{capture} capture"),
+                    HashTarget::Capture(core, capture) => format!("{capture} capture of {core}"),
                 };
                 Self::Ambiguous { message, candidates: candidates.iter().map(line).collect() }
             }

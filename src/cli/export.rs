@@ -8,7 +8,7 @@ use runvault::artifact::Kind;
 use runvault::bundle::{self, WriteError, Written};
 use runvault::store::{ArtifactRow, Snapshot};
 
-use super::disk;
+use super::disk::{self, ModeArgs};
 use super::exit::{Failure, Status};
 use super::find::Conditions;
 use super::hash::Named;
@@ -42,6 +42,9 @@ pub(crate) struct Args {
     #[arg(long)]
     force: bool,
 
+    #[command(flatten)]
+    mode: ModeArgs,
+
     /// Only artifacts of this kind
     #[arg(long, value_parser = a_kind())]
     kind: Option<Kind>,
@@ -66,7 +69,8 @@ impl Args {
             }
             bundle::write(&snapshot, &artifacts, &mut output::raw()).map_err(Failure::from)?
         } else {
-            disk::write_with(&self.output, self.force, |out| Ok(bundle::write(&snapshot, &artifacts, out)?))?
+            let options = self.mode.options(self.force, vault.path());
+            disk::write_with(&self.output, &options, |out| Ok(bundle::write(&snapshot, &artifacts, out)?))?
         };
         output::note(&text_of(&written));
         Ok(Status::Done)

@@ -11,7 +11,7 @@ use runvault::artifact::{Kind, SignatureState};
 use runvault::digest::{CaptureHash, CoreHash, Digest, DigestPrefix, PrefixResolution};
 use runvault::kinds;
 use runvault::query::{self, Filter, Hit, Match, Query, Sort};
-use runvault::store::{Snapshot, TimeBasis};
+use runvault::store::{Snapshot, StoreError, TimeBasis};
 use serde::Serialize;
 
 use super::columns::{self, Column};
@@ -208,7 +208,7 @@ impl Args {
             ..self.conditions.query(&vault, self.what.kind)?
         };
         let snapshot = vault.snapshot()?;
-        let mut hits = query::find(&snapshot, &query)?;
+        let Found { mut hits, is_more } = self.hits(&snapshot, &query)?;
         if hits.is_empty() {
             self.conditions.tell_of_removals(&vault)?;
         }
@@ -232,7 +232,7 @@ impl Args {
         out.flush()?;
         // Programs that read the lines are not to miss what is left out.
         match (self.json || self.format.is_some(), hidden) {
-            (false, _) => output::note(&self.ending(hits.len(), found, hidden)),
+            (false, _) => output::note(&self.ending(hits.len(), (found, is_more), hidden)),
             (true, 1..) => output::note(&not_shown(hidden)),
             (true, 0) => {}
         }
@@ -245,18 +245,50 @@ impl Args {
         self.limit.unwrap_or(if people { SCREENFUL } else { usize::MAX })
     }
 
+    /// The artifacts that match. Beyond those that are printed, no more than a thousand are looked for, unless some of them
+    /// may be left out because others extend them.
+    fn hits(&self, snapshot: &Snapshot<'_>, query: &Query) -> Result<Found, Failure> {
+        let most = self.most().max(COUNTED);
+        let mut hits = Vec::new();
+        query::find_until::<StoreError>(snapshot, query, &mut |hit| {
+            hits.push(hit);
+            Ok(hits.len() <= most)
+        })?;
+        let is_more = hits.len() > most;
+        let versions = kinds::versions();
+        let is_versioned = |hit: &Hit| versions.iter().any(|(kind, _)| *kind == hit.artifact.kind);
+        if is_more && !self.all_versions && hits.iter().any(is_versioned) {
+            return Ok(Found { hits: query::find(snapshot, query)?, is_more: false });
+        }
+        hits.truncate(most);
+        Ok(Found { hits, is_more })
+    }
+
     /// The last line, which says how many there are, and how to see the rest.
-    fn ending(&self, shown: usize, found: usize, hidden: usize) -> String {
+    fn ending(&self, shown: usize, (found, is_more): (usize, bool), hidden: usize) -> String {
         let plural = self.what.plural;
-        let found_text = counted(found as u64, plural.strip_suffix('s').unwrap_or(plural));
+        let mut found_text = counted(found as u64, plural.strip_suffix('s').unwrap_or(plural));
+        if is_more {
+            found_text = format!("more than {found_text}");
+        }
         let listed = match self.limit {
-            _ if shown == found => found_text,
+            _ if shown == found && !is_more => found_text,
+            None if is_more => format!("{shown} of {found_text}; --limit shows more"),
             Some(_) => format!("{shown} of {found_text}"),
             None => format!("{shown} of {found_text}; --limit {found} shows all"),
         };
         if hidden == 0 { listed } else { format!("{listed}; {}", not_shown(hidden)) }
     }
 }
+
+/// Artifacts that match: the first, and whether there are more.
+struct Found {
+    hits: Vec<Hit>,
+    is_more: bool,
+}
+
+/// The maximum number of artifacts that are counted and not printed.
+const COUNTED: usize = 1_000;
 
 fn not_shown(hidden: usize) -> String {
     let hidden = counted(hidden as u64, "shorter version");

@@ -102,7 +102,7 @@ impl Args {
             output::note(&format!("{spared} kept after all: added again, tagged or linked to meanwhile"));
         }
         if let Some(erasure) = forgetting.removal.erasure {
-            rm::warn_of_remnants(&erasure, vault.path());
+            rm::warn_of_remnants(&erasure, vault);
         }
         Ok(Status::Done)
     }

@@ -1,10 +1,13 @@
 //! `runvault forks`
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 use clap::Args as ClapArgs;
+use runvault::Vault;
 use runvault::digest::{CoreHash, Digest};
 use runvault::query::{self, Fork, Shared};
+use runvault::store::ArtifactRow;
 use serde::Serialize;
 
 use super::escape::{brief, escaped};
@@ -19,10 +22,17 @@ use super::vault::VaultArgs;
 /// two histories of one run. Exit status 0 if there are none, 1 if there are.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
+    /// The maximum number of pairs that are listed; 1000 unless --json is given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    limit: Option<u64>,
+
     /// Print one line of JSON for each pair
     #[arg(long)]
     json: bool,
 }
+
+/// The maximum number of pairs that people are shown without asking for more.
+const LISTED: u64 = 1_000;
 
 /// A fork, as programs read it.
 #[derive(Serialize)]
@@ -51,20 +61,57 @@ impl Args {
         let vault = vault.open()?;
         let forks = query::forks(&vault.snapshot()?)?;
         let mut out = io::BufWriter::new(output::text());
-        for fork in &forks {
-            let [one, other] = fork.sides.each_ref().map(|(side, _)| vault.quote(side, fork.index));
-            let says = [one?, other?];
+        let limit = self.limit.unwrap_or(if self.json { u64::MAX } else { LISTED });
+        let mut quotes = Quotes { vault: &vault, known: HashMap::new(), bytes: 0 };
+        let (mut listed, mut all) = (0, forks.iter());
+        while let Some(fork) = all.next().filter(|_| listed < limit) {
+            listed += 1;
+            let [one, other] = fork.sides.each_ref().map(|(side, _)| side);
+            let says = [quotes.quote(one, fork.index)?, quotes.quote(other, fork.index)?];
             if self.json {
-                json::line(&mut out, &Line::new(fork, says))?;
+                json::line(&mut out, &Line::new(&fork, says))?;
             } else {
-                print(&mut out, fork, &says)?;
+                print(&mut out, &fork, &says)?;
             }
         }
         out.flush()?;
-        if !self.json {
-            output::note(&counted(forks.len() as u64, "fork"));
+        let more = if listed < limit { 0 } else { forks.count().saturating_sub(listed) };
+        match (self.json, more) {
+            (false, 0) => output::note(&counted(listed, "fork")),
+            (true, 0) => {}
+            (_, more) => {
+                let limit = listed.saturating_add(more);
+                output::note(&format!("{listed} forks and {more} more; --limit {limit} lists them"));
+            }
         }
-        Ok(if forks.is_empty() { Status::Done } else { Status::No })
+        Ok(if listed == 0 { Status::Done } else { Status::No })
+    }
+}
+
+/// Records and steps that were read. Pairs of one artifact mostly differ in the same one.
+struct Quotes<'v> {
+    vault: &'v Vault,
+    known: HashMap<(CoreHash, usize), Option<String>>,
+    bytes: usize,
+}
+
+impl Quotes<'_> {
+    /// The maximum number of bytes that are kept.
+    const KEPT: usize = 16 << 20;
+
+    fn quote(&mut self, artifact: &ArtifactRow, index: usize) -> Result<Option<String>, Failure> {
+        let key = (artifact.core, index);
+        if let Some(known) = self.known.get(&key) {
+            return Ok(known.clone());
+        }
+        let text = self.vault.quote(artifact, index)?;
+        let size = size_of_val(&key) + text.as_ref().map_or(0, String::len);
+        if self.bytes + size > Self::KEPT {
+            (self.known, self.bytes) = (HashMap::new(), 0);
+        }
+        self.bytes += size;
+        self.known.insert(key, text.clone());
+        Ok(text)
     }
 }
 

@@ -79,7 +79,7 @@ impl Args {
         let vault = vault.open()?;
         let mut options =
             Options { depth: self.depth(), kind: self.kind, after: None, keys: self.keys.ring()? };
-        let resume = self.resume.as_deref().map(|path| Resume::open(path, &asked(&options)));
+        let resume = self.resume.as_deref().map(|path| Resume::open(path, &asked(&options), vault.path()));
         let resume = resume.transpose()?;
         options.after = resume.as_ref().and_then(|resume| resume.position.after);
         let progress = Progress::of("artifacts", "checking");

@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use clap::Args as ClapArgs;
 use runvault::artifact::Kind;
 use runvault::digest::DigestPrefix;
+use runvault::files;
 use runvault::kinds;
 use runvault::store::{CaptureRow, StoredMember};
 use runvault::{Located, Vault};
 
+use super::disk::ModeArgs;
 use super::exit::{Failure, Status};
 use super::hash::Named;
 use super::output::{HASH, counted};
@@ -48,6 +50,9 @@ pub(crate) struct Args {
     /// Replace the file or the directory of a pack at PATH, and write to a terminal what may control it
     #[arg(long)]
     force: bool,
+
+    #[command(flatten)]
+    mode: ModeArgs,
 }
 
 impl Args {
@@ -62,23 +67,28 @@ impl Args {
         {
             return self.write_standard_output(&bytes);
         }
-        let mut located = self.hash.locate(&vault)?;
+        let mut located = match self.hash.hash() {
+            // The core is another one for each artifact that has a capture with this hash, the bytes are not.
+            Some(prefix) if !self.core => vault.locate_bytes(prefix)?,
+            _ => self.hash.locate(&vault)?,
+        };
         if let Some(capture) = &self.capture {
             located = vault.capture_of(&located, capture)?;
         } else if !self.core && !self.hash.is_capture(&located) {
             say_which(&vault, &located)?;
         }
+        let options = self.mode.options(self.force, vault.path());
         let bytes = match (&self.member, file) {
             (Some(name), _) => member(name, vault.members(&located)?)?,
             (None, _) if self.core => vault.read_core(&located)?,
             (None, Some(path)) if is_of_directories(&located) => {
-                disk::write(path, &located, &vault.members(&located)?, self.force)?;
+                disk::write(path, &located, &vault.members(&located)?, &options)?;
                 return Ok(Status::Done);
             }
             (None, _) => vault.read(&located)?,
         };
         match file {
-            Some(path) => disk::write_file(path, &bytes, self.force)?,
+            Some(path) => files::write(path, &options, &bytes)?,
             None => return self.write_standard_output(&bytes),
         }
         Ok(Status::Done)

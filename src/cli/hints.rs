@@ -60,6 +60,10 @@ fn for_store(error: &StoreError) -> Option<&'static str> {
              backup"
         }
         StoreError::Index { .. } => "\"runvault reindex\" rebuilds it from the artifacts",
+        StoreError::HardLinks { .. } => {
+            "\"find DIR -samefile PATH\" lists the names; remove all but one while no program uses the vault, or copy the \
+             file and name the copy"
+        }
         _ => return None,
     })
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anstyle::Style;
 use clap::{Args as ClapArgs, ValueEnum};
 use runvault::digest::{CoreHash, Digest};
-use runvault::query::{Direction, Link, LinkTarget, Origin, Walk};
+use runvault::query::{Direction, Graph, Link, LinkTarget, Origin, Walk};
 use runvault::store::ArtifactRow;
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ use super::exit::{Failure, Status};
 use super::fit::{self, Trail};
 use super::graph;
 use super::hash::Named;
-use super::output::{self, CAUTION, FAINT, HASH};
+use super::output::{self, CAUTION, FAINT, HASH, counted};
 use super::vault::VaultArgs;
 
 /// List what an artifact is linked to, near and far.
@@ -38,6 +38,10 @@ pub(crate) struct Args {
     /// Only links in this direction
     #[arg(long, value_enum, default_value_t = Way::Both)]
     direction: Way,
+
+    /// The maximum number of links; 1000 for people, 100000 for programs
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    limit: Option<u64>,
 
     /// How to print: for people, as lines of JSON, or for Graphviz or Mermaid
     #[arg(long, value_enum, default_value_t = Format::Tree)]
@@ -75,6 +79,7 @@ impl Args {
                 Way::In => Some(Direction::In),
                 Way::Both => None,
             },
+            limit: self.limit.map_or(self.most(), |limit| usize::try_from(limit).unwrap_or(usize::MAX)),
         };
         let found = vault.walk(&artifact, &walk)?;
         match self.format {
@@ -89,8 +94,34 @@ impl Args {
                 }
             }
         }
+        if let Some(note) = left_out(&found) {
+            output::note(&note);
+        }
         Ok(Status::Done)
     }
+
+    /// How many links are printed without asking for more.
+    fn most(&self) -> usize {
+        if matches!(self.format, Format::Tree) && !self.json { LISTED } else { LISTED_FOR_PROGRAMS }
+    }
+}
+
+/// The maximum number of links that are printed for people, and for programs.
+const LISTED: usize = 1_000;
+const LISTED_FOR_PROGRAMS: usize = 100_000;
+
+/// Says what is not among the links; nothing if all are.
+fn left_out(found: &Graph) -> Option<String> {
+    let shown = found.edges.len() as u64;
+    let more = (found.left_out > 0).then(|| format!("and {} more", found.left_out));
+    let others = (found.not_followed > 0)
+        .then(|| format!("those of {} were not looked at", counted(found.not_followed, "other artifact")));
+    let parts: Vec<String> = more.into_iter().chain(others).collect();
+    let hint = match found.not_followed {
+        0 => format!("--limit {} lists them", shown.saturating_add(found.left_out)),
+        _ => "--limit sets how many are listed".to_owned(),
+    };
+    (!parts.is_empty()).then(|| format!("{} {}; {hint}", counted(shown, "link"), parts.join("; ")))
 }
 
 /// Writes a link as one line.

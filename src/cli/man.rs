@@ -1,16 +1,17 @@
 //! `runvault man`
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args as ClapArgs, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
+use runvault::files::{self, Permissions, WriteError, WriteOptions};
 
 use super::exit::{Failure, Status};
 use super::help;
 use super::output::{self, counted};
+use super::vault::VaultArgs;
 
 /// Print the manual page of runvault or of one of its commands.
 #[derive(ClapArgs)]
@@ -25,10 +26,10 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self, mut root: Command) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, mut root: Command, vault: &VaultArgs) -> Result<Status, Failure> {
         root.build();
         if let Some(directory) = &self.all {
-            return write_all(&root, directory);
+            return write_all(&root, directory, vault.path().ok().as_deref());
         }
         let mut command = &root;
         for name in &self.command {
@@ -45,16 +46,16 @@ impl Args {
     }
 }
 
-fn write_all(root: &Command, directory: &Path) -> Result<Status, Failure> {
-    let failed = |path: &Path, error: io::Error| {
-        Failure::CouldNotRun(format!("cannot write {}: {error}", path.display()))
-    };
-    fs::create_dir_all(directory).map_err(|error| failed(directory, error))?;
+fn write_all(root: &Command, directory: &Path, vault: Option<&Path>) -> Result<Status, Failure> {
+    files::create_dir_all(directory)
+        .map_err(|source| WriteError::Io { path: directory.to_owned(), source })?;
+    // Everybody may read a manual.
+    let options = WriteOptions { replace: true, permissions: Permissions::Umask, vault };
     let mut waiting = vec![(root, String::new())];
     let mut count = 0;
     while let Some((command, name)) = waiting.pop() {
         let path = directory.join(format!("runvault {name}").trim_end().replace(' ', "-") + ".1");
-        fs::write(&path, page(command, &name)?).map_err(|error| failed(&path, error))?;
+        files::write(&path, &options, &page(command, &name)?)?;
         count += 1;
         let inner = command.get_subcommands().filter(|inner| inner.get_name() != "help");
         waiting.extend(inner.map(|inner| (inner, format!("{name} {}", inner.get_name()).trim().to_owned())));

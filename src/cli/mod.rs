@@ -4,6 +4,7 @@ mod actor;
 mod add;
 mod audit;
 mod backup;
+mod captures;
 mod columns;
 mod completing;
 mod completions;
@@ -232,9 +233,9 @@ impl Cli {
             Command::Reindex(args) => args.run(vault),
             Command::Upgrade(args) => args.run(vault),
             Command::Rules(args) => args.run(),
-            Command::Config(args) => args.run(),
+            Command::Config(args) => args.run(vault),
             Command::Completions(args) => args.run(),
-            Command::Man(args) => args.run(help::command()),
+            Command::Man(args) => args.run(help::command(), vault),
         }
     }
 }

@@ -165,7 +165,7 @@ impl Mover {
         let snapshot = vault.snapshot()?;
         let mut removed = Vec::new();
         for (path, waiting) in waiting.iter() {
-            if snapshot.capture(waiting.original.capture())?.is_none() {
+            if snapshot.capture(waiting.original.core(), waiting.original.capture())?.is_none() {
                 removed.push(path.clone());
             }
         }

@@ -15,6 +15,7 @@ use runvault::kinds;
 use runvault::replay::{Mode, Occurrence, Played, Request};
 use serde::Serialize;
 
+use super::captures;
 use super::escape::escaped;
 use super::exit::{Failure, Status};
 use super::hash::Named;
@@ -90,6 +91,9 @@ impl Args {
         if kinds::named(kind).and_then(Kind::playback) == Some(Playback::InOrder) {
             let message = format!("{core} is a {kind}; \"runvault stub {core:.12}\" plays its responses");
             return Err(Failure::No(message));
+        }
+        if !named.is_capture(&located) {
+            captures::say_which(vault, &located)?;
         }
         let mut player = vault.player(&located)?.repeating(self.serving.repeat.into());
         if self.order.sequential {

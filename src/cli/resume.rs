@@ -1,13 +1,13 @@
 //! A file that says how far a check came, so that the next one goes on there.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use runvault::digest::CoreHash;
+use runvault::files::{self, WriteOptions};
 use serde::{Deserialize, Serialize};
 
-use super::disk;
 use super::exit::Failure;
 
 /// The file is written so often at most.
@@ -28,16 +28,21 @@ pub(crate) struct Position {
 /// The file, and what to write into it next.
 pub(crate) struct Resume {
     path: PathBuf,
+    /// Whose files it must not be.
+    vault: PathBuf,
     pub(crate) position: Position,
     written: Instant,
 }
 
 impl Resume {
     /// Where the check that `asked` the same and wrote to `path` came to, or the beginning if there is no such file.
-    pub(crate) fn open(path: &Path, asked: &str) -> Result<Self, Failure> {
+    pub(crate) fn open(path: &Path, asked: &str, vault: &Path) -> Result<Self, Failure> {
         let failed = |error: &dyn std::fmt::Display| {
             Failure::CouldNotRun(format!("cannot go on from {}: {error}", path.display()))
         };
+        if files::is_of_vault(path, vault) {
+            return Err(failed(&"this is the vault itself, or one of its files (-wal, -shm, -journal)"));
+        }
         let position = match std::fs::read(path) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| {
                 failed(&format!("it is not what a check wrote ({error}); remove it to begin anew"))
@@ -52,7 +57,7 @@ impl Resume {
                 format!("it is of a check of other things ({}); remove it to begin anew", position.asked);
             return Err(failed(&message));
         }
-        Ok(Self { path: path.to_owned(), position, written: Instant::now() })
+        Ok(Self { path: path.to_owned(), vault: vault.to_owned(), position, written: Instant::now() })
     }
 
     /// Notes that everything up to this artifact was checked and told.
@@ -68,10 +73,9 @@ impl Resume {
 
     /// Writes the file in one step: whoever reads it finds the whole of it.
     pub(crate) fn write(&self) -> io::Result<()> {
-        let mut file = tempfile::NamedTempFile::new_in(disk::parent(&self.path))?;
-        serde_json::to_writer(&mut file, &self.position)?;
-        file.flush()?;
-        file.persist(&self.path).map(drop).map_err(|error| error.error)
+        let bytes = serde_json::to_vec(&self.position)?;
+        let options = WriteOptions { replace: true, vault: Some(&self.vault), ..WriteOptions::default() };
+        files::write(&self.path, &options, &bytes).map_err(io::Error::other)
     }
 
     /// There is nothing to go on with.

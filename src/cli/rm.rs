@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::Args as ClapArgs;
 use runvault::query::Contained;
 use runvault::store::{ArtifactRow, Erasure, Remnant, Removed, SharedFile};
-use runvault::{RemoveError, RemoveOptions};
+use runvault::{Referenced, RemoveError, RemoveOptions, Vault};
 
 use super::escape::escaped;
 use super::exit::{Failure, Status};
@@ -73,7 +73,7 @@ impl Args {
             }
         }
         if let Some(erasure) = &removal.erasure {
-            warn_of_remnants(erasure, vault.path());
+            warn_of_remnants(erasure, &vault);
         }
         Ok(Status::Done)
     }
@@ -102,7 +102,7 @@ fn named(artifact: &ArtifactRow) -> String {
     format!("{kind:<8} {HASH}{:.12}{HASH:#}", artifact.core)
 }
 
-/// The maximum number of containers of one artifact that a refusal lists; the others are counted.
+/// The maximum number of artifacts, and of containers of each, that a refusal lists; the others are counted.
 const LISTED: usize = 20;
 
 /// Lists what is in the way of a removal.
@@ -120,25 +120,30 @@ pub(crate) fn refusal(error: RemoveError) -> Failure {
         }
         RemoveError::Contained { contained } => {
             let mut because = Vec::new();
-            for Contained { artifact, containers } in contained {
+            for Contained { artifact, containers } in contained.iter().take(LISTED) {
                 because.push(format!("{} {}", artifact.kind, artifact.core));
                 let listed = containers.iter().take(LISTED);
                 because.extend(listed.map(|row| format!("  in {} {:.12}", row.kind, row.core)));
                 let more = containers.len().saturating_sub(LISTED);
                 because.extend((more > 0).then(|| format!("  and in {more} more")));
             }
+            let more = contained.len().saturating_sub(LISTED);
+            because.extend((more > 0).then(|| format!("and {more} more artifacts")));
             let message = format!("{message}; --with-containers removes them as well");
             Failure::Refused { message, because }
         }
         RemoveError::Linked { held } => {
             let mut because = Vec::new();
-            for (artifact, links) in held {
+            for Referenced { artifact, links, more } in held.iter().take(LISTED) {
                 because.push(format!("{} {}", artifact.kind, artifact.core));
                 because.extend(links.iter().map(|link| {
                     let target = links::plain_target(&link.target);
                     format!("  <- {} {target} {}", link.relation, links::because(&link.origin))
                 }));
+                because.extend((*more > 0).then(|| format!("  and {more} more")));
             }
+            let more = held.len().saturating_sub(LISTED);
+            because.extend((more > 0).then(|| format!("and {more} more artifacts")));
             let message = format!("{message}; --force removes anyway");
             Failure::Refused { message, because }
         }
@@ -146,7 +151,7 @@ pub(crate) fn refusal(error: RemoveError) -> Failure {
 }
 
 /// Says where there is still something of what was removed, or may be.
-pub(crate) fn warn_of_remnants(erasure: &Erasure, vault: &Path) {
+pub(crate) fn warn_of_remnants(erasure: &Erasure, vault: &Vault) {
     for remnant in &erasure.remnants {
         match remnant {
             Remnant::LargeFile => {
@@ -160,7 +165,7 @@ pub(crate) fn warn_of_remnants(erasure: &Erasure, vault: &Path) {
                     "the compression dictionary of {kinds} may have parts of what was removed"
                 ));
             }
-            Remnant::Log => warn_of_log(vault),
+            Remnant::Log => warn_of_log(vault.path()),
         }
     }
     warn_of_copies(vault);
@@ -178,10 +183,11 @@ pub(crate) fn warn_of_log(vault: &Path) {
     ));
 }
 
-/// Names the copies of the vault that were kept when its schema changed: they have what was removed.
-fn warn_of_copies(vault: &Path) {
+/// Names the copies of the vault that were kept when its schema changed, and those of damaged logs: they have what was
+/// removed.
+fn warn_of_copies(vault: &Vault) {
     for version in 1..=runvault::store::SCHEMA_VERSION {
-        let mut copy = vault.as_os_str().to_owned();
+        let mut copy = vault.path().as_os_str().to_owned();
         copy.push(format!(".schema-{version}"));
         let copy = Path::new(&copy);
         if copy.exists() {
@@ -190,5 +196,13 @@ fn warn_of_copies(vault: &Path) {
                 copy.display()
             ));
         }
+    }
+    // A directory that cannot be read was named by what needs it.
+    for copy in vault.log_copies().unwrap_or_default() {
+        output::warning(&format!(
+            "{} is the copy of a damaged write-ahead log and may have what was removed; delete it after \"runvault fsck \
+             --repair\"",
+            copy.display()
+        ));
     }
 }

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
 use clap::Args as ClapArgs;
-use runvault::Vault;
 use runvault::artifact::{Field, Kind};
 use runvault::digest::{CaptureHash, CoreHash};
 use runvault::kinds;
@@ -14,6 +13,7 @@ use runvault::query::Query;
 use runvault::search::{
     Grouping, Indexed, Progress as Step, SearchError, SearchHit, SearchQuery, Snippet, WIDTH, Words,
 };
+use runvault::{CaughtUp, Vault};
 use serde::Serialize;
 
 use super::exit::{Failure, Status};
@@ -121,7 +121,7 @@ impl Args {
         let words: Words = self.text.join(" ").parse().map_err(|error| Failure::Usage(format!("{error}")))?;
         expect_index(&vault)?;
         bring_in_step(&vault)?;
-        let mut hits = vault.search(&self.query(&vault, words)?)?;
+        let mut hits = vault.search_as_is(&self.query(&vault, words)?)?;
         let are_more = hits.len() > self.limit;
         hits.truncate(self.limit);
         if self.json {
@@ -253,13 +253,20 @@ fn drop_index(vault: &Vault) -> Result<Status, Failure> {
     Ok(Status::No)
 }
 
-/// Puts into the index what is not there yet, and tells of it if that takes long.
+/// Puts into the index what is not there yet, as far as others let it, and tells of it if that takes long.
 fn bring_in_step(vault: &Vault) -> Result<(), Failure> {
     let started = Instant::now();
     let mut progress = Progress::of("captures", "bringing the search index in step:");
-    let indexed = vault.update_search(&mut |step| show(&mut progress, step))?.unwrap_or_default();
+    let CaughtUp { indexed, hindrance } = vault.catch_up_search(&mut |step| show(&mut progress, step))?;
     drop(progress);
     tell_of_damage(&indexed);
+    if let Some(hindrance) = hindrance {
+        let waiting = vault.search_index()?.map_or(0, |index| index.waiting);
+        let waiting = counted(waiting, "capture");
+        output::warning(&format!(
+            "the search index lacks {waiting} that cannot be put into it now: {hindrance}"
+        ));
+    }
     if started.elapsed() >= A_WHILE {
         let (captures, seconds) = (counted(indexed.captures, "capture"), started.elapsed().as_secs_f64());
         output::note(&format!("{captures} put into the search index in {seconds:.2} s"));

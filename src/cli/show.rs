@@ -68,6 +68,9 @@ impl Args {
 /// So many values of one attribute are listed; `--json` lists all.
 const LISTED: usize = 8;
 
+/// The maximum number of captures, and of links, that are listed.
+const MAX_LISTED: usize = 100;
+
 fn print(out: &mut dyn Write, description: &Description) -> io::Result<()> {
     let Description { artifact, mentions, captures, links, .. } = description;
     links::heading(out, artifact)?;
@@ -87,14 +90,31 @@ fn print(out: &mut dyn Write, description: &Description) -> io::Result<()> {
     }
     fields.write(out)?;
     let can_be_signed = kinds::named(&artifact.kind).is_some_and(Kind::can_be_signed);
-    for capture in captures {
+    if captures.len() > 1 {
+        let count = counted(captures.len() as u64, "capture");
+        let core = artifact.core;
+        let line = format!(
+            "{count}, which \"runvault diff --all {core:.12}\" compares; {:.12} is used",
+            description.preferred
+        );
+        fields.lead(out, "captures")?;
+        writeln!(out, "{line}")?;
+    }
+    for capture in captures.iter().take(MAX_LISTED) {
         print_capture(out, &fields, capture, can_be_signed)?;
+    }
+    if let more @ 1.. = captures.len().saturating_sub(MAX_LISTED) {
+        fields.lead(out, "")?;
+        writeln!(out, "and {more} more captures; --json lists them")?;
     }
     if !links.is_empty() {
         writeln!(out, "  {FAINT}links{FAINT:#}")?;
-        for link in links {
+        for link in links.iter().take(MAX_LISTED) {
             links::print(out, "    ", link)?;
         }
+    }
+    if let more @ 1.. = links.len().saturating_sub(MAX_LISTED) {
+        writeln!(out, "    and {more} more; \"runvault links\" lists them")?;
     }
     Ok(())
 }
@@ -207,6 +227,8 @@ struct JsonCount<'d> {
 #[derive(Serialize)]
 struct JsonCapture<'d> {
     capture_hash: CaptureHash,
+    /// Whether it stands for the artifact.
+    preferred: bool,
     size: u64,
     added_at: String,
     seen_at: String,
@@ -217,8 +239,9 @@ struct JsonCapture<'d> {
 
 impl<'d> JsonDescription<'d> {
     fn of(description: &'d Description) -> Self {
-        let Description { artifact, attributes, mentions, captures, links, extended_by, tags, note, pin } =
-            description;
+        let Description {
+            artifact, attributes, mentions, captures, links, extended_by, tags, note, pin, ..
+        } = description;
         // They are sorted, and their order is that of the times.
         let created = attributes.iter().rfind(|(name, _)| name == CREATED_AT);
         Self {
@@ -236,6 +259,7 @@ impl<'d> JsonDescription<'d> {
                 .iter()
                 .map(|capture| JsonCapture {
                     capture_hash: capture.capture,
+                    preferred: capture.capture == description.preferred,
                     size: capture.size,
                     added_at: time::exact(capture.added_at),
                     seen_at: time::exact(capture.seen_at),

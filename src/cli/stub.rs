@@ -10,6 +10,7 @@ use runvault::replay::{Mode, Player};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::captures;
 use super::escape::{brief, escaped};
 use super::exit::{Failure, Status};
 use super::fit::{self, Trail};
@@ -91,6 +92,9 @@ impl Args {
         let vault = vault.open()?;
         let located = self.run.locate(&vault)?;
         let player = vault.player(&located)?;
+        if !self.run.is_capture(&located) {
+            captures::say_which(&vault, &located)?;
+        }
         if self.serve_stdio {
             let (mode, asked) = if self.sequential {
                 (Mode::Sequential, Asked::RunInOrder)

@@ -8,7 +8,7 @@ use runvault::Vault;
 use runvault::store::StoreError;
 
 use super::exit::Failure;
-use super::{actor, settings};
+use super::{actor, output, settings};
 
 /// Which vault to use.
 #[derive(Args)]
@@ -75,7 +75,12 @@ impl VaultArgs {
 
     fn opened(&self, open: impl FnOnce(&Path) -> Result<Vault, StoreError>) -> Result<Vault, Failure> {
         let actor = actor::actor(self.actor.as_deref())?;
-        Ok(open(&self.path()?)?.acting_as(actor))
+        let vault = open(&self.path()?)?.acting_as(actor);
+        if let Some(damage) = vault.log_damage() {
+            let remedy = "\"runvault fsck --repair\" takes what it still has";
+            output::warning(&format!("{}: {damage}; {remedy}", vault.path().display()));
+        }
+        Ok(vault)
     }
 
     fn may_create(&self, create: CreateArgs) -> Result<bool, Failure> {

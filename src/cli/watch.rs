@@ -157,7 +157,7 @@ impl Args {
         for directory in &self.directories {
             let Ok(whole) = std::fs::canonicalize(directory) else { continue };
             let Ok(within) = vault.strip_prefix(&whole) else { continue };
-            for ending in ["", "-wal", "-shm", "-journal"] {
+            for ending in ["", "-wal", "-shm", "-journal", "-queue"] {
                 let mut name = OsString::from(directory.join(within));
                 name.push(ending);
                 files.push(name.into());
@@ -201,7 +201,7 @@ impl Watch {
             if !is_empty {
                 self.held.check()?;
             }
-            let pause = match self.taking.take(&self.vault, look, &self.options, &self.stop) {
+            let pause = match self.taking.take(&self.vault, look, &self.options, &self.stop, args.once) {
                 Ok(()) => {
                     self.goes_on();
                     if !is_empty {

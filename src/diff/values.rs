@@ -19,11 +19,14 @@ pub struct ValueChange {
     pub new: Option<Value<'static>>,
     /// Whether it varies between identical runs.
     pub is_ephemeral: bool,
+    /// Whether both have the same canonical form, such as texts that differ in their line ends.
+    pub is_spelling: bool,
     /// The member of the whole value in which it is.
     pub(super) member: Option<String>,
 }
 
-/// The differences between two values of this sort, in the order of the first. Ephemeral ones are left out unless `all`.
+/// The differences between two values of this sort, in the order of the first. Ephemeral ones, and those that the canonical
+/// form does not have, are left out unless `all`.
 pub(super) fn compare(one: &Value<'_>, other: &Value<'_>, sort: &PartSort, all: bool) -> Vec<ValueChange> {
     let mut comparison = Comparison { sort, all, at: Vec::new(), changes: Vec::new() };
     comparison.values(one, other);
@@ -33,7 +36,7 @@ pub(super) fn compare(one: &Value<'_>, other: &Value<'_>, sort: &PartSort, all: 
 /// A value that is in one artifact only, as one change.
 pub(super) fn whole(old: Option<&Value<'_>>, new: Option<&Value<'_>>) -> ValueChange {
     let (old, new) = (old.map(Value::to_owned_value), new.map(Value::to_owned_value));
-    ValueChange { pointer: String::new(), old, new, is_ephemeral: false, member: None }
+    ValueChange { pointer: String::new(), old, new, is_ephemeral: false, is_spelling: false, member: None }
 }
 
 struct Comparison<'s, 'v> {
@@ -50,13 +53,45 @@ impl<'v> Comparison<'_, 'v> {
         }
         match (one, other) {
             (Value::Object(one), Value::Object(other)) => self.objects(one, other),
-            (Value::Array(one), Value::Array(other)) => {
-                if !self.is_same(one, other) {
-                    self.arrays(one, other);
+            (Value::Array(elements), Value::Array(others)) => {
+                if !self.is_same(elements, others) {
+                    self.arrays(elements, others);
+                } else if self.all && elements != others {
+                    self.spelled_arrays((one, elements), (other, others));
                 }
             }
-            _ if self.sort.is_same(self.name(), one, other) => {}
+            _ if self.sort.is_same(self.name(), one, other) => {
+                if self.all && one != other {
+                    self.spelling(one, other);
+                }
+            }
             _ => self.change(Some(one), Some(other)),
+        }
+    }
+
+    /// Lists with the same canonical form: the elements may be spelled otherwise, or stand in another order.
+    fn spelled_arrays(
+        &mut self,
+        (one, elements): (&'v Value<'_>, &'v [Value<'_>]),
+        (other, others): (&'v Value<'_>, &'v [Value<'_>]),
+    ) {
+        let mut pairs = elements.iter().zip(others);
+        let is_in_order =
+            elements.len() == others.len() && pairs.all(|(one, other)| self.sort.is_same("", one, other));
+        if !is_in_order {
+            return self.spelling(one, other);
+        }
+        for (index, (element, other)) in elements.iter().zip(others).enumerate() {
+            self.at.push(Token::Index(index));
+            self.values(element, other);
+            self.at.pop();
+        }
+    }
+
+    fn spelling(&mut self, one: &Value<'_>, other: &Value<'_>) {
+        self.change(Some(one), Some(other));
+        if let Some(change) = self.changes.last_mut() {
+            change.is_spelling = true;
         }
     }
 
@@ -100,6 +135,11 @@ impl<'v> Comparison<'_, 'v> {
         let mut begin = (0, 0);
         for end in pairs.into_iter().chain([(one.len(), other.len())]) {
             self.elements((one, begin.0, end.0), (other, begin.1, end.1));
+            if let (true, Some(element), Some(other)) = (self.all, one.get(end.0), other.get(end.1)) {
+                self.at.push(Token::Index(end.0));
+                self.values(element, other);
+                self.at.pop();
+            }
             begin = (end.0 + 1, end.1 + 1);
         }
     }
@@ -140,6 +180,7 @@ impl<'v> Comparison<'_, 'v> {
             old: old.map(Value::to_owned_value),
             new: new.map(Value::to_owned_value),
             is_ephemeral,
+            is_spelling: false,
             member,
         });
     }

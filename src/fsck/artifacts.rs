@@ -135,7 +135,7 @@ impl Checking<'_, '_> {
             findings.extend(facts.compare(stored, &Subject::Artifact(artifact.core), are_complete));
         }
         for (core, capture) in embedded {
-            if !self.inspection.has_capture(capture)? && !self.was_removed(core, capture)? {
+            if !self.inspection.has_capture(core, capture)? && !self.was_removed(core, capture)? {
                 let detail = format!("it is part of artifact {}", artifact.core);
                 findings.push(Finding::new(EMBEDDED_MISSING, Subject::Artifact(core), detail));
             }

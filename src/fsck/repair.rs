@@ -1,6 +1,6 @@
 //! Mending what can be mended without guessing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
 
 use super::reading::{Item, Reading, admit_as};
@@ -14,9 +14,9 @@ use crate::store::check::finding::{
     ANNOTATION_DIFFERS, ANNOTATION_LOST, ARTIFACT_EMPTY, BASE_WRONG, BLOB_DAMAGED, BLOB_MISSING,
     BLOB_UNREFERENCED, CAPTURE_DAMAGED, CAPTURE_LOST, CORE_DIFFERS, DICTIONARY_DAMAGED, EMBEDDED_MISSING,
     FILE_DAMAGED, FindingInfo, INDEX_MISSING, INDEX_SURPLUS, KIND_DIFFERS, KIND_UNKNOWN, KIND_WRONG,
-    MENTIONS_DISORDERED, MENTIONS_MISSING, MENTIONS_SURPLUS, ORDER_DIFFERS, OTHERS_CAN_WRITE,
-    REFERENCE_BROKEN, SEAL_BROKEN, SEARCH_DAMAGED, SEARCH_DIFFERS, SIGNATURE_DIFFERS, SIZE_WRONG, Subject,
-    TIME_DIFFERS, TOMBSTONE_DIFFERS, UNREADABLE, WARNINGS_DIFFER,
+    LOG_DAMAGED, MENTIONS_DISORDERED, MENTIONS_MISSING, MENTIONS_SURPLUS, ORDER_DIFFERS, OTHERS_CAN_WRITE,
+    PAYLOAD_SURPLUS, REFERENCE_BROKEN, SEAL_BROKEN, SEARCH_DAMAGED, SEARCH_DIFFERS, SIGNATURE_DIFFERS,
+    SIZE_WRONG, Subject, TIME_DIFFERS, TOMBSTONE_DIFFERS, UNREADABLE, WARNINGS_DIFFER,
 };
 use crate::store::check::{CheckedArtifact, Integrity, ReadCapture};
 use crate::store::{Mended, PutOutcome, Result, Store, StoreError, StoredMember};
@@ -57,6 +57,7 @@ pub(super) fn repair(
     let sources = from.iter().map(|path| Source::open(path)).collect::<Result<Vec<_>>>()?;
     let mut repair = Repair { store, report, sources, keys, done: Vec::new(), is_reordered: false };
     as_far_as_possible(repair.file())?;
+    as_far_as_possible(repair.logs())?;
     let of_the_file = repair.done.len();
     as_far_as_possible(repair.bytes())?;
     as_far_as_possible(repair.artifacts())?;
@@ -121,8 +122,34 @@ impl Repair<'_> {
         Ok(())
     }
 
+    /// What damaged logs still have.
+    fn logs(&mut self) -> Result<()> {
+        if !self.has(LOG_DAMAGED) {
+            return Ok(());
+        }
+        for log in self.store.salvager()? {
+            let log = log?;
+            let mut added = HashSet::new();
+            for lost in &log.captures {
+                let Some(scratch) = &log.scratch else { break };
+                if self.store.inspect()?.has_capture(lost.core, lost.capture)? {
+                    continue;
+                }
+                if let Some(admitted) = from_vault(scratch, lost, self.keys)? {
+                    self.add(admitted)?;
+                    added.insert(lost.key());
+                }
+            }
+            self.done.append(&mut self.store.finish_salvage(log, &added)?);
+        }
+        Ok(())
+    }
+
     /// Dictionaries and blobs.
     fn bytes(&mut self) -> Result<()> {
+        if self.has(PAYLOAD_SURPLUS) {
+            self.done.append(&mut self.store.drop_surplus()?);
+        }
         if self.has(DICTIONARY_DAMAGED) {
             for source in self.sources.iter().filter_map(Source::vault) {
                 self.done.append(&mut self.store.mend_dictionaries(Some(source))?);
@@ -227,15 +254,15 @@ impl Repair<'_> {
             let mut lost = inspection.lost_captures()?;
             for subject in self.subjects(&[CAPTURE_DAMAGED]) {
                 if let Subject::Capture(capture) = subject {
-                    lost.extend(inspection.recorded_capture(*capture)?);
+                    lost.extend(inspection.recorded_with_hash(*capture)?);
                 }
             }
-            let mut lost: BTreeMap<_, _> = lost.into_iter().map(|lost| (lost.capture, lost)).collect();
+            let mut lost: BTreeMap<_, _> = lost.into_iter().map(|lost| (lost.key(), lost)).collect();
             for capture in lost.values().cloned().collect::<Vec<_>>() {
                 let Some(admitted) = from_vault(self.store, &capture, self.keys)? else { continue };
-                lost.remove(&capture.capture);
+                lost.remove(&capture.key());
                 // One that was damaged may be whole by now.
-                if !inspection.has_capture(capture.capture)? {
+                if !inspection.has_capture(capture.core, capture.capture)? {
                     self.add(admitted)?;
                 }
             }
@@ -283,8 +310,13 @@ impl Repair<'_> {
         }
         let preparer = self.store.preparer()?;
         let subject = Subject::Capture(admitted.capture());
-        if self.subjects(&[CAPTURE_DAMAGED]).any(|damaged| *damaged == subject) {
-            self.done.append(&mut self.store.drop_capture(admitted.capture())?);
+        let is_damaged = self.subjects(&[CAPTURE_DAMAGED]).any(|damaged| *damaged == subject);
+        // An earlier step may have put it back.
+        if !is_damaged && self.store.snapshot()?.capture(admitted.core(), admitted.capture())?.is_some() {
+            return Ok(());
+        }
+        if is_damaged {
+            self.done.append(&mut self.store.drop_capture(admitted.core(), admitted.capture())?);
         }
         let put = self.store.put_one(&preparer.prepare(admitted), &preparer, clock::now())?;
         if matches!(put.outcome, PutOutcome::Refused(_)) {

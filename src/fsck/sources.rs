@@ -9,7 +9,7 @@ use super::reading::admit_as;
 use crate::archive::{self, Format};
 use crate::artifact::{AdmitOptions, Admitted, Entry, KeyRing, SignaturePolicy};
 use crate::canonical::reader::Limits;
-use crate::digest::{BlobHash, CaptureHash, Digest};
+use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::kinds;
 use crate::source::{self, ExamineOptions, Input, Inputs, Verdict};
 use crate::store::check::RecordedCapture;
@@ -72,7 +72,7 @@ impl Source {
     /// Gives those of the `wanted` captures that are here, admitted, to `give`, and takes them from `wanted`.
     pub(super) fn captures(
         &self,
-        wanted: &mut BTreeMap<CaptureHash, RecordedCapture>,
+        wanted: &mut BTreeMap<(CoreHash, CaptureHash), RecordedCapture>,
         keys: &KeyRing,
         give: &mut dyn FnMut(Admitted) -> Result<()>,
     ) -> Result<()> {
@@ -80,13 +80,14 @@ impl Source {
             Self::Vault(store) => {
                 for lost in wanted.values().cloned().collect::<Vec<_>>() {
                     if let Some(admitted) = from_vault(store, &lost, keys)? {
-                        wanted.remove(&lost.capture);
+                        wanted.remove(&lost.key());
                         give(admitted)?;
                     }
                 }
                 Ok(())
             }
             Self::Files(path) => {
+                documents(path, wanted, keys, give)?;
                 let admit = AdmitOptions {
                     signing_keys: keys.clone(),
                     signature_policy: SignaturePolicy::Record,
@@ -105,7 +106,7 @@ impl Source {
                     };
                     let parts = admitted.take_embedded();
                     for admitted in parts.into_iter().chain([admitted]) {
-                        if wanted.remove(&admitted.capture()).is_some() {
+                        if wanted.remove(&(admitted.core(), admitted.capture())).is_some() {
                             give(admitted)?;
                         }
                     }
@@ -114,6 +115,43 @@ impl Source {
             }
         }
     }
+}
+
+/// Gives those of the `wanted` captures that are files below `path`. What a document is of is known from the journal, so that
+/// one that several kinds recognise is found as well.
+fn documents(
+    path: &Path,
+    wanted: &mut BTreeMap<(CoreHash, CaptureHash), RecordedCapture>,
+    keys: &KeyRing,
+    give: &mut dyn FnMut(Admitted) -> Result<()>,
+) -> Result<()> {
+    files(path, &mut |bytes| {
+        let capture = CaptureHash(Digest::of(bytes));
+        let same: Vec<RecordedCapture> =
+            wanted.values().filter(|lost| lost.capture == capture).cloned().collect();
+        for lost in same {
+            let files = [StoredMember { name: String::new(), bytes: bytes.to_vec() }];
+            if let Some(admitted) = recorded(&lost, false, &files, keys) {
+                wanted.remove(&lost.key());
+                give(admitted)?;
+            }
+        }
+        Ok(!wanted.is_empty())
+    })
+    .map(drop)
+}
+
+/// The files of a capture admitted as what the journal says it is; nothing if they are something else.
+fn recorded(
+    lost: &RecordedCapture,
+    is_directory: bool,
+    files: &[StoredMember],
+    keys: &KeyRing,
+) -> Option<Admitted> {
+    let named = lost.kind.as_deref().and_then(kinds::named);
+    let kinds = kinds::ALL.into_iter().filter(|kind| named.is_none_or(|named| named == *kind));
+    let mut admitted = kinds.filter_map(|kind| admit_as(kind, is_directory, files, keys).ok());
+    admitted.find(|admitted| (admitted.core(), admitted.capture()) == lost.key())
 }
 
 /// A capture that the journal of another vault says was added, from the bytes of `store`.
@@ -126,10 +164,7 @@ pub(super) fn from_vault(store: &Store, lost: &RecordedCapture, keys: &KeyRing) 
             Err(_) => return Ok(None),
         },
     };
-    let named = lost.kind.as_deref().and_then(kinds::named);
-    let kinds = kinds::ALL.into_iter().filter(|kind| named.is_none_or(|named| named == *kind));
-    let mut admitted = kinds.filter_map(|kind| admit_as(kind, is_directory, &files, keys).ok());
-    Ok(admitted.find(|admitted| admitted.core() == lost.core && admitted.capture() == lost.capture))
+    Ok(recorded(lost, is_directory, &files, keys))
 }
 
 /// Gives the bytes of every file below `path`, links not followed, until `look` has seen enough. Files that cannot be read

@@ -53,6 +53,19 @@ pub fn recognise(document: &[u8]) -> Option<(Kind, Recognition)> {
     perhaps
 }
 
+/// Every kind that is sure that a document is meant to be of it, told by its content, whether it is valid or not. If none is,
+/// the first that thinks so.
+#[must_use]
+pub fn recognise_all(document: &[u8]) -> Vec<(Kind, Recognition)> {
+    let text = reader::lossy(document);
+    let mut names = MemberNames::of(&text);
+    let recognised = ALL.into_iter().filter_map(|kind| Some((kind, kind.recognises(&text, &mut names)?)));
+    let (sure, mut perhaps): (Vec<_>, Vec<_>) =
+        recognised.partition(|(_, recognition)| *recognition == Recognition::Surely);
+    perhaps.truncate(1);
+    if sure.is_empty() { perhaps } else { sure }
+}
+
 /// The kind whose artifacts are directories like one with entries of these names; `peek` gives the beginning of a file
 /// in it.
 #[must_use]

@@ -1,13 +1,20 @@
 //! Prompts with the responses that answer them: what runs and sessions have in common.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use super::forks::{self, Shared};
+use super::histories::Histories;
 use super::links::place;
-use crate::digest::Digest;
+use crate::digest::{CoreHash, Digest};
 use crate::store::check::CaptureId;
-use crate::store::{ArtifactId, Result, Snapshot};
+use crate::store::{ArtifactId, ArtifactRow, KindId, Result, Snapshot};
 
-type Pair = (Digest, Digest);
+pub(super) type Pair = (Digest, Digest);
+
+/// The roles of prompts and of responses.
+const PROMPT: &str = "prompt";
+const RESPONSE: &str = "response";
 
 /// The exchanges of an artifact.
 pub(super) struct Exchanges {
@@ -25,9 +32,9 @@ struct Places {
 
 impl Exchanges {
     /// The response to a prompt is what the first place at or after the prompt's carries.
-    pub(super) fn of(snapshot: &Snapshot<'_>, artifact: ArtifactId) -> Result<Self> {
-        let prompts = snapshot.mentions_of(artifact, "prompt")?;
-        let responses = snapshot.mentions_of(artifact, "response")?;
+    pub(super) fn read(snapshot: &Snapshot<'_>, artifact: ArtifactId) -> Result<Self> {
+        let prompts = snapshot.mentions_of(artifact, PROMPT)?;
+        let responses = snapshot.mentions_of(artifact, RESPONSE)?;
         let mut pairs: BTreeMap<Pair, Places> = BTreeMap::new();
         let mut is_recording = true;
         for prompt in &prompts {
@@ -53,20 +60,33 @@ impl Exchanges {
         self.is_recording
     }
 
+    /// The exchanges.
+    pub(super) fn pairs(&self) -> impl Iterator<Item = &Pair> {
+        self.pairs.keys()
+    }
+
+    /// The first place of an exchange, in words.
+    pub(super) fn first_place(&self, pair: &Pair) -> Option<&str> {
+        self.pairs.get(pair).map(|places| places.first.as_str())
+    }
+
     /// Who else has one of these exchanges, if one of both is a recording and the other is not: the other artifact, and
-    /// the places of the first such exchange here and there.
+    /// the places of the first such exchange here and there. Exchanges in `passed` are passed over; those that were looked
+    /// at are in it afterwards.
     pub(super) fn shared_with_others(
         &self,
         snapshot: &Snapshot<'_>,
-        artifact: ArtifactId,
+        artifact: &ArtifactRow,
         known: &mut Known,
+        mut passed: Option<&mut HashSet<(bool, Pair)>>,
     ) -> Result<BTreeMap<ArtifactId, (String, String)>> {
-        known.learn(snapshot, self.pairs.keys())?;
+        let mut is_new =
+            |pair: &Pair| passed.as_mut().is_none_or(|passed| passed.insert((self.is_recording, *pair)));
+        let pairs: Vec<_> = self.pairs.iter().filter(|(pair, _)| is_new(pair)).collect();
+        known.learn(snapshot, artifact, pairs.iter().map(|(pair, _)| *pair))?;
         let mut shared = BTreeMap::new();
-        for (pair, ours) in &self.pairs {
-            let Some(sharers) = known.sharers.get(pair) else { continue };
-            let others = if self.is_recording { &sharers.apart } else { &sharers.together };
-            for (other, theirs) in others.iter().filter(|(other, _)| *other != artifact) {
+        for (pair, ours) in pairs {
+            for (other, theirs) in known.sharers(artifact, self.is_recording, pair) {
                 shared.entry(*other).or_insert_with(|| (ours.first.clone(), theirs.clone()));
             }
         }
@@ -74,12 +94,31 @@ impl Exchanges {
     }
 }
 
-/// What was looked up already. Very many artifacts may share an exchange, and a walk comes to each of them.
+/// What was looked up already. Very many artifacts may share an exchange or a header, and a walk comes to each of them.
 #[derive(Default)]
 pub(super) struct Known {
-    sharers: BTreeMap<Pair, Sharers>,
-    /// How many exchanges, and artifacts that have them, that is.
+    /// By the kind of who asks: recordings and runs are of different kinds.
+    by_kind: HashMap<String, OfKind>,
+    histories: HashMap<Shared, Histories>,
+    artifacts: HashMap<CaptureId, Option<(ArtifactId, KindId)>>,
+    /// Artifacts that do not count, and which of those that were met are among them.
+    leaving: BTreeSet<CoreHash>,
+    is_leaving: HashMap<ArtifactId, bool>,
+    /// How many exchanges, histories, and artifacts that have them, that is.
     size: usize,
+}
+
+/// What is known for artifacts of one kind.
+#[derive(Default)]
+struct OfKind {
+    /// The other kinds that have exchanges.
+    others: Option<Vec<KindId>>,
+    /// All captures of artifacts of those kinds, if they are few.
+    captures: Option<HashMap<CaptureId, ArtifactId>>,
+    /// If they are not, they are more than these.
+    more_than: usize,
+    of_digest: HashMap<Digest, Vec<ArtifactId>>,
+    sharers: BTreeMap<Pair, Sharers>,
 }
 
 /// Who has an exchange.
@@ -95,79 +134,183 @@ impl Known {
     /// So many exchanges, and artifacts that have them, are kept at most.
     const MOST: usize = 1 << 20;
 
+    /// Of more captures than these, those of other kinds are looked up all at once.
+    const MANY: usize = 1_000;
+
+    /// What is looked up is as if these artifacts were gone.
+    pub(super) fn without(leaving: BTreeSet<CoreHash>) -> Self {
+        Self { leaving, ..Self::default() }
+    }
+
     /// Forgets everything if it is too much. Those who come together have much in common, and others little.
     pub(super) fn forget_what_is_too_much(&mut self) {
         if self.size > Self::MOST {
-            *self = Self::default();
+            *self = Self::without(std::mem::take(&mut self.leaving));
         }
     }
 
-    /// Finds out who has these exchanges. Everybody who may have one is read once, however many they are.
-    fn learn<'p>(&mut self, snapshot: &Snapshot<'_>, pairs: impl Iterator<Item = &'p Pair>) -> Result<()> {
-        let mut candidates = Candidates { snapshot, of_capture: HashMap::new(), of_digest: HashMap::new() };
-        let mut to_read: BTreeMap<ArtifactId, Vec<Pair>> = BTreeMap::new();
-        for pair @ (prompt, response) in pairs {
-            if self.sharers.contains_key(pair) {
-                continue;
-            }
-            self.sharers.insert(*pair, Sharers::default());
-            self.size += 1;
-            let both = candidates.of_both(*prompt, *response)?;
-            // One of them is whoever asks.
-            let are_several = both.len() > 1;
-            for artifact in both.into_iter().filter(|_| are_several) {
-                to_read.entry(artifact).or_default().push(*pair);
+    /// Who has an exchange: recordings for runs, and runs for recordings.
+    pub(super) fn sharers(
+        &self,
+        artifact: &ArtifactRow,
+        is_recording: bool,
+        pair: &Pair,
+    ) -> &[(ArtifactId, String)] {
+        let of_kind = self.by_kind.get(&artifact.kind);
+        let Some(sharers) = of_kind.and_then(|of_kind| of_kind.sharers.get(pair)) else { return &[] };
+        if is_recording { &sharers.apart } else { &sharers.together }
+    }
+
+    /// The histories that share this.
+    pub(super) fn histories(&mut self, snapshot: &Snapshot<'_>, shared: &Shared) -> Result<&Histories> {
+        match self.histories.entry(shared.clone()) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(unknown) => {
+                let histories = forks::histories(snapshot, shared)?;
+                self.size += histories.len();
+                Ok(unknown.insert(histories))
             }
         }
-        for (artifact, pairs) in to_read {
-            let mut exchanges = Exchanges::of(snapshot, artifact)?;
+    }
+
+    /// Whether an artifact is one of those that do not count.
+    pub(super) fn is_leaving(&mut self, snapshot: &Snapshot<'_>, artifact: ArtifactId) -> Result<bool> {
+        if self.leaving.is_empty() {
+            return Ok(false);
+        }
+        if let Some(known) = self.is_leaving.get(&artifact) {
+            return Ok(*known);
+        }
+        let is_leaving = self.leaving.contains(&snapshot.artifact_by_id(artifact)?.core);
+        self.is_leaving.insert(artifact, is_leaving);
+        Ok(is_leaving)
+    }
+
+    /// Finds out which artifacts of other kinds than `artifact` have these exchanges. Everybody who may have one is read
+    /// once, however many they are.
+    pub(super) fn learn<'p>(
+        &mut self,
+        snapshot: &Snapshot<'_>,
+        artifact: &ArtifactRow,
+        pairs: impl Iterator<Item = &'p Pair>,
+    ) -> Result<()> {
+        let mut of_kind = self.by_kind.remove(&artifact.kind).unwrap_or_default();
+        let mut to_read: BTreeMap<ArtifactId, Vec<Pair>> = BTreeMap::new();
+        for pair @ (prompt, response) in pairs {
+            if of_kind.sharers.contains_key(pair) {
+                continue;
+            }
+            of_kind.sharers.insert(*pair, Sharers::default());
+            self.size += 1;
+            for other in self.candidates(snapshot, artifact, &mut of_kind, [*prompt, *response])? {
+                to_read.entry(other).or_default().push(*pair);
+            }
+        }
+        for (other, pairs) in to_read {
+            let mut exchanges = Exchanges::read(snapshot, other)?;
             for pair in pairs {
                 let Some(places) = exchanges.pairs.remove(&pair) else { continue };
-                let Some(sharers) = self.sharers.get_mut(&pair) else { continue };
+                let Some(sharers) = of_kind.sharers.get_mut(&pair) else { continue };
                 match places.both {
-                    Some(both) => sharers.together.push((artifact, both)),
-                    None => sharers.apart.push((artifact, places.first)),
+                    Some(both) => sharers.together.push((other, both)),
+                    None => sharers.apart.push((other, places.first)),
                 }
                 self.size += 1;
             }
         }
+        self.by_kind.insert(artifact.kind.clone(), of_kind);
         Ok(())
     }
-}
 
-/// Who may mention a digest, by the index alone: reading what they mention for each digest would take the square of it.
-struct Candidates<'s> {
-    snapshot: &'s Snapshot<'s>,
-    of_capture: HashMap<CaptureId, Option<ArtifactId>>,
-    of_digest: HashMap<Digest, Vec<ArtifactId>>,
-}
-
-impl Candidates<'_> {
-    /// Who may mention both digests, in their order.
-    fn of_both(&mut self, one: Digest, other: Digest) -> Result<Vec<ArtifactId>> {
-        self.look_up(one)?;
-        self.look_up(other)?;
-        let of = |digest| self.of_digest.get(digest).map(Vec::as_slice).unwrap_or_default();
-        let (few, many) = if of(&one).len() < of(&other).len() { (&one, &other) } else { (&other, &one) };
-        let has = |artifact: &&ArtifactId| of(many).binary_search(artifact).is_ok();
-        Ok(of(few).iter().filter(has).copied().collect())
+    /// The artifacts of other kinds that may mention both digests, by the index alone: reading what they mention for each
+    /// digest would take the square of it.
+    fn candidates(
+        &mut self,
+        snapshot: &Snapshot<'_>,
+        artifact: &ArtifactRow,
+        of_kind: &mut OfKind,
+        digests: [Digest; 2],
+    ) -> Result<Vec<ArtifactId>> {
+        for digest in digests {
+            self.look_up(snapshot, artifact, of_kind, digest)?;
+        }
+        let of = |digest| of_kind.of_digest.get(digest).map(Vec::as_slice).unwrap_or_default();
+        let [one, other] = digests.each_ref().map(of);
+        let (few, many) = if one.len() < other.len() { (one, other) } else { (other, one) };
+        Ok(few.iter().filter(|artifact| many.binary_search(artifact).is_ok()).copied().collect())
     }
 
-    fn look_up(&mut self, digest: Digest) -> Result<()> {
-        if self.of_digest.contains_key(&digest) {
+    fn look_up(
+        &mut self,
+        snapshot: &Snapshot<'_>,
+        artifact: &ArtifactRow,
+        of_kind: &mut OfKind,
+        digest: Digest,
+    ) -> Result<()> {
+        if of_kind.of_digest.contains_key(&digest) {
             return Ok(());
         }
-        let mut artifacts = Vec::new();
-        for capture in self.snapshot.may_mention(digest)? {
-            let artifact = match self.of_capture.get(&capture) {
-                Some(artifact) => *artifact,
-                None => *self.of_capture.entry(capture).or_insert(self.snapshot.artifact_of(capture)?),
-            };
-            artifacts.extend(artifact);
+        let others = match of_kind.others.take() {
+            Some(others) => others,
+            None => snapshot.other_kinds(artifact.id, PROMPT)?,
+        };
+        let captures = snapshot.may_mention(digest)?;
+        if captures.len() > Self::MANY {
+            of_kind.read_captures(snapshot, &others, captures.len())?;
         }
+        let mut artifacts = Vec::new();
+        for capture in captures {
+            let found = match &of_kind.captures {
+                Some(all) => all.get(&capture).copied(),
+                None => self
+                    .artifact_of(snapshot, capture)?
+                    .filter(|(_, kind)| others.contains(kind))
+                    .map(|(id, _)| id),
+            };
+            if let Some(found) = found
+                && !self.is_leaving(snapshot, found)?
+            {
+                artifacts.push(found);
+            }
+        }
+        of_kind.others = Some(others);
         artifacts.sort_unstable();
         artifacts.dedup();
-        self.of_digest.insert(digest, artifacts);
+        self.size += artifacts.len();
+        of_kind.of_digest.insert(digest, artifacts);
+        Ok(())
+    }
+
+    fn artifact_of(
+        &mut self,
+        snapshot: &Snapshot<'_>,
+        capture: CaptureId,
+    ) -> Result<Option<(ArtifactId, KindId)>> {
+        if let Some(known) = self.artifacts.get(&capture) {
+            return Ok(*known);
+        }
+        let artifact = snapshot.artifact_of(capture)?;
+        self.artifacts.insert(capture, artifact);
+        self.size += 1;
+        Ok(artifact)
+    }
+}
+
+impl OfKind {
+    /// Reads all captures of artifacts of the other kinds, unless there are more than `limit`.
+    fn read_captures(&mut self, snapshot: &Snapshot<'_>, others: &[KindId], limit: usize) -> Result<()> {
+        if self.captures.is_some() || limit <= self.more_than {
+            return Ok(());
+        }
+        let mut captures = HashMap::new();
+        for kind in others {
+            let Some(found) = snapshot.captures_of_kind(*kind, limit)? else {
+                self.more_than = limit;
+                return Ok(());
+            };
+            captures.extend(found);
+        }
+        self.captures = Some(captures);
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 
 use crate::artifact::{Place, Signature, SignatureState};
 use crate::digest::{CaptureHash, Digest};
-use crate::store::{ArtifactId, ArtifactRow, Result, Snapshot, TimeBasis};
+use crate::store::{ArtifactId, ArtifactRow, MentionRow, Result, Snapshot, StoreError, TimeBasis};
 
 /// Which artifacts to find. All conditions must hold.
 #[derive(Clone, Debug, Default)]
@@ -152,6 +152,74 @@ pub fn find(snapshot: &Snapshot<'_>, query: &Query) -> Result<Vec<Hit>> {
     Ok(hits)
 }
 
+/// Gives `visit` the artifacts that match `query`, in its order, until that returns false. Where the order is that of the
+/// journal and all that counts is one mention, or only the kind, no more is read than is needed to get so far.
+///
+/// # Errors
+/// Returns the error of `visit`, or one if the database cannot be read.
+pub fn find_until<E: From<StoreError>>(
+    snapshot: &Snapshot<'_>,
+    query: &Query,
+    visit: &mut dyn FnMut(Hit) -> std::result::Result<bool, E>,
+) -> std::result::Result<(), E> {
+    let by_arrival = query.sort == Sort::Newest(TimeBasis::LastSeen);
+    let times_are_plain = query.by == TimeBasis::LastSeen || (query.since.is_none() && query.until.is_none());
+    let mention = match query.filters.as_slice() {
+        _ if !by_arrival || !times_are_plain || query.through_members => None,
+        [] => Some(None),
+        [Filter::Mention { group, digest }] => {
+            let captures = snapshot.may_mention(*digest)?;
+            let artifacts = snapshot.last_artifact()?;
+            let are_dense = captures.len() > FEW && captures.len() as u64 >= artifacts / SPARSE;
+            are_dense.then_some(Some((*group, *digest, captures)))
+        }
+        _ => None,
+    };
+    let Some(mention) = mention else {
+        for hit in find(snapshot, query)? {
+            if !visit(hit)? {
+                break;
+            }
+        }
+        return Ok(());
+    };
+    let mut left = query.limit.unwrap_or(usize::MAX);
+    let mut last: Option<ArtifactRow> = None;
+    loop {
+        let page = snapshot.newest(query.kind.as_deref(), last.as_ref(), PAGE)?;
+        let Some(end) = page.last() else { return Ok(()) };
+        last = Some(end.clone());
+        for artifact in page {
+            let is_within = query.since.is_none_or(|since| artifact.seen_at >= since)
+                && query.until.is_none_or(|until| artifact.seen_at < until);
+            let matches = match &mention {
+                _ if !is_within => continue,
+                None => Vec::new(),
+                Some((group, digest, captures)) => {
+                    let rows = snapshot.mentions_in(artifact.id, captures, *digest, *group)?;
+                    rows.into_iter().map(|row| mention_match(row).1).collect()
+                }
+            };
+            if mention.is_some() && matches.is_empty() {
+                continue;
+            }
+            if left == 0 || !visit(Hit { artifact, matches })? {
+                return Ok(());
+            }
+            left -= 1;
+        }
+    }
+}
+
+/// Fewer artifacts that may mention something are looked at one by one,
+const FEW: usize = 1_000;
+
+/// and so are those that are less than one in so many.
+const SPARSE: u64 = 16;
+
+/// So many artifacts are read at a time.
+const PAGE: u32 = 256;
+
 fn sort(snapshot: &Snapshot<'_>, hits: &mut [Hit], sort: Sort) -> Result<()> {
     match sort {
         Sort::Core => hits.sort_by_key(|hit| hit.artifact.core),
@@ -208,17 +276,7 @@ fn matches_of(snapshot: &Snapshot<'_>, filter: &Filter) -> Result<Vec<(ArtifactI
     match filter {
         Filter::Mention { group, digest } => {
             let mentions = snapshot.mentioning(*digest, *group)?.into_iter();
-            Ok(mentions
-                .map(|row| {
-                    let place = Match::Mention {
-                        role: row.role,
-                        unit: row.unit,
-                        place: row.place,
-                        digest: row.digest,
-                    };
-                    (row.artifact, place)
-                })
-                .collect())
+            Ok(mentions.map(mention_match).collect())
         }
         Filter::Attribute { name, value } => {
             let place = || Match::Attribute { name: name.clone(), value: value.clone() };
@@ -245,4 +303,9 @@ fn matches_of(snapshot: &Snapshot<'_>, filter: &Filter) -> Result<Vec<(ArtifactI
             Ok(found.map(|note| (note.artifact, Match::Note { text: note.text })).collect())
         }
     }
+}
+
+fn mention_match(row: MentionRow) -> (ArtifactId, Match) {
+    let MentionRow { artifact, role, unit, place, digest } = row;
+    (artifact, Match::Mention { role, unit, place, digest })
 }

@@ -3,8 +3,9 @@
 //! Traces of one run share their header, by its hash; run packs share the id of the run. Where both have a record or a step
 //! and these differ, one forks from the other. One that only ends earlier is the beginning of the other.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap};
 
+use super::histories::Histories;
 use crate::artifact::Place;
 use crate::digest::Digest;
 use crate::store::{ArtifactId, ArtifactRow, Result, Snapshot};
@@ -25,7 +26,7 @@ pub struct Fork {
 }
 
 /// What histories of one run share.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Shared {
     /// The hash of the header of traces.
     Header(Digest),
@@ -44,46 +45,63 @@ impl Shared {
     }
 }
 
-/// Every pair of artifacts that forks, traces first, by what they share and their core hashes.
+/// All pairs of artifacts that fork, found out without looking at each pair.
+pub struct Forks {
+    histories: Vec<Histories>,
+    /// The numbers of the histories that artifacts are in, of those that are in several: run packs may state two ids.
+    several: HashMap<ArtifactId, Vec<usize>>,
+}
+
+/// Finds every pair of artifacts that forks. The work is linear in the number of records and steps.
 ///
 /// # Errors
-/// What the database says.
-pub fn forks(snapshot: &Snapshot<'_>) -> Result<Vec<Fork>> {
-    let mut shared = Vec::new();
+/// Returns an error if the database cannot be read.
+pub fn forks(snapshot: &Snapshot<'_>) -> Result<Forks> {
+    let mut histories = Vec::new();
+    let mut member_of: HashMap<ArtifactId, Vec<usize>> = HashMap::new();
     for header in snapshot.shared_beginnings(RECORD)? {
-        shared.push((Shared::Header(header), beginning_with(snapshot, header)?));
+        let artifacts = beginning_with(snapshot, header)?;
+        histories.push(Histories::read(snapshot, Shared::Header(header), &artifacts)?);
     }
     for name in snapshot.shared_names(STEP)? {
         let artifacts = snapshot.originals_named(&name, STEP)?;
-        shared.push((run_id(&name), artifacts));
-    }
-    let mut forks = Vec::new();
-    for (shared, artifacts) in shared {
-        let mut histories = Vec::new();
-        for id in artifacts {
-            histories.push((snapshot.artifact_by_id(id)?, History::of(snapshot, id, shared.unit())?));
+        for artifact in &artifacts {
+            member_of.entry(*artifact).or_default().push(histories.len());
         }
-        histories.sort_by_key(|(artifact, _)| artifact.core);
-        for (number, (one, ours)) in histories.iter().enumerate() {
-            for (other, theirs) in histories.iter().skip(number + 1) {
-                if let Some((index, [ours, theirs])) = ours.parting(theirs) {
-                    let sides = [(one.clone(), ours), (other.clone(), theirs)];
-                    forks.push(Fork { shared: shared.clone(), index, sides });
-                }
-            }
-        }
+        histories.push(Histories::read(snapshot, run_id(&name), &artifacts)?);
     }
-    // Run packs may state two ids, and share both.
-    let mut seen = BTreeSet::new();
-    forks.retain(|fork| seen.insert((fork.shared.unit(), fork.sides.each_ref().map(|(side, _)| side.core))));
-    Ok(forks)
+    member_of.retain(|_, histories| histories.len() > 1);
+    Ok(Forks { histories, several: member_of })
+}
+
+impl Forks {
+    /// The pairs, traces first, by what they share and their core hashes. Stopping early costs no more than what was seen.
+    pub fn iter(&self) -> impl Iterator<Item = Fork> {
+        let numbered = (0..).zip(&self.histories);
+        numbered.flat_map(move |(number, histories)| {
+            histories.pairs().filter(move |fork| !self.is_repeated(number, fork))
+        })
+    }
+
+    /// The number of pairs. Two run packs that share two ids count twice.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.histories.iter().map(Histories::count).sum()
+    }
+
+    /// Whether both sides share something before what they share in the histories of this number.
+    fn is_repeated(&self, number: usize, fork: &Fork) -> bool {
+        let [one, other] = fork.sides.each_ref().map(|(side, _)| self.several.get(&side.id));
+        let both = |number: &usize| other.is_some_and(|others| others.contains(number));
+        one.is_some_and(|ours| ours.iter().take_while(|before| **before < number).any(|before| both(before)))
+    }
 }
 
 /// The forks of one artifact, which is the first side of each, in the order in which the others arrived, and how many
-/// others it was compared with. These are `limit` at most.
+/// others it was compared with. These are `limit` at most, and no more of the vault is read.
 ///
 /// # Errors
-/// What the database says.
+/// Returns an error if the database cannot be read.
 pub fn forks_of(snapshot: &Snapshot<'_>, artifact: &ArtifactRow, limit: usize) -> Result<(Vec<Fork>, usize)> {
     let mut compared = 0;
     let mut forks = Vec::new();
@@ -91,36 +109,72 @@ pub fn forks_of(snapshot: &Snapshot<'_>, artifact: &ArtifactRow, limit: usize) -
     if !snapshot.has_namesake(artifact.id)? {
         return Ok((forks, compared));
     }
-    for (other, shared) in relatives(snapshot, artifact.id)? {
-        if compared == limit {
-            break;
-        }
-        compared += 1;
-        let [ours, theirs] = [artifact.id, other].map(|id| History::of(snapshot, id, shared.unit()));
-        if let Some((index, [ours, theirs])) = ours?.parting(&theirs?) {
-            let sides = [(artifact.clone(), ours), (snapshot.artifact_by_id(other)?, theirs)];
-            forks.push(Fork { shared, index, sides });
+    for (shared, ours, others) in relatives(snapshot, artifact.id)? {
+        for other in others {
+            if compared == limit {
+                return Ok((forks, compared));
+            }
+            let theirs = History::read(snapshot, other, shared.unit())?;
+            // The index may be wrong about who begins with a header.
+            if matches!(&shared, Shared::Header(header) if theirs.0.first() != Some(header)) {
+                continue;
+            }
+            compared += 1;
+            if let Some((index, [ours, theirs])) = ours.parting(&theirs) {
+                let sides = [(artifact.clone(), ours), (snapshot.artifact_by_id(other)?, theirs)];
+                forks.push(Fork { shared: shared.clone(), index, sides });
+            }
         }
     }
     Ok((forks, compared))
 }
 
-/// The other artifacts that record the same run as `artifact`, with what they share.
-fn relatives(snapshot: &Snapshot<'_>, artifact: ArtifactId) -> Result<BTreeMap<ArtifactId, Shared>> {
-    let mut relatives = BTreeMap::new();
+/// The other artifacts that may record the same run as `artifact`, each once, with what they share and the history of
+/// `artifact`.
+fn relatives(
+    snapshot: &Snapshot<'_>,
+    artifact: ArtifactId,
+) -> Result<Vec<(Shared, History, Vec<ArtifactId>)>> {
+    let mut relatives = Vec::new();
+    let mut known = BTreeSet::from([artifact]);
     for name in snapshot.own_names(artifact, STEP)? {
-        for other in snapshot.originals_named(&name, STEP)? {
-            relatives.entry(other).or_insert_with(|| run_id(&name));
+        let mut others = snapshot.originals_named(&name, STEP)?;
+        others.retain(|other| known.insert(*other));
+        if !others.is_empty() {
+            relatives.push((run_id(&name), History::read(snapshot, artifact, STEP)?, others));
         }
     }
-    let records = snapshot.mentions_of(artifact, RECORD)?;
-    if let Some(header) = records.first().map(|record| record.digest) {
-        let others = beginning_with(snapshot, header)?;
-        relatives.extend(others.into_iter().map(|other| (other, Shared::Header(header))));
+    let records = History::read(snapshot, artifact, RECORD)?;
+    if let Some(header) = records.0.first().copied() {
+        let mut others = snapshot.candidates_mentioning(header)?;
+        others.retain(|other| known.insert(*other));
+        relatives.push((Shared::Header(header), records, others));
     }
-    relatives.remove(&artifact);
     Ok(relatives)
 }
+
+/// What makes an artifact one of several histories of a run, and the artifacts that share it.
+pub(super) fn shared_by(snapshot: &Snapshot<'_>, artifact: ArtifactId) -> Result<Vec<Shared>> {
+    if !snapshot.has_namesake(artifact)? {
+        return Ok(Vec::new());
+    }
+    let names = snapshot.own_names(artifact, STEP)?;
+    let mut shared: Vec<Shared> = names.iter().map(|name| run_id(name)).collect();
+    shared.extend(History::read(snapshot, artifact, RECORD)?.0.first().copied().map(Shared::Header));
+    Ok(shared)
+}
+
+/// The histories that share this.
+pub(super) fn histories(snapshot: &Snapshot<'_>, shared: &Shared) -> Result<Histories> {
+    let artifacts = match shared {
+        Shared::Header(header) => beginning_with(snapshot, *header)?,
+        Shared::RunId(id) => snapshot.originals_named(&format!("{RUN}:{id}"), STEP)?,
+    };
+    Histories::read(snapshot, shared.clone(), &artifacts)
+}
+
+/// The namespace of the names of runs.
+const RUN: &str = "run";
 
 /// The id in the name of a run, `run:ID`.
 fn run_id(name: &str) -> Shared {
@@ -140,7 +194,7 @@ fn beginning_with(snapshot: &Snapshot<'_>, header: Digest) -> Result<Vec<Artifac
 struct History(Vec<Digest>);
 
 impl History {
-    fn of(snapshot: &Snapshot<'_>, artifact: ArtifactId, group: &str) -> Result<Self> {
+    fn read(snapshot: &Snapshot<'_>, artifact: ArtifactId, group: &str) -> Result<Self> {
         Ok(Self(snapshot.mentions_of(artifact, group)?.into_iter().map(|mention| mention.digest).collect()))
     }
 

@@ -1,9 +1,9 @@
 //! Walking along links.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use super::exchanges::Known;
-use super::links::{Direction, Link, LinkTarget, Origin, links_knowing};
+use super::links::{Direction, Link, LinkTarget, Origin, Selection, links_knowing};
 use crate::store::{ArtifactRow, Result, Snapshot};
 
 /// How far to walk, and along which links.
@@ -15,22 +15,23 @@ pub struct Walk {
     pub relation: Option<String>,
     /// Only in this direction.
     pub direction: Option<Direction>,
-}
-
-impl Walk {
-    fn takes(&self, link: &Link) -> bool {
-        self.relation.as_ref().is_none_or(|relation| *relation == link.relation)
-            && self.direction.is_none_or(|direction| direction == link.direction)
-    }
+    /// The maximum number of links.
+    pub limit: usize,
 }
 
 /// What a walk has seen: everything once, the beginning first, then by distance.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Graph {
     /// What was reached.
     pub nodes: Vec<Node>,
     /// The links between them.
     pub edges: Vec<Edge>,
+    /// The number of links of the artifacts that were looked at that are left out, as there is a limit.
+    pub left_out: u64,
+    /// The number of artifacts within reach whose links were not looked at for that.
+    pub not_followed: u64,
+    /// For each node, the links that are seen from it, as places in `edges`.
+    seen: Vec<Vec<usize>>,
 }
 
 impl Graph {
@@ -38,15 +39,30 @@ impl Graph {
     /// its ends. Outgoing ones first, by relation and number of the other end.
     #[must_use]
     pub fn seen_from(&self, number: usize) -> Vec<(Direction, usize, &Edge)> {
-        let seen = self.edges.iter().filter_map(|edge| {
-            let (direction, other) =
-                if edge.from == number { (Direction::Out, edge.to) } else { (Direction::In, edge.from) };
-            let is_end = edge.from == number || edge.to == number;
-            (is_end && other > number).then_some((direction, other, edge))
-        });
-        let mut seen: Vec<_> = seen.collect();
-        seen.sort_by_key(|(direction, other, edge)| (*direction, &edge.relation, *other));
-        seen
+        let seen = self.seen.get(number).map(Vec::as_slice).unwrap_or_default().iter();
+        seen.filter_map(|place| {
+            let edge = self.edges.get(*place)?;
+            let is_from = edge.from == number;
+            Some(if is_from { (Direction::Out, edge.to, edge) } else { (Direction::In, edge.from, edge) })
+        })
+        .collect()
+    }
+
+    /// Sorts out from which node each link is seen.
+    fn distribute(&mut self) {
+        let mut seen: Vec<Vec<(Direction, usize, usize)>> = vec![Vec::new(); self.nodes.len()];
+        for (place, Edge { from, to, .. }) in self.edges.iter().enumerate() {
+            let direction = if from < to { Direction::Out } else { Direction::In };
+            if let Some(seen) = seen.get_mut(*from.min(to)).filter(|_| from != to) {
+                seen.push((direction, *from.max(to), place));
+            }
+        }
+        let relation = |place: usize| self.edges.get(place).map(|edge| edge.relation.as_str());
+        for seen in &mut seen {
+            seen.sort_by_key(|(direction, other, place)| (*direction, relation(*place), *other, *place));
+        }
+        self.seen =
+            seen.into_iter().map(|seen| seen.into_iter().map(|(_, _, place)| place).collect()).collect();
     }
 }
 
@@ -72,91 +88,80 @@ pub struct Edge {
     pub origin: Origin,
 }
 
-/// Everything that is linked to `artifact` within the reach of `walk`.
+/// Finds what is linked to `artifact` within the reach of `walk`. The work is linear in the links of the artifacts that are
+/// looked at, and these are no more than are needed for `limit` links.
 ///
 /// # Errors
-/// What the database says.
+/// Returns an error if the database cannot be read.
 pub fn walk(snapshot: &Snapshot<'_>, artifact: &ArtifactRow, walk: &Walk) -> Result<Graph> {
     let beginning = LinkTarget::Artifact(artifact.clone());
-    let mut numbers = BTreeMap::from([(beginning.key(), 0)]);
-    let mut nodes = vec![Node { target: beginning, depth: 0 }];
-    let mut edges: BTreeMap<(usize, String, usize, bool), Edge> = BTreeMap::new();
+    let mut walker = Walker {
+        numbers: BTreeMap::from([(beginning.key(), 0)]),
+        nodes: vec![Node { target: beginning, depth: 0 }],
+        edges: BTreeMap::new(),
+        left_out: 0,
+    };
+    let mut selection =
+        Selection { relation: walk.relation.as_deref(), direction: walk.direction, reached: None };
     let mut known = Known::default();
     let mut next = 0;
-    while let Some(Node { target, depth }) = nodes.get(next).cloned() {
-        let here = next;
-        next += 1;
-        let LinkTarget::Artifact(artifact) = target else { continue };
-        if depth == walk.depth {
+    while let Some(Node { target, depth }) = walker.nodes.get(next).cloned() {
+        if depth == walk.depth || walker.edges.len() >= walk.limit {
             break;
         }
-        for link in
-            links_knowing(snapshot, &artifact, &mut known)?.into_iter().filter(|link| walk.takes(link))
-        {
-            let number = *numbers.entry(link.target.key()).or_insert_with(|| {
-                nodes.push(Node { target: link.target.clone(), depth: depth + 1 });
-                nodes.len() - 1
-            });
-            let (from, to) = match link.direction {
-                Direction::Out => (here, number),
-                Direction::In => (number, here),
-            };
-            let key = (from, link.relation.clone(), to, matches!(link.origin, Origin::Stated(_)));
-            edges.entry(key).or_insert(Edge { from, relation: link.relation, to, origin: link.origin });
-        }
-    }
-    Ok(Graph { nodes, edges: edges.into_values().collect() })
-}
-
-/// A step of a chain of links: the link, and the artifact that it is seen from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ChainStep {
-    /// Where the step begins.
-    pub from: ArtifactRow,
-    /// Where it leads, and why.
-    pub link: Link,
-}
-
-/// A search gives up after looking at the links of so many artifacts.
-pub const MAX_SEARCHED: usize = 10_000;
-
-/// The shortest chain of links from `one` to `other`, in any direction; nothing if there is none among the 10,000
-/// artifacts nearest to `one`. Of equally short chains, the first by relation and hash.
-///
-/// # Errors
-/// What the database says.
-pub fn chain(
-    snapshot: &Snapshot<'_>,
-    one: &ArtifactRow,
-    other: &ArtifactRow,
-) -> Result<Option<Vec<ChainStep>>> {
-    let mut reached_by: BTreeMap<_, Option<ChainStep>> = BTreeMap::from([(one.core, None)]);
-    let mut waiting = VecDeque::from([one.clone()]);
-    let mut known = Known::default();
-    let mut searched = 0;
-    while let Some(from) = waiting.pop_front().filter(|_| searched < MAX_SEARCHED) {
-        if from.core == other.core {
-            break;
-        }
-        searched += 1;
-        for link in links_knowing(snapshot, &from, &mut known)? {
-            let LinkTarget::Artifact(target) = &link.target else { continue };
-            if !reached_by.contains_key(&target.core) {
-                waiting.push_back(target.clone());
-                let core = target.core;
-                reached_by.insert(core, Some(ChainStep { from: from.clone(), link }));
+        if let LinkTarget::Artifact(artifact) = target {
+            known.forget_what_is_too_much();
+            for link in links_knowing(snapshot, &artifact, &mut known, &mut selection)? {
+                walker.take((next, depth), link, walk.limit);
             }
         }
+        next += 1;
     }
-    let mut chain = Vec::new();
-    let mut at = other.core;
-    while let Some(step) = reached_by.remove(&at) {
-        let Some(step) = step else {
-            chain.reverse();
-            return Ok(Some(chain));
+    let Walker { nodes, edges, left_out, .. } = walker;
+    let is_within = |node: &&Node| node.depth < walk.depth && matches!(node.target, LinkTarget::Artifact(_));
+    let not_followed = nodes.iter().skip(next).filter(is_within).count() as u64;
+    let edges = edges.into_values().collect();
+    let mut graph = Graph { nodes, edges, left_out, not_followed, seen: Vec::new() };
+    graph.distribute();
+    Ok(graph)
+}
+
+/// Whether a person stated a link counts: such a link stands beside a derived one.
+type EdgeKey = (usize, String, usize, bool);
+
+struct Walker {
+    numbers: BTreeMap<(u8, String), usize>,
+    nodes: Vec<Node>,
+    edges: BTreeMap<EdgeKey, Edge>,
+    left_out: u64,
+}
+
+impl Walker {
+    /// Takes a link of the node with a number and a depth, unless there are as many as may be.
+    fn take(&mut self, (here, depth): (usize, usize), link: Link, limit: usize) {
+        let is_full = self.edges.len() >= limit;
+        let key = link.target.key();
+        let number = match self.numbers.get(&key) {
+            Some(number) => *number,
+            None if is_full => {
+                self.left_out += 1;
+                return;
+            }
+            None => {
+                self.nodes.push(Node { target: link.target.clone(), depth: depth + 1 });
+                self.numbers.insert(key, self.nodes.len() - 1);
+                self.nodes.len() - 1
+            }
         };
-        at = step.from.core;
-        chain.push(step);
+        let (from, to) = match link.direction {
+            Direction::Out => (here, number),
+            Direction::In => (number, here),
+        };
+        let key = (from, link.relation.clone(), to, matches!(link.origin, Origin::Stated(_)));
+        if is_full && !self.edges.contains_key(&key) {
+            self.left_out += 1;
+            return;
+        }
+        self.edges.entry(key).or_insert(Edge { from, relation: link.relation, to, origin: link.origin });
     }
-    Ok(None)
 }

@@ -1,27 +1,254 @@
-//! What would miss an artifact.
+//! What would miss artifacts if they were gone.
+//!
+//! Several artifacts may be held by the same ones: all sessions with an exchange by all runs that have it, all packs of a
+//! run by all traces that name it. Such holders are looked up once, as a group, whoever asks.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
-use super::links::{Direction, Link, LinkTarget, Origin, links};
-use crate::store::{ArtifactRow, Result, Snapshot};
+use super::exchanges::{Exchanges, Known, Pair};
+use super::links::{Direction, Link, LinkTarget, Origin, REPLAYS, place, replayed_by};
+use crate::digest::CoreHash;
+use crate::store::{ArtifactId, ArtifactRow, Result, Snapshot};
 
-/// The links of others to `artifact`, by relation and source: what would miss it if it were gone. Those that follow from
-/// what the artifact itself states, as that a contract governs it, are not among them.
-///
-/// # Errors
-/// What the database says.
-pub fn holders(snapshot: &Snapshot<'_>, artifact: &ArtifactRow) -> Result<Vec<Link>> {
-    let own: BTreeSet<_> = snapshot
-        .digest_edges_from(artifact.id)?
-        .into_iter()
-        .filter_map(|edge| Some((edge.inverse?, edge.target?)))
-        .collect();
-    let is_own = |link: &Link| match &link.target {
-        LinkTarget::Artifact(target) => own.contains(&(link.relation.clone(), target.id)),
-        _ => false,
-    };
-    let holds = |link: &Link| {
-        link.direction == Direction::In && (matches!(link.origin, Origin::Stated(_)) || !is_own(link))
-    };
-    Ok(links(snapshot, artifact)?.into_iter().filter(holds).collect())
+/// Artifacts that hold others for one reason. An artifact may hold itself.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// The holders. Those that hold by several relations are here several times.
+    pub holders: Vec<ArtifactId>,
+    why: Vec<Why>,
+}
+
+/// Why one of a group holds an artifact.
+#[derive(Clone, Debug)]
+enum Why {
+    /// It has the bytes.
+    Bytes,
+    /// It links to it, as the link says.
+    Link { relation: String, origin: Origin },
+    /// It has the exchange at this place.
+    Exchange(String),
+}
+
+/// What a group holds an artifact by.
+#[derive(Clone, Debug)]
+pub struct Hold {
+    /// The number of the group.
+    pub group: usize,
+    /// The place of the exchange in the artifact that is held.
+    place: Option<String>,
+}
+
+/// Why an artifact is held.
+#[derive(Clone, Debug)]
+pub enum Holding {
+    /// The holder has its bytes.
+    Contained(ArtifactRow),
+    /// The holder links to it.
+    Linked(Link),
+}
+
+/// Finds the holders of many artifacts of one snapshot.
+#[derive(Default)]
+pub struct HolderFinder {
+    known: Known,
+    groups: Vec<Group>,
+    by_name: HashMap<String, usize>,
+    /// By the kind of the recording. Exchanges that no run has are not here.
+    by_exchange: HashMap<String, HashMap<Pair, usize>>,
+}
+
+impl HolderFinder {
+    /// One that does not count `leaving` as holders.
+    #[must_use]
+    pub fn without(leaving: BTreeSet<CoreHash>) -> Self {
+        Self { known: Known::without(leaving), ..Self::default() }
+    }
+
+    /// The group with this number.
+    #[must_use]
+    pub fn group(&self, number: usize) -> Option<&Group> {
+        self.groups.get(number)
+    }
+
+    /// The holders of the bytes of `artifact`; nothing if there are none.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read or the index is damaged.
+    pub fn containers(&mut self, snapshot: &Snapshot<'_>, artifact: &ArtifactRow) -> Result<Option<Hold>> {
+        let containers = snapshot.holders_of_bytes(artifact.id)?.into_iter();
+        let holders: Vec<_> = containers.map(|container| (container.id, Why::Bytes)).collect();
+        if holders.is_empty() {
+            Ok(None)
+        } else {
+            self.add(snapshot, holders).map(|group| Some(Hold::new(group)))
+        }
+    }
+
+    /// The holders of `artifact` that link to it. Those links that follow from what the artifact itself states, as that a
+    /// contract governs it, are not among them.
+    ///
+    /// # Errors
+    /// As [`HolderFinder::containers`].
+    pub fn linking(&mut self, snapshot: &Snapshot<'_>, artifact: &ArtifactRow) -> Result<Vec<Hold>> {
+        let mut holds = Vec::from_iter(self.by_edges(snapshot, artifact)?.map(Hold::new));
+        for handle in snapshot.names_of(artifact.id)? {
+            let group = match self.by_name.get(&handle) {
+                Some(known) => *known,
+                None => {
+                    let referring = snapshot.referring_to(&handle)?.into_iter();
+                    let origin = || Origin::Derived(format!("this is {handle}"));
+                    let why = |relation| Why::Link { relation, origin: origin() };
+                    let holders = referring.map(|(relation, holder)| (holder, why(relation))).collect();
+                    let group = self.add(snapshot, holders)?;
+                    self.by_name.insert(handle, group);
+                    group
+                }
+            };
+            holds.push(Hold::new(group));
+        }
+        holds.extend(self.by_exchanges(snapshot, artifact)?);
+        Ok(holds)
+    }
+
+    /// Those that relate to the artifact because a person says so, or by its core hash.
+    fn by_edges(&mut self, snapshot: &Snapshot<'_>, artifact: &ArtifactRow) -> Result<Option<usize>> {
+        let mut holders = Vec::new();
+        for edge in snapshot.stated_edges(artifact.id)? {
+            if edge.target == artifact.id {
+                let origin = Origin::Stated(edge.note);
+                holders.push((edge.source, Why::Link { relation: edge.relation, origin }));
+            }
+        }
+        let own: BTreeSet<(String, ArtifactId)> = snapshot
+            .digest_edges_from(artifact.id)?
+            .into_iter()
+            .filter_map(|edge| Some((edge.inverse?, edge.target?)))
+            .collect();
+        for edge in snapshot.digest_edges_to(artifact)? {
+            let key = (edge.relation, edge.mention.artifact);
+            if !own.contains(&key) {
+                let because = format!("{} of the other states this core hash", place(&edge.mention));
+                holders.push((key.1, Why::Link { relation: key.0, origin: Origin::Derived(because) }));
+            }
+        }
+        if holders.is_empty() { Ok(None) } else { self.add(snapshot, holders).map(Some) }
+    }
+
+    /// Those that have an exchange of a recording.
+    fn by_exchanges(&mut self, snapshot: &Snapshot<'_>, artifact: &ArtifactRow) -> Result<Vec<Hold>> {
+        let exchanges = Exchanges::read(snapshot, artifact.id)?;
+        if !exchanges.is_recording() {
+            return Ok(Vec::new());
+        }
+        self.known.forget_what_is_too_much();
+        let mut groups = self.by_exchange.remove(&artifact.kind).unwrap_or_default();
+        self.known.learn(snapshot, artifact, exchanges.pairs().filter(|pair| !groups.contains_key(pair)))?;
+        let mut holds = Vec::new();
+        for pair in exchanges.pairs() {
+            let group = match groups.get(pair) {
+                Some(known) => *known,
+                None => {
+                    let sharers = self.known.sharers(artifact, true, pair).iter();
+                    let holders: Vec<_> =
+                        sharers.map(|(holder, theirs)| (*holder, Why::Exchange(theirs.clone()))).collect();
+                    if holders.is_empty() {
+                        continue;
+                    }
+                    *groups.entry(*pair).or_insert(self.add(snapshot, holders)?)
+                }
+            };
+            holds.push(Hold { group, place: exchanges.first_place(pair).map(str::to_owned) });
+        }
+        self.by_exchange.insert(artifact.kind.clone(), groups);
+        Ok(holds)
+    }
+
+    /// Makes a group of holders that do not leave.
+    fn add(&mut self, snapshot: &Snapshot<'_>, holders: Vec<(ArtifactId, Why)>) -> Result<usize> {
+        let mut group = Group { holders: Vec::new(), why: Vec::new() };
+        let mut seen = BTreeSet::new();
+        for (holder, why) in holders {
+            if seen.insert((why.relation().to_owned(), holder)) && !self.known.is_leaving(snapshot, holder)? {
+                group.holders.push(holder);
+                group.why.push(why);
+            }
+        }
+        self.groups.push(group);
+        Ok(self.groups.len() - 1)
+    }
+
+    /// Why a holder of the group of `hold` holds an artifact; nothing if it is not of the group.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn holding(
+        &self,
+        snapshot: &Snapshot<'_>,
+        hold: &Hold,
+        holder: ArtifactId,
+    ) -> Result<Option<Holding>> {
+        let Some(group) = self.group(hold.group) else { return Ok(None) };
+        let at = group.holders.iter().position(|other| *other == holder);
+        let Some(why) = at.and_then(|at| group.why.get(at)) else { return Ok(None) };
+        let row = snapshot.artifact_by_id(holder)?;
+        Ok(Some(match why.link(hold, &row) {
+            Some(link) => Holding::Linked(link),
+            None => Holding::Contained(row),
+        }))
+    }
+
+    /// The links of others to `artifact`: up to `limit` of them, and the number of the others.
+    ///
+    /// # Errors
+    /// As [`HolderFinder::containers`].
+    pub fn links_to(
+        &mut self,
+        snapshot: &Snapshot<'_>,
+        artifact: &ArtifactRow,
+        limit: usize,
+    ) -> Result<(Vec<Link>, u64)> {
+        let mut links = Vec::new();
+        let mut seen = BTreeSet::new();
+        for hold in self.linking(snapshot, artifact)? {
+            let Some(group) = self.groups.get(hold.group) else { continue };
+            for (holder, why) in group.holders.iter().zip(&group.why) {
+                let is_new = *holder != artifact.id && seen.insert((why.relation(), *holder));
+                if is_new && links.len() < limit {
+                    links.extend(why.link(&hold, &snapshot.artifact_by_id(*holder)?));
+                }
+            }
+        }
+        let more = (seen.len() - links.len()) as u64;
+        Ok((links, more))
+    }
+}
+
+impl Why {
+    /// The relation of the holder to what it holds; empty if that is no link.
+    fn relation(&self) -> &str {
+        match self {
+            Self::Bytes => "",
+            Self::Link { relation, .. } => relation,
+            Self::Exchange(_) => REPLAYS,
+        }
+    }
+
+    /// The link of `holder`, if it is held by one.
+    fn link(&self, hold: &Hold, holder: &ArtifactRow) -> Option<Link> {
+        let origin = match self {
+            Self::Bytes => return None,
+            Self::Link { origin, .. } => origin.clone(),
+            Self::Exchange(theirs) => {
+                Origin::Derived(replayed_by(hold.place.as_deref().unwrap_or_default(), theirs))
+            }
+        };
+        let (relation, target) = (self.relation().to_owned(), LinkTarget::Artifact(holder.clone()));
+        Some(Link { direction: Direction::In, relation, target, origin })
+    }
+}
+
+impl Hold {
+    fn new(group: usize) -> Self {
+        Self { group, place: None }
+    }
 }

@@ -9,12 +9,12 @@
 //! - `forks`: two traces share their header and have different records at one index, or two run packs share the id of
 //!   their run and have different steps at one index. One that only ends earlier is no fork.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::exchanges::{Exchanges, Known};
+use super::exchanges::{Exchanges, Known, Pair};
 use super::forks::{self, Fork, Shared};
 use crate::digest::Digest;
-use crate::store::{ArtifactId, ArtifactRow, MentionRow, Result, Snapshot};
+use crate::store::{ArtifactId, ArtifactRow, MentionRow, NameMention, Result, Snapshot};
 
 /// From where a link is seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -70,12 +70,12 @@ pub struct Link {
     pub origin: Origin,
 }
 
-/// All links of `artifact`, outgoing ones first, by relation and target.
+/// Finds all links of `artifact`, outgoing ones first, by relation and target.
 ///
 /// # Errors
-/// What the database says.
+/// Returns an error if the database cannot be read.
 pub fn links(snapshot: &Snapshot<'_>, artifact: &ArtifactRow) -> Result<Vec<Link>> {
-    links_knowing(snapshot, artifact, &mut Known::default())
+    links_knowing(snapshot, artifact, &mut Known::default(), &mut Selection::default())
 }
 
 /// Finds the links of many artifacts of one snapshot. What several of them have in common is looked up once.
@@ -88,39 +88,91 @@ impl Linker {
     /// All links of `artifact`, as [`links`] gives them.
     ///
     /// # Errors
-    /// What the database says.
+    /// As [`links`].
     pub fn links(&mut self, snapshot: &Snapshot<'_>, artifact: &ArtifactRow) -> Result<Vec<Link>> {
         self.known.forget_what_is_too_much();
-        links_knowing(snapshot, artifact, &mut self.known)
+        links_knowing(snapshot, artifact, &mut self.known, &mut Selection::default())
     }
 }
 
-/// The same for who asks for the links of many.
+/// Which links are found.
+#[derive(Default)]
+pub(super) struct Selection<'w> {
+    /// Only those of this relation.
+    pub(super) relation: Option<&'w str>,
+    /// Only those in this direction.
+    pub(super) direction: Option<Direction>,
+    /// Only those to what was not reached before.
+    pub(super) reached: Option<Reached>,
+}
+
+impl Selection<'_> {
+    fn takes(&self, direction: Direction, relation: &str) -> bool {
+        self.relation.is_none_or(|wanted| wanted == relation)
+            && self.direction.is_none_or(|wanted| wanted == direction)
+    }
+
+    /// Whether links to the artifact are of interest.
+    fn is_new(&self, artifact: ArtifactId) -> bool {
+        self.reached.as_ref().is_none_or(|reached| !reached.artifacts.contains(&artifact))
+    }
+}
+
+/// What a search has come to. Artifacts that are linked to each other by one thing that they share are looked at once for
+/// each such thing, not once for each pair.
+#[derive(Default)]
+pub(super) struct Reached {
+    /// Artifacts that links lead to.
+    pub(super) artifacts: HashSet<ArtifactId>,
+    /// Names of which all who have them, and all who refer to them, were reached.
+    having: HashSet<String>,
+    referring: HashSet<String>,
+    /// Exchanges of which all runs, and all recordings, were reached.
+    exchanges: HashSet<(bool, Pair)>,
+    /// The histories of a run that were not reached.
+    histories: HashMap<Shared, Vec<ArtifactId>>,
+}
+
+/// Finds the links of `artifact` that `selection` takes. For a search, the targets count as reached afterwards.
 pub(super) fn links_knowing(
     snapshot: &Snapshot<'_>,
     artifact: &ArtifactRow,
     known: &mut Known,
+    selection: &mut Selection<'_>,
 ) -> Result<Vec<Link>> {
-    let mut found = Found { snapshot, links: BTreeMap::new() };
+    let mut found = Found { snapshot, selection, links: BTreeMap::new() };
     found.stated(artifact)?;
     found.by_digest(artifact)?;
     found.by_name(artifact)?;
     found.replays(artifact, known)?;
-    found.forks(artifact)?;
-    Ok(found.links.into_values().collect())
+    found.forks(artifact, known)?;
+    let links = found.links;
+    if let Some(reached) = &mut selection.reached {
+        reached.artifacts.insert(artifact.id);
+        for link in links.values() {
+            if let LinkTarget::Artifact(target) = &link.target {
+                reached.artifacts.insert(target.id);
+            }
+        }
+    }
+    Ok(links.into_values().collect())
 }
 
 /// Whether a person stated it counts: such a link stands beside a derived one.
 type LinkKey = (Direction, String, (u8, String), bool);
 
-struct Found<'s> {
+struct Found<'s, 'w> {
     snapshot: &'s Snapshot<'s>,
+    selection: &'s mut Selection<'w>,
     /// One link for each relation and target, however many places make it.
     links: BTreeMap<LinkKey, Link>,
 }
 
-impl Found<'_> {
+impl Found<'_, '_> {
     fn add(&mut self, direction: Direction, relation: &str, target: LinkTarget, origin: Origin) {
+        if !self.selection.takes(direction, relation) {
+            return;
+        }
         let key = (direction, relation.to_owned(), target.key(), matches!(origin, Origin::Stated(_)));
         let link = Link { direction, relation: relation.to_owned(), target, origin };
         self.links.entry(key).or_insert(link);
@@ -155,6 +207,9 @@ impl Found<'_> {
                 self.derive(Direction::Out, &edge.relation, target, place(&edge.mention));
                 continue;
             };
+            if !self.selection.is_new(target) {
+                continue;
+            }
             let target = self.artifact(target)?;
             if let Some(inverse) = edge.inverse {
                 self.derive(Direction::In, &inverse, target.clone(), because.clone());
@@ -163,6 +218,9 @@ impl Found<'_> {
         }
         for edge in self.snapshot.digest_edges_to(artifact)? {
             let because = format!("{} of the other states this core hash", place(&edge.mention));
+            if !self.selection.is_new(edge.mention.artifact) {
+                continue;
+            }
             let target = self.artifact(edge.mention.artifact)?;
             if let Some(inverse) = edge.inverse {
                 self.derive(Direction::Out, &inverse, target.clone(), because.clone());
@@ -173,50 +231,100 @@ impl Found<'_> {
     }
 
     fn by_name(&mut self, artifact: &ArtifactRow) -> Result<()> {
-        for edge in self.snapshot.name_edges_from(artifact.id)? {
-            let (target, because) = match edge.target {
-                Some(target) => (self.artifact(target)?, format!("it is {}", edge.handle)),
-                None => {
-                    (LinkTarget::MissingName(edge.handle), "nothing in the vault has this name".to_owned())
+        for mention in self.snapshot.names_mentioned(artifact.id)? {
+            let NameMention { relation, handle, dangles } = mention;
+            let is_wanted = self.selection.takes(Direction::Out, &relation);
+            let reached = self.selection.reached.as_mut();
+            if !is_wanted || reached.is_some_and(|reached| !reached.having.insert(handle.clone())) {
+                continue;
+            }
+            let mut named = self.snapshot.named(&handle)?;
+            named.retain(|other| *other != artifact.id);
+            if named.is_empty() && dangles {
+                let because = "nothing in the vault has this name".to_owned();
+                self.derive(Direction::Out, &relation, LinkTarget::MissingName(handle), because);
+                continue;
+            }
+            for other in named.into_iter().filter(|other| self.selection.is_new(*other)).collect::<Vec<_>>() {
+                let target = self.artifact(other)?;
+                self.derive(Direction::Out, &relation, target, format!("it is {handle}"));
+            }
+        }
+        for handle in self.snapshot.names_of(artifact.id)? {
+            let reached = self.selection.reached.as_mut();
+            if reached.is_some_and(|reached| !reached.referring.insert(handle.clone())) {
+                continue;
+            }
+            for (relation, other) in self.snapshot.referring_to(&handle)? {
+                let is_wanted = self.selection.takes(Direction::In, &relation);
+                if other != artifact.id && is_wanted && self.selection.is_new(other) {
+                    let target = self.artifact(other)?;
+                    self.derive(Direction::In, &relation, target, format!("this is {handle}"));
                 }
-            };
-            self.derive(Direction::Out, &edge.relation, target, because);
-        }
-        for edge in self.snapshot.name_edges_to(artifact.id)? {
-            let target = self.artifact(edge.artifact)?;
-            self.derive(Direction::In, &edge.relation, target, format!("this is {}", edge.handle));
-        }
-        Ok(())
-    }
-
-    fn replays(&mut self, artifact: &ArtifactRow, known: &mut Known) -> Result<()> {
-        let exchanges = Exchanges::of(self.snapshot, artifact.id)?;
-        for (other, (ours, theirs)) in exchanges.shared_with_others(self.snapshot, artifact.id, known)? {
-            let target = self.artifact(other)?;
-            if exchanges.is_recording() {
-                let because = format!("{theirs} has the prompt and the response of {ours}");
-                self.derive(Direction::In, "replays", target, because);
-            } else {
-                let because = format!("{ours} has the prompt and the response of {theirs}");
-                self.derive(Direction::Out, "replays", target, because);
             }
         }
         Ok(())
     }
 
-    fn forks(&mut self, artifact: &ArtifactRow) -> Result<()> {
-        let (forks, _) = forks::forks_of(self.snapshot, artifact, usize::MAX)?;
-        for Fork { shared, index, sides: [_, (other, _)] } in forks {
-            let because = match shared {
-                Shared::Header(_) => format!("same header, different record {index}"),
-                Shared::RunId(id) => format!("same run id {id}, different step {index}"),
+    fn replays(&mut self, artifact: &ArtifactRow, known: &mut Known) -> Result<()> {
+        if !self.selection.relation.is_none_or(|relation| relation == REPLAYS) {
+            return Ok(());
+        }
+        let exchanges = Exchanges::read(self.snapshot, artifact.id)?;
+        let passed = self.selection.reached.as_mut().map(|reached| &mut reached.exchanges);
+        let shared = exchanges.shared_with_others(self.snapshot, artifact, known, passed)?;
+        for (other, (ours, theirs)) in shared {
+            if !self.selection.is_new(other) {
+                continue;
+            }
+            let target = self.artifact(other)?;
+            if exchanges.is_recording() {
+                self.derive(Direction::In, REPLAYS, target, replayed_by(&ours, &theirs));
+            } else {
+                let because = format!("{ours} has the prompt and the response of {theirs}");
+                self.derive(Direction::Out, REPLAYS, target, because);
+            }
+        }
+        Ok(())
+    }
+
+    fn forks(&mut self, artifact: &ArtifactRow, known: &mut Known) -> Result<()> {
+        // Neither of two histories came first, so a fork is seen the same from both sides.
+        if !self.selection.takes(Direction::Out, FORKS) {
+            return Ok(());
+        }
+        for shared in forks::shared_by(self.snapshot, artifact.id)? {
+            let histories = known.histories(self.snapshot, &shared)?;
+            let forks: Vec<Fork> = match &mut self.selection.reached {
+                None => histories.forks_of(artifact.id).collect(),
+                Some(Reached { artifacts, histories: waiting, .. }) => {
+                    let all = || histories.members().iter().map(|member| member.id).collect();
+                    let waiting = waiting.entry(shared).or_insert_with(all);
+                    waiting.retain(|other| *other != artifact.id && !artifacts.contains(other));
+                    let parting = waiting.extract_if(.., |other| histories.do_part(artifact.id, *other));
+                    parting.filter_map(|other| histories.fork_between(artifact.id, other)).collect()
+                }
             };
-            // Neither of two histories came first, so a fork is seen the same from both sides.
-            self.derive(Direction::Out, "forks", LinkTarget::Artifact(other), because);
+            for Fork { shared, index, sides: [_, (other, _)] } in forks {
+                let because = match shared {
+                    Shared::Header(_) => format!("same header, different record {index}"),
+                    Shared::RunId(id) => format!("same run id {id}, different step {index}"),
+                };
+                self.derive(Direction::Out, FORKS, LinkTarget::Artifact(other), because);
+            }
         }
         Ok(())
     }
 }
+
+/// Why a session is replayed by a run: the places of the exchange in both.
+pub(super) fn replayed_by(ours: &str, theirs: &str) -> String {
+    format!("{theirs} has the prompt and the response of {ours}")
+}
+
+/// The relations that are not those of single mentions.
+pub(super) const REPLAYS: &str = "replays";
+const FORKS: &str = "forks";
 
 /// The place of a mention in words: `interaction 3`, or its pointer.
 pub(super) fn place(mention: &MentionRow) -> String {

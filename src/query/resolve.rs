@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use crate::digest::{CaptureHash, CoreHash, Digest, DigestPrefix, PrefixResolution};
 use crate::store::{Result, Snapshot};
 
@@ -6,8 +8,8 @@ use crate::store::{Result, Snapshot};
 pub enum HashTarget {
     /// An artifact, by its core hash.
     Artifact(CoreHash),
-    /// One byte form of an artifact.
-    Capture(CaptureHash),
+    /// One byte form of the artifact with this core hash.
+    Capture(CoreHash, CaptureHash),
 }
 
 impl HashTarget {
@@ -16,7 +18,7 @@ impl HashTarget {
     pub fn digest(&self) -> Digest {
         match self {
             Self::Artifact(core) => core.0,
-            Self::Capture(capture) => capture.0,
+            Self::Capture(_, capture) => capture.0,
         }
     }
 }
@@ -25,32 +27,28 @@ impl HashTarget {
 const MAX_CANDIDATES: u32 = 20;
 
 /// What `prefix` stands for among the core hashes and capture hashes in the vault. Of an ambiguous one, the first 20
-/// candidates of each sort are given.
+/// candidates of each sort are given. A whole capture hash is ambiguous if artifacts of several kinds have those bytes.
 ///
 /// # Errors
 /// What the database says.
 pub fn resolve(snapshot: &Snapshot<'_>, prefix: &DigestPrefix) -> Result<PrefixResolution<HashTarget>> {
-    if let Some(digest) = prefix.whole() {
-        return Ok(whole(snapshot, digest)?.map_or(PrefixResolution::None, PrefixResolution::One));
+    if let Some(digest) = prefix.whole()
+        && snapshot.artifact(CoreHash(digest))?.is_some()
+    {
+        return Ok(PrefixResolution::One(HashTarget::Artifact(CoreHash(digest))));
     }
-    let artifacts =
-        snapshot.artifacts_beginning(prefix, MAX_CANDIDATES)?.into_iter().map(HashTarget::Artifact);
-    let captures = snapshot.captures_beginning(prefix, MAX_CANDIDATES)?.into_iter().map(HashTarget::Capture);
-    let mut candidates: Vec<HashTarget> = artifacts.chain(captures).collect();
+    let artifacts: BTreeSet<CoreHash> =
+        snapshot.artifacts_beginning(prefix, MAX_CANDIDATES)?.into_iter().collect();
+    let captures = snapshot.captures_beginning(prefix, MAX_CANDIDATES)?.into_iter();
     // A document that is written in its canonical form has its core hash as capture hash, too. The artifact counts: what
     // its hash gives must not change when that document arrives.
+    let captures = captures.filter(|(_, capture)| !artifacts.contains(&CoreHash(capture.0)));
+    let captures: Vec<HashTarget> =
+        captures.map(|(core, capture)| HashTarget::Capture(core, capture)).collect();
+    let mut candidates: Vec<HashTarget> =
+        artifacts.into_iter().map(HashTarget::Artifact).chain(captures).collect();
     candidates.sort_unstable_by_key(|candidate| (candidate.digest(), *candidate));
-    candidates.dedup_by_key(|candidate| candidate.digest());
     Ok(candidates.into_iter().collect())
-}
-
-/// What a whole hash stands for. The artifact counts before a capture, as for prefixes.
-fn whole(snapshot: &Snapshot<'_>, digest: Digest) -> Result<Option<HashTarget>> {
-    if snapshot.artifact(CoreHash(digest))?.is_some() {
-        return Ok(Some(HashTarget::Artifact(CoreHash(digest))));
-    }
-    let capture = snapshot.capture(CaptureHash(digest))?;
-    Ok(capture.map(|capture| HashTarget::Capture(capture.capture)))
 }
 
 /// Which mentioned digest `prefix` stands for, in any role or in those of one group. A whole digest stands for itself,

@@ -1,62 +1,113 @@
 //! What is kept because of something else that is kept.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::{Decision, Reason};
-use crate::query::{self, LinkTarget};
-use crate::store::{ArtifactId, ArtifactRow, Result, Snapshot};
+use crate::query::{Hold, HolderFinder, Holding};
+use crate::store::{ArtifactId, Result, Snapshot};
 
-/// Keeps what something that is kept has the bytes of or links to, until nothing more is kept for that.
+/// Keeps what something that is kept has the bytes of or links to, until nothing more is kept for that. Every group of
+/// holders is looked at once, and again when the first of them is kept.
 pub(super) fn keep_held(
     snapshot: &Snapshot<'_>,
     decisions: &mut [Decision],
     ignores_links: bool,
 ) -> Result<()> {
-    let mut removed: BTreeSet<ArtifactId> = decisions
-        .iter()
-        .filter(|decision| !decision.is_kept())
-        .map(|decision| decision.artifact.id)
-        .collect();
-    let mut holders: BTreeMap<ArtifactId, Vec<Reason>> = BTreeMap::new();
-    for decision in decisions.iter().filter(|decision| !decision.is_kept()) {
-        holders.insert(decision.artifact.id, holding(snapshot, &decision.artifact, ignores_links)?);
+    let leaving = decisions.iter().filter(|decision| !decision.is_kept());
+    let leaving: HashSet<ArtifactId> = leaving.map(|decision| decision.artifact.id).collect();
+    let mut finder = HolderFinder::default();
+    let mut waiting = Vec::new();
+    for (number, decision) in decisions.iter().enumerate().filter(|(_, decision)| !decision.is_kept()) {
+        let mut holds = Vec::from_iter(finder.containers(snapshot, &decision.artifact)?);
+        if !ignores_links {
+            holds.extend(finder.linking(snapshot, &decision.artifact)?);
+        }
+        if !holds.is_empty() {
+            waiting.push(Waiting { number, holds });
+        }
     }
-    loop {
-        let before = removed.len();
-        for decision in decisions.iter_mut().filter(|decision| !decision.is_kept()) {
-            let reasons = holders.get(&decision.artifact.id).map(Vec::as_slice).unwrap_or_default();
-            if let Some(reason) = reasons.iter().find(|reason| is_kept(reason, &removed)) {
-                removed.remove(&decision.artifact.id);
-                decision.reasons.push(reason.clone());
+    let groups = Groups::new(&finder, &waiting, &leaving);
+    settle(snapshot, decisions, &finder, (waiting, groups))
+}
+
+/// An artifact that is to be removed unless something that is kept holds it.
+struct Waiting {
+    /// The number of its decision.
+    number: usize,
+    holds: Vec<Hold>,
+}
+
+/// The groups of holders.
+struct Groups {
+    /// The first holder of each that is kept.
+    kept: HashMap<usize, ArtifactId>,
+    /// Which of the waiting artifacts the others hold.
+    held: HashMap<usize, Vec<usize>>,
+    /// Which of the others an artifact is a holder of.
+    of_holder: HashMap<ArtifactId, Vec<usize>>,
+}
+
+impl Groups {
+    fn new(finder: &HolderFinder, waiting: &[Waiting], leaving: &HashSet<ArtifactId>) -> Self {
+        let mut groups = Self { kept: HashMap::new(), held: HashMap::new(), of_holder: HashMap::new() };
+        for (at, waiting) in waiting.iter().enumerate() {
+            for Hold { group, .. } in &waiting.holds {
+                if !groups.kept.contains_key(group) && !groups.held.contains_key(group) {
+                    groups.look_at(finder, *group, leaving);
+                }
+                if let Some(held) = groups.held.get_mut(group) {
+                    held.push(at);
+                }
             }
         }
-        if removed.len() == before {
-            return Ok(());
+        groups
+    }
+
+    fn look_at(&mut self, finder: &HolderFinder, group: usize, leaving: &HashSet<ArtifactId>) {
+        let holders = finder.group(group).map(|group| group.holders.as_slice()).unwrap_or_default();
+        if let Some(holder) = holders.iter().find(|holder| !leaving.contains(holder)) {
+            self.kept.insert(group, *holder);
+            return;
+        }
+        self.held.insert(group, Vec::new());
+        for holder in holders {
+            self.of_holder.entry(*holder).or_default().push(group);
         }
     }
 }
 
-/// What would keep an artifact if it is kept itself.
-fn holding(snapshot: &Snapshot<'_>, artifact: &ArtifactRow, ignores_links: bool) -> Result<Vec<Reason>> {
-    let containers = snapshot.holders_of_bytes(artifact.id)?.into_iter();
-    let mut reasons: Vec<Reason> =
-        containers.map(|container| Reason::Contained(Box::new(container))).collect();
-    if !ignores_links {
-        let links = query::holders(snapshot, artifact)?.into_iter();
-        reasons.extend(links.map(|link| Reason::Linked(Box::new(link))));
+fn settle(
+    snapshot: &Snapshot<'_>,
+    decisions: &mut [Decision],
+    finder: &HolderFinder,
+    (waiting, mut groups): (Vec<Waiting>, Groups),
+) -> Result<()> {
+    // First what others hold that are kept by a rule, each for the first of its reasons.
+    let mut due: VecDeque<(usize, usize, ArtifactId)> = VecDeque::new();
+    for (at, one) in waiting.iter().enumerate() {
+        let held = one.holds.iter().find_map(|hold| Some((hold.group, *groups.kept.get(&hold.group)?)));
+        due.extend(held.map(|(group, holder)| (at, group, holder)));
     }
-    Ok(reasons)
+    while let Some((at, group, holder)) = due.pop_front() {
+        let Some(Waiting { number, holds }) = waiting.get(at) else { continue };
+        let Some(decision) = decisions.get_mut(*number).filter(|decision| !decision.is_kept()) else {
+            continue;
+        };
+        let Some(hold) = holds.iter().find(|hold| hold.group == group) else { continue };
+        let Some(holding) = finder.holding(snapshot, hold, holder)? else { continue };
+        decision.reasons.push(reason(holding));
+        let kept = decision.artifact.id;
+        for group in groups.of_holder.remove(&kept).unwrap_or_default() {
+            let held = groups.held.remove(&group).unwrap_or_default();
+            due.extend(held.into_iter().map(|at| (at, group, kept)));
+        }
+    }
+    Ok(())
 }
 
-/// Whether the artifact that holds another one for this reason stays.
-fn is_kept(reason: &Reason, removed: &BTreeSet<ArtifactId>) -> bool {
-    let holder = match reason {
-        Reason::Contained(container) => Some(container.id),
-        Reason::Linked(link) => match &link.target {
-            LinkTarget::Artifact(artifact) => Some(artifact.id),
-            _ => None,
-        },
-        _ => None,
-    };
-    holder.is_some_and(|holder| !removed.contains(&holder))
+fn reason(holding: Holding) -> Reason {
+    match holding {
+        Holding::Contained(container) => Reason::Contained(Box::new(container)),
+        Holding::Linked(link) => Reason::Linked(Box::new(link)),
+    }
 }

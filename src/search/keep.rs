@@ -1,5 +1,7 @@
 //! Keeping the index in step with the vault.
 
+use std::time::Duration;
+
 use super::passages::{indexed, of_members};
 use crate::digest::CoreHash;
 use crate::pipeline::{self, Event};
@@ -48,13 +50,25 @@ pub fn build(store: &Store, watch: &mut dyn FnMut(Progress)) -> Result<Indexed, 
 /// # Errors
 /// As [`build`].
 pub fn bring_in_step(store: &Store, watch: &mut dyn FnMut(Progress)) -> Result<Option<Indexed>, StoreError> {
+    bring_in_step_within(store, Store::PATIENCE, watch)
+}
+
+/// The same, waiting for other writers no longer than `patience` each time.
+///
+/// # Errors
+/// As [`build`]; [`StoreError::Busy`] if others do not finish.
+pub fn bring_in_step_within(
+    store: &Store,
+    patience: Duration,
+    watch: &mut dyn FnMut(Progress),
+) -> Result<Option<Indexed>, StoreError> {
     match store.snapshot()?.search_index()? {
         None => return Ok(None),
-        Some(index) if !index.is_current => store.begin_search_index()?,
+        Some(index) if !index.is_current => store.begin_search_index_within(patience)?,
         Some(index) if index.waiting == 0 => return Ok(Some(Indexed::default())),
         Some(_) => {}
     }
-    let mut keeping = Keeping::new(store, watch);
+    let mut keeping = Keeping { patience, ..Keeping::new(store, watch) };
     while keeping.round()? {
         if keeping.rounds_without_progress > MOST_ROUNDS_WITHOUT_PROGRESS {
             return Err(StoreError::out_of_order(store.path(), "capture"));
@@ -65,6 +79,7 @@ pub fn bring_in_step(store: &Store, watch: &mut dyn FnMut(Progress)) -> Result<O
 
 struct Keeping<'k> {
     store: &'k Store,
+    patience: Duration,
     watch: &'k mut dyn FnMut(Progress),
     indexed: Indexed,
     batch: Vec<CapturePassages>,
@@ -82,6 +97,7 @@ impl<'k> Keeping<'k> {
         let indexed = Indexed::default();
         Self {
             store,
+            patience: Store::PATIENCE,
             watch,
             indexed,
             batch: Vec::new(),
@@ -136,7 +152,7 @@ impl<'k> Keeping<'k> {
         if self.is_late || batch.is_empty() {
             return Ok(());
         }
-        self.is_late = !self.store.index_passages(&batch)?;
+        self.is_late = !self.store.index_passages_within(&batch, self.patience)?;
         if !self.is_late {
             self.indexed.captures += batch.len() as u64;
             (self.watch)(Progress { done: self.indexed.captures, of: self.of });

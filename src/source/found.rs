@@ -8,7 +8,8 @@ use memchr::memchr;
 
 use super::file::{Contents, OpenFile};
 use super::{
-    ExamineOptions, Rejection, Verdict, admit, file_name, owner, packed, recognise, unread, unrecognised,
+    ExamineOptions, Rejection, Verdict, admit, ambiguous, file_name, owner, packed, recognise_all, unread,
+    unrecognised,
 };
 use crate::archive::{self, Format};
 use crate::artifact::{Kind, Recognition, document};
@@ -38,22 +39,29 @@ pub(super) fn examine(path: &Path, file: OpenFile, options: &ExamineOptions) -> 
         return Ok(examine_unread(&file_name, what, options));
     }
     let owner = owner(&file_name);
-    if owner.is_none() && memchr(0, &file.head).is_some() && resembled(&file.head).is_none() {
+    if owner.is_none() && memchr(0, &file.head).is_some() && resembled(&file.head).is_empty() {
         return Ok(passed_over(options, || {
             Violation::new(document::UNRECOGNISED, "", "no kind recognises the file, which is not text")
         }));
     }
     let contents = file.read(options)?;
     let (Contents::Whole(bytes) | Contents::TooLarge { head: bytes, .. }) = &contents;
-    let kind = match resembled(bytes).or(owner) {
-        Some(kind) if options.kind.is_none_or(|wanted| wanted == kind) => kind,
-        Some(kind) => {
+    let mut kinds = resembled(bytes);
+    if kinds.is_empty() {
+        kinds.extend(owner);
+    }
+    let kind = match (options.kind, kinds.as_slice()) {
+        (_, []) => return Ok(examine_unrecognised(&file_name, bytes, options)),
+        (Some(wanted), kinds) if kinds.contains(&wanted) => wanted,
+        (None, [kind]) => *kind,
+        (None, several) => return Ok(Verdict::Rejected(ambiguous(several))),
+        (Some(_), others) => {
             return Ok(passed_over(options, || {
-                let message = format!("this is recognised as {}", kind.name());
+                let names: Vec<&str> = others.iter().map(|kind| kind.name()).collect();
+                let message = format!("this is recognised as {}", names.join(" and "));
                 Violation::new(document::UNRECOGNISED, "", message)
             }));
         }
-        None => return Ok(examine_unrecognised(&file_name, bytes, options)),
     };
     Ok(match contents {
         Contents::Whole(bytes) => admit(kind, bytes, options).into(),
@@ -66,11 +74,14 @@ pub(super) fn passed_over(options: &ExamineOptions, why: impl FnOnce() -> Violat
     if options.strict { Verdict::Rejected(Rejection::new(None, why().into())) } else { Verdict::NoArtifact }
 }
 
-/// The kind that a document resembles which nobody named, so that common words are not enough.
-fn resembled(bytes: &[u8]) -> Option<Kind> {
-    let sure = |bytes: &[u8]| {
-        let recognised = recognise(bytes).filter(|(_, recognition)| *recognition == Recognition::Surely);
-        recognised.map(|(kind, _)| kind)
+/// The kinds that a document resembles which was found, not named, so that common words are not enough.
+fn resembled(bytes: &[u8]) -> Vec<Kind> {
+    let sure = |bytes: &[u8]| -> Vec<Kind> {
+        let recognised = recognise_all(bytes).into_iter();
+        recognised
+            .filter(|(_, recognition)| *recognition == Recognition::Surely)
+            .map(|(kind, _)| kind)
+            .collect()
     };
     let head = bytes.get(..ZEROS_WITHIN).unwrap_or(bytes);
     if memchr(0, head).is_none() {
@@ -79,7 +90,7 @@ fn resembled(bytes: &[u8]) -> Option<Kind> {
     let text = without_zeros(head);
     // No text has these, and almost all other files do.
     let is_text = !text.iter().any(|byte| (1..=8).contains(byte));
-    if is_text { sure(&text) } else { None }
+    if is_text { sure(&text) } else { Vec::new() }
 }
 
 /// How far into a document zeros are left out.

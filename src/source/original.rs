@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use super::tree::{FileId, FoundPath};
 use super::{ExamineOptions, Item, SourceError, removing};
 use crate::artifact::{Admitted, Completeness};
-use crate::digest::{BlobHash, CaptureHash, Digest};
+use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 
 /// Where an artifact was read from, and what was read there.
 #[derive(Clone, Debug)]
@@ -15,6 +15,7 @@ pub struct Original {
     pub(super) form: Form,
     /// Of a file the directory it was read from, of a directory itself.
     pub(super) directory: Option<FileId>,
+    core: CoreHash,
     pub(super) capture: CaptureHash,
     /// The files of the artifact by name.
     pub(super) members: Vec<(String, BlobHash)>,
@@ -99,8 +100,8 @@ impl Original {
             (_, false) => Form::Document,
         };
         let members = admitted.members().iter().map(|member| (member.name().to_owned(), member.blob()));
-        let (capture, completeness) = (admitted.capture(), admitted.completeness());
-        Some(Self { path, form, directory, capture, members: members.collect(), completeness })
+        let (core, capture, completeness) = (admitted.core(), admitted.capture(), admitted.completeness());
+        Some(Self { path, form, directory, core, capture, members: members.collect(), completeness })
     }
 
     /// Of a file with the bytes `rest`, which were stored as the last part of the document `joined`.
@@ -120,6 +121,12 @@ impl Original {
     pub(crate) fn place(&self) -> Option<Place> {
         let place = || Place::of_file(self.path.clone(), self.directory, true);
         (self.form == Form::Document).then(place)
+    }
+
+    /// The artifact that was stored.
+    #[must_use]
+    pub fn core(&self) -> CoreHash {
+        self.core
     }
 
     /// The byte form that was stored.

@@ -9,13 +9,14 @@ mod verify;
 
 use std::path::{Path, PathBuf};
 
+use rusqlite::Connection;
 use rusqlite::backup::{Backup as Copying, StepResult};
 
 use super::check::CatalogCounts;
 use super::check::finding::Finding;
 use super::place::{Place, PlaceError};
 use super::pool;
-use super::{Head, Snapshot, Store, StoreError};
+use super::{BusyReason, Head, Store, StoreError};
 use crate::digest::BlobHash;
 
 /// So many pages are copied at a time, so that somebody can be told how far it is.
@@ -155,7 +156,7 @@ impl Store {
         let place = Place::at(path, self.path(), options.force)?;
         let snapshot = self.snapshot()?;
         let head = snapshot.journal_head()?;
-        copy(&snapshot, place.unfinished(), watch)?;
+        copy(snapshot.connection(), place.unfinished(), watch)?;
         drop(snapshot);
         let verified = verify::verify(place.unfinished(), self.path(), head, options.sample, watch)?;
         let bytes = place.finish()?;
@@ -165,12 +166,16 @@ impl Store {
     }
 }
 
-/// Copies what is seen in `snapshot` into a new file.
-fn copy(snapshot: &Snapshot<'_>, to: &Path, watch: &mut dyn FnMut(BackupProgress)) -> Result<(), StoreError> {
+/// Copies what is seen on the connection `from` into a new file.
+pub(super) fn copy(
+    from: &Connection,
+    to: &Path,
+    watch: &mut dyn FnMut(BackupProgress),
+) -> Result<(), StoreError> {
     let failed = |error| StoreError::of(to, error);
-    pool::create_file(to)?;
+    pool::create_private(to).map_err(|error| StoreError::io(to, error))?;
     let mut target = pool::connect(to).map_err(failed)?;
-    let copying = Copying::new(snapshot.connection(), &mut target).map_err(failed)?;
+    let copying = Copying::new(from, &mut target).map_err(failed)?;
     loop {
         let step = copying.step(PAGES).map_err(failed)?;
         let progress = copying.progress();
@@ -180,7 +185,7 @@ fn copy(snapshot: &Snapshot<'_>, to: &Path, watch: &mut dyn FnMut(BackupProgress
             StepResult::Done => return Ok(()),
             StepResult::More => {}
             // Nobody else uses the copy, and the snapshot is read already.
-            _ => return Err(StoreError::Busy { path: to.to_owned() }),
+            _ => return Err(StoreError::Busy { path: to.to_owned(), reason: BusyReason::Held }),
         }
     }
 }

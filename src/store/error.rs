@@ -1,3 +1,4 @@
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -5,7 +6,9 @@ use rusqlite::types::Type;
 use rusqlite::{ErrorCode, ffi};
 
 use super::pool;
+use super::write_lock::OTHERS_WROTE;
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
+use crate::files;
 
 /// Why the store could not do what it was asked to.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +26,22 @@ pub enum StoreError {
         path: PathBuf,
         /// What it is instead.
         reason: String,
+    },
+    /// The path of the vault has no characters.
+    #[error("the path of the vault is empty")]
+    EmptyPath,
+    /// The file has several names. SQLite keeps the log under the name by which a vault is opened, so that what is written
+    /// under one name is missed, and may be overwritten, under another.
+    #[error(
+        "{} has {links} names (hard links), and a vault must have one: what is written under one name would be lost under \
+         another",
+        path.display()
+    )]
+    HardLinks {
+        /// One of the names.
+        path: PathBuf,
+        /// How many there are.
+        links: u64,
     },
     /// The vault was written by a newer program.
     #[error(
@@ -64,11 +83,13 @@ pub enum StoreError {
         /// The vault.
         path: PathBuf,
     },
-    /// Another process writes and does not finish.
-    #[error("{} is being written by another process that has not finished for a minute; try again", path.display())]
+    /// Others write, and did not let this process write or read for as long as it waits.
+    #[error("{} is in use: {reason}", path.display())]
     Busy {
         /// The vault.
         path: PathBuf,
+        /// What the others did meanwhile.
+        reason: BusyReason,
     },
     /// Stored bytes are not what they were.
     #[error("the bytes stored for {core} (capture {capture}) are damaged: {defect}")]
@@ -133,13 +154,36 @@ pub enum StoreError {
         message: String,
     },
     /// What the file system says.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {}", path.display(), files::describe(source))]
     Io {
         /// The file.
         path: PathBuf,
         /// The cause.
         source: io::Error,
     },
+}
+
+/// What others did while one waited for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BusyReason {
+    /// One of them held the lock, and nothing was written.
+    Held,
+    /// They wrote.
+    Contended,
+}
+
+impl fmt::Display for BusyReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Held => {
+                "a process holds its write lock and has written nothing as long as this one waited; it may be stopped, or \
+                 busy with one long change"
+            }
+            Self::Contended => {
+                "other processes were writing to it as long as this one waited; try again when fewer do"
+            }
+        })
+    }
 }
 
 /// What is wrong with stored bytes.
@@ -220,7 +264,16 @@ impl StoreError {
                 Self::Full { path }
             }
             Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen) => Self::ReadOnly { path },
-            Some(ErrorCode::DatabaseBusy) => Self::Busy { path },
+            Some(ErrorCode::DatabaseBusy) => {
+                let others_wrote = matches!(
+                    &source,
+                    rusqlite::Error::SqliteFailure(_, Some(message)) if message == OTHERS_WROTE
+                );
+                Self::Busy {
+                    path,
+                    reason: if others_wrote { BusyReason::Contended } else { BusyReason::Held },
+                }
+            }
             Some(ErrorCode::NotADatabase) => {
                 Self::NotAVault { path, reason: "it is not an SQLite database".to_owned() }
             }

@@ -28,8 +28,9 @@ pub(super) fn time_of(connection: &Connection, seq: i64) -> rusqlite::Result<Opt
 pub(super) enum Event<'e> {
     /// A capture was added: the first of its artifact, or a further one.
     Add { capture: CaptureHash, core: CoreHash, kind: &'e str, size: u64 },
-    /// Captures that were there were added again, in this order.
-    Seen { captures: &'e [CaptureHash] },
+    /// Captures that were there were added again, in this order. `cores` are their artifacts, each in the place of its
+    /// capture: artifacts of different kinds may have captures with one hash.
+    Seen { captures: &'e [CaptureHash], cores: &'e [CoreHash] },
     /// What is known of the signature of a capture is news: `key_id` is the id that the capture states.
     Signature {
         capture: CaptureHash,
@@ -250,7 +251,7 @@ mod tests {
         let size = 9_007_199_254_740_991;
         for event in [
             Event::Add { capture, core, kind: "trace", size },
-            Event::Seen { captures: &[capture, capture] },
+            Event::Seen { captures: &[capture, capture], cores: &[core, core] },
             Event::Signature { capture, core, key_id: Some(hostile), state: "verified" },
             Event::Signature { capture, core, key_id: None, state: "unchecked" },
             Event::Link { note, relation: "governs", source: core, target: core },

@@ -42,6 +42,34 @@ impl Lists<'_> {
         Ok(stated)
     }
 
+    /// What some captures of an artifact mention that are older than `before`, by role, place and digest: the first and the
+    /// last ones, `most` in all.
+    pub(super) fn of_older_captures(
+        &self,
+        artifact: i64,
+        before: i64,
+        most: usize,
+    ) -> rusqlite::Result<Vec<Stated>> {
+        let captures = |order: &str, limit: usize| -> rusqlite::Result<Vec<i64>> {
+            let sql = format!(
+                "SELECT id FROM capture WHERE artifact = ?1 AND id < ?2 ORDER BY id {order} LIMIT ?3"
+            );
+            let mut statement = self.payloads.connection.prepare_cached(&sql)?;
+            statement.query_map((artifact, before, limit), |row| row.get(0))?.collect()
+        };
+        let mut some = captures("ASC", 1)?;
+        some.extend(captures("DESC", most.saturating_sub(1))?);
+        some.sort_unstable();
+        some.dedup();
+        let mut stated = Vec::new();
+        for capture in some {
+            stated.append(&mut self.of_capture(capture)?);
+        }
+        stated.sort_unstable();
+        stated.dedup();
+        Ok(stated)
+    }
+
     /// What the list of a capture says; nothing if it has none.
     pub(super) fn of_capture(&self, capture: i64) -> rusqlite::Result<Vec<Stated>> {
         let Some((list, digests)) = self.read(capture)? else { return Ok(Vec::new()) };

@@ -5,7 +5,7 @@ mod journal;
 
 use std::path::Path;
 
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
+use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use super::check::finding::Subject;
 use super::check::{CaptureId, CheckedArtifact, take_from_others};
@@ -14,10 +14,11 @@ use super::journal::{Event, Journal};
 use super::read::{artifact_id, capture_id};
 use super::search;
 use super::write::seal;
+use super::write_lock;
 use super::{Result, Store, StoreError};
 use crate::artifact::Admitted;
 use crate::clock;
-use crate::digest::CaptureHash;
+use crate::digest::{CaptureHash, CoreHash};
 
 pub use journal::Restored;
 
@@ -60,13 +61,13 @@ impl Store {
         self.mend(|_| Ok(vec![Mended { subject, did }]))
     }
 
-    /// Takes a capture out of the vault, to be added again.
+    /// Takes a capture of the artifact `core` out of the vault, to be added again.
     ///
     /// # Errors
     /// What the system says.
-    pub fn drop_capture(&self, capture: CaptureHash) -> Result<Vec<Mended>> {
+    pub fn drop_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<Mended>> {
         self.mend(|transaction| {
-            let Some(id) = capture_id(transaction, capture)? else { return Ok(Vec::new()) };
+            let Some(id) = capture_id(transaction, core, capture)? else { return Ok(Vec::new()) };
             search::forget(transaction, id)?;
             for sql in [
                 "DELETE FROM mention_list WHERE capture = ?1",
@@ -160,7 +161,7 @@ impl Store {
         self.with_connection(|connection| {
             // What is dropped is overwritten.
             secure_delete(connection, true)?;
-            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let transaction = write_lock::begin(connection)?;
             let mended = work(&transaction)?;
             let mut journal = Journal::of(&transaction, self.actor.as_ref(), clock::now())?;
             for Mended { subject, did } in &mended {

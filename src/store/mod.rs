@@ -28,6 +28,7 @@ mod read;
 mod reclaim;
 mod recode;
 mod reindex;
+mod release;
 mod remove;
 mod rows;
 mod schema;
@@ -41,10 +42,13 @@ mod stats;
 mod times;
 mod tombstones;
 mod varint;
+mod wal;
 mod write;
+mod write_lock;
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use rusqlite::Connection;
@@ -53,7 +57,7 @@ pub use actor::{Actor, ActorError};
 pub use backup::{Backup, BackupError, BackupOptions, BackupProgress};
 use check::Inspection;
 pub use edit::Edit;
-pub use error::{PayloadDefect, StoreError};
+pub use error::{BusyReason, PayloadDefect, StoreError};
 pub use marks::{MAX_TAG_BYTES, is_tag};
 pub use mend::{Mended, Restored};
 pub use notes::{MAX_NOTE_BYTES, is_note};
@@ -61,10 +65,11 @@ pub use payload::Prepared;
 pub use read::{Head, JournalCheck, JournalDefect, JournalQuery, Snapshot};
 pub use reclaim::{Erasure, Reclaimable, Reclaimed, Remnant};
 pub use reindex::{Readmitted, Reindexed};
+pub use release::Heirs;
 pub use remove::{Removed, SharedFile};
 pub use rows::{
-    ArtifactId, ArtifactRow, CaptureRow, DigestEdge, FileRow, JournalRow, MemberRow, MentionRow, NameEdge,
-    NoteRow, PinRow, Reference, RoleCount, StatedEdge, StoredMember, TagRow, Tombstone,
+    ArtifactId, ArtifactRow, CaptureRow, DigestEdge, FileRow, JournalRow, KindId, MemberRow, MentionRow,
+    NameMention, NoteRow, PinRow, Reference, RoleCount, StatedEdge, StoredMember, TagRow, Tombstone,
 };
 pub use schema::VERSION as SCHEMA_VERSION;
 pub use search::{
@@ -76,11 +81,13 @@ pub use stated::{MAX_RELATION_BYTES, StatedLink, is_relation};
 pub use stats::{Dated, Day, Extremes, KindStats, Sized, Stats, Storage};
 pub use times::{Chronology, TimeBasis};
 pub use tombstones::RemovedPolicy;
+pub use wal::{LogDamage, LogDefect, SalvagedLog, Salvager};
 pub use write::{Put, PutOutcome};
 
 use dictionaries::{Dictionaries, Readers};
-use pool::{Lease, Pool};
+use pool::{Lease, PATIENCE, Pool};
 use schema::CreatePolicy;
+use wal::{Incident, Registration};
 use write::Putting;
 
 use crate::artifact::Admitted;
@@ -98,8 +105,10 @@ pub struct Store {
     pool: Pool,
     readers: Readers,
     actor: Option<Actor>,
-    /// Done once the file is there.
-    created: OnceLock<()>,
+    /// What was wrong with the write-ahead log when the vault was opened.
+    log_damage: Option<Box<LogDamage>>,
+    /// Done once the file is there. Comes last: while the others are dropped, the vault is open.
+    created: OnceLock<Registration>,
 }
 
 /// What upgrading a vault did and what is left to do.
@@ -138,6 +147,9 @@ impl Preparer {
 }
 
 impl Store {
+    /// How long a writer waits for others.
+    pub const PATIENCE: Duration = PATIENCE;
+
     /// Opens the vault at `path`. Where nothing can be written to the vault or beside it, it can be read.
     ///
     /// # Errors
@@ -166,9 +178,14 @@ impl Store {
     /// # Errors
     /// As for [`Store::open`], but for [`StoreError::Older`].
     pub fn upgrade(path: &Path) -> Result<(Self, Upgrade)> {
-        pool::expect_file(path)?;
+        let (_registration, incident) = Self::look(path)?;
         let from = schema::version(path)?;
-        let store = Self::prepare(path, CreatePolicy::Upgrade)?;
+        let mut store = Self::prepare(path, CreatePolicy::Upgrade)?;
+        // By now, SQLite has looked at the log.
+        store.log_damage = match incident {
+            Some(incident) => Some(Box::new(incident.describe(path, &*store.connection()?))),
+            None => None,
+        };
         let copy = (from < i64::from(SCHEMA_VERSION)).then(|| schema::copy_path(path, from));
         let is_outdated =
             matches!(derived::expect_current(&*store.connection()?, path), Err(StoreError::Older { .. }));
@@ -198,6 +215,7 @@ impl Store {
             pool: Pool::new(path, None),
             readers: Readers::default(),
             actor: None,
+            log_damage: None,
             created: OnceLock::new(),
         })
     }
@@ -211,22 +229,42 @@ impl Store {
     fn create_now(&self) -> Result<()> {
         if !self.is_created() {
             pool::create_file(&self.path)?;
+            let (registration, _) = Self::look(&self.path)?;
             drop(schema::open(&self.path, CreatePolicy::Create)?);
-            self.created.get_or_init(|| ());
+            self.created.get_or_init(|| registration);
         }
         Ok(())
     }
 
     fn prepare(path: &Path, policy: CreatePolicy) -> Result<Self> {
-        pool::expect_file(path)?;
+        let (registration, incident) = Self::look(path)?;
         let connection = schema::open(path, policy)?;
-        Ok(Self::of(path, connection))
+        let log_damage = incident.map(|incident| Box::new(incident.describe(path, &connection)));
+        Ok(Self { log_damage, ..Self::with_connection_to(path, connection, registration) })
     }
 
-    fn of(path: &Path, connection: Connection) -> Self {
+    /// The vault at `path` with its first connection.
+    fn with_connection_to(path: &Path, connection: Connection, registration: Registration) -> Self {
         let pool = Pool::new(path, Some(connection));
-        let created = OnceLock::from(());
-        Self { path: path.to_owned(), pool, readers: Readers::default(), actor: None, created }
+        let created = OnceLock::from(registration);
+        Self {
+            path: path.to_owned(),
+            pool,
+            readers: Readers::default(),
+            actor: None,
+            log_damage: None,
+            created,
+        }
+    }
+
+    /// Looks at the files of the vault at `path` before SQLite does, unless this process has it open.
+    fn look(path: &Path) -> Result<(Registration, Option<Incident>)> {
+        let look = || {
+            pool::expect_file(path)?;
+            wal::look(path)
+        };
+        let (registration, incident) = Registration::after(path, look)?;
+        Ok((registration, incident.flatten()))
     }
 
     /// The same vault, where the journal says of everything that is done from now on that `actor` did it.
@@ -280,13 +318,27 @@ impl Store {
         preparer: &Preparer,
         at: DateTime<Utc>,
     ) -> Result<Vec<Put>> {
+        self.put_within(batch, preparer, at, PATIENCE)
+    }
+
+    /// The same, waiting for other writers no longer than `patience`.
+    ///
+    /// # Errors
+    /// As [`Store::put`]; [`StoreError::Busy`] if others do not finish.
+    pub fn put_within<'p>(
+        &self,
+        batch: impl IntoIterator<Item = &'p Prepared>,
+        preparer: &Preparer,
+        at: DateTime<Utc>,
+        patience: Duration,
+    ) -> Result<Vec<Put>> {
         let mut batch = batch.into_iter().peekable();
         if batch.peek().is_none() {
             return Ok(Vec::new());
         }
         self.create_now()?;
         let mut connection = self.connection()?;
-        write::put(&mut connection, batch, &self.putting(preparer, at))
+        write::put(&mut connection, batch, &Putting { patience, ..self.putting(preparer, at) })
             .map_err(|error| StoreError::of(&self.path, error))
     }
 
@@ -347,7 +399,7 @@ impl Store {
 
     fn putting<'s>(&'s self, preparer: &'s Preparer, at: DateTime<Utc>) -> Putting<'s> {
         let Preparer { dictionaries, policy } = preparer;
-        Putting { dictionaries, actor: self.actor.as_ref(), at, policy: *policy }
+        Putting { dictionaries, actor: self.actor.as_ref(), at, policy: *policy, patience: PATIENCE }
     }
 
     /// The vault as it is now, to be checked. Unlike a snapshot, it can be had of a vault that is damaged.

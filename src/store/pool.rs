@@ -11,6 +11,7 @@ use rusqlite::ffi::{SQLITE_IOERR_SHMOPEN, SQLITE_IOERR_SHMSIZE};
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 
 use super::{Result, StoreError};
+use crate::files;
 
 /// How long a writer waits for another one to finish.
 pub(super) const PATIENCE: Duration = Duration::from_mins(1);
@@ -18,45 +19,69 @@ pub(super) const PATIENCE: Duration = Duration::from_mins(1);
 /// How long to wait for readers to be done with the write-ahead log.
 const PATIENCE_WITH_READERS: Duration = Duration::from_secs(5);
 
-/// Creates an empty file that only its owner can read and write, and the directories above it, if there is none.
+/// Creates an empty file for a vault that only its owner can read and write, and the directories above it, if there is
+/// none. Its name is on the disk when this returns.
 pub(super) fn create_file(path: &Path) -> Result<()> {
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |source| StoreError::io(&path, source)
     };
-    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
-    let directory = directory.unwrap_or(Path::new("."));
-    if !directory.is_dir() {
-        std::fs::create_dir_all(directory).map_err(failed(directory))?;
+    if path.as_os_str().is_empty() {
+        return Err(StoreError::EmptyPath);
     }
+    let directory = files::parent(path);
+    files::create_dir_all(directory).map_err(failed(directory))?;
+    match create_private(path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            // An empty one may have been created by a process that did not come to the rest.
+            if std::fs::metadata(path).is_ok_and(|there| there.len() > 0) {
+                return Ok(());
+            }
+        }
+        outcome => outcome.map_err(failed(path))?,
+    }
+    // What is stored in the file may be the only copy soon, so its name must be found after a power loss.
+    files::sync_ancestors(directory).map_err(failed(directory))
+}
+
+/// Creates an empty file that only its owner can read and write.
+pub(super) fn create_private(path: &Path) -> std::io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
-        Ok(_) => sync_directory(directory).map_err(failed(directory)),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(failed(path)(error)),
-    }
+    options.open(path).map(drop)
 }
 
-/// Makes sure that there is a file at `path` that can be opened: SQLite would only say that it cannot, and wait for the
-/// other end of a pipe.
+/// Makes sure that there is a file at `path` that can be opened, and that has one name: SQLite would only say that it
+/// cannot, and wait for the other end of a pipe.
 pub(super) fn expect_file(path: &Path) -> Result<()> {
     let failed = |source: std::io::Error| match source.kind() {
+        ErrorKind::NotFound if path.as_os_str().is_empty() => StoreError::EmptyPath,
         ErrorKind::NotFound => StoreError::Missing { path: path.to_owned() },
         _ => StoreError::io(path, source),
     };
-    if !std::fs::metadata(path).map_err(failed)?.is_file() {
+    let metadata = std::fs::metadata(path).map_err(failed)?;
+    if !metadata.is_file() {
         let reason = "it is not a file".to_owned();
         return Err(StoreError::NotAVault { path: path.to_owned(), reason });
     }
-    std::fs::File::open(path).map(drop).map_err(failed)
+    match links(&metadata) {
+        0 | 1 => std::fs::File::open(path).map(drop).map_err(failed),
+        links => Err(StoreError::HardLinks { path: path.to_owned(), links }),
+    }
 }
 
-/// Makes sure that a new file in `directory` is still there after a power loss.
-pub(super) fn sync_directory(directory: &Path) -> std::io::Result<()> {
-    if cfg!(unix) { std::fs::File::open(directory)?.sync_all() } else { Ok(()) }
+/// How many names the file has.
+#[cfg(unix)]
+fn links(file: &std::fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::nlink(file)
+}
+
+/// The system does not say it here without another look.
+#[cfg(not(unix))]
+fn links(_: &std::fs::Metadata) -> u64 {
+    1
 }
 
 /// Opens a connection to the vault at `path`, which must exist. Where nothing can be written beside the vault, the
@@ -98,10 +123,11 @@ pub(super) fn is_without_room(path: &Path) -> bool {
     })
 }
 
-/// SQLite reads names that begin with "file:" as URIs, and what follows in them as options.
+/// The name of a file, whatever it is: SQLite takes "" and ":memory:" for databases that are in no file, and reads names
+/// that begin with "file:" as URIs, and what follows in them as options. No absolute path, and none that begins with a dot
+/// and a slash, is anything else than a file.
 fn plain(path: &Path) -> PathBuf {
-    let is_uri = path.as_os_str().to_string_lossy().starts_with("file:");
-    if is_uri { Path::new(".").join(path) } else { path.to_owned() }
+    if path.is_absolute() { path.to_owned() } else { Path::new(".").join(path) }
 }
 
 /// Whether SQLite could not make or open the log or its shared memory: a directory, file or disk that takes nothing.
@@ -121,7 +147,7 @@ fn has_log(path: &Path) -> bool {
 
 /// Opens a vault that has no log, and beside which none can be made: its file alone, without any locks. No connection that
 /// could change it is open as long as there is no log.
-fn open_alone(path: &Path) -> rusqlite::Result<Connection> {
+pub(super) fn open_alone(path: &Path) -> rusqlite::Result<Connection> {
     let mut uri = b"file:".to_vec();
     for byte in plain(path).as_os_str().as_encoded_bytes() {
         match byte {

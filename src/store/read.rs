@@ -19,10 +19,11 @@ use rusqlite::{Connection, OptionalExtension, Params, Row};
 use super::dictionaries::Readers;
 use super::lists::Lists;
 use super::payload::Payloads;
-use super::pool::Lease;
+use super::pool::{Lease, PATIENCE};
 use super::rows::{ArtifactId, ArtifactRow, CaptureRow, Milliseconds};
 use super::segments::Segments;
 use super::signatures::signature;
+use super::write_lock;
 use super::{Result, StoreError};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 
@@ -47,15 +48,22 @@ pub(super) fn blob_id(connection: &Connection, blob: BlobHash) -> rusqlite::Resu
         .optional()
 }
 
-/// The number of the capture with this hash.
-pub(super) fn capture_id(connection: &Connection, capture: CaptureHash) -> rusqlite::Result<Option<i64>> {
+/// Returns the number of the capture of the artifact `core` with this hash. Artifacts of other kinds may have captures with
+/// the same hash.
+pub(super) fn capture_id(
+    connection: &Connection,
+    core: CoreHash,
+    capture: CaptureHash,
+) -> rusqlite::Result<Option<i64>> {
     connection
         .prepare_cached(
-            "SELECT c.id FROM blob b JOIN capture c ON c.blob = b.id
-              WHERE substr(b.digest, 1, 8) = ?1 AND b.digest = ?2
-             UNION ALL SELECT id FROM capture WHERE digest = ?2 LIMIT 1",
+            "SELECT c.id FROM blob b JOIN capture c ON c.blob = b.id JOIN artifact a ON a.id = c.artifact
+              WHERE substr(b.digest, 1, 8) = ?1 AND b.digest = ?2 AND a.core = ?3
+             UNION ALL
+             SELECT c.id FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.digest = ?2 AND a.core = ?3
+             LIMIT 1",
         )?
-        .query_row((beginning(&capture.0), capture.0.as_bytes()), |row| row.get(0))
+        .query_row((beginning(&capture.0), capture.0.as_bytes(), core.0.as_bytes()), |row| row.get(0))
         .optional()
 }
 
@@ -92,10 +100,14 @@ impl<'s> Snapshot<'s> {
     ) -> Result<Self> {
         let segments = (!to_change).then(OnceCell::new);
         let snapshot = Self { connection, readers, path, segments, goes_on: false };
-        // Taking the lock at the beginning means waiting for others there, never failing half way.
-        let sql = if to_change { "BEGIN IMMEDIATE" } else { "BEGIN DEFERRED" };
         let begin = || {
-            snapshot.connection.prepare_cached(sql)?.execute([])?;
+            if to_change {
+                write_lock::in_turn(&snapshot.connection, PATIENCE, || {
+                    snapshot.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])
+                })?;
+            } else {
+                snapshot.connection.prepare_cached("BEGIN DEFERRED")?.execute([])?;
+            }
             // The vault is seen as it is at the first look.
             snapshot.connection.prepare_cached("SELECT 1 FROM kind LIMIT 1")?.exists([])
         };
@@ -143,6 +155,25 @@ impl<'s> Snapshot<'s> {
         Ok(self.rows(sql, [back], artifact_row)?.pop())
     }
 
+    /// The artifacts of a kind, or of any, that were last added or seen before another one, newest first; no more than
+    /// `limit`. Without another one, the newest.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn newest(
+        &self,
+        kind: Option<&str>,
+        before: Option<&ArtifactRow>,
+        limit: u32,
+    ) -> Result<Vec<ArtifactRow>> {
+        let sql = "SELECT a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival
+                     FROM artifact a JOIN kind k ON k.id = a.kind
+                    WHERE (?1 IS NULL OR k.name = ?1) AND (a.arrival, a.id) < (?2, ?3)
+                    ORDER BY a.arrival DESC, a.id DESC LIMIT ?4";
+        let last = before.map_or((i64::MAX, i64::MAX), |row| (row.arrival, row.id.0));
+        self.rows(sql, (kind, last.0, last.1, limit), artifact_row)
+    }
+
     /// The artifacts whose core hash begins with `prefix`, in the order of their hashes; no more than `limit`.
     ///
     /// # Errors
@@ -155,28 +186,49 @@ impl<'s> Snapshot<'s> {
         self.rows(sql, range, |row| row.get(0))
     }
 
-    /// The captures whose hash begins with `prefix`, in the order of their hashes; no more than `limit`.
+    /// The captures whose hash begins with `prefix`, each with the core hash of its artifact, in the order of their hashes,
+    /// then of the core hashes; no more than `limit`.
     ///
     /// # Errors
     /// What the database says.
-    pub fn captures_beginning(&self, prefix: &DigestPrefix, limit: u32) -> Result<Vec<CaptureHash>> {
+    pub fn captures_beginning(
+        &self,
+        prefix: &DigestPrefix,
+        limit: u32,
+    ) -> Result<Vec<(CoreHash, CaptureHash)>> {
         let (low, high) = prefix.range();
-        let sql = "SELECT b.digest FROM blob b
+        let sql = "SELECT a.core, b.digest AS hash
+                     FROM blob b JOIN capture c ON c.blob = b.id JOIN artifact a ON a.id = c.artifact
                     WHERE substr(b.digest, 1, 8) BETWEEN ?1 AND ?2 AND b.digest BETWEEN ?3 AND ?4
-                      AND EXISTS (SELECT 1 FROM capture c WHERE c.blob = b.id)
-                    UNION ALL SELECT digest FROM capture WHERE digest BETWEEN ?3 AND ?4
-                    ORDER BY 1 LIMIT ?5";
+                    UNION ALL
+                   SELECT a.core, c.digest FROM capture c JOIN artifact a ON a.id = c.artifact
+                    WHERE c.digest BETWEEN ?3 AND ?4
+                    ORDER BY 2, 1 LIMIT ?5";
         let range = (beginning(&low), beginning(&high), low.as_bytes(), high.as_bytes(), limit);
-        self.rows(sql, range, |row| row.get(0))
+        self.rows(sql, range, |row| Ok((row.get(0)?, row.get(1)?)))
     }
 
-    /// The capture with this hash.
+    /// Returns the capture of the artifact `core` with this hash.
     ///
     /// # Errors
-    /// What the database says.
-    pub fn capture(&self, capture: CaptureHash) -> Result<Option<CaptureRow>> {
-        let id = capture_id(&self.connection, capture).map_err(|error| self.failed(error))?;
+    /// Returns an error if the database cannot be read.
+    pub fn capture(&self, core: CoreHash, capture: CaptureHash) -> Result<Option<CaptureRow>> {
+        let id = capture_id(&self.connection, core, capture).map_err(|error| self.failed(error))?;
         Ok(self.rows(captures!("WHERE c.id = ?1"), [id], capture_row)?.pop())
+    }
+
+    /// Returns the captures with this hash in the order in which they were added: several if artifacts of several kinds have
+    /// the same bytes.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn captures_with_hash(&self, capture: CaptureHash) -> Result<Vec<CaptureRow>> {
+        let sql = captures!(
+            "WHERE c.id IN (SELECT f.id FROM blob h JOIN capture f ON f.blob = h.id
+                             WHERE substr(h.digest, 1, 8) = ?1 AND h.digest = ?2
+                            UNION ALL SELECT id FROM capture WHERE digest = ?2) ORDER BY c.id"
+        );
+        self.rows(sql, (beginning(&capture.0), capture.0.as_bytes()), capture_row)
     }
 
     /// The captures of an artifact in the order in which they were added.
@@ -215,6 +267,15 @@ impl<'s> Snapshot<'s> {
     pub fn artifact_count(&self) -> Result<u64> {
         let count = self.rows("SELECT count(*) FROM artifact", [], |row| row.get(0))?.pop();
         Ok(count.unwrap_or_default())
+    }
+
+    /// The number of the last artifact: there are no more than that many.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn last_artifact(&self) -> Result<u64> {
+        let last = self.rows("SELECT coalesce(max(id), 0) FROM artifact", [], |row| row.get(0))?.pop();
+        Ok(last.unwrap_or_default())
     }
 
     /// The artifacts that have this attribute.

@@ -10,10 +10,12 @@ use super::compress::Dictionary;
 use super::dictionaries::{self, IS_STALE};
 use super::error::out_of_order;
 use super::journal::Event;
+use super::pool::PATIENCE;
 use super::read::Snapshot;
 use super::recode::Numbered;
 use super::remove::IS_ORPHAN;
 use super::search;
+use super::write_lock;
 use super::{Result, Store, StoreError};
 
 /// What can be reclaimed.
@@ -137,7 +139,7 @@ impl Store {
         let failed = |error| StoreError::of(&self.path, error);
         let connection = self.connection()?;
         search::forget_words(&connection).map_err(failed)?;
-        connection.execute_batch("VACUUM").map_err(failed)?;
+        vacuum(&connection).map_err(failed)?;
         drop(connection);
         self.empty_log()?;
         done.bytes_after = self.size()?;
@@ -166,7 +168,7 @@ impl Store {
             remnants.push(Remnant::LargeFile);
         } else {
             search::forget_words(&connection).map_err(failed)?;
-            connection.execute_batch("VACUUM").map_err(failed)?;
+            vacuum(&connection).map_err(failed)?;
         }
         let kinds = dictionaries::stale_kinds(&connection).map_err(failed)?;
         if !kinds.is_empty() {
@@ -287,6 +289,11 @@ impl Store {
         edit.commit()?;
         Ok(removed as u64)
     }
+}
+
+/// Writes the file again without what is free in it.
+fn vacuum(connection: &Connection) -> rusqlite::Result<()> {
+    write_lock::in_turn(connection, PATIENCE, || connection.execute_batch("VACUUM"))
 }
 
 /// The size of the database in bytes, wherever its pages are: in the file or still in the log.

@@ -66,28 +66,44 @@ impl Heir {
 }
 
 impl Payloads<'_> {
-    /// Re-encodes what is stored as a difference to `base`: the first of it whole, the rest as differences to that. Each is
-    /// hashed before, and what it is stored as is read back.
-    pub(super) fn release(&self, base: i64) -> Result<(), ReadFailure> {
+    /// Re-encodes everything that is stored as a difference to `base`, as [`Payloads::release`] does.
+    pub(super) fn release_all(&self, base: i64) -> Result<(), ReadFailure> {
         let dependents: Vec<i64> = self
             .connection
             .prepare_cached("SELECT blob FROM payload WHERE base = ?1 ORDER BY blob")?
             .query_map([base], |row| row.get(0))?
             .collect::<rusqlite::Result<_>>()?;
-        let mut dependents = dependents.into_iter();
-        let Some(first) = dependents.next() else { return Ok(()) };
+        self.release(base, None, &dependents).map(drop)
+    }
+
+    /// Re-encodes `dependents`, which are stored as differences to `base`: as differences to `heir`, or, if there is none, the
+    /// first of them whole and the rest as differences to that. Each is hashed before, and what it is stored as is read
+    /// back. Returns the payload that the others are differences to.
+    pub(super) fn release(
+        &self,
+        base: i64,
+        heir: Option<i64>,
+        dependents: &[i64],
+    ) -> Result<Option<i64>, ReadFailure> {
+        let Some(next) = dependents.first() else { return Ok(heir) };
         let base = self.base(base)?;
-        let content = self.verified_difference(first, &base)?;
-        self.store_whole(first, &content)?;
+        let (first, content, rest) = match heir {
+            Some(heir) => (heir, self.verified_content(heir)?, dependents),
+            None => {
+                let content = self.verified_difference(*next, &base)?;
+                self.store_whole(*next, &content)?;
+                (*next, content, dependents.get(1..).unwrap_or_default())
+            }
+        };
         let heir = Heir::new(first, &content);
-        for blob in dependents {
-            let content = self.verified_difference(blob, &base)?;
+        for blob in rest {
+            let content = self.verified_difference(*blob, &base)?;
             match heir.as_ref().and_then(|heir| heir.difference(&content)) {
-                Some(stored) => self.update(blob, &stored.row())?,
-                None => self.store_whole(blob, &content)?,
+                Some(stored) => self.update(*blob, &stored.row())?,
+                None => self.store_whole(*blob, &content)?,
             }
         }
-        Ok(())
+        Ok(Some(first))
     }
 
     /// Stores a payload whole, and makes sure that it can be read.

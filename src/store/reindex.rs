@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use chrono::{DateTime, Utc};
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rusqlite::{Connection, Transaction};
 
 use super::actor::Actor;
 use super::check::{CaptureId, CheckedArtifact, is_damage};
@@ -15,11 +15,13 @@ use super::dictionaries::{Dictionaries, Readers};
 use super::journal::{Event, Journal};
 use super::lists::Lists;
 use super::payload::Payloads;
+use super::pool::PATIENCE;
 use super::read::blob_id;
 use super::segments;
 use super::signatures;
 use super::tombstones::RemovedPolicy;
 use super::write::{NewCapture, Putting, StoredBlob, Writer, seal};
+use super::write_lock;
 use crate::artifact::{Admitted, Kind};
 
 /// So many entries at once go into the new index of mentions.
@@ -51,9 +53,12 @@ pub(super) fn artifacts(
     at: DateTime<Utc>,
 ) -> rusqlite::Result<Vec<Reindexed>> {
     let dictionaries = Dictionaries::of(connection)?;
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let transaction = write_lock::begin(connection)?;
     let policy = RemovedPolicy::Refuse;
-    let mut writer = Writer::of(&transaction, &Putting { dictionaries: &dictionaries, actor, at, policy })?;
+    let mut writer = Writer::of(
+        &transaction,
+        &Putting { dictionaries: &dictionaries, actor, at, policy, patience: PATIENCE },
+    )?;
     let outcomes: rusqlite::Result<_> = batch.iter().map(|readmitted| writer.reindex(readmitted)).collect();
     let outcomes = outcomes?;
     let entries = std::mem::take(&mut writer.entries);
@@ -184,7 +189,7 @@ pub(super) fn finish(
     actor: Option<&Actor>,
     at: DateTime<Utc>,
 ) -> rusqlite::Result<()> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let transaction = write_lock::begin(connection)?;
     transaction.execute_batch(
         "DELETE FROM mention_list WHERE capture NOT IN (SELECT id FROM capture);
          DELETE FROM attribute WHERE artifact NOT IN (SELECT id FROM artifact);

@@ -1,7 +1,7 @@
 //! Removing artifacts, and what nothing else uses then.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use rusqlite::{Connection, OptionalExtension};
 
@@ -10,6 +10,7 @@ use super::Result;
 use super::edit::Edit;
 use super::error::{ReadFailure, StoreError};
 use super::journal::Event;
+use super::read::Snapshot;
 use super::rows::{ArtifactRow, CaptureRow, StatedEdge};
 use super::search;
 use super::segments;
@@ -54,6 +55,51 @@ impl Removed {
     }
 }
 
+impl Snapshot<'_> {
+    /// What [`Edit::remove`] and [`Edit::note_shared`] would give for `artifacts`, which are still there.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn planned_removal(&self, artifacts: &[ArtifactRow]) -> Result<Vec<Removed>> {
+        let mut removed = Vec::new();
+        for artifact in artifacts {
+            let captures = self.captures(artifact.id)?;
+            let files = files(self.connection(), artifact.id.0).map_err(|error| self.failed(error))?;
+            removed.push(Removed { artifact: artifact.clone(), captures, files, shared: Vec::new() });
+        }
+        let leaving: HashSet<ArtifactId> = artifacts.iter().map(|artifact| artifact.id).collect();
+        self.note_shared(&mut removed, &leaving)?;
+        Ok(removed)
+    }
+
+    /// Notes which files of `removed` stay in the vault, and because of which artifacts but `leaving`.
+    fn note_shared(&self, removed: &mut [Removed], leaving: &HashSet<ArtifactId>) -> Result<()> {
+        // A file that many artifacts have, such as a policy, is looked up once.
+        let mut known: HashMap<i64, Vec<ArtifactId>> = HashMap::new();
+        for removed in removed {
+            for (name, blob) in &removed.files {
+                let holders = match known.entry(*blob) {
+                    Entry::Occupied(known) => known.into_mut(),
+                    Entry::Vacant(unknown) => {
+                        let holders = holders(self.connection(), *blob);
+                        let mut holders = holders.map_err(|error| self.failed(error))?;
+                        holders.retain(|holder| !leaving.contains(holder));
+                        unknown.insert(holders)
+                    }
+                };
+                if holders.is_empty() {
+                    continue;
+                }
+                let count = holders.len() as u64;
+                let holders = holders.iter().copied().take(SharedFile::LISTED);
+                let holders = holders.map(|holder| self.artifact_by_id(holder)).collect::<Result<_>>()?;
+                removed.shared.push(SharedFile { name: name.clone(), holders, count });
+            }
+        }
+        Ok(())
+    }
+}
+
 /// That a blob is used by nothing.
 pub(super) const IS_ORPHAN: &str = "NOT EXISTS (SELECT 1 FROM capture c WHERE c.blob = b.id)
     AND NOT EXISTS (SELECT 1 FROM member m WHERE m.blob = b.id)";
@@ -92,28 +138,7 @@ impl Edit<'_> {
     /// # Errors
     /// Returns an error if the database cannot be read.
     pub fn note_shared(&self, removed: &mut [Removed]) -> Result<()> {
-        // A file that many artifacts have, such as a policy, is looked up once.
-        let mut known: HashMap<i64, Vec<ArtifactId>> = HashMap::new();
-        for removed in removed {
-            for (name, blob) in &removed.files {
-                let holders = match known.entry(*blob) {
-                    Entry::Occupied(known) => known.into_mut(),
-                    Entry::Vacant(unknown) => {
-                        let holders = holders(self.snapshot.connection(), *blob);
-                        unknown.insert(holders.map_err(|error| self.snapshot.failed(error))?)
-                    }
-                };
-                if holders.is_empty() {
-                    continue;
-                }
-                let count = holders.len() as u64;
-                let holders = holders.iter().copied().take(SharedFile::LISTED);
-                let holders =
-                    holders.map(|holder| self.snapshot.artifact_by_id(holder)).collect::<Result<_>>()?;
-                removed.shared.push(SharedFile { name: name.clone(), holders, count });
-            }
-        }
-        Ok(())
+        self.snapshot.note_shared(removed, &HashSet::new())
     }
 
     fn unlink(&mut self, edge: &StatedEdge) -> Result<()> {
@@ -208,7 +233,7 @@ impl Edit<'_> {
                 }
             }
             for blob in whole {
-                payloads.release(blob)?;
+                payloads.release_all(blob)?;
                 delete(blob)?;
             }
             Ok(swept)

@@ -21,6 +21,10 @@ impl ArtifactId {
     }
 }
 
+/// A kind within its vault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KindId(pub(super) i64);
+
 /// An artifact in the vault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArtifactRow {
@@ -125,17 +129,15 @@ pub struct DigestEdge {
     pub target: Option<ArtifactId>,
 }
 
-/// A name by which one artifact refers to another.
+/// A name by which an artifact refers to others.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NameEdge {
-    /// The artifact that refers.
-    pub artifact: ArtifactId,
-    /// How it relates to the other.
+pub struct NameMention {
+    /// How it relates to them.
     pub relation: String,
     /// The name, as `namespace:name`.
     pub handle: String,
-    /// An artifact that has the name, if one is in the vault.
-    pub target: Option<ArtifactId>,
+    /// Whether the reference is reported if nothing has the name.
+    pub dangles: bool,
 }
 
 /// A link that a person stated.

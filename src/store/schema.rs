@@ -1,17 +1,18 @@
 //! Schema versions: creating vaults, refusing newer ones, bringing older ones up to date.
 
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 use rusqlite_migration::{HookResult, M, Migrations};
 
+use super::backup;
 use super::derived;
 use super::dictionaries;
 use super::edit::secure_delete;
 use super::packed;
+use super::place::{Place, PlaceError};
 use super::pool::{self, PATIENCE};
 use super::search;
 use super::{Result, StoreError};
@@ -200,22 +201,24 @@ pub(super) fn copy_path(path: &Path, version: i64) -> PathBuf {
     name.into()
 }
 
+/// Keeps a copy of the vault beside it. Nothing is under its name before all of it is on the disk.
 fn keep_copy(connection: &Connection, path: &Path, version: i64) -> Result<()> {
     let copy = copy_path(path, version);
     if copy.exists() {
         return Ok(());
     }
-    let failed = |source| StoreError::io(&copy, source);
-    // Under another name until it is complete: a crash must not leave half a copy behind that looks like one.
-    let unfinished = copy.with_extension(format!("unfinished-{}", std::process::id()));
-    match std::fs::remove_file(&unfinished) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
-        _ => pool::create_file(&unfinished)?,
+    let made = Place::at(&copy, path, false).and_then(|place| {
+        backup::copy(connection, place.unfinished(), &mut |_| {})?;
+        place.finish()
+    });
+    match made {
+        // Another process may have done the same meanwhile.
+        Ok(_) | Err(PlaceError::Exists(_)) => Ok(()),
+        Err(PlaceError::Store(error)) => Err(error),
+        Err(PlaceError::Refused { path, reason }) => {
+            Err(StoreError::Schema { path, message: format!("no copy can be kept there: {reason}") })
+        }
     }
-    let name = unfinished.to_str().ok_or_else(|| failed(ErrorKind::InvalidFilename.into()))?;
-    connection.execute("VACUUM INTO ?1", [name]).map_err(|source| StoreError::of(&copy, source))?;
-    std::fs::File::open(&unfinished).and_then(|file| file.sync_all()).map_err(failed)?;
-    std::fs::rename(&unfinished, &copy).map_err(failed)
 }
 
 #[cfg(test)]

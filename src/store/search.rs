@@ -11,13 +11,17 @@ mod pages;
 mod terms;
 mod totals;
 
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension};
 
 use super::check::is_damage;
 use super::edit::secure_delete;
 use super::error::index_damage;
+use super::pool::PATIENCE;
 use super::read::Snapshot;
 use super::rows::{ArtifactId, ArtifactRow};
+use super::write_lock;
 use super::{Result, Store, StoreError};
 use crate::digest::CaptureHash;
 
@@ -127,7 +131,15 @@ impl Store {
     /// # Errors
     /// What the system says.
     pub fn begin_search_index(&self) -> Result<()> {
-        self.change_search(|connection| {
+        self.begin_search_index_within(PATIENCE)
+    }
+
+    /// The same, waiting for other writers no longer than `patience`.
+    ///
+    /// # Errors
+    /// As [`Store::begin_search_index`]; [`StoreError::Busy`] if others do not finish.
+    pub fn begin_search_index_within(&self, patience: Duration) -> Result<()> {
+        self.change_search(patience, |connection| {
             drop_tables(connection)?;
             connection.execute_batch(SCHEMA)?;
             connection.execute("INSERT INTO search_state VALUES (1, ?1, 0, 1)", [VERSION]).map(|_| true)
@@ -140,7 +152,7 @@ impl Store {
     /// # Errors
     /// What the system says.
     pub fn drop_search_index(&self) -> Result<bool> {
-        self.change_search(|connection| {
+        self.change_search(PATIENCE, |connection| {
             let was_there = has_tables(connection)?;
             drop_tables(connection).map(|()| was_there)
         })
@@ -154,12 +166,16 @@ impl Store {
         has_tables(&*self.connection()?).map_err(|error| StoreError::of(&self.path, error))
     }
 
-    fn change_search(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<bool>) -> Result<bool> {
-        let mut connection = self.connection()?;
+    fn change_search(
+        &self,
+        patience: Duration,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<bool>,
+    ) -> Result<bool> {
+        let connection = self.connection()?;
         let change = || {
             // The words of what is removed later must not be left in the pages of an old index.
             secure_delete(&connection, true)?;
-            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let transaction = write_lock::begin_within(&connection, patience)?;
             let outcome = work(&transaction)?;
             transaction.commit()?;
             Ok(outcome)

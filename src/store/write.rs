@@ -7,9 +7,10 @@ mod seen;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
+use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use super::actor::Actor;
 use super::dictionaries::{self, Dictionaries};
@@ -21,6 +22,7 @@ use super::rows::Tombstone;
 use super::segments;
 use super::siblings::Siblings;
 use super::tombstones::{RemovedPolicy, Tombstones};
+use super::write_lock;
 use crate::artifact::{Admitted, Kind};
 use crate::digest::{CaptureHash, CoreHash, Digest, Hasher};
 use seen::Sightings;
@@ -56,6 +58,8 @@ pub(super) struct Putting<'a> {
     pub(super) actor: Option<&'a Actor>,
     pub(super) at: DateTime<Utc>,
     pub(super) policy: RemovedPolicy,
+    /// How long to wait for other writers.
+    pub(super) patience: Duration,
 }
 
 /// Stores `batch` in one transaction.
@@ -81,8 +85,7 @@ fn in_one_transaction<T>(
     putting: &Putting<'_>,
     work: impl FnOnce(&mut Writer<'_>) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<T> {
-    // Taking the lock at the beginning means waiting for others there, never failing half way.
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let transaction = write_lock::begin_within(connection, putting.patience)?;
     let mut writer = Writer::of(&transaction, putting)?;
     let outcome = work(&mut writer)?;
     writer.finish()?;
@@ -128,7 +131,7 @@ pub(super) struct StoredBlob<'p> {
 
 impl<'t> Writer<'t> {
     pub(super) fn of(transaction: &'t Transaction<'t>, putting: &Putting<'t>) -> rusqlite::Result<Self> {
-        let Putting { dictionaries, actor, at, policy } = *putting;
+        let Putting { dictionaries, actor, at, policy, .. } = *putting;
         let last_capture: Option<i64> =
             transaction.prepare_cached("SELECT max(id) FROM capture")?.query_row([], |row| row.get(0))?;
         let journal = Journal::of(transaction, actor, at)?;
@@ -160,8 +163,8 @@ impl<'t> Writer<'t> {
             [only] => blob_id(self.transaction, only.blob()).map(|known| (known, known.is_some()))?,
             _ => (None, true),
         };
-        if may_be_present && let Some(id) = capture_id(self.transaction, capture)? {
-            self.see(id, capture)?;
+        if may_be_present && let Some(id) = capture_id(self.transaction, core, capture)? {
+            self.see(id, core, capture)?;
             self.record_signature(id, admitted)?;
             return Ok(Put { core, capture, outcome: PutOutcome::Present });
         }

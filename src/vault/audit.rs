@@ -124,7 +124,8 @@ fn file_with(
     snapshot: &Snapshot<'_>,
     digest: Digest,
 ) -> Result<Option<(ArtifactRow, CaptureHash, Option<String>)>, StoreError> {
-    if let Some(capture) = snapshot.capture(CaptureHash(digest))? {
+    // Those that several artifacts have are the same bytes.
+    if let Some(capture) = snapshot.captures_with_hash(CaptureHash(digest))?.into_iter().next() {
         let artifact = snapshot.artifact_by_id(capture.artifact)?;
         // The hash of a capture of several files is not that of any bytes.
         if kinds::named(&artifact.kind).is_some_and(|kind| kind.document_member().is_some()) {

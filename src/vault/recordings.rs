@@ -60,17 +60,16 @@ impl Vault {
         let snapshot = self.snapshot()?;
         let filters = vec![Filter::Mention { group: Some("prompt"), digest: prompt }];
         let (since, until) = (wanted.since, wanted.until);
-        let hits = query::find(&snapshot, &Query { filters, since, until, ..Query::default() })?;
         let mut recordings = Vec::new();
-        for hit in hits.into_iter().filter(is_by_prompt) {
-            if recordings.len() == wanted.limit.unwrap_or(usize::MAX) {
-                break;
-            }
+        let query = Query { filters, since, until, ..Query::default() };
+        let most = wanted.limit.unwrap_or(usize::MAX);
+        query::find_until::<StoreError>(&snapshot, &query, &mut |hit| {
             // Few artifacts have the prompt, and very many may have an attribute.
-            if has_attributes(&snapshot, &hit, &wanted.attributes)? {
+            if is_by_prompt(&hit) && has_attributes(&snapshot, &hit, &wanted.attributes)? {
                 recordings.push(hit);
             }
-        }
+            Ok(recordings.len() < most)
+        })?;
         Ok(recordings)
     }
 }

@@ -7,10 +7,11 @@ use crate::artifact::Kind;
 use crate::clock;
 use crate::digest::CoreHash;
 use crate::kinds;
-use crate::query::{self, Contained, Link, LinkTarget};
+use crate::query::{self, Contained, HolderFinder, Link};
 use crate::retention::{Decision, Plan, Policy};
 use crate::store::{
-    ArtifactRow, Edit, Erasure, PinRow, Reclaimable, Reclaimed, Removed, StatedLink, StoreError,
+    ArtifactRow, Edit, Erasure, Heirs, PinRow, Reclaimable, Reclaimed, Removed, Snapshot, StatedLink,
+    StoreError,
 };
 
 /// How to remove artifacts.
@@ -63,11 +64,27 @@ pub enum RemoveError {
     #[error("{} still referenced by remaining artifacts", are(held.len(), "artifact"))]
     Linked {
         /// The artifacts with the links to them.
-        held: Vec<(ArtifactRow, Vec<Link>)>,
+        held: Vec<Referenced>,
     },
     /// What the store says.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// An artifact that others link to.
+#[derive(Clone, Debug)]
+pub struct Referenced {
+    /// The artifact.
+    pub artifact: ArtifactRow,
+    /// Links of others to it; no more than [`Referenced::LISTED`].
+    pub links: Vec<Link>,
+    /// The number of artifacts with such links that are not listed.
+    pub more: u64,
+}
+
+impl Referenced {
+    /// The maximum number of links that are listed; the others are counted.
+    pub const LISTED: usize = 20;
 }
 
 fn are(count: usize, thing: &str) -> String {
@@ -85,33 +102,35 @@ impl Vault {
     /// [`RemoveError::Contained`] if other artifacts have the bytes, unless those are removed as well;
     /// [`RemoveError::Pinned`]; [`RemoveError::Linked`]; or what the store says.
     pub fn remove(&self, artifacts: &[ArtifactRow], options: &RemoveOptions) -> Result<Removal, RemoveError> {
-        let mut edit = self.store.edit(clock::now())?;
-        let mut present = present(&edit, artifacts)?;
-        if let Some(gone) =
-            artifacts.iter().find(|artifact| !present.iter().any(|row| row.core == artifact.core))
-        {
-            return Err(StoreError::Gone { core: gone.core }.into());
+        if options.is_rehearsal {
+            // Who only asks does not wait for those who write.
+            let snapshot = self.snapshot()?;
+            let leaving = leaving(&snapshot, artifacts, options)?;
+            return Ok(Removal { removed: snapshot.planned_removal(&leaving)?, erasure: None });
         }
-        // An artifact that was named twice is removed once.
-        let mut known = BTreeSet::new();
-        present.retain(|artifact| known.insert(artifact.core));
-        if options.with_containers {
-            present.extend(query::all_containers(edit.snapshot(), &present)?);
+        let mut heirs = Heirs::default();
+        loop {
+            let edit = self.store.edit(clock::now())?;
+            let leaving = leaving(edit.snapshot(), artifacts, options)?;
+            if edit.release(&leaving, &mut heirs)? {
+                return self.remove_now(edit, &leaving, options);
+            }
+            edit.commit()?;
         }
-        let cores: BTreeSet<CoreHash> = present.iter().map(|artifact| artifact.core).collect();
-        expect_uncontained(&edit, &present, &cores)?;
-        expect_unpinned(&edit, &present)?;
-        if !options.ignores_links {
-            expect_unlinked(&edit, &present, &cores)?;
-        }
+    }
+
+    /// Removes artifacts that may be removed.
+    fn remove_now(
+        &self,
+        mut edit: Edit<'_>,
+        artifacts: &[ArtifactRow],
+        options: &RemoveOptions,
+    ) -> Result<Removal, RemoveError> {
         let mut removed = Vec::new();
-        for artifact in &present {
+        for artifact in artifacts {
             removed.push(edit.remove(artifact, options.reason.as_deref())?);
         }
         edit.note_shared(&mut removed)?;
-        if options.is_rehearsal {
-            return Ok(Removal { removed, erasure: None });
-        }
         edit.commit()?;
         Ok(Removal { removed, erasure: Some(self.store.erase()) })
     }
@@ -136,16 +155,21 @@ impl Vault {
         let mut all: BTreeSet<CoreHash> = leaving.iter().map(|artifact| artifact.core).collect();
         let mut removed = Vec::new();
         for batch in leaving.chunks(BATCH) {
+            let mut heirs = Heirs::default();
             let mut edit = self.store.edit(clock::now())?;
+            while !edit.release(batch, &mut heirs)? {
+                edit.commit()?;
+                edit = self.store.edit(clock::now())?;
+            }
             // What was pinned or linked to since the decision is not removed. Others may have removed some of it.
             let batch = unchanged(&edit, batch, &plan.policy)?;
             for artifact in &batch.spared {
                 all.remove(&artifact.core);
             }
-            expect_uncontained(&edit, &batch.leaving, &all)?;
-            expect_unpinned(&edit, &batch.leaving)?;
+            expect_uncontained(edit.snapshot(), &batch.leaving, &all)?;
+            expect_unpinned(edit.snapshot(), &batch.leaving)?;
             if !plan.policy.ignores_links {
-                expect_unlinked(&edit, &batch.leaving, &all)?;
+                expect_unlinked(edit.snapshot(), &batch.leaving, &all)?;
             }
             spared.extend(batch.spared);
             for artifact in &batch.leaving {
@@ -267,9 +291,34 @@ impl Vault {
     }
 }
 
+/// What is removed with `artifacts`, as it is now and each once, if nothing protects any of it.
+fn leaving(
+    snapshot: &Snapshot<'_>,
+    artifacts: &[ArtifactRow],
+    options: &RemoveOptions,
+) -> Result<Vec<ArtifactRow>, RemoveError> {
+    let mut present = present(snapshot, artifacts)?;
+    let mut known: BTreeSet<CoreHash> = present.iter().map(|artifact| artifact.core).collect();
+    if let Some(gone) = artifacts.iter().find(|artifact| !known.contains(&artifact.core)) {
+        return Err(StoreError::Gone { core: gone.core }.into());
+    }
+    // An artifact that was named twice is removed once.
+    present.retain(|artifact| known.remove(&artifact.core));
+    if options.with_containers {
+        present.extend(query::all_containers(snapshot, &present)?);
+    }
+    let cores: BTreeSet<CoreHash> = present.iter().map(|artifact| artifact.core).collect();
+    expect_uncontained(snapshot, &present, &cores)?;
+    expect_unpinned(snapshot, &present)?;
+    if !options.ignores_links {
+        expect_unlinked(snapshot, &present, &cores)?;
+    }
+    Ok(present)
+}
+
 /// The artifacts as they are now, without those that are gone.
-fn present(edit: &Edit<'_>, artifacts: &[ArtifactRow]) -> Result<Vec<ArtifactRow>, StoreError> {
-    let now = artifacts.iter().map(|artifact| edit.snapshot().artifact(artifact.core));
+fn present(snapshot: &Snapshot<'_>, artifacts: &[ArtifactRow]) -> Result<Vec<ArtifactRow>, StoreError> {
+    let now = artifacts.iter().map(|artifact| snapshot.artifact(artifact.core));
     now.filter_map(Result::transpose).collect()
 }
 
@@ -297,37 +346,34 @@ fn unchanged(edit: &Edit<'_>, planned: &[ArtifactRow], policy: &Policy) -> Resul
 
 /// Makes sure that only what is removed as well has the bytes of `artifacts`.
 fn expect_uncontained(
-    edit: &Edit<'_>,
+    snapshot: &Snapshot<'_>,
     artifacts: &[ArtifactRow],
     removing: &BTreeSet<CoreHash>,
 ) -> Result<(), RemoveError> {
-    let contained = query::contained(edit.snapshot(), artifacts, removing)?;
+    let contained = query::contained(snapshot, artifacts, removing)?;
     if contained.is_empty() { Ok(()) } else { Err(RemoveError::Contained { contained }) }
 }
 
-fn expect_unpinned(edit: &Edit<'_>, artifacts: &[ArtifactRow]) -> Result<(), RemoveError> {
+fn expect_unpinned(snapshot: &Snapshot<'_>, artifacts: &[ArtifactRow]) -> Result<(), RemoveError> {
     let mut pins = Vec::new();
     for artifact in artifacts {
-        pins.extend(edit.snapshot().pin_of(artifact.id)?);
+        pins.extend(snapshot.pin_of(artifact.id)?);
     }
     if pins.is_empty() { Ok(()) } else { Err(RemoveError::Pinned { pins }) }
 }
 
 /// Makes sure that only what is removed as well links to `artifacts`.
 fn expect_unlinked(
-    edit: &Edit<'_>,
+    snapshot: &Snapshot<'_>,
     artifacts: &[ArtifactRow],
     removing: &BTreeSet<CoreHash>,
 ) -> Result<(), RemoveError> {
-    let stays = |link: &Link| match &link.target {
-        LinkTarget::Artifact(artifact) => !removing.contains(&artifact.core),
-        _ => false,
-    };
+    let mut finder = HolderFinder::without(removing.clone());
     let mut held = Vec::new();
     for artifact in artifacts {
-        let links: Vec<Link> = query::holders(edit.snapshot(), artifact)?.into_iter().filter(stays).collect();
+        let (links, more) = finder.links_to(snapshot, artifact, Referenced::LISTED)?;
         if !links.is_empty() {
-            held.push((artifact.clone(), links));
+            held.push(Referenced { artifact: artifact.clone(), links, more });
         }
     }
     if held.is_empty() { Ok(()) } else { Err(RemoveError::Linked { held }) }

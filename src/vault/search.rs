@@ -1,11 +1,27 @@
 //! Full-text search, and the index that it needs.
 
+use std::time::Duration;
+
 use super::Vault;
 use crate::search::{self, Indexed, Progress, SearchError, SearchHit, SearchIndex, SearchQuery};
 use crate::store::StoreError;
 
+/// How long one who searches waits for those who write.
+const SHORT: Duration = Duration::from_secs(1);
+
+/// How far the search index came.
+#[derive(Debug)]
+pub struct CaughtUp {
+    /// What was put into it; nothing is counted if there was a hindrance.
+    pub indexed: Indexed,
+    /// Why it does not have everything that is in the vault.
+    pub hindrance: Option<StoreError>,
+}
+
 impl Vault {
-    /// The passages that match, the best first. What was added since the last question is put into the index before.
+    /// The passages that match, the best first. What was added since the last question is put into the index before, unless
+    /// nothing can be written at the moment: then the index is asked as it is, and [`Vault::search_index`] tells how many
+    /// captures it lacks.
     ///
     /// ```
     /// # use runvault::{Vault, search::SearchQuery, source::ExamineOptions};
@@ -25,8 +41,31 @@ impl Vault {
     /// # Errors
     /// [`SearchError::NoIndex`] if nobody called [`Vault::build_search`], [`SearchError::Differs`], or what the store says.
     pub fn search(&self, query: &SearchQuery) -> Result<Vec<SearchHit>, SearchError> {
-        search::bring_in_step(&self.store, &mut |_| {})?.ok_or(SearchError::NoIndex)?;
+        self.catch_up_search(&mut |_| {})?;
+        self.search_as_is(query)
+    }
+
+    /// The passages that match, the best first, among those that are in the index by now.
+    ///
+    /// # Errors
+    /// As [`Vault::search`].
+    pub fn search_as_is(&self, query: &SearchQuery) -> Result<Vec<SearchHit>, SearchError> {
         search::search(&self.store, query)
+    }
+
+    /// Puts into the search index what was added since, as far as that is possible without waiting for others: at most about a
+    /// second for each batch. Reading must not depend on writing.
+    ///
+    /// # Errors
+    /// [`SearchError::NoIndex`] if there is no index; what the store says, if the index cannot be asked as it is.
+    pub fn catch_up_search(&self, watch: &mut dyn FnMut(Progress)) -> Result<CaughtUp, SearchError> {
+        match search::bring_in_step_within(&self.store, SHORT, watch) {
+            Ok(indexed) => Ok(CaughtUp { indexed: indexed.ok_or(SearchError::NoIndex)?, hindrance: None }),
+            Err(error) if error.may_pass() && self.search_index()?.is_some_and(|index| index.is_current) => {
+                Ok(CaughtUp { indexed: Indexed::default(), hindrance: Some(error) })
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// The search index; nothing if the vault has none.

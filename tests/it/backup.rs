@@ -180,9 +180,9 @@ fn a_killed_backup_leaves_nothing_under_its_name() {
     }
     // One that was killed while it was being made, and one whose removal was.
     for (name, files) in [("one", &["copy", "lock"][..]), ("two", &["copy"]), ("three", &[])] {
-        std::fs::create_dir(sandbox.path(&format!(".b.vault.unfinished-{name}"))).unwrap();
+        std::fs::create_dir(sandbox.path(&format!(".runvault-unfinished-{name}"))).unwrap();
         for file in files {
-            sandbox.write(&format!(".b.vault.unfinished-{name}/{file}"), "");
+            sandbox.write(&format!(".runvault-unfinished-{name}/{file}"), "");
         }
     }
     assert!(leftovers(&sandbox).len() >= 3);

@@ -1,9 +1,11 @@
 //! What is wrong with a vault is found, and mended where that needs no guessing.
 
 mod damage;
-mod every_table;
+pub(crate) mod every_table;
+mod flips;
 mod loops;
 mod many;
+pub(crate) mod questions;
 mod recorded;
 mod reindex;
 mod repair;
@@ -41,6 +43,16 @@ fn siblings() -> Sandbox {
 pub(crate) fn bytes_of(sandbox: &Sandbox) -> Vec<u8> {
     sql(sandbox).query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
     std::fs::read(sandbox.vault()).unwrap()
+}
+
+/// The same with pages of 512 bytes: trees of several levels, rows that continue in other pages, and little empty space.
+pub(crate) fn small_pages(sandbox: &Sandbox) -> Vec<u8> {
+    sql(sandbox)
+        .execute_batch(
+            "PRAGMA journal_mode = DELETE; PRAGMA page_size = 512; VACUUM; PRAGMA journal_mode = WAL;",
+        )
+        .unwrap();
+    bytes_of(sandbox)
 }
 
 /// A vault that is a copy of these bytes.

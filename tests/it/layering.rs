@@ -7,6 +7,7 @@ use crate::sandbox::repository;
 /// Which of our modules, and which of the crates that have one home, a module may name. A folder's modules share a row.
 const TABLE: &[(&str, &[&str])] = &[
     ("clock", &[]),
+    ("files", &["rustix", "tempfile"]),
     ("digest", &["sha2", "hmac"]),
     ("canonical", &["digest", "serde_json", "serde_json_canonicalizer"]),
     ("verify", &[]),
@@ -18,11 +19,13 @@ const TABLE: &[(&str, &[&str])] = &[
         &[
             "clock",
             "digest",
+            "files",
             "verify",
             "artifact",
             "serde_json",
             "rusqlite",
             "rusqlite_migration",
+            "rustix",
             "tempfile",
             "zstd",
         ],
@@ -44,6 +47,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "artifact",
             "canonical",
             "digest",
+            "files",
             "ingest",
             "query",
             "source",

@@ -11,6 +11,7 @@ mod audit;
 mod backup;
 mod bad_input;
 mod bundle;
+mod captures;
 mod columns;
 mod completing;
 mod concurrency;
@@ -39,6 +40,7 @@ mod moving;
 mod notes;
 mod output;
 mod packs;
+mod power_loss;
 mod properties;
 #[cfg(unix)]
 mod reading;
@@ -58,6 +60,10 @@ mod story;
 mod terminal;
 mod times;
 mod traces;
+mod two_kinds;
 mod untrusted;
 mod upgrade;
+#[cfg(unix)]
+mod waiting;
 mod watch;
+mod write_ahead_log;

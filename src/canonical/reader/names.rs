@@ -54,6 +54,11 @@ impl<'t> MemberNames<'t> {
         self.is_object && self.read.len() < MAX_MEMBER_NAMES && self.reader.peek() != Some(b'}')
     }
 
+    /// Whether the root is an object, and every name in it could be read, so that it has no members but these.
+    pub fn are_all(&mut self) -> bool {
+        !self.break_off() && self.is_object && self.read.len() < MAX_MEMBER_NAMES
+    }
+
     fn next(&mut self) -> Option<&str> {
         if !self.read.is_empty() {
             self.reader.colon().ok()?;

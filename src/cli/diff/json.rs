@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use runvault::diff::{Change, ValueChange};
-use runvault::digest::CoreHash;
+use runvault::digest::{CaptureHash, CoreHash};
 use serde::ser::{Serialize, Serializer};
 
 use super::side::Side;
@@ -28,6 +28,7 @@ struct Document<'d> {
 struct JsonSide<'d> {
     name: &'d str,
     core_hash: CoreHash,
+    capture_hash: Option<CaptureHash>,
 }
 
 #[derive(serde::Serialize)]
@@ -66,14 +67,21 @@ impl Serialize for JsonValueChange {
         struct Members<'v> {
             pointer: &'v str,
             ephemeral: bool,
+            spelling: bool,
             #[serde(skip_serializing_if = "Option::is_none")]
             old: Option<Json<'v>>,
             #[serde(skip_serializing_if = "Option::is_none")]
             new: Option<Json<'v>>,
         }
-        let ValueChange { pointer, old, new, is_ephemeral, .. } = &self.0;
+        let ValueChange { pointer, old, new, is_ephemeral, is_spelling, .. } = &self.0;
         let (old, new) = (old.as_ref().map(Json), new.as_ref().map(Json));
-        Members { pointer, ephemeral: *is_ephemeral, old, new }.serialize(serializer)
+        Members { pointer, ephemeral: *is_ephemeral, spelling: *is_spelling, old, new }.serialize(serializer)
+    }
+}
+
+impl<'d> JsonSide<'d> {
+    fn new(side: &'d Side) -> Self {
+        Self { name: &side.name, core_hash: side.core, capture_hash: side.capture }
     }
 }
 
@@ -93,8 +101,8 @@ pub(super) fn print(out: &mut dyn Write, outcome: &Outcome<'_>) -> io::Result<()
         kind: outcome.kind().name(),
         different: outcome.is_different(),
         same_core: side(outcome.one) == side(outcome.other),
-        one: JsonSide { name: &outcome.one.name, core_hash: outcome.one.core },
-        other: JsonSide { name: &outcome.other.name, core_hash: outcome.other.core },
+        one: JsonSide::new(outcome.one),
+        other: JsonSide::new(outcome.other),
         first_divergence: outcome.diff.changes(false).next().map(JsonChange::of),
         counts: JsonCounts {
             same: counts.same,

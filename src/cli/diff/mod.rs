@@ -7,7 +7,7 @@ mod value;
 
 pub(crate) use value::Json;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind, Write};
 
 use clap::Args as ClapArgs;
@@ -32,7 +32,7 @@ use side::Side;
 #[derive(ClapArgs)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Args {
-    /// Two hashes, files, directories or archives, of the same kind; with --expect one
+    /// Two hashes, files, directories or archives, of the same kind; with --expect one; with --all one hash, whose captures are compared
     #[arg(required = true, value_name = "A B", num_args = 1..=2)]
     sides: Vec<OsString>,
 
@@ -40,7 +40,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "GOLDEN")]
     expect: Option<OsString>,
 
-    /// Count and show what varies between identical runs as well
+    /// Count and show as well what varies between identical runs, and what has the same canonical form, such as line ends
     #[arg(long)]
     all: bool,
 
@@ -85,9 +85,12 @@ impl Args {
         let (one, other) = match (&self.expect, self.sides.as_slice()) {
             (Some(golden), [run]) => (golden, run),
             (None, [one, other]) => (one, other),
+            (None, [artifact]) if self.all => return self.compare_captures(artifact, vault),
             (Some(_), _) => return Err(Failure::Usage("--expect GOLDEN is compared with one thing".into())),
             (None, _) => {
-                return Err(Failure::Usage("two things are compared; --expect GOLDEN is one".into()));
+                let message =
+                    "two things are compared; --expect GOLDEN is one, and --all compares the captures of one";
+                return Err(Failure::Usage(message.into()));
             }
         };
         let limits = self.limits.limits()?;
@@ -99,20 +102,43 @@ impl Args {
                 one.name, other.name
             )));
         }
+        let is_different = self.compare(&one, &other)?;
+        Ok(if is_different { Status::No } else { Status::Done })
+    }
+
+    /// Prints what is different, and gives whether anything is.
+    fn compare(&self, one: &Side, other: &Side) -> Result<bool, Failure> {
         let extent = match (self.first, self.stat) {
             (true, _) => Extent::First,
             (_, true) => Extent::Counts,
             _ => Extent::Whole,
         };
-        let diff = diff::compare(parts(&one)?, parts(&other)?);
+        let diff = diff::compare(parts(one)?, parts(other)?);
         let expected = self.expect.is_some();
-        let outcome = Outcome { one: &one, other: &other, diff, all: self.all, expected, extent };
+        let outcome = Outcome { one, other, diff, all: self.all, expected, extent };
         match outcome.print(self.json) {
             // A closed pipe is no reason to call different things the same: the status is that of what was compared.
             Err(error) if error.kind() != ErrorKind::BrokenPipe => return Err(error.into()),
             _ => {}
         }
-        Ok(if outcome.is_different() { Status::No } else { Status::Done })
+        Ok(outcome.is_different())
+    }
+
+    /// Compares the capture that stands for an artifact with each of the others.
+    fn compare_captures(&self, artifact: &OsStr, vault: &VaultArgs) -> Result<Status, Failure> {
+        let sides = Side::captures(artifact, vault)?;
+        let Some((first, others)) = sides.split_first() else { return Ok(Status::Done) };
+        let mut is_different = false;
+        for (number, other) in others.iter().enumerate() {
+            if number > 0 && !self.json {
+                writeln!(output::text())?;
+            }
+            is_different |= self.compare(first, other)?;
+        }
+        if others.is_empty() {
+            output::note(&format!("{:.12} has one capture", first.core));
+        }
+        Ok(if is_different { Status::No } else { Status::Done })
     }
 }
 
@@ -152,5 +178,6 @@ fn word(sort: Sort) -> &'static str {
         Sort::Removed => "removed",
         Sort::Inserted => "inserted",
         Sort::Ephemeral => "ephemeral",
+        Sort::Spelling => "spelling",
     }
 }

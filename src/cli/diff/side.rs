@@ -3,18 +3,18 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use runvault::LookupError;
 use runvault::artifact::{AdmitOptions, Admitted, Kind, MemberBytes};
 use runvault::canonical::reader::Limits;
-use runvault::digest::CoreHash;
+use runvault::digest::{CaptureHash, CoreHash};
 use runvault::kinds;
 use runvault::query::HashTarget;
 use runvault::source::{self, ExamineOptions, Input, Inputs, Item, Rejection, Verdict};
+use runvault::{Located, LookupError, Vault};
 
 use crate::cli::exit::Failure;
 use crate::cli::hash::Named;
 use crate::cli::vault::VaultArgs;
-use crate::cli::{hints, output, report};
+use crate::cli::{captures, hints, output, report};
 
 /// An artifact with its files.
 pub(super) struct Side {
@@ -22,6 +22,8 @@ pub(super) struct Side {
     pub(super) name: String,
     pub(super) kind: Kind,
     pub(super) core: CoreHash,
+    /// Which byte form; nothing for a file.
+    pub(super) capture: Option<CaptureHash>,
     members: Vec<(String, Vec<u8>)>,
 }
 
@@ -51,9 +53,40 @@ impl Side {
         let located = named.locate(&vault).map_err(|error| could_not(with_candidates(&error)))?;
         let kind = kinds::named(&located.artifact.kind)
             .ok_or_else(|| could_not(format!("this runvault does not know what {name} is")))?;
-        let members = vault.members(&located)?.into_iter();
+        if !named.is_capture(&located) {
+            captures::say_which(&vault, &located)?;
+        }
+        Self::located(&vault, &located, name, kind)
+    }
+
+    /// The captures of the artifact that `text` stands for: first the one that stands for it, then the others.
+    pub(super) fn captures(text: &OsStr, vault: &VaultArgs) -> Result<Vec<Self>, Failure> {
+        let name = text.to_string_lossy().into_owned();
+        let named = text.to_str().and_then(|text| text.parse::<Named>().ok()).ok_or_else(|| {
+            let message = "one hash with --all compares the captures of an artifact; of files, name two";
+            Failure::Usage(message.to_owned())
+        })?;
+        let vault = vault.open()?;
+        let could_not = |error: &LookupError| Failure::CouldNotRun(with_candidates(error));
+        let located = named.locate(&vault).map_err(|error| could_not(&error))?;
+        let kind = kinds::named(&located.artifact.kind)
+            .ok_or_else(|| Failure::CouldNotRun(format!("this runvault does not know what {name} is")))?;
+        let captures = vault.snapshot()?.captures(located.artifact.id)?;
+        let others = captures.into_iter().filter(|capture| capture.capture != located.capture.capture);
+        let mut sides = Vec::new();
+        for capture in std::iter::once(located.capture.clone()).chain(others) {
+            let name = format!("capture {:.12}", capture.capture);
+            let located = Located { artifact: located.artifact.clone(), capture };
+            sides.push(Self::located(&vault, &located, name, kind)?);
+        }
+        Ok(sides)
+    }
+
+    fn located(vault: &Vault, located: &Located, name: String, kind: Kind) -> Result<Self, Failure> {
+        let members = vault.members(located)?.into_iter();
         let members = members.map(|member| (member.name, member.bytes)).collect();
-        Ok(Self { name, kind, core: located.artifact.core, members })
+        let capture = Some(located.capture.capture);
+        Ok(Self { name, kind, core: located.artifact.core, capture, members })
     }
 
     fn file(path: &Path, limits: Limits) -> Result<Self, Failure> {
@@ -78,7 +111,7 @@ impl Side {
     fn admitted(name: String, admitted: &Admitted) -> Self {
         let members = admitted.members().iter();
         let members = members.map(|member| (member.name().to_owned(), member.bytes().to_vec())).collect();
-        Self { name, kind: admitted.kind(), core: admitted.core(), members }
+        Self { name, kind: admitted.kind(), core: admitted.core(), capture: None, members }
     }
 }
 
@@ -101,7 +134,7 @@ fn with_candidates(error: &LookupError) -> String {
         .iter()
         .map(|candidate| match candidate {
             HashTarget::Artifact(core) => format!("{core} (artifact)"),
-            HashTarget::Capture(capture) => format!("{capture} (capture)"),
+            HashTarget::Capture(core, capture) => format!("{capture} (capture of {core})"),
         })
         .collect();
     format!("{error}: {}", lines.join(", "))

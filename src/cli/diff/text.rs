@@ -104,7 +104,7 @@ fn says(outcome: &Outcome<'_>, change: &Change<'_>) -> String {
         Sort::Inserted => second.to_owned(),
         Sort::Moved if change.other == change.one => "in another order".to_owned(),
         Sort::Moved => format!("moved to {}", change.other.unwrap_or_default()),
-        Sort::Changed | Sort::Ephemeral => change.says.clone(),
+        Sort::Changed | Sort::Ephemeral | Sort::Spelling => change.says.clone(),
     }
 }
 
@@ -118,7 +118,7 @@ fn print_change(
         Sort::Changed => CAUTION,
         Sort::Removed => BAD,
         Sort::Inserted => GOOD,
-        Sort::Moved | Sort::Ephemeral => FAINT,
+        Sort::Moved | Sort::Ephemeral | Sort::Spelling => FAINT,
     };
     let now = change.other.filter(|other| change.sort == Sort::Changed && *other != change.place());
     let now = now.map(|other| format!(" (now {})", brief(other))).unwrap_or_default();
@@ -138,10 +138,13 @@ fn print_change(
 }
 
 fn print_value(out: &mut dyn Write, change: &ValueChange, width: usize) -> io::Result<()> {
-    match (change.pointer.as_str(), change.is_ephemeral) {
-        ("", _) => {}
-        (pointer, true) => writeln!(out, "  {} {FAINT}(ephemeral){FAINT:#}", brief(pointer))?,
-        (pointer, false) => writeln!(out, "  {}", brief(pointer))?,
+    let mark = match (change.is_ephemeral, change.is_spelling) {
+        (true, _) => format!(" {FAINT}(ephemeral){FAINT:#}"),
+        (false, true) => format!(" {FAINT}(spelling){FAINT:#}"),
+        (false, false) => String::new(),
+    };
+    if !change.pointer.is_empty() {
+        writeln!(out, "  {}{mark}", brief(&change.pointer))?;
     }
     if let (Some(Value::String(old)), Some(Value::String(new))) = (&change.old, &change.new)
         && let Some(spans) = worded(old, new)

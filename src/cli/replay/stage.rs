@@ -8,6 +8,8 @@ use runvault::digest::{CoreHash, Digest};
 use runvault::replay::{Miss, Occurrence, Played, Player, Repeat, Request};
 use runvault::{LookupError, Vault, Wanted};
 
+use crate::cli::captures;
+
 /// So many other recordings are named where a prompt was not found.
 pub(super) const NAMED: usize = 5;
 
@@ -107,7 +109,9 @@ impl<'v> Any<'v> {
             let ready = self.ready.remove(at);
             self.ready.push(ready);
         } else {
-            let player = self.vault.player(&self.vault.locate(&core.0.into())?)?;
+            let located = self.vault.locate(&core.0.into())?;
+            captures::say_which(self.vault, &located)?;
+            let player = self.vault.player(&located)?;
             self.ready.drain(..self.ready.len().saturating_sub(READY - 1));
             self.ready.push((core, player));
         }

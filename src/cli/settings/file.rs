@@ -3,14 +3,14 @@
 use std::ffi::OsString;
 use std::fmt::{self, Display, Formatter};
 use std::fs;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
+use runvault::files::{self, WriteError, WriteOptions};
 use toml_edit::{Document, DocumentMut, Item, TomlError};
 
-use super::super::disk;
 use super::{Failure, named, variable};
 
 /// So long is no file that somebody wrote for a handful of settings.
@@ -146,12 +146,19 @@ fn is_pipe(_: fs::FileType) -> bool {
 
 /// Writes the value of `name` into the file at `path`, or takes it out; false if it had none. Comments and the order of
 /// the others stay.
-pub(crate) fn edit(path: &Path, name: &str, value: Option<&str>) -> Result<bool, Failure> {
+///
+/// The files of `vault` are never written.
+pub(crate) fn edit(
+    path: &Path,
+    name: &str,
+    value: Option<&str>,
+    vault: Option<&Path>,
+) -> Result<bool, Failure> {
     let target = writable(path)?;
     let text = text_of(&target).map_err(|error| cannot_read(path, &error))?;
     let (changed, had) = changed(&text, name, value).map_err(|error| broken(path, &text, &error))?;
     if value.is_some() || had {
-        replace(&target, changed.as_bytes()).map_err(|error| cannot_write(path, &error))?;
+        replace(&target, changed.as_bytes(), vault).map_err(|error| cannot_write(path, &error))?;
     }
     Ok(had)
 }
@@ -196,16 +203,17 @@ fn writable(path: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
-/// Whoever reads the file sees what it was before or what it is then, also after a power loss.
-fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
-    let directory = disk::parent(path);
-    fs::create_dir_all(directory)?;
-    // Made with the mode 0600: it says who may see what.
-    let mut file = tempfile::NamedTempFile::new_in(directory)?;
-    file.write_all(text)?;
-    file.as_file().sync_all()?;
-    file.persist(path)?;
-    Ok(())
+/// Whoever reads the file sees what it was before or what it is then, also after a power loss. Only its owner can read it:
+/// it says who may see what.
+fn replace(path: &Path, text: &[u8], vault: Option<&Path>) -> io::Result<()> {
+    let options = WriteOptions { replace: true, vault, ..WriteOptions::default() };
+    let directory = path.parent().unwrap_or(Path::new(""));
+    files::create_dir_all(directory)?;
+    files::write(path, &options, text).map_err(|error| match error {
+        WriteError::Io { source, .. } => source,
+        WriteError::Refused { reason, .. } => io::Error::other(reason),
+        WriteError::Exists { .. } => ErrorKind::AlreadyExists.into(),
+    })
 }
 
 fn cannot_read(path: &Path, error: &io::Error) -> FileError {
@@ -222,8 +230,9 @@ fn cannot_read(path: &Path, error: &io::Error) -> FileError {
 fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     let path = path.display();
     Failure::CouldNotRun(format!(
-        "cannot write the configuration {path}: {error}; check the permissions of its directory, or name another \
-         file with RUNVAULT_CONFIG"
+        "cannot write the configuration {path}: {}; check the permissions of its directory, or name another \
+         file with RUNVAULT_CONFIG",
+        files::describe(error)
     ))
 }
 
@@ -325,13 +334,13 @@ mod tests {
     fn what_stands_beside_a_value_stays() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("deep/config.toml");
-        assert!(!edit(&path, "max-depth", Some("7")).unwrap());
+        assert!(!edit(&path, "max-depth", Some("7"), None).unwrap());
         let text = "# first\n  max-depth = 7 # levels\n\n# last\nactor = \"me\"\n[later]\nx = 1\n";
         fs::write(&path, text).unwrap();
-        assert!(edit(&path, "max-depth", Some("9")).unwrap());
-        assert!(!edit(&path, "search", Some("on")).unwrap());
-        assert!(edit(&path, "actor", None).unwrap());
-        assert!(!edit(&path, "actor", None).unwrap());
+        assert!(edit(&path, "max-depth", Some("9"), None).unwrap());
+        assert!(!edit(&path, "search", Some("on"), None).unwrap());
+        assert!(edit(&path, "actor", None, None).unwrap());
+        assert!(!edit(&path, "actor", None, None).unwrap());
         let expected = "# first\n  max-depth = 9 # levels\nsearch = \"on\"\n[later]\nx = 1\n";
         assert_eq!(fs::read_to_string(&path).unwrap(), expected);
     }

@@ -46,13 +46,14 @@ impl Taking {
         look: Look,
         options: &ExamineOptions,
         stop: &Stop,
+        is_last: bool,
     ) -> Result<(), StoreError> {
         if look.settled.is_empty() {
             return Ok(());
         }
         let (paths, items): (Vec<_>, Vec<_>) = look.settled.into_iter().unzip();
         let Self { settling, printer, summary, .. } = self;
-        let mut teller = Teller { paths, settling, printer, summary };
+        let mut teller = Teller { paths, settling, printer, summary, is_last };
         let items = items.into_iter().take_while(|_| !stop.is_asked());
         vault.add_items(items.map(Ok), options, &mut teller).map(drop)
     }
@@ -79,6 +80,8 @@ struct Teller<'t> {
     settling: &'t mut Settling,
     printer: &'t mut Printer,
     summary: &'t mut Summary,
+    /// Whether nothing is tried again.
+    is_last: bool,
 }
 
 impl Monitor for Teller<'_> {
@@ -90,6 +93,11 @@ impl Monitor for Teller<'_> {
         if let Some(path) = self.paths.get(input) {
             self.settling.done(path);
         }
+    }
+
+    /// What cannot be recorded now is tried again.
+    fn accepts_unrecorded(&self) -> bool {
+        self.is_last
     }
 
     fn examined(&mut self, examined: &Examined) {

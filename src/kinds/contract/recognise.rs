@@ -7,6 +7,10 @@ pub(super) fn has_member(text: &str, names: &mut MemberNames<'_>, members: &[&st
     if members.iter().any(|member| names.has(member)) {
         return true;
     }
+    // In JSON, the names are the only keys.
+    if names.are_all() {
+        return false;
+    }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let Some(text) = content(text) else { return false };
     if text.starts_with('{') { in_flow_mapping(text, members) } else { in_block_mapping(text, members) }

@@ -9,7 +9,7 @@ use super::finding::{
     ANNOTATION_DIFFERS, ANNOTATION_LOST, ANNOTATION_UNRECORDED, Finding, SIGNATURE_DIFFERS, Subject,
 };
 use super::journal_state::{Change, Entry, JournalState, LinkKey, entry};
-use crate::digest::{CaptureHash, CoreHash};
+use crate::digest::CoreHash;
 use crate::store::Result;
 
 /// A row of the catalog that a person made, as the journal would have it.
@@ -88,16 +88,17 @@ impl Inspection<'_> {
         };
         let read = self.look(Subject::Table("signature".to_owned()), findings, || {
             let mut statement = self.connection.prepare(
-                "SELECT coalesce(c.digest, b.digest), s.state, s.key_id FROM signature s NOT INDEXED
-                   LEFT JOIN capture c ON c.id = s.capture LEFT JOIN blob b ON b.id = c.blob",
+                "SELECT coalesce(c.digest, b.digest), s.state, s.key_id, a.core FROM signature s NOT INDEXED
+                   LEFT JOIN capture c ON c.id = s.capture LEFT JOIN blob b ON b.id = c.blob
+                   LEFT JOIN artifact a ON a.id = c.artifact",
             )?;
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
                 // A row that refers to a capture which is not there is a broken reference.
-                let Some(capture) = row.get::<_, Option<CaptureHash>>(0)? else { continue };
+                let (Some(capture), Some(core)) = (row.get(0)?, row.get(3)?) else { continue };
                 let (stored_state, stored_key): (String, Option<String>) = (row.get(1)?, row.get(2)?);
                 let recorded =
-                    expected.remove(&capture).map(|seq| entry(&self.connection, seq)).transpose()?;
+                    expected.remove(&(core, capture)).map(|seq| entry(&self.connection, seq)).transpose()?;
                 match recorded.flatten().map(|(entry, _)| entry.change) {
                     Some(Change::Signature { state, key_id, .. })
                         if state == stored_state && key_id == stored_key => {}
@@ -109,7 +110,7 @@ impl Inspection<'_> {
         })?;
         // What could not be read is not lost.
         if read.is_some() {
-            for capture in std::mem::take(expected).into_keys() {
+            for (_, capture) in std::mem::take(expected).into_keys() {
                 differs(capture, "the journal recorded it, and it is gone");
             }
         }

@@ -123,12 +123,13 @@ impl Inspection<'_> {
         Ok(artifacts.unwrap_or_default())
     }
 
-    /// Whether the vault has this capture.
+    /// Whether the vault has this capture of the artifact `core`.
     ///
     /// # Errors
-    /// What the database says.
-    pub fn has_capture(&self, capture: CaptureHash) -> Result<bool> {
-        let id = capture_id(&self.connection, capture).map_err(|error| StoreError::of(self.path, error))?;
+    /// Returns an error if the database cannot be read.
+    pub fn has_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<bool> {
+        let id =
+            capture_id(&self.connection, core, capture).map_err(|error| StoreError::of(self.path, error))?;
         Ok(id.is_some())
     }
 

@@ -7,7 +7,7 @@ use super::finding::{
     CAPTURE_UNRECORDED, Finding, FindingInfo, KIND_WRONG, ORDER_DIFFERS, SIZE_WRONG, Subject, TIME_DIFFERS,
     TOMBSTONE_DIFFERS,
 };
-use super::journal_state::{JournalState, Removal};
+use super::journal_state::{JournalState, entry};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::store::Result;
 use crate::store::journal::time_of;
@@ -144,21 +144,23 @@ impl Inspection<'_> {
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
                 let (digest, seq): (Digest, i64) = (row.get(0)?, row.get(1)?);
-                match state.tombstones.remove(&digest) {
-                    Some(recorded) if recorded.seq == seq => count += 1,
-                    Some(Removal { seq: recorded, .. }) => {
+                let core = entry(&self.connection, seq)?.and_then(|(entry, _)| entry.removed());
+                match core.and_then(|core| state.tombstones.remove(&(digest, core))) {
+                    Some(recorded) if recorded == seq => count += 1,
+                    Some(recorded) => {
                         found.push(differs(
                             digest,
                             format!("it refers to entry {seq}; entry {recorded} removed it"),
                         ));
                     }
-                    None => found.push(differs(digest, "no entry removed it".to_owned())),
+                    None => found
+                        .push(differs(digest, format!("it refers to entry {seq}, which did not remove it"))),
                 }
             }
             Ok(())
         })?;
         if read.is_some() {
-            for (digest, Removal { seq, .. }) in std::mem::take(&mut state.tombstones) {
+            for ((digest, _), seq) in std::mem::take(&mut state.tombstones) {
                 found.push(differs(digest, format!("it is missing; entry {seq} removed it")));
             }
         }

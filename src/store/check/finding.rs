@@ -156,6 +156,10 @@ findings! {
         "A disk, a copy or another program changed the file. What the other checks do not name may be intact.",
         "`fsck --repair` makes damaged SQL indexes anew. If the finding stays, copy the vault, try `fsck --repair` with \
          the copy, and otherwise restore it from a backup.";
+    LOG_DAMAGED, "log-damaged",
+        "The write-ahead log did not have all that was committed, and what there was of it was kept.",
+        "The last artifacts and changes before the damage may be missing, although they were acknowledged.",
+        "`fsck --repair` takes what the log still has, verifies it like anything that is added, and renames the copy.";
     SCHEMA_DIFFERS, "schema-differs",
         "A table, index or view is not as this program makes it.",
         "Another program changed it, or the file is damaged. What is read through it may be wrong.",
@@ -177,7 +181,7 @@ findings! {
         "Its bytes are not in the vault, or nothing says which they are.",
         FROM;
     CAPTURE_TWICE, "capture-twice",
-        "Several captures have the same bytes.",
+        "Several captures of artifacts of one kind have the same bytes.",
         "Nothing is lost, but `add` does not do this: somebody changed the vault.",
         BACKUP;
     BLOB_TWICE, "blob-twice",
@@ -200,6 +204,10 @@ findings! {
         "What a payload is a difference to is not stored whole, or not named.",
         "The bytes cannot be put together.",
         FROM;
+    PAYLOAD_SURPLUS, "payload-surplus",
+        "A payload has digests or a dictionary that its encoding does not use.",
+        "Its bytes are read without them, but the size that `stats` states for stored bytes includes them.",
+        "`fsck --repair` removes them.";
     DICTIONARY_DAMAGED, "dictionary-damaged",
         "A dictionary for decompression is not what it was.",
         "Nothing that was compressed with it can be read; each of those blobs is a finding of its own.",

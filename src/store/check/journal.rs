@@ -1,24 +1,24 @@
 //! The journal: its chain, and whether the catalog is what it says.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use rusqlite::{OptionalExtension, Row};
 
 use super::Inspection;
 use super::catalog::CatalogCounts;
 use super::finding::{CAPTURE_LOST, ENTRY_UNKNOWN, Finding, JOURNAL_BROKEN, Subject, TIME_DIFFERS};
-use super::journal_state::{EntryDefect, JournalState, Removal, Replay, replay};
+use super::journal_state::{EntryDefect, JournalState, Replay, TombstoneKey, replay};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::store::{JournalCheck, Result};
 
 /// What the journal says was removed.
-pub struct Removals(BTreeMap<Digest, Removal>);
+pub struct Removals(BTreeSet<Digest>);
 
 impl Removals {
     /// Whether an artifact, or one capture of it, was ever removed.
     #[must_use]
     pub fn has(&self, core: CoreHash, capture: CaptureHash) -> bool {
-        [core.0, capture.0].iter().any(|digest| self.0.contains_key(digest))
+        [core.0, capture.0].iter().any(|digest| self.0.contains(digest))
     }
 }
 
@@ -42,6 +42,14 @@ pub struct RecordedCapture {
     pub capture: CaptureHash,
     /// The name of its kind, if the vault still knows that.
     pub kind: Option<String>,
+}
+
+impl RecordedCapture {
+    /// Returns what identifies it. Artifacts of different kinds may have captures with one hash.
+    #[must_use]
+    pub fn key(&self) -> (CoreHash, CaptureHash) {
+        (self.core, self.capture)
+    }
 }
 
 impl Inspection<'_> {
@@ -77,19 +85,20 @@ impl Inspection<'_> {
         self.recorded_captures(&state, &mut findings)
     }
 
-    /// What the journal says of a capture that was added.
+    /// Returns what the journal says of the captures with this hash that were added: one for each artifact, by core hash.
     ///
     /// # Errors
-    /// If nobody could look.
-    pub fn recorded_capture(&self, capture: CaptureHash) -> Result<Option<RecordedCapture>> {
+    /// Returns an error if the file cannot be read.
+    pub fn recorded_with_hash(&self, capture: CaptureHash) -> Result<Vec<RecordedCapture>> {
         let recorded = self.look(journal(), &mut Vec::new(), || {
-            let sql = "SELECT j.core, k.name FROM journal j LEFT JOIN kind k ON k.id = j.kind
-                        WHERE j.capture = ?1 ORDER BY j.seq DESC LIMIT 1";
+            let sql = "SELECT DISTINCT j.core, k.name FROM journal j LEFT JOIN kind k ON k.id = j.kind
+                        WHERE j.capture = ?1 AND j.core IS NOT NULL ORDER BY j.core";
+            let mut statement = self.connection.prepare(sql)?;
             let recorded =
                 |row: &Row<'_>| Ok(RecordedCapture { core: row.get(0)?, capture, kind: row.get(1)? });
-            self.connection.query_row(sql, [capture.0.as_bytes()], recorded).optional()
+            statement.query_map([capture.0.as_bytes()], recorded)?.collect()
         })?;
-        Ok(recorded.flatten())
+        Ok(recorded.unwrap_or_default())
     }
 
     /// What the journal says was removed.
@@ -98,7 +107,8 @@ impl Inspection<'_> {
     /// If nobody could look.
     pub fn removals(&self) -> Result<Removals> {
         let replay = self.replay(None, &mut Vec::new())?;
-        Ok(Removals(replay.map(|replay| replay.state.tombstones).unwrap_or_default()))
+        let tombstones = replay.map(|replay| replay.state.tombstones).unwrap_or_default();
+        Ok(Removals(tombstones.into_keys().map(|(digest, _): TombstoneKey| digest).collect()))
     }
 
     fn replay(&self, since: Option<Digest>, findings: &mut Vec<Finding>) -> Result<Option<Replay>> {

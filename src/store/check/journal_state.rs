@@ -16,7 +16,7 @@ use serde::Deserialize;
 
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::store::read::{JournalCheck, JournalDefect};
-use crate::store::write::arrival;
+use crate::store::write::{arrival, seal};
 
 /// An entry of the journal, as far as it matters for the catalog.
 #[derive(Debug, Deserialize)]
@@ -37,6 +37,8 @@ pub(in crate::store) enum Change {
     /// Captures that were there were added again.
     Seen {
         captures: Vec<CaptureHash>,
+        /// The artifact of each of them.
+        cores: Vec<CoreHash>,
     },
     Remove {
         core: CoreHash,
@@ -80,6 +82,7 @@ pub(in crate::store) enum Change {
     },
     /// What is known of the signature of a capture changed.
     Signature {
+        core: CoreHash,
         capture: CaptureHash,
         key_id: Option<String>,
         state: String,
@@ -97,6 +100,14 @@ impl Entry {
         serde_json::from_str(text)
     }
 
+    /// The artifact that it removed, if it removed one.
+    pub(in crate::store) fn removed(&self) -> Option<CoreHash> {
+        match &self.change {
+            Change::Remove { core, .. } => Some(*core),
+            _ => None,
+        }
+    }
+
     /// Its time in milliseconds since 1970; nothing if that is not a time.
     pub(in crate::store) fn milliseconds(&self) -> Option<i64> {
         DateTime::parse_from_rfc3339(&self.at).ok().map(|at| at.timestamp_millis())
@@ -106,11 +117,12 @@ impl Entry {
 /// A link that a person stated.
 pub(in crate::store) type LinkKey = (CoreHash, String, CoreHash);
 
-/// What identifies a capture: as much of its hash as nothing else has.
+/// What identifies a capture: its seal, which is of its own hash and its artifact's. Artifacts of different kinds may have
+/// captures with one hash.
 type CaptureKey = [u8; 16];
 
-fn capture_key(capture: CaptureHash) -> CaptureKey {
-    capture.0.as_bytes().first_chunk().copied().unwrap_or_default()
+fn capture_key(core: CoreHash, capture: CaptureHash) -> CaptureKey {
+    seal(core, capture)
 }
 
 /// The entries that say something of a capture.
@@ -156,27 +168,21 @@ pub(in crate::store) struct JournalState {
     pub(in crate::store) pins: BTreeMap<CoreHash, i64>,
     pub(in crate::store) notes: BTreeMap<CoreHash, i64>,
     pub(in crate::store) links: BTreeMap<LinkKey, i64>,
-    pub(in crate::store) signatures: BTreeMap<CaptureHash, i64>,
-    /// The last removal of each core hash and capture hash, unless it was taken back.
-    pub(in crate::store) tombstones: BTreeMap<Digest, Removal>,
+    pub(in crate::store) signatures: BTreeMap<(CoreHash, CaptureHash), i64>,
+    /// The entry of the last removal of each core hash and capture hash with each artifact, unless it was taken back.
+    pub(in crate::store) tombstones: BTreeMap<TombstoneKey, i64>,
     /// What was removed with each artifact.
     removed: HashMap<CoreHash, Vec<Digest>>,
 }
 
-/// The entry that removed something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::store) struct Removal {
-    /// Its number.
-    pub(in crate::store) seq: i64,
-    /// The artifact that it is about.
-    core: CoreHash,
-}
+/// A digest that was removed, and the artifact that it was removed with.
+pub(in crate::store) type TombstoneKey = (Digest, CoreHash);
 
 impl JournalState {
     fn apply(&mut self, seq: i64, change: Change) {
         match change {
             Change::Add { core, capture } => self.add(seq, core, capture),
-            Change::Seen { captures } => self.see(seq, &captures),
+            Change::Seen { captures, cores } => self.see(seq, &captures, &cores),
             Change::Remove { core, captures, left } => self.remove(seq, core, captures, left),
             Change::AllowRemoved { core } => self.take_back(core),
             Change::Tag { name, .. } => {
@@ -203,8 +209,8 @@ impl JournalState {
             Change::Unlink { source, relation, target } => {
                 self.links.remove(&(source, relation, target));
             }
-            Change::Signature { capture, .. } => {
-                self.signatures.insert(capture, seq);
+            Change::Signature { core, capture, .. } => {
+                self.signatures.insert((core, capture), seq);
             }
             Change::Gc {} | Change::Reindex {} | Change::Repair {} => {}
         }
@@ -222,14 +228,14 @@ impl JournalState {
             *known = ArtifactEntries { added: known.added, ..entries };
         }
         let entries = CaptureEntries { artifact, added: seq, seen: seq };
-        if self.captures.insert(capture_key(capture), entries).is_some() {
+        if self.captures.insert(capture_key(core, capture), entries).is_some() {
             self.added_again.entry(core).or_default().push(seq);
         }
     }
 
-    fn see(&mut self, seq: i64, captures: &[CaptureHash]) {
-        for (position, capture) in (0..).zip(captures) {
-            let Some(entries) = self.captures.get_mut(&capture_key(*capture)) else { continue };
+    fn see(&mut self, seq: i64, captures: &[CaptureHash], cores: &[CoreHash]) {
+        for (position, (capture, core)) in (0..).zip(captures.iter().zip(cores)) {
+            let Some(entries) = self.captures.get_mut(&capture_key(*core, *capture)) else { continue };
             entries.seen = seq;
             if let Some(artifact) = self.artifact_entries.get_mut(entries.artifact) {
                 *artifact = ArtifactEntries { added: artifact.added, seen: seq, position };
@@ -239,8 +245,7 @@ impl JournalState {
 
     /// What the journal has of a capture of the artifact `core`.
     pub(in crate::store) fn capture(&self, core: CoreHash, capture: CaptureHash) -> Option<CaptureEntries> {
-        let entries = self.captures.get(&capture_key(capture))?;
-        (self.artifacts.get(&core) == Some(&entries.artifact)).then_some(*entries)
+        self.captures.get(&capture_key(core, capture)).copied()
     }
 
     /// The same, and takes it from the state.
@@ -250,7 +255,7 @@ impl JournalState {
         capture: CaptureHash,
     ) -> Option<CaptureEntries> {
         let entries = self.capture(core, capture)?;
-        self.captures.remove(&capture_key(capture));
+        self.captures.remove(&capture_key(core, capture));
         Some(entries)
     }
 
@@ -267,11 +272,11 @@ impl JournalState {
     fn remove(&mut self, seq: i64, core: CoreHash, captures: Vec<CaptureHash>, left: u64) {
         let mut digests = vec![core.0];
         for capture in captures {
-            self.captures.remove(&capture_key(capture));
-            self.signatures.remove(&capture);
+            self.captures.remove(&capture_key(core, capture));
+            self.signatures.remove(&(core, capture));
             digests.push(capture.0);
         }
-        self.tombstones.extend(digests.iter().map(|digest| (*digest, Removal { seq, core })));
+        self.tombstones.extend(digests.iter().map(|digest| ((*digest, core), seq)));
         self.removed.entry(core).or_default().append(&mut digests);
         if left == 0 {
             self.artifacts.remove(&core);
@@ -282,10 +287,7 @@ impl JournalState {
     /// Takes the removal of an artifact back: the tombstones that it left go.
     fn take_back(&mut self, core: CoreHash) {
         for digest in self.removed.remove(&core).unwrap_or_default() {
-            // Another artifact may have been removed with the same bytes since.
-            if self.tombstones.get(&digest).is_some_and(|removal| removal.core == core) {
-                self.tombstones.remove(&digest);
-            }
+            self.tombstones.remove(&(digest, core));
         }
     }
 }
@@ -430,9 +432,7 @@ mod tests {
         let remove = entry_of("remove", &format!(r#""captures":["{capture}"],"core":"{core}","left":0"#));
         let state = state_after(&[add.clone(), remove.clone(), add.clone()]);
         assert_eq!(state.artifact(CoreHash(core)).unwrap().added, 3);
-        let seqs = |state: &JournalState| -> Vec<i64> {
-            state.tombstones.values().map(|removal| removal.seq).collect()
-        };
+        let seqs = |state: &JournalState| -> Vec<i64> { state.tombstones.values().copied().collect() };
         // Earlier versions wrote no entry for taking it back.
         assert!(seqs(&state).is_empty() && state.added_again.is_empty());
         let state = state_after(&[add.clone(), remove.clone(), add.clone(), remove.clone()]);
@@ -452,7 +452,8 @@ mod tests {
         let (core, other, capture) = (digest("core"), digest("other"), digest("capture"));
         let add =
             entry_of("add", &format!(r#""capture":"{capture}","core":"{core}","kind":"trace","size":1"#));
-        let see = entry_of("seen", &format!(r#""captures":["{other}","{capture}"]"#));
+        let see =
+            entry_of("seen", &format!(r#""captures":["{other}","{capture}"],"cores":["{other}","{core}"]"#));
         let state = state_after(&[add, see]);
         let artifact = state.artifact(CoreHash(core)).unwrap();
         assert_eq!((artifact.added, artifact.seen, artifact.arrival()), (1, 2, (2 << 20) + 1));

@@ -35,14 +35,12 @@ pub use facts::Facts;
 pub use journal::{JournalInspection, RecordedCapture, Removals};
 pub use structure::KindFacts;
 
-#[cfg(test)]
-pub(super) use journal_state::Entry as RecordedEntry;
 pub(super) use journal_state::{
-    ArtifactEntries, CaptureEntries, Change, EntryDefect, JournalState, Replay, entry as journal_entry,
-    replay,
+    ArtifactEntries, CaptureEntries, Change, Entry as RecordedEntry, EntryDefect, JournalState, Replay,
+    entry as journal_entry, replay,
 };
 pub(super) use permissions::take_from_others;
-pub(super) use structure::UNREFERENCED;
+pub(super) use structure::{SURPLUS_DICTIONARY, SURPLUS_DIGESTS, UNREFERENCED};
 
 /// How much SQLite checks of its own structures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

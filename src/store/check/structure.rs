@@ -6,7 +6,8 @@ use rusqlite::Row;
 
 use super::finding::{
     ARTIFACT_EMPTY, ARTIFACT_TWICE, BASE_WRONG, BLOB_MISSING, BLOB_TWICE, BLOB_UNREFERENCED, CAPTURE_TWICE,
-    DICTIONARY_DAMAGED, FILE_DAMAGED, Finding, FindingInfo, REFERENCE_BROKEN, SCHEMA_DIFFERS, Subject,
+    DICTIONARY_DAMAGED, FILE_DAMAGED, Finding, FindingInfo, PAYLOAD_SURPLUS, REFERENCE_BROKEN,
+    SCHEMA_DIFFERS, Subject,
 };
 use super::{Inspection, Integrity};
 use crate::digest::{BlobHash, CoreHash, Digest};
@@ -33,6 +34,12 @@ pub(in crate::store) const UNREFERENCED: &str = "SELECT b.id, b.digest FROM blob
        AND b.id NOT IN (SELECT blob FROM member)
        AND b.id NOT IN (SELECT base FROM payload WHERE base IS NOT NULL)
      ORDER BY b.digest";
+
+/// Payloads with digests that their encoding does not use. The numbers are those of `store::payload`.
+pub(in crate::store) const SURPLUS_DIGESTS: &str = "(encoding IN (0, 1) AND digests IS NOT NULL)";
+
+/// Payloads with a dictionary that their encoding does not use.
+pub(in crate::store) const SURPLUS_DICTIONARY: &str = "(encoding IN (0, 3) AND dictionary IS NOT NULL)";
 
 impl Inspection<'_> {
     /// What SQLite finds.
@@ -130,7 +137,8 @@ impl Inspection<'_> {
         )?;
         self.each(
             "SELECT b.digest, count(*) FROM capture c NOT INDEXED JOIN blob b ON b.id = c.blob
-              GROUP BY b.id HAVING count(*) > 1 ORDER BY b.digest",
+               LEFT JOIN artifact a ON a.id = c.artifact
+              GROUP BY b.id, a.kind HAVING count(*) > 1 ORDER BY b.digest",
             table("capture"),
             &mut findings,
             |row| times(CAPTURE_TWICE, blob(row)?, row),
@@ -167,6 +175,13 @@ impl Inspection<'_> {
                 Ok(Finding::new(BASE_WRONG, blob(row)?, detail))
             },
         )?;
+        let sql = format!(
+            "SELECT b.digest FROM payload p JOIN blob b ON b.id = p.blob
+              WHERE {SURPLUS_DIGESTS} OR {SURPLUS_DICTIONARY} ORDER BY b.digest"
+        );
+        self.each(&sql, table("payload"), &mut findings, |row| {
+            Ok(Finding::new(PAYLOAD_SURPLUS, blob(row)?, "its encoding does not use all that it has"))
+        })?;
         self.dictionaries(&mut findings)?;
         Ok(findings)
     }

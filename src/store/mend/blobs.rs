@@ -5,8 +5,8 @@ use rusqlite::{Connection, OptionalExtension, Transaction};
 use super::Mended;
 use crate::artifact::is_capture_of;
 use crate::digest::{BlobHash, CaptureHash, Digest};
-use crate::store::check::UNREFERENCED;
 use crate::store::check::finding::Subject;
+use crate::store::check::{SURPLUS_DICTIONARY, SURPLUS_DIGESTS, UNREFERENCED};
 use crate::store::dictionaries::{Readers, Sealed};
 use crate::store::error::ReadFailure;
 use crate::store::payload::{self, Body, Payload, Payloads};
@@ -91,6 +91,21 @@ impl Store {
                 }
             }
             Ok(mended)
+        })
+    }
+
+    /// Removes digests and dictionaries from payloads whose encoding does not use them.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be written.
+    pub fn drop_surplus(&self) -> Result<Vec<Mended>> {
+        self.mend(|transaction| {
+            let digests = format!("UPDATE payload SET digests = NULL WHERE {SURPLUS_DIGESTS}");
+            let dictionaries = format!("UPDATE payload SET dictionary = NULL WHERE {SURPLUS_DICTIONARY}");
+            let changed = transaction.execute(&digests, [])? + transaction.execute(&dictionaries, [])?;
+            let subject = Subject::Table("payload".to_owned());
+            let mended = Mended { subject, did: "removed what no encoding uses" };
+            Ok((changed > 0).then_some(mended).into_iter().collect())
         })
     }
 

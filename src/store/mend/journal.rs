@@ -1,11 +1,11 @@
 //! What the journal proves: times, the order of arrival, tags, notes, pins, stated links and tombstones.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, Transaction};
 
 use super::Mended;
-use crate::digest::{CaptureHash, CoreHash};
+use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::store::check::finding::Subject;
 use crate::store::check::{
     ArtifactEntries, CaptureEntries, Change, EntryDefect, JournalState, Replay, journal_entry, replay,
@@ -270,12 +270,27 @@ fn tombstones(
     state: &JournalState,
     mended: &mut Vec<Mended>,
 ) -> rusqlite::Result<()> {
-    for (digest, removal) in &state.tombstones {
-        let sql = "INSERT INTO tombstone (digest, entry) VALUES (?1, ?2)
-                   ON CONFLICT DO UPDATE SET entry = excluded.entry WHERE entry <> excluded.entry";
-        if changed(transaction, sql, (digest.as_bytes(), removal.seq))? {
-            mended.push(Mended { subject: Subject::Tombstone(*digest), did: "restored from the journal" });
+    let mut by_digest: BTreeMap<Digest, BTreeSet<i64>> = BTreeMap::new();
+    for ((digest, _), seq) in &state.tombstones {
+        by_digest.entry(*digest).or_default().insert(*seq);
+    }
+    for (digest, recorded) in by_digest {
+        let stored: BTreeSet<i64> = transaction
+            .prepare_cached("SELECT entry FROM tombstone WHERE digest = ?1")?
+            .query_map([digest.as_bytes()], |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?;
+        if stored == recorded {
+            continue;
         }
+        for (sql, entries) in [
+            ("DELETE FROM tombstone WHERE digest = ?1 AND entry = ?2", stored.difference(&recorded)),
+            ("INSERT INTO tombstone (digest, entry) VALUES (?1, ?2)", recorded.difference(&stored)),
+        ] {
+            for entry in entries {
+                transaction.prepare_cached(sql)?.execute((digest.as_bytes(), entry))?;
+            }
+        }
+        mended.push(Mended { subject: Subject::Tombstone(digest), did: "restored from the journal" });
     }
     Ok(())
 }

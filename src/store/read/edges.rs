@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use rusqlite::{OptionalExtension, Row};
+use rusqlite::OptionalExtension;
 
 use super::Snapshot;
 use super::mentions::{Roles, mention};
 use crate::digest::{CoreHash, Digest};
-use crate::store::rows::{ArtifactId, ArtifactRow, DigestEdge, MentionRow, NameEdge, Reference, StatedEdge};
+use crate::store::rows::{
+    ArtifactId, ArtifactRow, DigestEdge, MentionRow, NameMention, Reference, StatedEdge,
+};
 use crate::store::{Result, segments};
 
 /// The relation of an artifact to those that are stored with it because they are part of it.
@@ -116,30 +118,42 @@ impl Snapshot<'_> {
         Ok(holders)
     }
 
-    /// The names by which an artifact refers to others, each with every artifact that has it. Those that nothing in the
-    /// vault has are among them if their relation dangles.
+    /// The relations and names by which an artifact refers to others, and whether each dangles, in their order.
     ///
     /// # Errors
-    /// What the database says.
-    pub fn name_edges_from(&self, artifact: ArtifactId) -> Result<Vec<NameEdge>> {
-        let sql = "SELECT n.artifact, n.relation, n.handle, i.artifact
-                     FROM name_mention n
-                     LEFT JOIN identity i ON i.handle = n.handle AND i.artifact <> n.artifact
-                    WHERE n.artifact = ?1 AND (i.artifact IS NOT NULL OR n.dangles)
-                    ORDER BY n.relation, n.handle, i.artifact";
-        self.rows(sql, [artifact.0], name_edge)
+    /// Returns an error if the database cannot be read.
+    pub fn names_mentioned(&self, artifact: ArtifactId) -> Result<Vec<NameMention>> {
+        let sql = "SELECT relation, handle, dangles FROM name_mention WHERE artifact = ?1 ORDER BY relation, handle";
+        self.rows(sql, [artifact.0], |row| {
+            Ok(NameMention { relation: row.get(0)?, handle: row.get(1)?, dangles: row.get(2)? })
+        })
     }
 
-    /// The names by which others refer to an artifact.
+    /// The names of an artifact, in their order.
     ///
     /// # Errors
-    /// What the database says.
-    pub fn name_edges_to(&self, artifact: ArtifactId) -> Result<Vec<NameEdge>> {
-        let sql = "SELECT n.artifact, n.relation, n.handle, i.artifact
-                     FROM identity i JOIN name_mention n ON n.handle = i.handle AND n.artifact <> i.artifact
-                    WHERE i.artifact = ?1
-                    ORDER BY n.relation, n.handle, n.artifact";
-        self.rows(sql, [artifact.0], name_edge)
+    /// Returns an error if the database cannot be read.
+    pub fn names_of(&self, artifact: ArtifactId) -> Result<Vec<String>> {
+        let sql = "SELECT handle FROM identity WHERE artifact = ?1 ORDER BY handle";
+        self.rows(sql, [artifact.0], |row| row.get(0))
+    }
+
+    /// The artifacts that have a name, in the order of their arrival.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn named(&self, handle: &str) -> Result<Vec<ArtifactId>> {
+        let sql = "SELECT artifact FROM identity WHERE handle = ?1 ORDER BY artifact";
+        self.rows(sql, [handle], |row| row.get(0))
+    }
+
+    /// The artifacts that refer to others by a name, each with its relation, by relation and arrival.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn referring_to(&self, handle: &str) -> Result<Vec<(String, ArtifactId)>> {
+        let sql = "SELECT relation, artifact FROM name_mention WHERE handle = ?1 ORDER BY relation, artifact";
+        self.rows(sql, [handle], |row| Ok((row.get(0)?, row.get(1)?)))
     }
 
     /// The links that people stated from or to an artifact.
@@ -199,8 +213,4 @@ impl Snapshot<'_> {
             })
         })
     }
-}
-
-fn name_edge(row: &Row<'_>) -> rusqlite::Result<NameEdge> {
-    Ok(NameEdge { artifact: row.get(0)?, relation: row.get(1)?, handle: row.get(2)?, target: row.get(3)? })
 }

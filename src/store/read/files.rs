@@ -92,15 +92,17 @@ impl Snapshot<'_> {
         let sql = "SELECT coalesce(k.member, ''), b.id, b.digest, c.seal, b.size
                      FROM blob b JOIN capture c ON c.blob = b.id
                      JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind
-                    WHERE substr(b.digest, 1, 8) = ?1 AND b.digest = ?2";
-        let document = self.rows(sql, (beginning(&capture.0), capture.0.as_bytes()), member)?;
+                    WHERE substr(b.digest, 1, 8) = ?1 AND b.digest = ?2 AND a.core = ?3";
+        let key = (beginning(&capture.0), capture.0.as_bytes(), core.0.as_bytes());
+        let document = self.rows(sql, key, member)?;
         if !document.is_empty() {
             return Ok(document);
         }
         let sql = "SELECT m.name, b.id, b.digest, c.seal, b.size
                      FROM capture c JOIN member m ON m.capture = c.id JOIN blob b ON b.id = m.blob
-                    WHERE c.digest = ?1 ORDER BY m.name";
-        self.rows(sql, [capture.0.as_bytes()], member)
+                     JOIN artifact a ON a.id = c.artifact
+                    WHERE c.digest = ?1 AND a.core = ?2 ORDER BY m.name";
+        self.rows(sql, (capture.0.as_bytes(), core.0.as_bytes()), member)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::artifact::Place;
 use crate::digest::{Digest, DigestPrefix};
 use crate::store::check::CaptureId;
 use crate::store::lists::Stated;
-use crate::store::rows::{ArtifactId, MentionRow, RoleCount};
+use crate::store::rows::{ArtifactId, KindId, MentionRow, RoleCount};
 use crate::store::segments::Segments;
 use crate::store::{Result, segments};
 
@@ -60,6 +60,41 @@ impl Snapshot<'_> {
                 let role = roles.get(self, stated.role)?;
                 if group.is_none_or(|group| group == role.group) {
                     found.push(mention(artifact, stated, role));
+                }
+            }
+            found.sort_by(|one, other| order(one).cmp(&order(other)));
+            found.dedup();
+            Ok(found)
+        };
+        find().map_err(|error| self.failed(error))
+    }
+
+    /// Where those captures of an artifact that are among `captures`, which are in their order, mention `digest`, in any role
+    /// or in those of one group, in the order of roles and places.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn mentions_in(
+        &self,
+        artifact: ArtifactId,
+        captures: &[CaptureId],
+        digest: Digest,
+        group: Option<&str>,
+    ) -> Result<Vec<MentionRow>> {
+        let find = || {
+            let mut found = Vec::new();
+            let mut roles = Roles::default();
+            let mut own = self.connection.prepare_cached("SELECT id FROM capture WHERE artifact = ?1")?;
+            for capture in own.query_map([artifact.0], |row| row.get(0))? {
+                let capture = capture?;
+                if captures.binary_search(&CaptureId(capture)).is_err() {
+                    continue;
+                }
+                for stated in self.lists().with(capture, |stated| *stated == digest)? {
+                    let role = roles.get(self, stated.role)?;
+                    if group.is_none_or(|group| group == role.group) {
+                        found.push(mention(artifact, stated, role));
+                    }
                 }
             }
             found.sort_by(|one, other| order(one).cmp(&order(other)));
@@ -178,21 +213,61 @@ impl Snapshot<'_> {
         Ok(shared.map(|(digest, _)| digest).collect())
     }
 
-    /// The captures that may mention `digest`, in no order. All that do are among them, and few others.
+    /// The captures that may mention `digest`, in their order. All that do are among them, and few others.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read.
     pub fn may_mention(&self, digest: Digest) -> Result<Vec<CaptureId>> {
         let captures = self.captures_stating(segments::key(&digest)).map_err(|error| self.failed(error))?;
         Ok(captures.into_iter().map(CaptureId).collect())
     }
 
-    /// The artifact of a capture; nothing if there is no such capture.
+    /// The artifacts that may mention `digest`, in their order. All that do are among them, and few others.
     ///
     /// # Errors
-    /// What the database says.
-    pub fn artifact_of(&self, capture: CaptureId) -> Result<Option<ArtifactId>> {
-        self.artifact_with(capture.0).map_err(|error| self.failed(error))
+    /// Returns an error if the database cannot be read.
+    pub fn candidates_mentioning(&self, digest: Digest) -> Result<Vec<ArtifactId>> {
+        let mut artifacts = Vec::new();
+        for capture in self.may_mention(digest)? {
+            artifacts.extend(self.artifact_with(capture.0).map_err(|error| self.failed(error))?);
+        }
+        artifacts.sort_unstable();
+        artifacts.dedup();
+        Ok(artifacts)
+    }
+
+    /// The artifact of a capture and the number of its kind; nothing if there is no such capture.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn artifact_of(&self, capture: CaptureId) -> Result<Option<(ArtifactId, KindId)>> {
+        let sql = "SELECT a.id, a.kind FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.id = ?1";
+        Ok(self.rows(sql, [capture.0], |row| Ok((row.get(0)?, KindId(row.get(1)?))))?.pop())
+    }
+
+    /// The kinds other than that of an artifact whose artifacts mention digests in the roles of one group.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn other_kinds(&self, artifact: ArtifactId, group: &str) -> Result<Vec<KindId>> {
+        let sql = "SELECT DISTINCT r.kind FROM role r
+                    WHERE r.role_group = ?2 AND r.kind <> (SELECT kind FROM artifact WHERE id = ?1) ORDER BY 1";
+        self.rows(sql, (artifact.0, group), |row| row.get(0).map(KindId))
+    }
+
+    /// The captures of all artifacts of a kind, each with its artifact; nothing if there are more than `limit`.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn captures_of_kind(
+        &self,
+        kind: KindId,
+        limit: usize,
+    ) -> Result<Option<Vec<(CaptureId, ArtifactId)>>> {
+        let sql = "SELECT c.id, a.id FROM artifact a JOIN capture c ON c.artifact = a.id WHERE a.kind = ?1 LIMIT ?2";
+        let limits = (kind.0, limit.saturating_add(1));
+        let captures = self.rows(sql, limits, |row| Ok((CaptureId(row.get(0)?), row.get(1)?)))?;
+        Ok((captures.len() <= limit).then_some(captures))
     }
 
     fn artifact_with(&self, capture: i64) -> rusqlite::Result<Option<ArtifactId>> {

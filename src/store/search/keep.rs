@@ -1,15 +1,15 @@
 //! What goes into the index, and what goes out of it.
 
-use rusqlite::{Connection, ErrorCode, OptionalExtension, TransactionBehavior};
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OptionalExtension};
 
 use super::totals::Totals;
-use super::{
-    ArtifactRow, Snapshot, State, VERSION, drop_tables, has_tables, hash_of, index_damage, is_damage, state,
-};
+use super::{ArtifactRow, Snapshot, State, VERSION, drop_tables, has_tables, index_damage, is_damage, state};
 use crate::artifact::Field;
-use crate::digest::CaptureHash;
+use crate::digest::{CaptureHash, CoreHash};
 use crate::store::error::out_of_order;
-use crate::store::{Result, Store, StoreError};
+use crate::store::{Result, Store, StoreError, write_lock};
 
 /// A capture whose passages are or should be in the index.
 #[derive(Clone, Debug)]
@@ -27,6 +27,7 @@ pub struct SearchableCapture {
 #[derive(Clone, Debug)]
 pub struct CapturePassages {
     id: i64,
+    core: CoreHash,
     hash: CaptureHash,
     /// The texts in the order of the passages; nothing for those that are left out.
     passages: Vec<Option<(Field, String)>>,
@@ -36,7 +37,7 @@ impl SearchableCapture {
     /// The capture with its passages, and nothing in place of those that are left out.
     #[must_use]
     pub fn with(&self, passages: Vec<Option<(Field, String)>>) -> CapturePassages {
-        CapturePassages { id: self.id, hash: self.capture, passages }
+        CapturePassages { id: self.id, core: self.artifact.core, hash: self.capture, passages }
     }
 }
 
@@ -114,9 +115,17 @@ impl Store {
     /// # Errors
     /// As [`Store::put`].
     pub fn index_passages(&self, batch: &[CapturePassages]) -> Result<bool> {
-        let mut connection = self.connection()?;
-        let mut index = || {
-            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        self.index_passages_within(batch, Self::PATIENCE)
+    }
+
+    /// The same, waiting for other writers no longer than `patience`.
+    ///
+    /// # Errors
+    /// As [`Store::index_passages`]; [`StoreError::Busy`] if others do not finish.
+    pub fn index_passages_within(&self, batch: &[CapturePassages], patience: Duration) -> Result<bool> {
+        let connection = self.connection()?;
+        let index = || {
+            let transaction = write_lock::begin_within(&connection, patience)?;
             let Some(state) = state(&transaction)?.filter(|state| state.version == VERSION) else {
                 return Ok(false);
             };
@@ -150,11 +159,19 @@ fn follows(connection: &Connection, state: State, capture: i64) -> rusqlite::Res
     Ok(state.capture < capture && next.is_none_or(|next| next >= capture))
 }
 
+/// What identifies a capture; nothing if it is not there.
+fn key_of(connection: &Connection, capture: i64) -> rusqlite::Result<Option<(CoreHash, CaptureHash)>> {
+    let sql =
+        "SELECT a.core, coalesce(c.digest, b.digest) FROM capture c JOIN artifact a ON a.id = c.artifact
+                 LEFT JOIN blob b ON b.id = c.blob WHERE c.id = ?1";
+    connection.prepare_cached(sql)?.query_row([capture], |row| Ok((row.get(0)?, row.get(1)?))).optional()
+}
+
 /// Inserts the passages of those captures that are still there, and gives how far that came.
 fn insert(connection: &Connection, batch: &[CapturePassages], mut state: State) -> rusqlite::Result<State> {
-    for capture @ CapturePassages { id, hash, passages } in batch {
-        match hash_of(connection, *id)? {
-            Some(stored) if stored == *hash => {}
+    for capture @ CapturePassages { id, core, hash, passages } in batch {
+        match key_of(connection, *id)? {
+            Some(stored) if stored == (*core, *hash) => {}
             // It was removed, and another one got its number.
             Some(_) => return Ok(state),
             // It was removed, and another one may get a number before it.

@@ -13,6 +13,7 @@ use rusqlite::{Connection, Error};
 use super::SqlError;
 use crate::artifact::{Cell, Cells, Column};
 use crate::store::rows::{ArtifactId, ArtifactRow};
+use crate::store::wal::Registration;
 use crate::store::{Snapshot, Store, StoreError};
 
 /// So many bytes of rows are kept for who comes back to them, which joins do.
@@ -63,7 +64,7 @@ impl Source {
     /// A source that reads on `connection`, which is in a transaction.
     pub(super) fn new(path: &Path, connection: Connection, views: Vec<Computed>) -> Self {
         Self {
-            store: Store::of(path, connection),
+            store: Store::with_connection_to(path, connection, Registration::new(path)),
             views,
             kept: Mutex::default(),
             failure: Mutex::default(),

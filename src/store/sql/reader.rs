@@ -10,7 +10,7 @@ use super::guard::Guard;
 use super::{Computed, SqlError, View};
 use crate::artifact::Cell;
 use crate::digest::Digest;
-use crate::store::{Store, StoreError, pool};
+use crate::store::{BusyReason, Store, StoreError, pool};
 
 /// Answers questions in SQL about the vault as it was when this was made.
 ///
@@ -60,7 +60,7 @@ fn connect_twice(path: &Path) -> Result<[Connection; 2], StoreError> {
         Ok(None)
     };
     let both = connect().map_err(|error| StoreError::of(path, error))?;
-    both.ok_or_else(|| StoreError::Busy { path: path.to_owned() })
+    both.ok_or_else(|| StoreError::Busy { path: path.to_owned(), reason: BusyReason::Contended })
 }
 
 /// The head of the journal: everything that is done to a vault has an entry, so it stands for a state.

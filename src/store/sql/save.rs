@@ -46,7 +46,7 @@ impl Reader<'_> {
     ) -> Result<Saved, SqlError> {
         let place = Place::at(path, self.path(), force)?;
         let unfinished = place.unfinished().to_owned();
-        pool::create_file(&unfinished)?;
+        pool::create_private(&unfinished).map_err(|error| StoreError::io(path, error))?;
         let failed = |error| StoreError::of(path, error);
         let mut target = pool::connect(&unfinished).map_err(failed)?;
         // Nobody sees the file before it is whole, so nothing needs to be undone.

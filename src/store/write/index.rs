@@ -11,6 +11,9 @@ use crate::store::mentions::{Entry, List};
 use crate::store::payload::Payloads;
 use crate::store::segments;
 
+/// The maximum number of captures of an artifact whose lists are compared with that of a new one: the first and the last.
+const LISTS_READ: usize = 8;
+
 impl Writer<'_> {
     /// Adds what the artifact can be found by. What an earlier capture said already is there; the index is the union.
     pub(in crate::store) fn index(
@@ -46,7 +49,7 @@ impl Writer<'_> {
     fn mentions(&mut self, new: &NewCapture<'_>, kind: i64, mentions: &[Mention]) -> rusqlite::Result<()> {
         let roles: Vec<i64> = self.roles(kind, mentions)?;
         let stated = || mentions.iter().zip(&roles);
-        if mentions.is_empty() || (!new.is_first && self.are_known(new.artifact, stated())?) {
+        if mentions.is_empty() || (!new.is_first && self.are_known(new, stated())?) {
             return Ok(());
         }
         // Most digests stand in one file of the artifact.
@@ -68,14 +71,15 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Whether earlier captures of the artifact mention all that.
+    /// Whether the lists of earlier captures of the artifact have all that. Only some of them are read, the first one among
+    /// them: an artifact may have any number of captures, and a list that would not be needed does no harm.
     fn are_known<'m>(
         &self,
-        artifact: i64,
+        new: &NewCapture<'_>,
         stated: impl Iterator<Item = (&'m Mention, &'m i64)>,
     ) -> rusqlite::Result<bool> {
         let payloads = Payloads { connection: self.transaction, readers: &self.siblings.readers };
-        let known = Lists { payloads }.of_artifact(artifact)?;
+        let known = Lists { payloads }.of_older_captures(new.artifact, new.id, LISTS_READ)?;
         let mut stated = stated.map(|(mention, role)| Stated {
             role: *role,
             place: mention.place.clone(),

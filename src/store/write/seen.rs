@@ -3,8 +3,10 @@
 use std::collections::HashSet;
 
 use super::Writer;
-use crate::digest::CaptureHash;
+use crate::digest::{CaptureHash, CoreHash};
 use crate::store::journal::Event;
+use crate::store::payload::Prepared;
+use crate::store::{Result, Snapshot};
 
 /// An entry names at most so many captures, so that no entry takes much memory.
 const MAX_CAPTURES: usize = 1_000;
@@ -20,6 +22,8 @@ pub(super) struct Sightings {
     /// The last entry before this transaction.
     before: i64,
     captures: Vec<CaptureHash>,
+    /// Their artifacts.
+    cores: Vec<CoreHash>,
     /// Their numbers and those of their artifacts.
     numbers: Vec<(i64, i64)>,
     pending: HashSet<i64>,
@@ -27,13 +31,35 @@ pub(super) struct Sightings {
 
 impl Sightings {
     pub(super) fn after(entry: i64) -> Self {
-        Self { before: entry, captures: Vec::new(), numbers: Vec::new(), pending: HashSet::new() }
+        Self {
+            before: entry,
+            captures: Vec::new(),
+            cores: Vec::new(),
+            numbers: Vec::new(),
+            pending: HashSet::new(),
+        }
+    }
+}
+
+impl Snapshot<'_> {
+    /// Whether the vault has the capture and every one that is part of it, so that storing it again would change nothing but
+    /// when it was seen.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read.
+    pub fn has_all_of(&self, artifact: &Prepared) -> Result<bool> {
+        for part in &artifact.embedded {
+            if !self.has_all_of(part)? {
+                return Ok(false);
+            }
+        }
+        Ok(self.capture(artifact.admitted().core(), artifact.admitted().capture())?.is_some())
     }
 }
 
 impl Writer<'_> {
-    /// Takes note that the capture with the number `id` was seen again, unless it arrived in this transaction.
-    pub(super) fn see(&mut self, id: i64, capture: CaptureHash) -> rusqlite::Result<()> {
+    /// Takes note that a capture of `core` with the number `id` was seen again, unless it arrived in this transaction.
+    pub(super) fn see(&mut self, id: i64, core: CoreHash, capture: CaptureHash) -> rusqlite::Result<()> {
         let (artifact, last): (i64, i64) = self
             .transaction
             .prepare_cached(
@@ -44,6 +70,7 @@ impl Writer<'_> {
             return Ok(());
         }
         self.seen.captures.push(capture);
+        self.seen.cores.push(core);
         self.seen.numbers.push((id, artifact));
         if self.seen.captures.len() == MAX_CAPTURES { self.record_seen() } else { Ok(()) }
     }
@@ -54,7 +81,8 @@ impl Writer<'_> {
             return Ok(());
         }
         let captures = std::mem::take(&mut self.seen.captures);
-        self.journal.append(self.transaction, &Event::Seen { captures: &captures })?;
+        let cores = std::mem::take(&mut self.seen.cores);
+        self.journal.append(self.transaction, &Event::Seen { captures: &captures, cores: &cores })?;
         let at = self.journal.at().timestamp_millis();
         for (position, (capture, artifact)) in (0..).zip(std::mem::take(&mut self.seen.numbers)) {
             self.transaction

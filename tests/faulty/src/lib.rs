@@ -1,10 +1,16 @@
 //! Makes what SQLite asks of the system fail on purpose: the n-th write, the n-th sync, the n-th allocation.
 //!
+//! And records what a program asks of the file system, so that a loss of power at any moment can be imagined.
+//!
 //! A file system between SQLite and the real one, and an allocator between SQLite and the real one. Both pass everything
 //! on, count, and fail when it is time. This is the only code of the project that needs `unsafe`, and only tests use it.
 
 mod files;
 mod memory;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub mod recording;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod tracing;
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};

@@ -5,6 +5,8 @@
 
 mod mutate;
 mod properties;
+#[cfg(unix)]
+mod vaults;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -66,7 +68,7 @@ macro_rules! targets {
     };
 }
 
-targets! { json model_io rpk trace contract yaml pack archive recognition verify_and_add bundle journal }
+targets! { json model_io rpk trace contract yaml pack archive recognition verify_and_add bundle journal vault }
 
 #[test]
 fn every_target_is_tried_and_has_a_file() {

@@ -8,7 +8,7 @@ impl Random {
         Self(start.wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
-    fn next(&mut self) -> u64 {
+    pub(super) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -17,11 +17,11 @@ impl Random {
     }
 
     /// A number below `end`, or 0.
-    fn below(&mut self, end: usize) -> usize {
+    pub(super) fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.next() % (end.max(1) as u64)).unwrap()
     }
 
-    fn of<'s, T>(&mut self, slice: &'s [T]) -> &'s T {
+    pub(super) fn of<'s, T>(&mut self, slice: &'s [T]) -> &'s T {
         &slice[self.below(slice.len())]
     }
 }

@@ -4,6 +4,7 @@
 //! generator beside this makes of the corpus. A property that does not hold panics.
 
 mod archives;
+mod damaged;
 mod documents;
 mod ingest;
 mod json;
@@ -45,6 +46,7 @@ pub(crate) const TARGETS: &[Target] = &[
     Target { name: "verify_and_add", holds: ingest::verify_and_add, seeds: seeds::recognition },
     Target { name: "bundle", holds: vaults::bundles, seeds: vaults::bundle_seeds },
     Target { name: "journal", holds: vaults::journal, seeds: vaults::journal_seeds },
+    Target { name: "vault", holds: damaged::vault, seeds: damaged::seeds },
 ];
 
 /// Runs the property of the target `name` on `data`.

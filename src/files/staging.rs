@@ -1,0 +1,199 @@
+//! Where files are made before they get their names.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use tempfile::{Builder, TempDir};
+
+use super::directory::{parent, sync_directory};
+
+/// How the names of staging directories begin. They do not depend on what is made in them: any command removes those of
+/// any other.
+const PREFIX: &str = ".runvault-unfinished-";
+
+/// Its lock is held as long as a process works in the directory. A process that is gone holds none.
+const LOCK: &str = "lock";
+
+/// What was replaced and could not be exchanged in one step is here, under its own name, until its successor has that.
+const REPLACED: &str = "replaced";
+
+/// A directory beside a file that is written, which only its owner can enter, in which the file is made.
+pub(crate) struct StagingDir {
+    directory: TempDir,
+    _lock: File,
+}
+
+impl StagingDir {
+    /// One in `directory`. Removes those that processes left there that were killed.
+    pub(crate) fn new_in(directory: &Path) -> io::Result<Self> {
+        remove_leftovers(directory);
+        loop {
+            let staging = Builder::new().prefix(PREFIX).tempdir_in(directory)?;
+            #[cfg(unix)]
+            fs::set_permissions(staging.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+            let path = staging.path().join(LOCK);
+            match File::create_new(&path).and_then(|file| file.lock().map(|()| file)) {
+                // Another process may have taken it for a leftover before it was locked.
+                Ok(_) if !path.exists() => {}
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Ok(lock) => return Ok(Self { directory: staging, _lock: lock }),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The path of the entry `name` in it.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+}
+
+/// What happens to what has the name already.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Replace {
+    /// It stays, and the error is [`ErrorKind::AlreadyExists`].
+    Never,
+    /// A file gets out of the way, or a directory does for a directory.
+    Existing,
+}
+
+/// Gives what is at `staged` in `staging`, which must be synced, the name `path`; the name is on the disk when this
+/// returns. At every moment `path` has what it had before or all of what is new, but for a directory that replaces another
+/// where the file system cannot exchange them: for a moment it has nothing then, and if the process is killed in that
+/// moment, the next staging directory beside it gives it back what it had.
+pub(crate) fn place(staging: &StagingDir, staged: &Path, path: &Path, replace: Replace) -> io::Result<()> {
+    let is_directory = staged.is_dir();
+    match replace {
+        Replace::Never => rename_to_free(staged, path, is_directory)?,
+        Replace::Existing if is_directory && path.exists() => exchange(staging, staged, path)?,
+        Replace::Existing => fs::rename(staged, path)?,
+    }
+    sync_directory(parent(path))
+}
+
+#[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+fn rename_with(from: &Path, to: &Path, flags: rustix::fs::RenameFlags) -> Option<io::Result<()>> {
+    use rustix::fs::{CWD, renameat_with};
+    use rustix::io::Errno;
+    match renameat_with(CWD, from, CWD, to, flags) {
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => None,
+        outcome => Some(outcome.map_err(io::Error::from)),
+    }
+}
+
+/// Renames, if nothing has the name `to`.
+fn rename_to_free(from: &Path, to: &Path, is_directory: bool) -> io::Result<()> {
+    #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+    if let Some(outcome) = rename_with(from, to, rustix::fs::RenameFlags::NOREPLACE) {
+        return outcome;
+    }
+    if is_directory {
+        // Only an empty directory that appears just now would be replaced.
+        return if fs::symlink_metadata(to).is_ok() {
+            Err(ErrorKind::AlreadyExists.into())
+        } else {
+            fs::rename(from, to)
+        };
+    }
+    tempfile::TempPath::try_from_path(from)?.persist_noclobber(to).map_err(|error| error.error)
+}
+
+/// Puts the directory `staged` in the place of the one at `path`.
+fn exchange(staging: &StagingDir, staged: &Path, path: &Path) -> io::Result<()> {
+    #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+    if let Some(outcome) = rename_with(staged, path, rustix::fs::RenameFlags::EXCHANGE) {
+        return outcome;
+    }
+    let replaced = staging.path(REPLACED);
+    fs::create_dir(&replaced)?;
+    let old = replaced.join(path.file_name().ok_or(ErrorKind::InvalidFilename)?);
+    fs::rename(path, &old)?;
+    fs::rename(staged, path).inspect_err(|_| {
+        // The error that matters is the one that led here.
+        let _ = fs::rename(&old, path);
+    })
+}
+
+/// Removes the staging directories in which no process works any more. What cannot be removed does no harm.
+fn remove_leftovers(directory: &Path) {
+    let Ok(entries) = fs::read_dir(directory) else { return };
+    for entry in entries.flatten() {
+        let is_one = entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes());
+        if is_one && entry.file_type().is_ok_and(|file_type| file_type.is_dir()) {
+            remove_leftover(directory, &entry.path());
+        }
+    }
+}
+
+fn remove_leftover(directory: &Path, path: &Path) {
+    let remove = || {
+        give_back(directory, path);
+        fs::remove_dir_all(path)
+    };
+    let removed = match File::open(path.join(LOCK)) {
+        // Before it is locked, it is empty; where the lock is gone and something else is left, removing it was interrupted.
+        Err(error) if error.kind() == ErrorKind::NotFound && is_empty(path) => fs::remove_dir(path),
+        Err(error) if error.kind() == ErrorKind::NotFound => remove(),
+        Err(_) => return,
+        Ok(lock) => match lock.try_lock() {
+            Err(TryLockError::WouldBlock | TryLockError::Error(_)) => return,
+            Ok(()) => remove(),
+        },
+    };
+    // Another process may be removing it.
+    let _ = removed;
+}
+
+/// Gives what was about to be replaced its name again, if nothing has that.
+fn give_back(directory: &Path, staging: &Path) {
+    let Ok(entries) = fs::read_dir(staging.join(REPLACED)) else { return };
+    for entry in entries.flatten() {
+        let name: &OsStr = &entry.file_name();
+        // If it has its successor already, nothing is lost with it.
+        let _ = rename_to_free(&entry.path(), &directory.join(name), true);
+    }
+}
+
+fn is_empty(path: &Path) -> bool {
+    fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_about_to_be_replaced_gets_its_name_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        let killed = |name: &str| path(&format!("{PREFIX}{name}/{REPLACED}/pack"));
+        fs::create_dir_all(killed("first")).unwrap();
+        fs::write(killed("first").join("run.json"), "old").unwrap();
+        drop(StagingDir::new_in(directory.path()).unwrap());
+        assert_eq!(fs::read(path("pack/run.json")).unwrap(), b"old");
+        // It has its name already.
+        fs::create_dir_all(killed("second")).unwrap();
+        fs::write(killed("second").join("run.json"), "older").unwrap();
+        drop(StagingDir::new_in(directory.path()).unwrap());
+        assert_eq!(fs::read(path("pack/run.json")).unwrap(), b"old");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn where_a_process_works_stays() {
+        let directory = tempfile::tempdir().unwrap();
+        let working = StagingDir::new_in(directory.path()).unwrap();
+        fs::write(working.path("new"), "half").unwrap();
+        fs::write(directory.path().join(".runvault-0123456789abcdef"), "moved aside").unwrap();
+        let other = StagingDir::new_in(directory.path()).unwrap();
+        assert_eq!(fs::read(working.path("new")).unwrap(), b"half");
+        place(&working, &working.path("new"), &directory.path().join("file"), Replace::Never).unwrap();
+        fs::write(other.path("new"), "other").unwrap();
+        let refused = place(&other, &other.path("new"), &directory.path().join("file"), Replace::Never);
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::AlreadyExists);
+        drop((working, other));
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
+    }
+}

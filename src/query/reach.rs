@@ -1,0 +1,111 @@
+//! Searching along links: what can be reached, and by which chain.
+//!
+//! A link that leads to what was reached before is of no interest here. So artifacts that are linked to each other because
+//! they share a name, an exchange or a header are looked at once for that, and the work is linear in what they mention.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use super::exchanges::Known;
+use super::links::{Link, LinkTarget, Reached, Selection, links_knowing};
+use crate::digest::CoreHash;
+use crate::store::{ArtifactRow, Result, Snapshot};
+
+/// A step of a chain of links: the link, and the artifact that it is seen from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChainStep {
+    /// Where the step begins.
+    pub from: ArtifactRow,
+    /// Where it leads, and why.
+    pub link: Link,
+}
+
+/// A search gives up after looking at the links of so many artifacts.
+pub const MAX_SEARCHED: usize = 10_000;
+
+/// Finds the shortest chain of links from `one` to `other`, in any direction; nothing if there is none among the 10,000
+/// artifacts nearest to `one`. Of equally short chains, the first by relation and hash.
+///
+/// # Errors
+/// Returns an error if the database cannot be read.
+pub fn chain(
+    snapshot: &Snapshot<'_>,
+    one: &ArtifactRow,
+    other: &ArtifactRow,
+) -> Result<Option<Vec<ChainStep>>> {
+    let mut reached_by: HashMap<CoreHash, Option<ChainStep>> = HashMap::from([(one.core, None)]);
+    let mut waiting = VecDeque::from([one.clone()]);
+    let mut search = Search::default();
+    let mut searched = 0;
+    while let Some(from) = waiting.pop_front().filter(|_| searched < MAX_SEARCHED) {
+        if reached_by.contains_key(&other.core) {
+            break;
+        }
+        searched += 1;
+        for (target, link) in search.new_links(snapshot, &from)? {
+            if !reached_by.contains_key(&target.core) {
+                reached_by.insert(target.core, Some(ChainStep { from: from.clone(), link }));
+                waiting.push_back(target);
+            }
+        }
+    }
+    let mut chain = Vec::new();
+    let mut at = other.core;
+    while let Some(step) = reached_by.remove(&at) {
+        let Some(step) = step else {
+            chain.reverse();
+            return Ok(Some(chain));
+        };
+        at = step.from.core;
+        chain.push(step);
+    }
+    Ok(None)
+}
+
+/// Finds `artifacts` and everything that can be reached from them along links, derived or stated, in either direction;
+/// each once, by core hash.
+///
+/// # Errors
+/// Returns an error if the database cannot be read.
+pub fn reachable(snapshot: &Snapshot<'_>, artifacts: Vec<ArtifactRow>) -> Result<Vec<ArtifactRow>> {
+    let mut reached: BTreeMap<CoreHash, ArtifactRow> = BTreeMap::new();
+    let mut search = Search::default();
+    let mut waiting = VecDeque::from(artifacts);
+    while let Some(artifact) = waiting.pop_front() {
+        if reached.contains_key(&artifact.core) {
+            continue;
+        }
+        waiting.extend(search.new_links(snapshot, &artifact)?.into_iter().map(|(target, _)| target));
+        reached.insert(artifact.core, artifact);
+    }
+    Ok(reached.into_values().collect())
+}
+
+/// A search along all links.
+struct Search {
+    known: Known,
+    selection: Selection<'static>,
+}
+
+impl Default for Search {
+    fn default() -> Self {
+        let reached = Some(Reached::default());
+        Self { known: Known::default(), selection: Selection { reached, ..Selection::default() } }
+    }
+}
+
+impl Search {
+    /// The links of `artifact` to artifacts that no link has led to before.
+    fn new_links(
+        &mut self,
+        snapshot: &Snapshot<'_>,
+        artifact: &ArtifactRow,
+    ) -> Result<Vec<(ArtifactRow, Link)>> {
+        self.known.forget_what_is_too_much();
+        let links = links_knowing(snapshot, artifact, &mut self.known, &mut self.selection)?.into_iter();
+        let target = |link: Link| match &link.target {
+            LinkTarget::Artifact(target) => Some((target.clone(), link)),
+            LinkTarget::MissingDigest(_) | LinkTarget::MissingName(_) => None,
+        };
+        Ok(links.filter_map(target).collect())
+    }
+}

@@ -1,0 +1,93 @@
+//! Getting ready for a removal: what is stored as a difference to something that goes is stored in another way before, some
+//! at a time, so that others need not wait for all of it.
+
+use std::collections::{BTreeSet, HashMap};
+
+use rusqlite::OptionalExtension;
+
+use super::Result;
+use super::edit::Edit;
+use super::error::ReadFailure;
+use super::read::artifact_id;
+use super::rows::ArtifactRow;
+
+/// The maximum number of payloads that one transaction stores in another way.
+const RELEASED: usize = 250;
+
+/// The payloads that others became differences to, by those that they were differences to.
+#[derive(Debug, Default)]
+pub struct Heirs(HashMap<i64, i64>);
+
+impl Edit<'_> {
+    /// Re-encodes payloads that are differences to those of `leaving`, which nothing else uses, and are not of `leaving`
+    /// themselves. Does no more than fits in a transaction that is short, and returns whether that was all. What the vault
+    /// has does not change.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Payload`](super::StoreError::Payload) if one cannot be read, or an error if the database cannot
+    /// be used.
+    pub fn release(&self, leaving: &[ArtifactRow], heirs: &mut Heirs) -> Result<bool> {
+        self.release_some(leaving, heirs).map_err(|failure| self.failed(failure))
+    }
+
+    fn release_some(
+        &self,
+        leaving: &[ArtifactRow],
+        heirs: &mut Heirs,
+    ) -> std::result::Result<bool, ReadFailure> {
+        let mut blobs = BTreeSet::new();
+        for artifact in leaving {
+            blobs.extend(self.own_blobs(artifact)?);
+        }
+        let payloads = self.snapshot.payloads();
+        let mut left = RELEASED;
+        for base in &blobs {
+            let dependents: Vec<i64> = self
+                .connection()
+                .prepare_cached("SELECT blob FROM payload WHERE base = ?1 ORDER BY blob")?
+                .query_map([base], |row| row.get(0))?
+                .collect::<rusqlite::Result<_>>()?;
+            let staying = dependents.into_iter().filter(|blob| !blobs.contains(blob));
+            // One more than there is time for tells that this is not all.
+            let mut some: Vec<i64> = staying.take(left + 1).collect();
+            let is_all = some.len() <= left;
+            some.truncate(left);
+            left -= some.len();
+            let heir = match heirs.0.get(base) {
+                Some(heir) => self.whole(*heir)?,
+                None => None,
+            };
+            if let Some(heir) = payloads.release(*base, heir, &some)? {
+                heirs.0.insert(*base, heir);
+            }
+            if !is_all {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The payload `blob`, if it is still there and stored whole: others may have changed the vault meanwhile.
+    fn whole(&self, blob: i64) -> rusqlite::Result<Option<i64>> {
+        self.connection()
+            .prepare_cached("SELECT blob FROM payload WHERE blob = ?1 AND base IS NULL")?
+            .query_row([blob], |row| row.get(0))
+            .optional()
+    }
+
+    /// The blobs of the captures of an artifact that no other artifact uses.
+    fn own_blobs(&self, artifact: &ArtifactRow) -> rusqlite::Result<Vec<i64>> {
+        let Some(artifact) = artifact_id(self.connection(), artifact.core)? else { return Ok(Vec::new()) };
+        self.connection()
+            .prepare_cached(
+                "SELECT b.blob FROM (SELECT blob FROM capture WHERE artifact = ?1 AND blob IS NOT NULL
+                                     UNION SELECT m.blob FROM capture c JOIN member m ON m.capture = c.id
+                                            WHERE c.artifact = ?1) b
+                  WHERE NOT EXISTS (SELECT 1 FROM capture c WHERE c.blob = b.blob AND c.artifact <> ?1)
+                    AND NOT EXISTS (SELECT 1 FROM member m JOIN capture c ON c.id = m.capture
+                                     WHERE m.blob = b.blob AND c.artifact <> ?1)",
+            )?
+            .query_map([artifact], |row| row.get(0))?
+            .collect()
+    }
+}

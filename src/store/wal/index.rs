@@ -1,0 +1,106 @@
+//! The index of a log, in memory that processes share: a file beside the vault, which outlives a process that is killed. It
+//! says how many frames were committed, so it is the witness of what a log must have.
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+use super::format::{Salts, read_or_end};
+
+/// Two copies of a header, then the state of checkpoints.
+const COPY_BYTES: usize = 48;
+const BYTES: usize = 2 * COPY_BYTES + 4;
+
+/// The only version of the format.
+const VERSION: u32 = 3_007_000;
+
+/// What an index says of its log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Index {
+    pub(super) salts: Salts,
+    /// The number of frames that were committed.
+    pub(super) frames: u32,
+    /// The number of those that are in the vault's file as well.
+    pub(super) in_file: u32,
+}
+
+impl Index {
+    /// Reads the index at `path`; nothing if there is none, if it is not whole, or if it is from before the machine was
+    /// started: it is never synced, so it may say less or more than what the log had when the power went.
+    pub(super) fn read(path: &Path) -> io::Result<Option<Self>> {
+        let Some(mut file) = open(path)? else { return Ok(None) };
+        if is_of_this_boot(&file)? { Self::read_from(&mut file) } else { Ok(None) }
+    }
+
+    /// The same for a copy of an index that was believed when it was made.
+    pub(super) fn read_copy(path: &Path) -> io::Result<Option<Self>> {
+        open(path)?.map_or(Ok(None), |mut file| Self::read_from(&mut file))
+    }
+
+    fn read_from(file: &mut File) -> io::Result<Option<Self>> {
+        let mut bytes = [0; BYTES];
+        Ok(if read_or_end(file, &mut bytes)? { Self::parse(&bytes) } else { None })
+    }
+
+    fn parse(bytes: &[u8; BYTES]) -> Option<Self> {
+        let (first, rest) = bytes.split_at(COPY_BYTES);
+        let (second, rest) = rest.split_at(COPY_BYTES);
+        let number = |bytes: &[u8], offset: usize| {
+            let four = bytes.get(offset..).and_then(|rest| rest.first_chunk::<4>());
+            four.map_or(0, |four| u32::from_ne_bytes(*four))
+        };
+        let is_initialised = first.get(12) == Some(&1);
+        let (mut one, mut other) = (0_u32, 0_u32);
+        for pair in first.get(..40)?.as_chunks::<8>().0 {
+            one = one.wrapping_add(number(pair, 0)).wrapping_add(other);
+            other = other.wrapping_add(number(pair, 4)).wrapping_add(one);
+        }
+        let is_whole = (one, other) == (number(first, 40), number(first, 44));
+        let is_index = first == second && is_initialised && is_whole && number(first, 0) == VERSION;
+        let salts = first.get(32..).and_then(|rest| rest.first_chunk()).copied()?;
+        is_index.then(|| Self { salts, frames: number(first, 16), in_file: number(rest, 0) })
+    }
+}
+
+/// Whether the file was written since the machine was started. Where that cannot be told, it was.
+fn is_of_this_boot(file: &File) -> io::Result<bool> {
+    let Ok(statistics) = std::fs::read_to_string("/proc/stat") else { return Ok(true) };
+    let boot = statistics.lines().find_map(|line| line.strip_prefix("btime ")?.trim().parse::<u64>().ok());
+    let written = file.metadata()?.modified()?.duration_since(std::time::UNIX_EPOCH);
+    Ok(match (boot, written) {
+        (Some(boot), Ok(written)) => written.as_secs() >= boot,
+        _ => true,
+    })
+}
+
+fn open(path: &Path) -> io::Result<Option<File>> {
+    match File::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        file => file.map(Some),
+    }
+}
+
+/// Whether a process has the vault open: it holds a lock on the index then, and SQLite does not look at the log again.
+#[cfg(unix)]
+pub(super) fn is_in_use(path: &Path) -> io::Result<bool> {
+    use rustix::process::{Flock, FlockOffsetType, FlockType, fcntl_getlk};
+
+    /// The byte that SQLite locks as long as a database is open.
+    const OPEN: u64 = 128;
+
+    let Some(file) = open(path)? else { return Ok(false) };
+    let lock = Flock {
+        start: OPEN,
+        length: 1,
+        pid: None,
+        typ: FlockType::WriteLock,
+        offset_type: FlockOffsetType::Set,
+    };
+    Ok(fcntl_getlk(&file, &lock)?.is_some())
+}
+
+/// Whether a process has the vault open; where that cannot be told, one may have it.
+#[cfg(not(unix))]
+pub(super) fn is_in_use(_: &Path) -> io::Result<bool> {
+    Ok(true)
+}

@@ -1,0 +1,208 @@
+//! Which frames of a log can be read, and what stands behind those that cannot.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use super::format::{
+    Checksum, Frame, Frames, HEADER_BYTES, Header, Salts, WordOrder, page_size, read_or_end,
+};
+use super::index::Index;
+
+/// What a log has. Frames are numbered from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Scan {
+    pub(super) page_size: usize,
+    /// The salts of the frames that count.
+    pub(super) salts: Salts,
+    /// The last frame that SQLite will read: that of the last transaction before the first frame that does not verify.
+    pub(super) readable: u64,
+    /// The first frame that does not verify, or the one after the last.
+    pub(super) broken: u64,
+    /// The last frame with the salts of the log.
+    pub(super) last: u64,
+    /// How many frames from the broken one on have the salts of the log.
+    pub(super) behind: u64,
+    /// How many transactions end behind the broken frame: they were written after it.
+    pub(super) commits_behind: u64,
+    /// Whether the header itself is damaged, so that SQLite takes the log for empty.
+    pub(super) is_without_header: bool,
+}
+
+impl Scan {
+    /// Reads the log at `path`; nothing if there is none, or if it has no frames at all. `vault` is used for the size of pages
+    /// where the log's header is damaged.
+    pub(super) fn read(path: &Path, vault: &Path) -> io::Result<Option<Self>> {
+        let mut file = match File::open(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            file => file?,
+        };
+        let mut bytes = [0; HEADER_BYTES];
+        if !read_or_end(&mut file, &mut bytes)? {
+            return Ok(None);
+        }
+        if let Some(header) = Header::parse(&bytes) {
+            let mut frames = Frames::new(file, header.page_size);
+            return Self::with_header(header, &mut frames).map(Some);
+        }
+        let Some(page_size) = page_size_of(vault)? else { return Ok(None) };
+        let mut frames = Frames::new(file, page_size);
+        Self::without_header(page_size, &mut frames)
+    }
+
+    fn with_header(header: Header, frames: &mut Frames) -> io::Result<Self> {
+        let Header { order, page_size, salts, checksum } = header;
+        let mut scan = Self {
+            page_size,
+            salts,
+            readable: 0,
+            broken: 0,
+            last: 0,
+            behind: 0,
+            commits_behind: 0,
+            is_without_header: false,
+        };
+        let mut sum = checksum;
+        let mut number = 1;
+        while let Some(frame) = frames.read(number)? {
+            let expected = frame.checksum_after(sum, order);
+            if frame.salts() != salts || frame.stored_checksum() != expected || frame.page_number() == 0 {
+                break;
+            }
+            sum = expected;
+            if frame.is_commit() {
+                scan.readable = number;
+            }
+            scan.last = number;
+            number += 1;
+        }
+        scan.broken = number;
+        scan.look_behind(frames, order, sum)?;
+        Ok(scan)
+    }
+
+    /// Looks at the frames from the broken one on; `sum` is the checksum before it.
+    fn look_behind(&mut self, frames: &mut Frames, order: WordOrder, sum: Checksum) -> io::Result<()> {
+        // What the frame before should have as its checksum, and what it has: the next one goes on with either, as only one
+        // of the frame and its checksum is likely to be damaged.
+        let mut before = [sum, sum];
+        let mut number = self.broken;
+        while let Some(frame) = frames.read(number)? {
+            let is_ours = frame.salts() == self.salts;
+            if is_ours {
+                self.behind += 1;
+                self.last = number;
+            }
+            if is_ours && number > self.broken && frame.is_commit() && follows(&frame, before, order) {
+                self.commits_behind += 1;
+            }
+            let [_, stored] = before;
+            before = [frame.checksum_after(stored, order), frame.stored_checksum()];
+            number += 1;
+        }
+        Ok(())
+    }
+
+    /// The same for a log with a damaged header: its salts are those of the first frame that has the same ones as the next.
+    fn without_header(page_size: usize, frames: &mut Frames) -> io::Result<Option<Self>> {
+        let mut scan = Self {
+            page_size,
+            salts: Salts::default(),
+            readable: 0,
+            broken: 1,
+            last: 0,
+            behind: 0,
+            commits_behind: 0,
+            is_without_header: true,
+        };
+        let Some(first) = frames.read(1)? else { return Ok(None) };
+        scan.salts = match frames.read(2)? {
+            Some(second) if second.salts() != first.salts() => {
+                let third = frames.read(3)?;
+                third.map_or(first.salts(), |third| third.salts())
+            }
+            _ => first.salts(),
+        };
+        let mut number = 1;
+        while let Some(frame) = frames.read(number)? {
+            if frame.salts() == scan.salts {
+                scan.behind += 1;
+                scan.last = number;
+                scan.commits_behind += u64::from(frame.is_commit());
+            }
+            number += 1;
+        }
+        Ok(Some(scan))
+    }
+
+    /// Whether frames that were committed cannot be read: those that `index` counts, or those of transactions that were
+    /// written after a frame that does not verify. A transaction that ends the log and was not finished is neither: nothing
+    /// of it was acknowledged.
+    pub(super) fn is_damaged(&self, index: Option<&Index>) -> bool {
+        let counted = index.filter(|index| index.salts == self.salts && index.frames > index.in_file);
+        self.commits_behind > 0 || counted.is_some_and(|index| u64::from(index.frames) > self.readable)
+    }
+
+    /// How many frames of committed transactions cannot be read, as far as is known.
+    pub(super) fn unreadable(&self, index: Option<&Index>) -> u64 {
+        let counted =
+            index.filter(|index| index.salts == self.salts).map_or(0, |index| u64::from(index.frames));
+        self.last.max(counted).saturating_sub(self.readable)
+    }
+
+    /// Whether the log at `path` has, from the broken frame on, nothing that the one at `other` does not have.
+    pub(super) fn is_same_damage(&self, path: &Path, other: &Path, in_other: &Self) -> io::Result<bool> {
+        if self.salts != in_other.salts || self.page_size != in_other.page_size {
+            return Ok(false);
+        }
+        if self.last < self.broken {
+            return Ok(self.broken == in_other.broken);
+        }
+        let begin = Frames::offset(self.page_size, self.broken);
+        let end = Frames::offset(self.page_size, self.last + 1);
+        let part = |path: &Path| {
+            let mut file = File::open(path)?;
+            file.seek(SeekFrom::Start(begin))?;
+            io::Result::Ok(io::BufReader::new(file.take(end - begin)))
+        };
+        let (mut one, mut other) = (part(path)?, part(other)?);
+        let (mut ours, mut theirs) = ([0; 4_096], [0; 4_096]);
+        loop {
+            let length = fill(&mut one, &mut ours)?;
+            if length != fill(&mut other, &mut theirs)? || ours != theirs {
+                return Ok(false);
+            }
+            if length == 0 {
+                return Ok(true);
+            }
+        }
+    }
+}
+
+/// Reads until `bytes` is full or there is no more; what is left of it is zero.
+fn fill(from: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
+    bytes.fill(0);
+    let mut length = 0;
+    while let Some(rest) = bytes.get_mut(length..).filter(|rest| !rest.is_empty()) {
+        match from.read(rest)? {
+            0 => break,
+            read => length += read,
+        }
+    }
+    Ok(length)
+}
+
+fn follows(frame: &Frame, before: [Checksum; 2], order: WordOrder) -> bool {
+    before.into_iter().any(|sum| frame.checksum_after(sum, order) == frame.stored_checksum())
+}
+
+/// The size of the pages of the database at `path`.
+pub(super) fn page_size_of(path: &Path) -> io::Result<Option<usize>> {
+    let mut bytes = [0; 18];
+    if !read_or_end(&mut File::open(path)?, &mut bytes)? {
+        return Ok(None);
+    }
+    let [.., high, low] = bytes;
+    let size = u32::from(u16::from_be_bytes([high, low]));
+    Ok(page_size(if size == 1 { 65_536 } else { size }))
+}

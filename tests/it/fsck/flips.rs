@@ -1,0 +1,77 @@
+//! Flipped bits: a check that finds nothing means that every answer is what it was.
+
+use std::collections::BTreeMap;
+
+use super::every_table::{is_noticed, small};
+use super::questions::answers;
+use super::{of_bytes, small_pages};
+
+/// Which bytes are flipped: one in so many. A prime, so that all parts of pages have their turn.
+fn stride() -> usize {
+    std::env::var("RUNVAULT_FLIP_STRIDE").map_or(599, |stride| stride.parse().unwrap())
+}
+
+/// Which bit of the byte at `offset` is flipped.
+fn bit(offset: usize) -> u8 {
+    let mixed = (offset as u64).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    1 << (mixed >> 61)
+}
+
+/// Whether the byte at `offset` is in the part of a b-tree page that has no cells yet, which is never read.
+fn is_in_a_gap(bytes: &[u8], page: usize, offset: usize) -> bool {
+    let start = offset / page * page;
+    let header = start + if start == 0 { 100 } else { 0 };
+    let two = |at: usize| usize::from(u16::from_be_bytes([bytes[at], bytes[at + 1]]));
+    let pointers = match bytes[header] {
+        0x02 | 0x05 => header + 12,
+        0x0a | 0x0d => header + 8,
+        _ => return false,
+    };
+    (pointers + 2 * two(header + 3)..start + two(header + 5)).contains(&offset)
+}
+
+/// Every byte of a small vault, or one in [`stride`], with one bit flipped. Of those in the
+/// empty parts of pages, the answers are compared for one in 16.
+#[test]
+fn a_vault_with_flipped_bytes_is_not_clean_unless_it_answers_as_before() {
+    let original = small();
+    let bytes = small_pages(&original);
+    let before = answers(&original, true);
+    let page = usize::from(u16::from_be_bytes([bytes[16], bytes[17]]));
+    let (mut noticed, mut same, mut gap) = (0, 0, 0);
+    let mut different: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+    for offset in (0..bytes.len()).step_by(stride()) {
+        if is_in_a_gap(&bytes, page, offset) {
+            gap += 1;
+            if gap % 16 != 0 {
+                continue;
+            }
+        }
+        let mut flipped = bytes.clone();
+        flipped[offset] ^= bit(offset);
+        let sandbox = of_bytes(&flipped);
+        if is_noticed(&sandbox.vault()) {
+            noticed += 1;
+            continue;
+        }
+        let after = answers(&sandbox, true);
+        let pairs = before.iter().zip(&after);
+        let changed: Vec<String> =
+            pairs.filter(|(one, other)| one != other).map(|(one, _)| one.0.clone()).collect();
+        if changed.is_empty() {
+            same += 1;
+        } else {
+            if stride() == 1 {
+                println!("{offset}: {changed:?}");
+            }
+            different.insert(offset, changed);
+        }
+    }
+    assert!(
+        different.is_empty(),
+        "{noticed} noticed, {same} with the same answers, {gap} in gaps, {} unnoticed: {different:#?}",
+        different.len()
+    );
+    assert!(noticed > same, "{noticed} {same}");
+    println!("{noticed} noticed, {same} with the same answers, {gap} in gaps");
+}

@@ -1,0 +1,143 @@
+//! Each command that acknowledges something.
+
+use runvault::Vault;
+use runvault::digest::CoreHash;
+
+use super::{Silent, cores, directory_of, record};
+use crate::sandbox::{Sandbox, repository, session};
+
+const PACK: &str = "54490aab8b3f";
+
+/// A vault with the examples, which nobody uses.
+fn with_examples() -> (Sandbox, Vec<CoreHash>) {
+    let sandbox = Sandbox::new();
+    let added = sandbox.add([repository("examples")]);
+    (sandbox, added.iter().map(|core| core.parse().unwrap()).collect())
+}
+
+fn sessions(sandbox: &Sandbox, count: usize) {
+    for number in 0..count {
+        let text = session(&format!("adapter-{number}"), &[(&format!("prompt {number}"), "a response")]);
+        sandbox.write(&format!("d/{number}.json"), text);
+    }
+}
+
+#[test]
+fn what_is_moved_into_a_new_vault_is_there_or_where_it_was() {
+    let sandbox = Sandbox::without_vault();
+    sessions(&sandbox, 3);
+    let before = directory_of(&sandbox.path("d"));
+    let arguments = ["add", "--json", "--create", "--move", "--vault", "deep/er/v.vault", "d"];
+    let Some(recording) = record(&sandbox, &arguments) else { return };
+    assert!(directory_of(&sandbox.path("d")).is_empty());
+    recording.check(|image| {
+        let added = cores(&image.lines, &["added"]);
+        assert!(!image.is_done || added.len() == 3, "{}", image.which);
+        if !added.is_empty() {
+            image.expect_vault("deep/er/v.vault", &added);
+        }
+        // Under the name that it had, or the one that it has while it is removed.
+        let left = directory_of(&image.path("d"));
+        for (name, bytes) in &before {
+            if left.iter().any(|(_, left)| left == bytes) {
+                continue;
+            }
+            let vault = Vault::open(&image.path("deep/er/v.vault"));
+            let vault = vault.unwrap_or_else(|error| panic!("{}: {name} is lost: {error}", image.which));
+            let snapshot = vault.snapshot().unwrap();
+            let has = |artifact| vault.get(&artifact).is_ok_and(|got| got == *bytes);
+            let is_stored =
+                snapshot.artifacts(None).unwrap().into_iter().any(|artifact| has(artifact.core.0.into()));
+            assert!(is_stored, "{}: {name} is lost", image.which);
+        }
+    });
+}
+
+#[test]
+fn what_was_added_is_there() {
+    let (sandbox, before) = with_examples();
+    sessions(&sandbox, 3);
+    let Some(recording) = record(&sandbox, &["add", "--json", "d"]) else { return };
+    recording.check(|image| {
+        let added = cores(&image.lines, &["added"]);
+        assert!(!image.is_done || added.len() == 3, "{}", image.which);
+        image.expect_vault("v.vault", &[before.as_slice(), &added].concat());
+    });
+}
+
+#[test]
+fn what_was_removed_stays_removed_and_the_rest_stays() {
+    let (sandbox, before) = with_examples();
+    let gone = before.iter().find(|core| core.to_string().contains("103ef1c54b58")).unwrap();
+    let rest: Vec<CoreHash> = before.iter().filter(|core| *core != gone).copied().collect();
+    for arguments in [&["rm", "103ef1c54b58", "--force"][..], &["gc"]] {
+        let Some(recording) = record(&sandbox, arguments) else { return };
+        recording.check(|image| {
+            image.expect_vault("v.vault", &rest);
+            if image.is_done || arguments == ["gc"] {
+                let vault = Vault::open(&image.path("v.vault")).unwrap();
+                assert!(vault.get(&gone.0.into()).is_err(), "{}", image.which);
+            }
+        });
+    }
+}
+
+#[test]
+fn a_file_that_is_written_has_all_of_its_bytes() {
+    let (sandbox, _) = with_examples();
+    for (name, arguments) in [
+        ("get.json", &["get", "4df877dec7f4", "-o", "get.json"][..]),
+        ("get.json", &["get", "103ef1c54b58", "-o", "get.json", "--force", "--mode", "644"]),
+        ("pack.tar", &["get", PACK, "-o", "pack.tar"]),
+        ("all.rvz", &["export", "--all", "-o", "all.rvz"]),
+        ("all.rvz", &["export", "4df877dec7f4", "-o", "all.rvz", "--force"]),
+        ("b.vault", &["backup", "b.vault"]),
+        ("b.vault", &["backup", "b.vault", "--force"]),
+        ("saved.db", &["sql", "--save", "saved.db"]),
+        ("config.toml", &["config", "set", "max-depth", "100"]),
+        ("config.toml", &["config", "set", "actor", "me"]),
+        ("man/runvault.1", &["man", "--all", "man"]),
+    ] {
+        let before = std::fs::read(sandbox.path(name)).ok();
+        let Some(recording) = record(&sandbox, arguments) else { return };
+        let new = std::fs::read(sandbox.path(name)).unwrap();
+        recording.check(|image| image.expect_whole(name, before.as_deref(), &new));
+    }
+}
+
+#[test]
+fn a_directory_that_is_written_has_all_of_its_files() {
+    let (sandbox, _) = with_examples();
+    let other = sandbox.add([repository("tests/corpus/pack/minimal-bundle")]).remove(0);
+    for arguments in [&["get", PACK, "-o", "out"][..], &["get", &other, "-o", "out", "--force"]] {
+        let before = directory_of(&sandbox.path("out"));
+        let Some(recording) = record(&sandbox, arguments) else { return };
+        let new = directory_of(&sandbox.path("out"));
+        assert!(new.len() >= 2 && new != before);
+        recording.check(|image| {
+            let found = directory_of(&image.path("out"));
+            assert!(found == new || (!image.is_done && found == before), "{}: {found:?}", image.which);
+        });
+    }
+}
+
+#[test]
+fn an_upgrade_is_done_or_can_be_done_and_its_copy_is_whole() {
+    let sandbox = Sandbox::without_vault();
+    let old = std::fs::read(repository("tests/vaults/schema-3.vault.zst")).unwrap();
+    std::fs::write(sandbox.vault(), zstd::decode_all(old.as_slice()).unwrap()).unwrap();
+    let Some(recording) = record(&sandbox, &["upgrade"]) else { return };
+    let copy = std::fs::read(sandbox.path("v.vault.schema-3")).unwrap();
+    recording.check(|image| {
+        image.expect_whole("v.vault.schema-3", None, &copy);
+        let is_upgraded = !matches!(
+            Vault::open(&image.path("v.vault")),
+            Err(runvault::store::StoreError::Older { found, .. }) if found.contains("schema version 3")
+        );
+        if is_upgraded {
+            assert_eq!(image.read("v.vault.schema-3"), Some(copy.clone()), "{}", image.which);
+        }
+        Vault::upgrade(&image.path("v.vault"), &mut Silent).unwrap();
+        image.expect_vault("v.vault", &[]);
+    });
+}

@@ -1,0 +1,196 @@
+//! A process that holds the write lock and does not go on keeps nobody from reading, and those who write take turns.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use runvault::Vault;
+use runvault::source::ExamineOptions;
+use rusqlite::{Connection, OpenFlags};
+
+use crate::sandbox::{Ran, Sandbox, repository, session};
+
+/// What only reads, with the exit status that it has on the examples.
+const READING: &[(&[&str], i32)] = &[
+    (&["find"], 0),
+    (&["get", "4df877dec7f4"], 0),
+    (&["show", "3941d389b337"], 0),
+    (&["links", "5c496a37feba"], 0),
+    (&["search", "cut off by mistake"], 0),
+    (&["sql", "SELECT count(*) FROM artifacts"], 0),
+    (&["diff", "4df877dec7f4", "103ef1c54b58", "--first"], 1),
+    (&["log"], 0),
+    (&["log", "--head"], 0),
+    (&["stats"], 0),
+    (&["fsck"], 0),
+    (&["tags"], 0),
+    (&["pins"], 0),
+    (&["tombstones"], 0),
+    (&["dangling"], 0),
+    (&["backup", "copy.vault"], 0),
+    (&["export", "--all", "-o", "all.rvz"], 0),
+    (&["rm", "4df877dec7f4", "--dry-run", "--with-containers", "--force"], 0),
+    (&["gc", "--dry-run"], 0),
+    (&["forget", "--keep-last", "1", "--dry-run"], 0),
+    (&["add", "examples", "--dry-run"], 0),
+];
+
+/// A vault with the examples and a search index.
+fn examples() -> Sandbox {
+    let sandbox = Sandbox::new();
+    std::os::unix::fs::symlink(repository("examples"), sandbox.path("examples")).unwrap();
+    sandbox.add([repository("examples")]);
+    sandbox.run(["search", "--build"]).expect(0);
+    sandbox
+}
+
+/// Holds the write lock as long as it is there, like a process that was stopped.
+fn hold(sandbox: &Sandbox) -> Connection {
+    let connection = Connection::open_with_flags(sandbox.vault(), OpenFlags::SQLITE_OPEN_READ_WRITE).unwrap();
+    connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+    connection
+}
+
+fn free(connection: &Connection) {
+    connection.execute_batch("ROLLBACK").unwrap();
+}
+
+#[test]
+fn who_reads_does_not_wait_for_the_write_lock() {
+    let sandbox = examples();
+    let held = hold(&sandbox);
+    for (arguments, status) in READING {
+        let ran = sandbox.run(*arguments);
+        assert_eq!(ran.status, *status, "{arguments:?}: {}{}", ran.stdout, ran.stderr);
+    }
+    free(&held);
+}
+
+#[test]
+fn search_answers_from_the_index_as_it_is_and_says_what_it_lacks() {
+    let sandbox = examples();
+    sandbox.add([sandbox.write("new.json", session("new", &[("p", "quokka")]))]);
+    let held = hold(&sandbox);
+    let ran = sandbox.run(["search", "cut off by mistake"]).expect(0);
+    assert!(ran.stderr.contains("the search index lacks 1 capture"), "{}", ran.stderr);
+    let vault = Vault::open(&sandbox.vault()).unwrap();
+    let query = runvault::search::SearchQuery::new("quokka".parse().unwrap());
+    assert!(vault.search(&query).unwrap().is_empty());
+    assert_eq!(vault.search_index().unwrap().unwrap().waiting, 1);
+    free(&held);
+    let ran = sandbox.run(["search", "quokka"]).expect(0);
+    assert!(!ran.stderr.contains("lacks"), "{}", ran.stderr);
+    assert_eq!(vault.search(&query).unwrap().len(), 1);
+}
+
+/// What is printed of artifacts that are there, and which of them are not recorded as seen.
+fn unrecorded(ran: &Ran) -> usize {
+    let lines = ran.json();
+    assert!(lines.iter().all(|line| line["outcome"] == "present"), "{}", ran.stdout);
+    lines.iter().filter(|line| line["recorded"] == false).count()
+}
+
+#[test]
+fn adding_what_is_there_answers_and_says_what_it_could_not_record() {
+    let sandbox = examples();
+    let journal = sandbox.run(["log", "--json"]).expect(0).stdout;
+    let held = hold(&sandbox);
+    let ran = sandbox.run(["add", "--json", "examples"]).expect(2);
+    assert_eq!(unrecorded(&ran), ran.json().len());
+    assert!(ran.stderr.contains("could not be recorded as seen again"), "{}", ran.stderr);
+    let ran = sandbox.run(["add", "examples/session.json"]).expect(2);
+    assert!(ran.stdout.starts_with("already there "), "{}", ran.stdout);
+    free(&held);
+    assert_eq!(sandbox.run(["log", "--json"]).expect(0).stdout, journal);
+    // Adding them again is what it says.
+    let ran = sandbox.run(["add", "--json", "examples"]).expect(0);
+    assert_eq!(unrecorded(&ran), 0);
+    assert_ne!(sandbox.run(["log", "--json"]).expect(0).stdout, journal);
+    sandbox.run(["fsck"]).expect(0);
+}
+
+#[test]
+fn a_file_whose_artifact_is_there_but_not_recorded_is_not_moved() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.write("a.json", session("a", &[("p", "r")]));
+    sandbox.add([&file]);
+    let held = hold(&sandbox);
+    sandbox.run(["add", "--move", "a.json"]).expect(2);
+    assert!(file.exists());
+    free(&held);
+    sandbox.run(["add", "--move", "a.json"]).expect(0);
+    assert!(!file.exists());
+}
+
+#[test]
+fn importing_and_watching_what_is_there_answer_as_well() {
+    let sandbox = examples();
+    sandbox.run(["tag", "4df877dec7f4", "base"]).expect(0);
+    sandbox.run(["note", "4df877dec7f4", "a note"]).expect(0);
+    sandbox.run(["export", "--all", "-o", "all.rvz"]).expect(0);
+    let held = hold(&sandbox);
+    let ran = sandbox.run(["import", "all.rvz"]).expect(2);
+    assert!(ran.stderr.contains("could not be recorded as seen again"), "{}", ran.stderr);
+    let ran = sandbox.run(["watch", "--once", "--settle", "0s", "examples"]).expect(2);
+    assert!(ran.stderr.contains("could not be recorded as seen again"), "{}", ran.stderr);
+    free(&held);
+}
+
+/// Nobody who waits is overtaken for ever by those who write all the time.
+#[test]
+fn one_who_waits_gets_the_lock_while_others_write_without_a_pause() {
+    const WRITERS: usize = 3;
+    let sandbox = Sandbox::new();
+    let file = sandbox.write("a.json", session("a", &[("p", "r")]));
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            let (path, is_done) = (sandbox.vault(), &is_done);
+            scope.spawn(move || {
+                let vault = Vault::open(&path).unwrap();
+                let mut number = 0;
+                while !is_done.load(Ordering::Relaxed) {
+                    number += 1;
+                    let text = session(&format!("{writer} {number}"), &[("p", "r")]);
+                    vault.add_document(text.into_bytes(), &ExamineOptions::default()).unwrap();
+                }
+            });
+        }
+        let rounds = 5;
+        let ran: Vec<Ran> = (0..rounds).map(|_| sandbox.run(["add", file.to_str().unwrap()])).collect();
+        is_done.store(true, Ordering::Relaxed);
+        assert_eq!(ran.iter().filter(|ran| ran.status == 0).count(), rounds);
+    });
+    sandbox.run(["fsck"]).expect(0);
+    assert!(!sandbox.path("v.vault-queue").exists());
+}
+
+/// A process that was killed while it waited leaves a file that keeps nobody waiting.
+#[test]
+fn the_queue_of_a_process_that_was_killed_is_taken_over() {
+    let sandbox = Sandbox::new();
+    sandbox.add([sandbox.write("a.json", session("a", &[("p", "r")]))]);
+    sandbox.write("b.json", session("b", &[("p", "r")]));
+    let held = hold(&sandbox);
+    let mut child = sandbox.command().args(["add", "b.json"]).spawn().unwrap();
+    while !sandbox.path("v.vault-queue").exists() {
+        assert!(child.try_wait().unwrap().is_none());
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(sandbox.path("v.vault-queue").exists());
+    free(&held);
+    drop(held);
+    sandbox.run(["add", "b.json"]).expect(0);
+    assert!(!sandbox.path("v.vault-queue").exists());
+}
+
+/// A process at the head of the queue that is stopped is passed by.
+#[test]
+fn a_stopped_head_of_the_queue_is_passed_by() {
+    let sandbox = Sandbox::new();
+    sandbox.add([sandbox.write("a.json", session("a", &[("p", "r")]))]);
+    let queue = std::fs::File::create(sandbox.path("v.vault-queue")).unwrap();
+    queue.lock().unwrap();
+    sandbox.add([sandbox.write("b.json", session("b", &[("p", "r")]))]);
+    drop(queue);
+}
