@@ -13,7 +13,7 @@ use rusqlite::ffi::{SQLITE_IOERR_SHMOPEN, SQLITE_IOERR_SHMSIZE};
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 
 use super::{Result, StoreError};
-use crate::files;
+use crate::files::{self, OpenVault};
 
 /// How long a writer waits for another one to finish.
 pub(super) const PATIENCE: Duration = Duration::from_mins(1);
@@ -69,7 +69,7 @@ pub(super) fn expect_file(path: &Path) -> Result<()> {
         return Err(StoreError::NotAVault { path: path.to_owned(), reason });
     }
     match links(&metadata) {
-        0 | 1 => std::fs::File::open(path).map(drop).map_err(failed),
+        0 | 1 => files::expect_readable(path).map_err(failed),
         links => Err(StoreError::HardLinks { path: path.to_owned(), links }),
     }
 }
@@ -214,11 +214,13 @@ pub(super) fn empty_log(connection: &Connection) -> rusqlite::Result<bool> {
 pub(super) struct Pool {
     path: PathBuf,
     idle: Mutex<Vec<Connection>>,
+    _open: OpenVault,
 }
 
 impl Pool {
     pub(super) fn new(path: &Path, first: Option<Connection>) -> Self {
-        Self { path: path.to_owned(), idle: Mutex::new(first.into_iter().collect()) }
+        let _open = OpenVault::at(path);
+        Self { path: path.to_owned(), idle: Mutex::new(first.into_iter().collect()), _open }
     }
 
     pub(super) fn lease(&self) -> Result<Lease<'_>> {

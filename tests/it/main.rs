@@ -62,3 +62,4 @@ mod traces;
 mod untrusted;
 mod upgrade;
 mod watch;
+mod written;

@@ -153,6 +153,20 @@ impl Recording {
         assert!(unsure > 0, "the recording has nothing that could be lost");
     }
 
+    /// Makes images of moments at which the process is killed and nothing is lost, and lets `check` look at each.
+    pub(crate) fn check_kills(&self, check: impl Fn(&Image)) {
+        const KILLS: usize = 12;
+        let asked = std::env::var(IMAGES).ok().map_or(KILLS, |count| count.parse().unwrap());
+        let step = (self.events.len() / asked).max(1);
+        let mut disk = self.before.clone();
+        for (number, event) in self.events.iter().enumerate() {
+            disk.apply(event);
+            if number % step == 0 {
+                check(&self.image(&disk, number, Loss::Nothing, &mut Chance::new(1)));
+            }
+        }
+    }
+
     fn image(&self, disk: &Disk, number: usize, loss: Loss, chance: &mut Chance) -> Image {
         let directory = tempfile::tempdir().unwrap();
         disk.write_image(directory.path(), loss, chance);
