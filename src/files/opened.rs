@@ -73,7 +73,7 @@ pub(crate) fn in_use() -> io::Error {
 
 /// Whether an error is that of [`in_use`].
 pub(crate) fn is_in_use(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|inner| inner.is::<InUse>())
+    error.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<InUse>)
 }
 
 #[derive(Debug, thiserror::Error)]

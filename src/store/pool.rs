@@ -219,8 +219,8 @@ pub(super) struct Pool {
 
 impl Pool {
     pub(super) fn new(path: &Path, first: Option<Connection>) -> Self {
-        let _open = OpenVault::at(path);
-        Self { path: path.to_owned(), idle: Mutex::new(first.into_iter().collect()), _open }
+        let idle = Mutex::new(first.into_iter().collect());
+        Self { path: path.to_owned(), idle, _open: OpenVault::at(path) }
     }
 
     pub(super) fn lease(&self) -> Result<Lease<'_>> {

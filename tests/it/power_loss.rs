@@ -3,6 +3,7 @@
 //! The real program is recorded, with every write, sync, rename and removal. For moments of the recording, images of the
 //! disk are made as they may be found afterwards ([`disk`]), and checked.
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
+#![expect(clippy::print_stdout, reason = "how much was checked, and why something was not")]
 
 mod chance;
 mod commands;

@@ -125,7 +125,7 @@ fn shell(sandbox: &Sandbox, script: &str) -> Ran {
 }
 
 fn quoted(arguments: &[&str]) -> String {
-    arguments.iter().map(|argument| format!(" '{argument}'")).collect()
+    arguments.iter().map(|argument| format!("'{argument}'")).collect::<Vec<_>>().join(" ")
 }
 
 #[test]
