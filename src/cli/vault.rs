@@ -62,10 +62,11 @@ impl VaultArgs {
     }
 
     /// The vault to watch directories for, which is created at once where [`VaultArgs::open_to_add`] would create it.
-    pub(crate) fn open_to_watch(&self, create: CreateArgs) -> Result<Vault, Failure> {
-        let create: fn(&Path) -> _ =
-            if self.may_create(create)? { Vault::open_or_create } else { Vault::open };
-        self.opened(create)
+    /// The inner error is that of the vault, which may pass.
+    pub(crate) fn try_open_to_watch(&self, create: CreateArgs) -> Result<Result<Vault, StoreError>, Failure> {
+        let open: fn(&Path) -> _ = if self.may_create(create)? { Vault::open_or_create } else { Vault::open };
+        let actor = actor::actor(self.actor.as_deref())?;
+        Ok(open(&self.path()?).map(|vault| vault.acting_as(actor)))
     }
 
     /// A new vault.

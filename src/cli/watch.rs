@@ -2,6 +2,7 @@
 
 mod held;
 mod taking;
+mod waiting;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,6 @@ use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::artifact::Kind;
 use runvault::source::{ExamineOptions, Look, Settling};
-use runvault::store::StoreError;
 
 use super::add::{Printer, Shown};
 use super::escape::escaped;
@@ -27,16 +27,13 @@ use super::{search, settings, time};
 
 use held::Held;
 use taking::Taking;
+use waiting::Waiting;
 
 /// Looking is to take no more than one part in so many of the time.
 const SHARE: u32 = 10;
 
 /// Whoever asks for no interval gets the shortest one.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
-
-/// So long it waits before it tries again what a full disk or another program kept it from, and twice as long each time.
-const FIRST_PAUSE: Duration = Duration::from_secs(2);
-const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
 /// Add what appears in directories, until interrupted.
 ///
@@ -104,7 +101,8 @@ impl Args {
         let search = settings::search()?;
         self.expect_directories()?;
         let stop = Stop::on_signals()?;
-        let vault = vault.open_to_watch(self.create)?;
+        let mut waiting = Waiting::default();
+        let Some(vault) = self.open(vault, &stop, &mut waiting)? else { return Ok(Status::Done) };
         time::warn_of_future(&vault)?;
         let held = Held::of(vault.path());
         let settling = Settling::new(self.directories.clone(), self.settle).of_kind(self.kind);
@@ -116,7 +114,7 @@ impl Args {
         let mover = self.moving.mover(&options)?.map(Mover::retrying);
         let printer = Printer::silent(self.shown()?, vault.path()).moving(mover);
         let taking = Taking::new(settling, printer);
-        let mut watch = Watch { vault, held, options, stop, taking, trouble: None, search };
+        let mut watch = Watch { vault, held, options, stop, taking, waiting, search };
         let unsettled = watch.run(self)?;
         let status = watch.taking.finish(started)?;
         if self.once && unsettled > 0 {
@@ -124,6 +122,23 @@ impl Args {
             output::note(&format!("{unsettled} {verb} not settled yet"));
         }
         Ok(if self.once { status } else { Status::Done })
+    }
+
+    /// The vault, as soon as it can be opened or created; nothing if it is asked to end before.
+    fn open(&self, vault: &VaultArgs, stop: &Stop, waiting: &mut Waiting) -> Result<Option<Vault>, Failure> {
+        loop {
+            match vault.try_open_to_watch(self.create)? {
+                Ok(vault) => {
+                    waiting.goes_on();
+                    return Ok(Some(vault));
+                }
+                Err(error) if self.once || !error.may_pass() => return Err(error.into()),
+                Err(error) => stop.wait(waiting.waits(&error)),
+            }
+            if stop.is_asked() {
+                return Ok(None);
+            }
+        }
     }
 
     fn shown(&self) -> Result<Shown, Failure> {
@@ -174,15 +189,9 @@ struct Watch {
     options: ExamineOptions,
     stop: Stop,
     taking: Taking,
-    trouble: Option<Trouble>,
+    waiting: Waiting,
     /// Whether the search index is to be kept in step.
     search: bool,
-}
-
-/// Why nothing can be stored at the moment, and how long it waits before it tries again.
-struct Trouble {
-    message: String,
-    pause: Duration,
 }
 
 impl Watch {
@@ -203,13 +212,13 @@ impl Watch {
             }
             let pause = match self.taking.take(&self.vault, look, &self.options, &self.stop, args.once) {
                 Ok(()) => {
-                    self.goes_on();
+                    self.waiting.goes_on();
                     if !is_empty {
                         self.keep_searchable();
                     }
                     args.interval
                 }
-                Err(error) if !args.once && error.may_pass() => self.waits(&error),
+                Err(error) if !args.once && error.may_pass() => self.waiting.waits(&error),
                 Err(error) => return Err(error.into()),
             };
             if args.once || self.stop.is_asked() {
@@ -239,29 +248,10 @@ impl Watch {
         Ok(())
     }
 
-    fn goes_on(&mut self) {
-        if self.trouble.take().is_some() {
-            output::note("going on");
-        }
-    }
-
     /// What cannot be indexed now is when somebody searches.
     fn keep_searchable(&self) {
         if let Err(error) = search::after_adding(&self.vault, self.search) {
             output::error(&error.to_string());
         }
-    }
-
-    /// Says what is in the way, once, and gives how long to wait.
-    fn waits(&mut self, error: &StoreError) -> Duration {
-        let message = hints::with_hint(error);
-        let before = self.trouble.take().filter(|trouble| trouble.message == message);
-        let pause = before.as_ref().map_or(FIRST_PAUSE, |trouble| (trouble.pause * 2).min(LONGEST_PAUSE));
-        if before.is_none() {
-            output::error(&message);
-            output::note("what is not stored is tried again until it is; Ctrl-C ends it");
-        }
-        self.trouble = Some(Trouble { message, pause });
-        pause
     }
 }

@@ -18,6 +18,18 @@ pub fn sync_directory(directory: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
 }
 
+/// Makes sure that a file can be read, without opening it.
+#[cfg(unix)]
+pub(crate) fn expect_readable(path: &Path) -> io::Result<()> {
+    Ok(rustix::fs::access(path, rustix::fs::Access::READ_OK)?)
+}
+
+/// Makes sure that a file can be read.
+#[cfg(not(unix))]
+pub(crate) fn expect_readable(path: &Path) -> io::Result<()> {
+    File::open(path).map(drop)
+}
+
 /// Creates `directory` and those above it that are missing. What was created is on the disk when this returns.
 ///
 /// # Errors

@@ -28,7 +28,7 @@ pub fn is_of_vault(path: &Path, vault: &Path) -> bool {
         })
 }
 
-fn files_of(vault: &Path) -> impl Iterator<Item = PathBuf> {
+pub(super) fn files_of(vault: &Path) -> impl Iterator<Item = PathBuf> {
     ENDINGS.iter().map(move |ending| {
         let mut name = OsString::from(vault);
         name.push(ending);

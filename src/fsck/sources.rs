@@ -1,7 +1,7 @@
 //! Where lost and damaged bytes may be found again.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs;
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 
@@ -10,6 +10,7 @@ use crate::archive::{self, Format};
 use crate::artifact::{AdmitOptions, Admitted, Entry, KeyRing, SignaturePolicy};
 use crate::canonical::reader::Limits;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
+use crate::files;
 use crate::kinds;
 use crate::source::{self, ExamineOptions, Input, Inputs, Verdict};
 use crate::store::check::RecordedCapture;
@@ -195,7 +196,7 @@ fn files(path: &Path, look: &mut dyn FnMut(&[u8]) -> Result<bool>) -> Result<boo
 /// The bytes of a file that is not larger than any artifact can be.
 fn bytes(path: &Path) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    let length = File::open(path).ok()?.take(Limits::MAX_BYTES + 1).read_to_end(&mut bytes).ok()?;
+    let length = files::open(path).ok()?.take(Limits::MAX_BYTES + 1).read_to_end(&mut bytes).ok()?;
     (length as u64 <= Limits::MAX_BYTES).then_some(bytes)
 }
 

@@ -28,6 +28,11 @@ pub(super) fn examine_other(path: &Path, options: &ExamineOptions) -> Verdict {
     }
 }
 
+/// Judges a file of the vault that is in use, which is not opened; `error` says so.
+pub(super) fn examine_own(error: &io::Error, options: &ExamineOptions) -> Verdict {
+    passed_over(options, || Violation::new(document::UNRECOGNISED, "", error.to_string()))
+}
+
 pub(super) fn examine(path: &Path, file: OpenFile, options: &ExamineOptions) -> io::Result<Verdict> {
     let file_name = file_name(path);
     if options.may_be_archive()

@@ -6,6 +6,7 @@ use super::{
     ExamineOptions, Item, Rejection, SourceError, Verdict, admitted, directory, examine_document,
     examine_named, found, stated,
 };
+use crate::files;
 
 impl Item {
     /// Opens a file, so that its size is known; of other items nothing is touched.
@@ -74,8 +75,12 @@ impl Opened {
                 Ok((verdict, Some(place)))
             }
             Item::Found(path) => {
-                let at = SourceError::at(&path);
-                let file = self.file.unwrap_or_else(|| OpenFile::open_found(&path)).map_err(at)?;
+                let file = match self.file.unwrap_or_else(|| OpenFile::open_found(&path)) {
+                    Err(error) if files::is_in_use(&error) => {
+                        return Ok((found::examine_own(&error, options), None));
+                    }
+                    file => file.map_err(SourceError::at(&path))?,
+                };
                 let place = Place::of_file(path.to_path_buf(), file.directory, false);
                 let verdict = found::examine(&path, file, options).map_err(SourceError::at(&path))?;
                 Ok((verdict, Some(place)))

@@ -156,7 +156,7 @@ impl Store {
         let place = Place::at(path, self.path(), options.force)?;
         let snapshot = self.snapshot()?;
         let head = snapshot.journal_head()?;
-        copy(snapshot.connection(), place.unfinished(), watch)?;
+        copy(snapshot.connection(), (place.unfinished(), path), watch)?;
         drop(snapshot);
         let verified = verify::verify(place.unfinished(), self.path(), head, options.sample, watch)?;
         let bytes = place.finish()?;
@@ -166,14 +166,14 @@ impl Store {
     }
 }
 
-/// Copies what is seen on the connection `from` into a new file.
+/// Copies what is seen on the connection `from` into a new file, which errors call `name`.
 pub(super) fn copy(
     from: &Connection,
-    to: &Path,
+    (to, name): (&Path, &Path),
     watch: &mut dyn FnMut(BackupProgress),
 ) -> Result<(), StoreError> {
-    let failed = |error| StoreError::of(to, error);
-    pool::create_private(to).map_err(|error| StoreError::io(to, error))?;
+    let failed = |error| StoreError::of(to, error).about(name);
+    pool::create_private(to).map_err(|error| StoreError::io(name, error))?;
     let mut target = pool::connect(to).map_err(failed)?;
     let copying = Copying::new(from, &mut target).map_err(failed)?;
     loop {
@@ -185,7 +185,7 @@ pub(super) fn copy(
             StepResult::Done => return Ok(()),
             StepResult::More => {}
             // Nobody else uses the copy, and the snapshot is read already.
-            _ => return Err(StoreError::Busy { path: to.to_owned(), reason: BusyReason::Held }),
+            _ => return Err(StoreError::Busy { path: name.to_owned(), reason: BusyReason::Held }),
         }
     }
 }

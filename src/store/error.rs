@@ -237,6 +237,18 @@ impl StoreError {
         Self::of(path, out_of_order(table))
     }
 
+    /// The same of another path: the name that a file was to get, instead of the one under which it is made.
+    pub(super) fn about(self, path: &Path) -> Self {
+        let path = path.to_owned();
+        match self {
+            Self::Full { .. } => Self::Full { path },
+            Self::ReadOnly { .. } => Self::ReadOnly { path },
+            Self::Database { source, .. } => Self::Database { path, source },
+            Self::Io { source, .. } => Self::Io { path, source },
+            other => other,
+        }
+    }
+
     /// What the file system says of the file at `path`.
     pub(crate) fn io(path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();

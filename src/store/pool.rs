@@ -1,5 +1,6 @@
 //! Connections, all with the same settings.
 
+use std::ffi::CStr;
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
 use std::ops::{Deref, DerefMut};
@@ -7,11 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::ffi::{SQLITE_IOERR_SHMOPEN, SQLITE_IOERR_SHMSIZE};
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 
 use super::{Result, StoreError};
-use crate::files;
+use crate::files::{self, OpenVault};
 
 /// How long a writer waits for another one to finish.
 pub(super) const PATIENCE: Duration = Duration::from_mins(1);
@@ -67,7 +69,7 @@ pub(super) fn expect_file(path: &Path) -> Result<()> {
         return Err(StoreError::NotAVault { path: path.to_owned(), reason });
     }
     match links(&metadata) {
-        0 | 1 => std::fs::File::open(path).map(drop).map_err(failed),
+        0 | 1 => files::expect_readable(path).map_err(failed),
         links => Err(StoreError::HardLinks { path: path.to_owned(), links }),
     }
 }
@@ -103,7 +105,8 @@ fn open(path: &Path, mode: OpenFlags) -> rusqlite::Result<Connection> {
         Ok(connection)
     };
     match connect() {
-        Err(error) if is_without_log(&error) && !has_log(path) => open_alone(path),
+        Err(error) if is_without_log(&error) && has_log(path) => open_with_log(path),
+        Err(error) if is_without_log(&error) => open_alone(path),
         outcome => outcome,
     }
 }
@@ -158,7 +161,28 @@ pub(super) fn open_alone(path: &Path) -> rusqlite::Result<Connection> {
     uri.extend(b"?immutable=1");
     let uri = String::from_utf8_lossy(&uri).into_owned();
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | NO_MUTEX;
-    configured(Connection::open_with_flags(uri, flags)?)
+    without_temporary_files(Connection::open_with_flags(uri, flags)?)
+}
+
+/// The file system that takes no locks.
+const WITHOUT_LOCKS: &CStr = if cfg!(windows) { c"win32-none" } else { c"unix-none" };
+
+/// Opens a vault that has a log, where the memory that processes share beside it cannot be made: no other process has that,
+/// or it could be used. Each connection reads the whole log for itself, without any locks.
+fn open_with_log(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | NO_MUTEX;
+    let connection = Connection::open_with_flags_and_vfs(plain(path), flags, WITHOUT_LOCKS)?;
+    // Nothing is written when it is closed, neither from the log into the file nor to the log.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    // What is private needs no shared memory.
+    connection.execute_batch("PRAGMA locking_mode = EXCLUSIVE")?;
+    without_temporary_files(connection)
+}
+
+/// Where nothing can be written, nothing is: large results are sorted in memory.
+fn without_temporary_files(connection: Connection) -> rusqlite::Result<Connection> {
+    connection.execute_batch("PRAGMA temp_store = MEMORY")?;
+    configured(connection)
 }
 
 fn configured(connection: Connection) -> rusqlite::Result<Connection> {
@@ -190,11 +214,13 @@ pub(super) fn empty_log(connection: &Connection) -> rusqlite::Result<bool> {
 pub(super) struct Pool {
     path: PathBuf,
     idle: Mutex<Vec<Connection>>,
+    _open: OpenVault,
 }
 
 impl Pool {
     pub(super) fn new(path: &Path, first: Option<Connection>) -> Self {
-        Self { path: path.to_owned(), idle: Mutex::new(first.into_iter().collect()) }
+        let idle = Mutex::new(first.into_iter().collect());
+        Self { path: path.to_owned(), idle, _open: OpenVault::at(path) }
     }
 
     pub(super) fn lease(&self) -> Result<Lease<'_>> {

@@ -208,7 +208,7 @@ fn keep_copy(connection: &Connection, path: &Path, version: i64) -> Result<()> {
         return Ok(());
     }
     let made = Place::at(&copy, path, false).and_then(|place| {
-        backup::copy(connection, place.unfinished(), &mut |_| {})?;
+        backup::copy(connection, (place.unfinished(), &copy), &mut |_| {})?;
         place.finish()
     });
     match made {

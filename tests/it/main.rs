@@ -67,3 +67,4 @@ mod upgrade;
 mod waiting;
 mod watch;
 mod write_ahead_log;
+mod written;

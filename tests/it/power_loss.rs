@@ -3,6 +3,7 @@
 //! The real program is recorded, with every write, sync, rename and removal. For moments of the recording, images of the
 //! disk are made as they may be found afterwards ([`disk`]), and checked.
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
+#![expect(clippy::print_stdout, reason = "how much was checked, and why something was not")]
 
 mod chance;
 mod commands;
@@ -151,6 +152,20 @@ impl Recording {
         }
         println!("{made} images of {} events, {unsure} of them with something to lose", self.events.len());
         assert!(unsure > 0, "the recording has nothing that could be lost");
+    }
+
+    /// Makes images of moments at which the process is killed and nothing is lost, and lets `check` look at each.
+    pub(crate) fn check_kills(&self, check: impl Fn(&Image)) {
+        const KILLS: usize = 12;
+        let asked = std::env::var(IMAGES).ok().map_or(KILLS, |count| count.parse().unwrap());
+        let step = (self.events.len() / asked).max(1);
+        let mut disk = self.before.clone();
+        for (number, event) in self.events.iter().enumerate() {
+            disk.apply(event);
+            if number % step == 0 {
+                check(&self.image(&disk, number, Loss::Nothing, &mut Chance::new(1)));
+            }
+        }
     }
 
     fn image(&self, disk: &Disk, number: usize, loss: Loss, chance: &mut Chance) -> Image {

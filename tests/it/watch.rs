@@ -501,6 +501,52 @@ fn a_vault_that_is_removed_or_replaced_gets_nothing_more() {
     }
 }
 
+/// Started when the disk is full already: with a vault, and without one that it could create.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_waited_for_from_the_start() {
+    for has_vault in [true, false] {
+        let sandbox = if has_vault { Sandbox::new() } else { Sandbox::without_vault() };
+        sandbox.write("d/s.json", session("s", &[("p", "r")]));
+        let program = env!("CARGO_BIN_EXE_runvault");
+        let script = format!(
+            "trap '' XFSZ; ulimit -S -f 0; exec {program} watch --create --json --interval 20ms --settle 50ms d"
+        );
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", &script]).current_dir(sandbox.path("")).env("RUNVAULT_VAULT", sandbox.vault());
+        command.env("RUNVAULT_CONFIG", sandbox.path("config.toml"));
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut said = BufReader::new(child.stderr.take().unwrap());
+        let mut line = || {
+            let mut line = String::new();
+            said.read_line(&mut line).unwrap();
+            line
+        };
+        // A vault that is there can be read, so it is only when something is to be stored that nothing can be.
+        if has_vault {
+            assert!(line().starts_with("watching d"));
+        }
+        let (error, waits) = (line(), line());
+        assert!(
+            error.starts_with("error: ") && waits.contains("is tried again until it is"),
+            "{error}{waits}"
+        );
+        let lifted = std::process::Command::new("prlimit")
+            .args(["--pid", &child.id().to_string(), "--fsize=unlimited"])
+            .status();
+        if !lifted.is_ok_and(|status| status.success()) {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            return;
+        }
+        assert_eq!(line(), "going on\n");
+        let lines = lines_of(child.stdout.take().unwrap());
+        let watch = Watch { child, lines, said };
+        assert_eq!(watch.next(), "s.json added");
+        watch.interrupt("-INT");
+    }
+}
+
 /// A full disk: nothing may be written beyond a limit, which is lifted later.
 #[cfg(target_os = "linux")]
 #[test]

@@ -3,7 +3,7 @@
 use runvault::Vault;
 use runvault::digest::CoreHash;
 
-use super::{Silent, cores, directory_of, record};
+use super::{Image, Silent, cores, directory_of, record};
 use crate::sandbox::{Sandbox, repository, session};
 
 const PACK: &str = "54490aab8b3f";
@@ -121,11 +121,15 @@ fn a_directory_that_is_written_has_all_of_its_files() {
     }
 }
 
+fn old_vault(sandbox: &Sandbox) {
+    let old = std::fs::read(repository("tests/vaults/schema-3.vault.zst")).unwrap();
+    std::fs::write(sandbox.vault(), zstd::decode_all(old.as_slice()).unwrap()).unwrap();
+}
+
 #[test]
 fn an_upgrade_is_done_or_can_be_done_and_its_copy_is_whole() {
     let sandbox = Sandbox::without_vault();
-    let old = std::fs::read(repository("tests/vaults/schema-3.vault.zst")).unwrap();
-    std::fs::write(sandbox.vault(), zstd::decode_all(old.as_slice()).unwrap()).unwrap();
+    old_vault(&sandbox);
     let Some(recording) = record(&sandbox, &["upgrade"]) else { return };
     let copy = std::fs::read(sandbox.path("v.vault.schema-3")).unwrap();
     recording.check(|image| {
@@ -140,4 +144,72 @@ fn an_upgrade_is_done_or_can_be_done_and_its_copy_is_whole() {
         Vault::upgrade(&image.path("v.vault"), &mut Silent).unwrap();
         image.expect_vault("v.vault", &[]);
     });
+}
+
+/// What is in a directory under names that programs make up.
+fn made_up(image: &Image, directory: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(image.path(directory)).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names
+        .filter(|name| name.starts_with('.') || name.contains("tmp") || name.contains("unfinished"))
+        .collect()
+}
+
+#[test]
+fn what_a_killed_command_leaves_the_next_one_removes() {
+    let (sandbox, _) = with_examples();
+    for arguments in [
+        &["get", "4df877dec7f4", "-o", "get.json"][..],
+        &["get", PACK, "-o", "out"],
+        &["get", "5c496a37feba", "-o", "get.json", "--force"],
+        &["get", PACK, "-o", "out", "--force", "--mode", "640"],
+        &["export", "--all", "-o", "all.rvz"],
+        &["backup", "b.vault"],
+        &["sql", "--save", "saved.db"],
+        &["config", "set", "max-depth", "100"],
+    ] {
+        let Some(recording) = record(&sandbox, arguments) else { return };
+        recording.check_kills(|image| {
+            // Another command, to another name.
+            run_in(image, &["get", "103ef1c54b58", "-o", "next.json"]);
+            assert_eq!(made_up(image, ""), Vec::<String>::new(), "{arguments:?}: {}", image.which);
+        });
+    }
+}
+
+#[test]
+fn what_a_killed_upgrade_leaves_the_next_one_removes() {
+    let sandbox = Sandbox::without_vault();
+    old_vault(&sandbox);
+    let Some(recording) = record(&sandbox, &["upgrade"]) else { return };
+    recording.check_kills(|image| {
+        run_in(image, &["upgrade"]);
+        run_in(image, &["backup", "b.vault"]);
+        assert_eq!(made_up(image, ""), Vec::<String>::new(), "{}", image.which);
+    });
+}
+
+#[test]
+fn what_a_killed_move_leaves_the_next_one_takes() {
+    let sandbox = Sandbox::new();
+    sessions(&sandbox, 3);
+    let Some(recording) = record(&sandbox, &["add", "--move", "d"]) else { return };
+    recording.check_kills(|image| {
+        // With a file that is new, for a directory in which there is nothing is no input.
+        std::fs::write(image.path("d/next.json"), session("next", &[("p", "r")])).unwrap();
+        run_in(image, &["add", "--move", "d"]);
+        assert_eq!(made_up(image, "d"), Vec::<String>::new(), "{}", image.which);
+        assert!(directory_of(&image.path("d")).is_empty(), "{}", image.which);
+        let vault = Vault::open(&image.path("v.vault")).unwrap();
+        assert_eq!(vault.snapshot().unwrap().artifacts(None).unwrap().len(), 4, "{}", image.which);
+    });
+}
+
+/// Runs the program on what is left.
+fn run_in(image: &Image, arguments: &[&str]) {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_runvault"));
+    command.current_dir(image.path("")).env_clear().args(arguments);
+    command.env("RUNVAULT_VAULT", "v.vault").env("RUNVAULT_CONFIG", "none.toml");
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}: {}", image.which, String::from_utf8_lossy(&output.stderr));
 }

@@ -162,7 +162,9 @@ impl Disk {
         let node = self.node(path).unwrap_or_else(|| panic!("{} is not known", path.display()));
         if let Some(file) = self.files.get_mut(&node) {
             let pending = std::mem::take(&mut file.pending);
-            pending.iter().for_each(|change| change.apply(&mut file.synced));
+            for change in pending {
+                change.apply(&mut file.synced);
+            }
             return;
         }
         let is_of_it = |renaming: &Renaming| renaming.iter().any(|((directory, _), _)| *directory == node);
@@ -199,12 +201,11 @@ impl Disk {
     ) {
         for ((_, name), node) in names.range((directory, String::new())..(directory + 1, String::new())) {
             let path = to.join(name);
-            match self.files.get(node) {
-                Some(file) => fs::write(path, file.after(loss, chance)).unwrap(),
-                None => {
-                    fs::create_dir(&path).unwrap();
-                    self.write_directory(*node, &path, names, loss, chance);
-                }
+            if let Some(file) = self.files.get(node) {
+                fs::write(path, file.after(loss, chance)).unwrap();
+            } else {
+                fs::create_dir(&path).unwrap();
+                self.write_directory(*node, &path, names, loss, chance);
             }
         }
     }
@@ -237,15 +238,14 @@ impl File {
     /// What is left of it.
     fn after(&self, loss: Loss, chance: &mut Chance) -> Vec<u8> {
         let mut bytes = self.synced.clone();
-        for change in &self.pending {
-            match (loss, change) {
-                (Loss::Everything | Loss::Bytes, _) => {}
-                (Loss::Names | Loss::Nothing, change) => change.apply(&mut bytes),
+        for done in &self.pending {
+            match (loss, done) {
+                (Loss::Names | Loss::Nothing, done) => done.apply(&mut bytes),
                 (Loss::Some, Change::Write { offset, bytes: new }) => {
                     tear(*offset, new, chance).for_each(|(offset, part)| write_at(&mut bytes, offset, part));
                 }
-                (Loss::Some, change) if chance.below(2) == 0 => change.apply(&mut bytes),
-                (Loss::Some, _) => {}
+                (Loss::Some, done) if chance.below(2) == 0 => done.apply(&mut bytes),
+                (Loss::Everything | Loss::Bytes | Loss::Some, _) => {}
             }
         }
         bytes
