@@ -10,7 +10,7 @@ use std::time::Duration;
 use rusqlite::ffi::{SQLITE_IOERR_SHMOPEN, SQLITE_IOERR_SHMSIZE};
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 
-use super::{Result, StoreError};
+use super::{Result, StoreError, wal};
 
 /// How long a writer waits for another one to finish.
 pub(super) const PATIENCE: Duration = Duration::from_mins(1);
@@ -114,7 +114,8 @@ fn is_without_log(error: &rusqlite::Error) -> bool {
 
 /// Whether there is a log with something in it, without which the file is not the whole vault.
 fn has_log(path: &Path) -> bool {
-    let mut log = path.as_os_str().to_owned();
+    // SQLite has the log beside what a link leads to.
+    let mut log = wal::real(path).into_os_string();
     log.push("-wal");
     std::fs::metadata(PathBuf::from(log)).is_ok_and(|log| log.len() > 0)
 }

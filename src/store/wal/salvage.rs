@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use super::copies::{self, LogCopy};
 use super::rows;
-use super::{LogDefect, LoggedEntry, Sight, missing_entries};
+use super::{LogDefect, LoggedEntry, Sight, missing_entries, real};
 use crate::clock;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::store::check::finding::Subject;
@@ -62,7 +62,8 @@ impl Store {
     /// # Errors
     /// Returns an error if the directory of the vault cannot be read.
     pub fn salvager(&self) -> Result<Salvager<'_>> {
-        let copies = copies::pending(&self.path).map_err(|source| StoreError::io(&self.path, source))?;
+        let copies =
+            copies::pending(&real(&self.path)).map_err(|source| StoreError::io(&self.path, source))?;
         Ok(Salvager { store: self, copies })
     }
 }
@@ -81,7 +82,8 @@ impl Iterator for Salvager<'_> {
 
 impl Store {
     fn salvage(&self, copy: LogCopy) -> Result<SalvagedLog> {
-        let sight = Sight::of_copy(&copy, &self.path).map_err(|source| StoreError::io(&copy.path, source))?;
+        let sight =
+            Sight::of_copy(&copy, &real(&self.path)).map_err(|source| StoreError::io(&copy.path, source))?;
         let nothing = |copy| SalvagedLog {
             captures: Vec::new(),
             scratch: None,
@@ -139,7 +141,7 @@ impl Store {
         }
         let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let subject = Subject::File(name(&copy.path));
-        copy.retire(&self.path).map_err(|source| StoreError::io(&copy.path, source))?;
+        copy.retire(&real(&self.path)).map_err(|source| StoreError::io(&copy.path, source))?;
         let did = "taken from it what it still had, and renamed to .salvaged-wal";
         done.append(&mut self.record_mended(subject, did)?);
         Ok(done)
