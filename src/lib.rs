@@ -8,6 +8,7 @@
 //! | module | knows | must not know |
 //! |---|---|---|
 //! | [`clock`] | the time of day | anything else of ours |
+//! | `open_vaults` | which files SQLite has open in this process | anything else of ours |
 //! | [`digest`] | SHA-256, HMAC, hex, prefixes | anything else of ours |
 //! | [`canonical`] | JSON: one strict reader, three canonical profiles | what documents mean |
 //! | [`verify`] | rules, violations, reports | anything else of ours |
@@ -51,6 +52,7 @@ pub mod digest;
 pub mod fsck;
 pub mod ingest;
 pub mod kinds;
+mod open_vaults;
 mod pipeline;
 pub mod query;
 pub mod replay;

@@ -11,6 +11,7 @@ use crate::artifact::{AdmitOptions, Admitted, Entry, KeyRing, SignaturePolicy};
 use crate::canonical::reader::Limits;
 use crate::digest::{BlobHash, CaptureHash, Digest};
 use crate::kinds;
+use crate::open_vaults;
 use crate::source::{self, ExamineOptions, Input, Inputs, Verdict};
 use crate::store::check::RecordedCapture;
 use crate::store::{Result, Store, StoreError, StoredMember};
@@ -142,7 +143,7 @@ fn files(path: &Path, look: &mut dyn FnMut(&[u8]) -> Result<bool>) -> Result<boo
         let Ok(file_type) = entry.file_type() else { continue };
         let goes_on = if file_type.is_dir() {
             files(&entry.path(), look)?
-        } else if file_type.is_file() {
+        } else if file_type.is_file() && !open_vaults::has_open_by_name(&entry.path()) {
             match bytes(&entry.path()) {
                 Some(bytes) => look(&bytes)?,
                 None => true,

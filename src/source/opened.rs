@@ -1,5 +1,7 @@
 use std::io;
 
+use crate::open_vaults;
+
 use super::file::OpenFile;
 use super::original::Place;
 use super::{
@@ -11,7 +13,14 @@ impl Item {
     /// Opens a file, so that its size is known; of other items nothing is touched.
     #[must_use]
     pub fn open(self) -> Opened {
+        // What SQLite has open must not be opened and closed beside it.
         let file = match &self {
+            Self::Found(path) if open_vaults::has_open_by_name(path) => {
+                return Opened { item: Self::NotAFile(path.to_path_buf()), file: None };
+            }
+            Self::Named(path) if open_vaults::has_open(path) => {
+                Some(Err(io::Error::new(io::ErrorKind::ResourceBusy, "this is a file of the vault itself")))
+            }
             Self::Named(path) => Some(OpenFile::open_named(path)),
             Self::Found(path) => Some(OpenFile::open_found(path)),
             Self::NotAFile(_)

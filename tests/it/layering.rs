@@ -7,6 +7,7 @@ use crate::sandbox::repository;
 /// Which of our modules, and which of the crates that have one home, a module may name. A folder's modules share a row.
 const TABLE: &[(&str, &[&str])] = &[
     ("clock", &[]),
+    ("open_vaults", &[]),
     ("digest", &["sha2", "hmac"]),
     ("canonical", &["digest", "serde_json", "serde_json_canonicalizer"]),
     ("verify", &[]),
@@ -18,6 +19,7 @@ const TABLE: &[(&str, &[&str])] = &[
         &[
             "clock",
             "digest",
+            "open_vaults",
             "verify",
             "artifact",
             "serde_json",
@@ -30,7 +32,10 @@ const TABLE: &[(&str, &[&str])] = &[
     ),
     ("query", &["store", "artifact", "digest"]),
     ("retention", &["query", "store"]),
-    ("source", &["clock", "archive", "artifact", "canonical", "digest", "kinds", "verify", "rustix"]),
+    (
+        "source",
+        &["clock", "archive", "artifact", "canonical", "digest", "kinds", "open_vaults", "verify", "rustix"],
+    ),
     ("audit", &["artifact", "canonical", "digest", "kinds", "verify", "jsonschema", "serde_json"]),
     ("replay", &["artifact", "canonical", "digest", "source", "verify"]),
     ("diff", &["artifact", "canonical", "digest"]),
@@ -65,6 +70,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "canonical",
             "digest",
             "kinds",
+            "open_vaults",
             "pipeline",
             "search",
             "source",

@@ -11,7 +11,6 @@
 mod copies;
 mod format;
 mod index;
-mod registry;
 mod rows;
 mod salvage;
 mod scan;
@@ -31,7 +30,6 @@ use copies::{LogCopy, beside};
 use index::Index;
 use scan::Scan;
 
-pub(super) use registry::Registration;
 pub use salvage::{SalvagedLog, Salvager};
 
 /// How often a log is looked at that others write to meanwhile. They would have to start it again each time.

@@ -110,7 +110,8 @@ impl Log {
             let next = super::format::big_endian(rest, 0);
             let Some(place) = self.places.get(&next) else { return Ok(None) };
             // A page is written again with each row that comes to it. Those that were there are the same.
-            let key = Digest::of(cell.get(..cell.len() - rest.len() + 4).unwrap_or(cell));
+            let Some(own) = cell.get(..cell.len() - rest.len() + 4) else { return Ok(None) };
+            let key = Digest::of(own);
             if !self.known.insert((key, *place)) || !self.overflow(next, length, &mut record)? {
                 return Ok(None);
             }
