@@ -16,10 +16,8 @@ use std::path::{Path, PathBuf};
 
 pub use directory::{create_dir_all, sync_directory};
 pub(crate) use directory::{expect_readable, parent, sync_ancestors};
-#[cfg(unix)]
-pub(crate) use opened::is_of_open_vault;
 pub use opened::open;
-pub(crate) use opened::{OpenVault, in_use, is_in_use};
+pub(crate) use opened::{in_use, is_in_use};
 pub use protected::is_of_vault;
 pub use staged::{StagedFile, write, write_directory};
 pub(crate) use staged::{check_target, staging_for};

@@ -8,6 +8,7 @@
 //! | module | knows | must not know |
 //! |---|---|---|
 //! | [`clock`] | the time of day | anything else of ours |
+//! | `open_vaults` | which files SQLite has open in this process | anything else of ours |
 //! | [`files`] | writing files whole and for good, beside the vault | what is in them |
 //! | [`digest`] | SHA-256, HMAC, hex, prefixes | anything else of ours |
 //! | [`canonical`] | JSON: one strict reader, three canonical profiles | what documents mean |
@@ -53,6 +54,7 @@ pub mod files;
 pub mod fsck;
 pub mod ingest;
 pub mod kinds;
+mod open_vaults;
 mod pipeline;
 pub mod query;
 pub mod replay;

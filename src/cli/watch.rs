@@ -16,7 +16,6 @@ use runvault::source::{ExamineOptions, Look, Settling};
 use super::add::{Printer, Shown};
 use super::escape::escaped;
 use super::exit::{Failure, Status};
-use super::hints;
 use super::inputs::{CheckArgs, a_kind};
 use super::length::length;
 use super::mover::{MoveArgs, Mover};

@@ -179,7 +179,8 @@ mod unix {
     use std::os::fd::OwnedFd;
     use std::os::unix::ffi::OsStringExt;
 
-    use crate::files::{in_use, is_of_open_vault};
+    use crate::files::in_use;
+    use crate::open_vaults;
     use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags, RawMode, Stat};
 
     use super::{
@@ -272,11 +273,13 @@ mod unix {
         fn open_as(&self, name: &OsStr, flags: OFlags) -> io::Result<File> {
             // A pipe may have taken the place of a file; opening it must not wait for a writer.
             let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-            let follow =
-                if flags.contains(OFlags::NOFOLLOW) { AtFlags::SYMLINK_NOFOLLOW } else { AtFlags::empty() };
-            let FileId { device, number } = id(&fs::statat(&self.handle, name, follow)?);
-            if is_of_open_vault(device, number) {
-                return Err(in_use());
+            let is_followed = !flags.contains(OFlags::NOFOLLOW);
+            if is_followed || open_vaults::has_open_named(name) {
+                let follow = if is_followed { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
+                let FileId { device, number } = id(&fs::statat(&self.handle, name, follow)?);
+                if open_vaults::has_open_file(device, number) {
+                    return Err(in_use());
+                }
             }
             let file = File::from(fs::openat(&self.handle, name, flags, Mode::empty())?);
             if file.metadata()?.is_file() { Ok(file) } else { Err(super::not_a_file()) }

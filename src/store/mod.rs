@@ -87,12 +87,13 @@ pub use write::{Put, PutOutcome};
 use dictionaries::{Dictionaries, Readers};
 use pool::{Lease, PATIENCE, Pool};
 use schema::CreatePolicy;
-use wal::{Incident, Registration};
+use wal::Incident;
 use write::Putting;
 
 use crate::artifact::Admitted;
 use crate::clock;
 use crate::digest::CoreHash;
+use crate::open_vaults::Registration;
 
 /// What every function of the store returns.
 pub type Result<T> = std::result::Result<T, StoreError>;

@@ -12,8 +12,8 @@ use rusqlite::config::DbConfig;
 use rusqlite::ffi::{SQLITE_IOERR_SHMOPEN, SQLITE_IOERR_SHMSIZE};
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 
-use super::{Result, StoreError};
-use crate::files::{self, OpenVault};
+use super::{Result, StoreError, wal};
+use crate::files;
 
 /// How long a writer waits for another one to finish.
 pub(super) const PATIENCE: Duration = Duration::from_mins(1);
@@ -143,7 +143,8 @@ fn is_without_log(error: &rusqlite::Error) -> bool {
 
 /// Whether there is a log with something in it, without which the file is not the whole vault.
 fn has_log(path: &Path) -> bool {
-    let mut log = path.as_os_str().to_owned();
+    // SQLite has the log beside what a link leads to.
+    let mut log = wal::real(path).into_os_string();
     log.push("-wal");
     std::fs::metadata(PathBuf::from(log)).is_ok_and(|log| log.len() > 0)
 }
@@ -214,13 +215,12 @@ pub(super) fn empty_log(connection: &Connection) -> rusqlite::Result<bool> {
 pub(super) struct Pool {
     path: PathBuf,
     idle: Mutex<Vec<Connection>>,
-    _open: OpenVault,
 }
 
 impl Pool {
     pub(super) fn new(path: &Path, first: Option<Connection>) -> Self {
         let idle = Mutex::new(first.into_iter().collect());
-        Self { path: path.to_owned(), idle, _open: OpenVault::at(path) }
+        Self { path: path.to_owned(), idle }
     }
 
     pub(super) fn lease(&self) -> Result<Lease<'_>> {

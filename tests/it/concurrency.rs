@@ -3,7 +3,17 @@
 use std::collections::BTreeSet;
 use std::process::{Child, Stdio};
 
+use runvault::ingest::{Examined, Monitor};
+use runvault::source::{ExamineOptions, Input, Inputs, SourceError};
+
 use crate::sandbox::{Sandbox, session};
+
+struct Silent;
+
+impl Monitor for Silent {
+    fn examined(&mut self, _: &Examined) {}
+    fn unreadable(&mut self, _: &SourceError) {}
+}
 
 #[test]
 fn processes_that_add_at_once_lose_nothing() {
@@ -36,6 +46,46 @@ fn processes_that_add_at_once_lose_nothing() {
     let found = sandbox.run(["find", "sessions", "--prompt", "shared prompt", "--json"]).expect(0).json();
     let cores: BTreeSet<String> = found.iter().map(|line| line["core_hash"].to_string()).collect();
     assert_eq!(cores.len(), expected);
+}
+
+/// Reading the files of the vault would take this process's locks away: the others would take it for gone, delete the log
+/// that it writes to, and shrink the memory that it maps.
+#[test]
+fn adding_the_directory_that_the_vault_is_in_does_not_give_up_its_locks() {
+    let sandbox = Sandbox::new();
+    // The vault's files come between the documents.
+    for number in 0..20 {
+        sandbox.write(&format!("all/{number}.json"), session(&format!("a {number}"), &[("p", "r")]));
+    }
+    let vault = ["--vault", "all/0.vault"];
+    std::os::unix::fs::symlink("0.vault", sandbox.path("all/1.link")).unwrap();
+    let open = runvault::Vault::create(&sandbox.path("all/0.vault")).unwrap();
+    let options = ExamineOptions::default();
+    let inputs = || Inputs::new(vec![Input::Path(sandbox.path("all"))]);
+    assert_eq!(open.add(inputs(), &options, &mut Silent).unwrap().added, 20);
+    for number in 0..3 {
+        let file =
+            sandbox.write(&format!("one/{number}.json"), session(&format!("b {number}"), &[("p", "r")]));
+        sandbox.run([&vault[..], &["add", file.to_str().unwrap()]].concat()).expect(0);
+        assert!(
+            sandbox.path("all/0.vault-wal").exists(),
+            "the log of a process that is still there was deleted"
+        );
+        let text = session(&format!("c {number}"), &[("p", "r")]);
+        open.add_document(text.into_bytes(), &options).unwrap();
+        open.add(inputs(), &options, &mut Silent).unwrap();
+    }
+    // Opening it once more and closing that does not give them up either.
+    drop(runvault::Vault::open(&sandbox.path("all/1.link")).unwrap());
+    sandbox.run([&vault[..], &["stats"]].concat()).expect(0);
+    assert!(sandbox.path("all/0.vault-wal").exists());
+    drop(open);
+    let found = sandbox.run([&vault[..], &["find", "--json"]].concat()).expect(0).json();
+    assert_eq!(found.len(), 20 + 3 + 3);
+    sandbox.run([&vault[..], &["fsck"]].concat()).expect(0);
+    // One that is named is no artifact, and is not read either.
+    let ran = sandbox.run([&vault[..], &["add", "all/1.link"]].concat()).expect(2);
+    assert!(ran.stderr.contains("a file of the vault itself"), "{}", ran.stderr);
 }
 
 #[test]

@@ -7,7 +7,8 @@ use crate::sandbox::repository;
 /// Which of our modules, and which of the crates that have one home, a module may name. A folder's modules share a row.
 const TABLE: &[(&str, &[&str])] = &[
     ("clock", &[]),
-    ("files", &["rustix", "tempfile"]),
+    ("open_vaults", &[]),
+    ("files", &["open_vaults", "rustix", "tempfile"]),
     ("digest", &["sha2", "hmac"]),
     ("canonical", &["digest", "serde_json", "serde_json_canonicalizer"]),
     ("verify", &[]),
@@ -20,6 +21,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "clock",
             "digest",
             "files",
+            "open_vaults",
             "verify",
             "artifact",
             "serde_json",
@@ -72,6 +74,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "digest",
             "files",
             "kinds",
+            "open_vaults",
             "pipeline",
             "search",
             "source",

@@ -320,6 +320,47 @@ fn other_changes_behind_the_damage_are_done_again() {
     sandbox.run(["rm", &cores[0]]).expect(1);
 }
 
+/// SQLite has the log beside the vault itself, whatever link leads to it.
+#[cfg(unix)]
+#[test]
+fn a_damaged_log_is_found_through_a_link_to_the_vault() {
+    let killed = Killed::new();
+    killed.with_log(Some(&killed.flipped(HEADER + FRAME + 3_000)));
+    std::os::unix::fs::symlink("v.vault", killed.sandbox.path("link")).unwrap();
+    let ran = killed.sandbox.run(["--vault", "link", "stats"]).expect(0);
+    assert!(ran.stderr.contains("v.vault.damaged-wal-1"), "{}", ran.stderr);
+    assert_eq!(killed.fsck().expect(1).json().len(), 1);
+    killed.sandbox.run(["--vault", "link", "fsck", "--repair"]).expect(0);
+    assert_eq!(killed.fsck().expect(0).stdout, "");
+}
+
+/// Where no copy can be made, nothing opens the vault that would delete what the copy should have.
+#[cfg(unix)]
+#[test]
+fn a_damaged_log_stays_as_it_is_while_the_disk_is_full() {
+    let killed = Killed::new();
+    let damaged = killed.flipped(HEADER + FRAME + 3_000);
+    killed.with_log(Some(&damaged));
+    let program = env!("CARGO_BIN_EXE_runvault");
+    let script = format!("trap '' XFSZ; ulimit -f 0; exec '{program}' stats");
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", &script]).current_dir(killed.sandbox.path("")).env_clear();
+    command.env("RUNVAULT_VAULT", "v.vault").env("RUNVAULT_CONFIG", "none.toml");
+    let full: crate::sandbox::Ran = command.output().unwrap().into();
+    assert_eq!(full.status, 2, "{}", full.stderr);
+    assert!(
+        full.stderr.contains("disk is full") || full.stderr.contains("File too large"),
+        "{}",
+        full.stderr
+    );
+    assert_eq!(fs::read(killed.path("-wal")).unwrap(), damaged);
+    assert!(copies(&killed.sandbox.path("")).is_empty());
+    killed.fsck().expect(1);
+    killed.sandbox.run(["fsck", "--repair"]);
+    killed.fsck().expect(0);
+    assert!(killed.present().len() >= ADDED - 1);
+}
+
 /// A real process, killed.
 #[test]
 fn a_writer_that_is_killed_leaves_no_finding() {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use runvault::store::StoreError;
 
-use super::super::output;
+use crate::cli::{hints, output};
 
 /// So long it waits before it tries again what a full disk or another program kept it from, and twice as long each time.
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
@@ -22,7 +22,7 @@ struct Trouble {
 impl Waiting {
     /// Says what is in the way, once, and gives how long to wait before the next try.
     pub(super) fn waits(&mut self, error: &StoreError) -> Duration {
-        let message = error.to_string();
+        let message = hints::with_hint(error);
         let before = self.0.take().filter(|trouble| trouble.message == message);
         let pause = before.as_ref().map_or(FIRST_PAUSE, |trouble| (trouble.pause * 2).min(LONGEST_PAUSE));
         if before.is_none() {

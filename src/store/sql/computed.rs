@@ -12,8 +12,8 @@ use rusqlite::{Connection, Error};
 
 use super::SqlError;
 use crate::artifact::{Cell, Cells, Column};
+use crate::open_vaults::Registration;
 use crate::store::rows::{ArtifactId, ArtifactRow};
-use crate::store::wal::Registration;
 use crate::store::{Snapshot, Store, StoreError};
 
 /// So many bytes of rows are kept for who comes back to them, which joins do.

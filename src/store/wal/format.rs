@@ -145,6 +145,10 @@ impl Frames {
         Self { file, page_size }
     }
 
+    pub(super) fn page_size(&self) -> usize {
+        self.page_size
+    }
+
     /// Where the frame with this number, from 1, begins.
     pub(super) fn offset(page_size: usize, number: u64) -> u64 {
         let size = (FRAME_HEADER_BYTES + page_size) as u64;

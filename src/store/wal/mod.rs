@@ -11,7 +11,6 @@
 mod copies;
 mod format;
 mod index;
-mod registry;
 mod rows;
 mod salvage;
 mod scan;
@@ -31,7 +30,6 @@ use copies::{LogCopy, beside};
 use index::Index;
 use scan::Scan;
 
-pub(super) use registry::Registration;
 pub use salvage::{SalvagedLog, Salvager};
 
 /// How often a log is looked at that others write to meanwhile. They would have to start it again each time.
@@ -191,7 +189,12 @@ pub(super) struct Incident {
 /// Looks at the log of the vault at `path`, which no connection of this process has open, and copies it aside if it does not
 /// have all that was committed. Nothing if it has, or if it was copied aside before.
 pub(super) fn look(path: &Path) -> Result<Option<Incident>> {
-    find(path).map_err(|source| StoreError::io(path, source))
+    find(&real(path)).map_err(|source| StoreError::io(path, source))
+}
+
+/// The vault itself, if `path` is a link to it: SQLite has the log beside that.
+pub(super) fn real(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 fn find(path: &Path) -> io::Result<Option<Incident>> {
@@ -374,7 +377,7 @@ fn range(entries: &[LoggedEntry]) -> Option<(i64, i64)> {
 impl Incident {
     /// What is told of it, now that the vault is open.
     pub(super) fn describe(&self, vault: &Path, connection: &Connection) -> LogDamage {
-        let log = self.copy.as_ref().map_or_else(|| beside(vault, "-wal"), |copy| copy.path.clone());
+        let log = self.copy.as_ref().map_or_else(|| beside(&real(vault), "-wal"), |copy| copy.path.clone());
         describe(&self.sight, self.defect, &log, self.copy.as_ref(), connection)
     }
 }
@@ -408,13 +411,14 @@ impl Store {
     /// Returns an error if the directory or a copy cannot be read.
     pub fn check_logs(&self) -> Result<Vec<Finding>> {
         let connection = self.connection()?;
-        let failed = |source| StoreError::io(&self.path, source);
+        let vault = real(&self.path);
+        let failed = |source| StoreError::io(&vault, source);
         let mut findings = Vec::new();
         if let Some(damage) = self.log_damage().filter(|damage| damage.copy.is_none()) {
-            findings.push(finding(&beside(&self.path, "-wal"), damage));
+            findings.push(finding(&beside(&vault, "-wal"), damage));
         }
-        for copy in copies::pending(&self.path).map_err(failed)? {
-            let sight = Sight::of_copy(&copy, &self.path).map_err(failed)?;
+        for copy in copies::pending(&vault).map_err(failed)? {
+            let sight = Sight::of_copy(&copy, &vault).map_err(failed)?;
             let defect = sight.defect_of_copy();
             findings
                 .push(finding(&copy.path, &describe(&sight, defect, &copy.path, Some(&copy), &connection)));
@@ -427,7 +431,7 @@ impl Store {
     /// # Errors
     /// Returns an error if the directory cannot be read.
     pub fn log_copies(&self) -> Result<Vec<PathBuf>> {
-        let copies = copies::all(&self.path).map_err(|source| StoreError::io(&self.path, source))?;
+        let copies = copies::all(&real(&self.path)).map_err(|source| StoreError::io(&self.path, source))?;
         Ok(copies.into_iter().map(|copy| copy.path).collect())
     }
 }

@@ -1,7 +1,7 @@
 //! The rows in the pages of a log, read without SQLite: a damaged log is not a database. What is read here proves nothing; who
 //! uses it checks it against hashes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -10,6 +10,7 @@ use rusqlite::types::Value;
 
 use super::format::Frames;
 use super::scan::Scan;
+use crate::digest::Digest;
 
 /// The first byte of a page with rows of a table, and of one with rows of a table without row numbers.
 const TABLE_LEAF: u8 = 0x0d;
@@ -17,6 +18,10 @@ const INDEX_LEAF: u8 = 0x0a;
 
 /// Where the first page has its own header: after that of the file.
 const FILE_HEADER_BYTES: usize = 100;
+
+/// All pages on which rows go on may be read as often as this. Many more readings are what damage asks for: each row is read
+/// once, and has its pages for itself.
+const MOST_READINGS: u64 = 64;
 
 /// No table of a vault has as many columns.
 const MAX_COLUMNS: usize = 64;
@@ -34,7 +39,9 @@ pub(super) struct LoggedRow {
 /// Calls `take` with every row in the frames of the log at `path`, damaged ones included, in the order in which they were
 /// written: a row that was written again comes again.
 pub(super) fn each(path: &Path, scan: &Scan, take: &mut dyn FnMut(LoggedRow)) -> io::Result<()> {
-    let mut log = Log { frames: Frames::new(File::open(path)?, scan.page_size), places: HashMap::new() };
+    let budget = scan.last.saturating_mul(scan.page_size as u64).saturating_mul(MOST_READINGS);
+    let frames = Frames::new(File::open(path)?, scan.page_size);
+    let mut log = Log { frames, places: HashMap::new(), known: HashSet::new(), budget };
     let mut begin = 1;
     for number in 1..=scan.last {
         let Some(frame) = log.frames.read(number)? else { break };
@@ -54,6 +61,10 @@ pub(super) fn each(path: &Path, scan: &Scan, take: &mut dyn FnMut(LoggedRow)) ->
 struct Log {
     frames: Frames,
     places: HashMap<u32, u64>,
+    /// Cells that go on on other pages and were read, each with the frame where it goes on.
+    known: HashSet<(Digest, u64)>,
+    /// How many bytes may still be read from other pages.
+    budget: u64,
 }
 
 impl Log {
@@ -97,7 +108,11 @@ impl Log {
         let mut record = head.to_vec();
         if local < length {
             let next = super::format::big_endian(rest, 0);
-            if !self.overflow(next, length, &mut record)? {
+            let Some(place) = self.places.get(&next) else { return Ok(None) };
+            // A page is written again with each row that comes to it. Those that were there are the same.
+            let Some(own) = cell.get(..cell.len() - rest.len() + 4) else { return Ok(None) };
+            let key = Digest::of(own);
+            if !self.known.insert((key, *place)) || !self.overflow(next, length, &mut record)? {
                 return Ok(None);
             }
         }
@@ -106,12 +121,16 @@ impl Log {
 
     /// Appends what a record has on other pages, the first of which is `next`; false if they are not in the log.
     fn overflow(&mut self, mut next: u32, length: usize, record: &mut Vec<u8>) -> io::Result<bool> {
+        if length > self.places.len().saturating_mul(self.frames.page_size()) {
+            return Ok(false);
+        }
         while record.len() < length {
             let Some(place) = self.places.get(&next) else { return Ok(false) };
             let Some(frame) = self.frames.read(*place)? else { return Ok(false) };
             let Some((pointer, content)) = frame.page().split_first_chunk::<4>() else { return Ok(false) };
             let wanted = content.len().min(length - record.len());
-            // Every page brings something, so this ends.
+            let Some(left) = self.budget.checked_sub(wanted as u64) else { return Ok(false) };
+            self.budget = left;
             record.extend(content.iter().take(wanted));
             next = u32::from_be_bytes(*pointer);
         }

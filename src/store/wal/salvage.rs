@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
 use super::copies::{self, LogCopy};
 use super::rows;
-use super::{LogDefect, LoggedEntry, Sight, missing_entries};
+use super::{LogDefect, LoggedEntry, Sight, missing_entries, real};
 use crate::clock;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::files::StagingDir;
@@ -61,7 +61,8 @@ impl Store {
     /// # Errors
     /// Returns an error if the directory of the vault cannot be read.
     pub fn salvager(&self) -> Result<Salvager<'_>> {
-        let copies = copies::pending(&self.path).map_err(|source| StoreError::io(&self.path, source))?;
+        let copies =
+            copies::pending(&real(&self.path)).map_err(|source| StoreError::io(&self.path, source))?;
         Ok(Salvager { store: self, copies })
     }
 }
@@ -80,7 +81,8 @@ impl Iterator for Salvager<'_> {
 
 impl Store {
     fn salvage(&self, copy: LogCopy) -> Result<SalvagedLog> {
-        let sight = Sight::of_copy(&copy, &self.path).map_err(|source| StoreError::io(&copy.path, source))?;
+        let sight =
+            Sight::of_copy(&copy, &real(&self.path)).map_err(|source| StoreError::io(&copy.path, source))?;
         let nothing = |copy| SalvagedLog {
             captures: Vec::new(),
             scratch: None,
@@ -141,7 +143,7 @@ impl Store {
         }
         let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let subject = Subject::File(name(&copy.path));
-        copy.retire(&self.path).map_err(|source| StoreError::io(&copy.path, source))?;
+        copy.retire(&real(&self.path)).map_err(|source| StoreError::io(&copy.path, source))?;
         let did = "taken from it what it still had, and renamed to .salvaged-wal";
         done.append(&mut self.record_mended(subject, did)?);
         Ok(done)

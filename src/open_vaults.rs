@@ -1,0 +1,152 @@
+//! Which vaults this process has open, so that nothing else opens and closes their files.
+//!
+//! POSIX takes all locks of a process on a file away when the process closes the file, however often it has it open. SQLite
+//! knows that of the files that it opens itself. Where something else reads them, such as adding a directory that the vault is
+//! in, other processes take this one for gone: they delete the log that it writes to, and shrink the memory that it maps.
+
+use std::collections::BTreeMap;
+#[cfg(unix)]
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What tells files apart whatever they are called.
+type Identity = (u64, u64);
+
+/// How the names of the files go on that SQLite has open for a vault.
+const ENDINGS: [&str; 4] = ["", "-wal", "-shm", "-journal"];
+
+/// The vaults that are open.
+static OPEN: Mutex<BTreeMap<Identity, OpenVault>> = Mutex::new(BTreeMap::new());
+
+struct OpenVault {
+    /// How often.
+    count: usize,
+    /// Its files.
+    files: Vec<PathBuf>,
+}
+
+impl OpenVault {
+    fn new(path: &Path) -> Self {
+        // SQLite has the others beside what a link leads to.
+        let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let file = |ending: &str| {
+            let mut file = path.clone().into_os_string();
+            file.push(ending);
+            PathBuf::from(file)
+        };
+        Self { count: 0, files: ENDINGS.map(file).into() }
+    }
+}
+
+/// As long as this is there, its vault counts as open.
+pub(crate) struct Registration {
+    identity: Option<Identity>,
+}
+
+impl Registration {
+    /// Counts the vault at `path`, which is open already, as open once more.
+    pub(crate) fn new(path: &Path) -> Self {
+        Self::in_open(path, &mut open())
+    }
+
+    /// Counts the vault at `path` as open, after `look` looked at its files if it was not open before.
+    ///
+    /// # Errors
+    /// Returns what `look` returns.
+    pub(crate) fn after<T, E>(
+        path: &Path,
+        look: impl FnOnce() -> Result<T, E>,
+    ) -> Result<(Self, Option<T>), E> {
+        let mut open = open();
+        let is_open = identity(path).is_some_and(|identity| open.contains_key(&identity));
+        let seen = if is_open { None } else { Some(look()?) };
+        Ok((Self::in_open(path, &mut open), seen))
+    }
+
+    fn in_open(path: &Path, open: &mut BTreeMap<Identity, OpenVault>) -> Self {
+        let identity = identity(path);
+        if let Some(identity) = identity {
+            open.entry(identity).or_insert_with(|| OpenVault::new(path)).count += 1;
+        }
+        Self { identity }
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        let Some(identity) = self.identity else { return };
+        let mut open = open();
+        if let Some(vault) = open.get_mut(&identity) {
+            vault.count -= 1;
+            if vault.count == 0 {
+                open.remove(&identity);
+            }
+        }
+    }
+}
+
+/// Whether the file at `path`, or what a link there leads to, is one that SQLite has open in this process.
+pub(crate) fn has_open(path: &Path) -> bool {
+    let open = open();
+    if open.is_empty() {
+        return false;
+    }
+    let Some(own) = identity(path) else { return false };
+    let mut files = open.values().flat_map(|vault| &vault.files);
+    files.any(|file| identity(file) == Some(own))
+}
+
+/// Whether a file that SQLite has open in this process has this name, in whatever directory. A vault has one name: a file
+/// with several hard links is refused.
+#[cfg(unix)]
+pub(crate) fn has_open_named(name: &OsStr) -> bool {
+    open().values().flat_map(|vault| &vault.files).any(|file| file.file_name() == Some(name))
+}
+
+/// Whether SQLite has the file with this device and number there open in this process.
+#[cfg(unix)]
+pub(crate) fn has_open_file(device: u64, number: u64) -> bool {
+    let open = open();
+    open.values().flat_map(|vault| &vault.files).any(|file| identity(file) == Some((device, number)))
+}
+
+fn open() -> MutexGuard<'static, BTreeMap<Identity, OpenVault>> {
+    OPEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(unix)]
+fn identity(path: &Path) -> Option<Identity> {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
+}
+
+/// Elsewhere, locks belong to what was opened.
+#[cfg(not(unix))]
+fn identity(_: &Path) -> Option<Identity> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn files_of_a_vault_are_known_as_long_as_it_is_open() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        for name in ["v", "v-wal", "other"] {
+            std::fs::write(path(name), "").unwrap();
+        }
+        std::os::unix::fs::symlink("v-wal", path("link")).unwrap();
+        let registrations = [Registration::new(&path("v")), Registration::new(&path("v"))];
+        for registration in registrations {
+            assert!(has_open(&path("v")) && has_open(&path("v-wal")) && has_open(&path("link")));
+            assert!(!has_open(&path("other")));
+            assert!(!has_open(&path("v-shm")), "there is none");
+            drop(registration);
+        }
+        assert!(!has_open(&path("v")));
+    }
+}
