@@ -98,7 +98,7 @@ impl Args {
         let name = self.file.to_string_lossy();
         let file = File::open(&self.file);
         let file = file.map_err(|error| Failure::CouldNotRun(format!("cannot read {name}: {error}")))?;
-        Ok(bundle::read(io::BufReader::new(file), &name, limit)?)
+        Ok(bundle::read(io::BufReader::new(file), &self.file, limit)?)
     }
 
     /// `verb` as what was done, or in a dry run as what would be.

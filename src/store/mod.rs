@@ -72,7 +72,7 @@ pub use search::{
     SearchableCapture, Term, Terms,
 };
 pub use sql::{Computed, Reader, Rows, RowsOf, Saved, SqlError, Statement, View};
-pub use stated::{MAX_RELATION_BYTES, StatedLink, is_relation};
+pub use stated::{MAX_LINK_NOTE_BYTES, MAX_RELATION_BYTES, StatedLink, is_relation};
 pub use stats::{Dated, Day, Extremes, KindStats, Sized, Stats, Storage};
 pub use times::{Chronology, TimeBasis};
 pub use tombstones::RemovedPolicy;

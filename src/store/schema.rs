@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 use rusqlite_migration::{HookResult, M, Migrations};
 
@@ -212,7 +213,9 @@ fn keep_copy(connection: &Connection, path: &Path, version: i64) -> Result<()> {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
         _ => pool::create_file(&unfinished)?,
     }
-    let name = unfinished.to_str().ok_or_else(|| failed(ErrorKind::InvalidFilename.into()))?;
+    // As bytes, for a name need not be UTF-8; absolute, for SQLite takes what begins with "file:" for an address.
+    let name = std::path::absolute(&unfinished).map_err(failed)?;
+    let name = ToSqlOutput::Borrowed(ValueRef::Text(name.as_os_str().as_encoded_bytes()));
     connection.execute("VACUUM INTO ?1", [name]).map_err(|source| StoreError::of(&copy, source))?;
     std::fs::File::open(&unfinished).and_then(|file| file.sync_all()).map_err(failed)?;
     std::fs::rename(&unfinished, &copy).map_err(failed)

@@ -31,7 +31,8 @@ fn digest(text: &str) -> String {
 
 fn added(documents: &[String]) -> (Sandbox, String) {
     let sandbox = Sandbox::new();
-    let paths: Vec<_> = (0..).zip(documents).map(|(n, text)| sandbox.write(&format!("{n}.json"), text)).collect();
+    let paths: Vec<_> =
+        (0..).zip(documents).map(|(n, text)| sandbox.write(&format!("{n}.json"), text)).collect();
     let mut cores = sandbox.add(paths);
     cores.dedup();
     assert_eq!(cores.len(), 1);
@@ -99,7 +100,8 @@ fn stub_show_and_diff_say_that_there_are_several_captures_and_which_one_is_used(
     let shown = sandbox.run(["show", &core]).expect(0).stdout;
     assert!(shown.contains("2 captures, which \"runvault diff --all "), "{shown}");
     let captures = sandbox.run(["show", &core, "--json"]).expect(0).json()[0]["captures"].clone();
-    let preferred: Vec<&Value> = captures.as_array().unwrap().iter().filter(|one| one["preferred"] == true).collect();
+    let preferred: Vec<&Value> =
+        captures.as_array().unwrap().iter().filter(|one| one["preferred"] == true).collect();
     assert_eq!(preferred.len(), 1);
     assert_eq!(preferred[0]["capture_hash"], first.as_str());
 }
@@ -122,5 +124,8 @@ fn replay_says_that_there_are_several_captures_and_which_one_is_used() {
     // One capture is nothing to speak of.
     let (sandbox, core) = added(&documents[..1]);
     assert_eq!(sandbox.run(["replay", &core, "--prompt", "p"]).expect(0).stderr, "");
-    assert_eq!(sandbox.run(["diff", "--all", &core]).expect(0).stderr.trim_end(), format!("{} has one capture", &core["sha256:".len()..][..12]));
+    assert_eq!(
+        sandbox.run(["diff", "--all", &core]).expect(0).stderr.trim_end(),
+        format!("{} has one capture", &core["sha256:".len()..][..12])
+    );
 }
