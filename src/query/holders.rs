@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::links::{Direction, Link, LinkTarget, Origin, links};
+use super::links::{Direction, Link, LinkTarget, Origin, stated_links};
 use crate::store::{ArtifactRow, Result, Snapshot};
 
 /// The links of others to `artifact`, by relation and source: what would miss it if it were gone. Those that follow from
-/// what the artifact itself states, as that a contract governs it, are not among them.
+/// what the artifact itself states, as that a contract governs it, are not among them, and neither is `replays`: that two
+/// recordings have an exchange in common may be a coincidence.
 ///
 /// # Errors
 /// What the database says.
@@ -23,5 +24,5 @@ pub fn holders(snapshot: &Snapshot<'_>, artifact: &ArtifactRow) -> Result<Vec<Li
     let holds = |link: &Link| {
         link.direction == Direction::In && (matches!(link.origin, Origin::Stated(_)) || !is_own(link))
     };
-    Ok(links(snapshot, artifact)?.into_iter().filter(holds).collect())
+    Ok(stated_links(snapshot, artifact)?.into_iter().filter(holds).collect())
 }

@@ -110,6 +110,19 @@ pub(super) fn links_knowing(
     Ok(found.links.into_values().collect())
 }
 
+/// The links of `artifact` that say by a hash or a name which the other one is, or that a person stated: all but `replays`,
+/// which may be a coincidence, and `forks`, which have no direction.
+///
+/// # Errors
+/// Returns an error if the database cannot be read.
+pub(super) fn stated_links(snapshot: &Snapshot<'_>, artifact: &ArtifactRow) -> Result<Vec<Link>> {
+    let mut found = Found { snapshot, links: BTreeMap::new() };
+    found.stated(artifact)?;
+    found.by_digest(artifact)?;
+    found.by_name(artifact)?;
+    Ok(found.links.into_values().collect())
+}
+
 /// Whether a person stated it counts: such a link stands beside a derived one.
 type LinkKey = (Direction, String, (u8, String), bool);
 

@@ -83,7 +83,7 @@ use pool::{Lease, Pool};
 use schema::CreatePolicy;
 use write::Putting;
 
-use crate::artifact::Admitted;
+use crate::artifact::{Admitted, Signature};
 use crate::clock;
 use crate::digest::CoreHash;
 
@@ -298,6 +298,24 @@ impl Store {
         self.create_now()?;
         let mut connection = self.connection()?;
         write::put_one(&mut connection, artifact, &self.putting(preparer, at))
+            .map_err(|error| StoreError::of(&self.path, error))
+    }
+
+    /// Stores one artifact whose capture was lost, like [`Store::put_one`]. What was `recorded` of its signature before counts
+    /// again, unless the signature was checked now.
+    ///
+    /// # Errors
+    /// As [`Store::put`].
+    pub fn put_again(
+        &self,
+        artifact: &Prepared,
+        preparer: &Preparer,
+        recorded: Option<Signature>,
+        at: DateTime<Utc>,
+    ) -> Result<Put> {
+        self.create_now()?;
+        let mut connection = self.connection()?;
+        write::put_again(&mut connection, artifact, recorded, &self.putting(preparer, at))
             .map_err(|error| StoreError::of(&self.path, error))
     }
 
