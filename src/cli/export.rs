@@ -105,7 +105,7 @@ impl Args {
 
 fn text_of(written: &Written) -> String {
     let Written { artifacts, captures, links, blobs, bytes, largest } = *written;
-    let mut text = format!(
+    let text = format!(
         "exported {}, {}, {}; {} in {}",
         counted(artifacts, "artifact"),
         counted(captures, "capture"),
@@ -113,13 +113,11 @@ fn text_of(written: &Written) -> String {
         output::size(bytes),
         counted(blobs, "blob"),
     );
-    if largest > Limits::default().bytes {
-        text += &format!(
-            "; a capture has {}, which \"runvault import --max-size\" must allow",
-            output::size(largest)
-        );
+    if largest <= Limits::default().bytes {
+        return text;
     }
-    text
+    let size = output::size(largest);
+    format!("{text}; a capture has {size}, which \"runvault import --max-size\" must allow")
 }
 
 impl From<WriteError> for Failure {
