@@ -3,6 +3,7 @@
 mod joining;
 
 use std::collections::{HashMap, HashSet};
+use std::ffi::OsString;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -68,6 +69,8 @@ pub enum Outcome {
 pub struct Examined {
     /// The name of the document.
     pub path: String,
+    /// The bytes of the name, if they are no UTF-8: `path` has marks in place of some.
+    pub path_bytes: Option<Vec<u8>>,
     /// Its kind, as far as that can be told.
     pub kind: Option<Kind>,
     /// What became of it.
@@ -443,7 +446,7 @@ impl Rehearsal<'_, '_> {
 
 /// A document that was examined, with what its admission was made into.
 struct Examination<A> {
-    path: String,
+    path: OsString,
     original: Option<Original>,
     continues: Option<CoreHash>,
     verdict: Finding<A>,
@@ -474,7 +477,7 @@ fn each<A: Send, E>(
         let size = opened.as_ref().map_or(0, |(.., opened)| opened.size());
         (opened, size)
     };
-    let work = |opened: std::result::Result<(String, Option<u64>, source::Opened), SourceError>| {
+    let work = |opened: std::result::Result<(OsString, Option<u64>, source::Opened), SourceError>| {
         let (path, items, opened) = opened?;
         Ok(Examination::of(path, items, opened.examine_in_place(options)?, &make))
     };
@@ -565,8 +568,13 @@ impl From<Prepared> for Brief {
 
 impl<A: Into<Brief>> Examination<A> {
     fn told(self, fate: impl FnOnce() -> Fate) -> Examined {
+        let (path, path_bytes) = match self.path.into_string() {
+            Ok(path) => (path, None),
+            Err(raw) => (raw.to_string_lossy().into_owned(), Some(raw.into_encoded_bytes())),
+        };
         let mut told = Examined {
-            path: self.path,
+            path,
+            path_bytes,
             kind: None,
             outcome: Outcome::Skipped,
             core: None,

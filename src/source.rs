@@ -14,6 +14,7 @@ mod stated;
 mod tree;
 mod writers;
 
+use std::ffi::OsString;
 use std::io::{self, Cursor};
 use std::path::{Path, PathBuf};
 
@@ -155,15 +156,16 @@ impl Item {
         }
     }
 
-    /// The name to report it by.
+    /// The name to report it by. That of a file may be no UTF-8.
     #[must_use]
-    pub fn name(&self) -> String {
+    pub fn name(&self) -> OsString {
         match self {
             Self::Named(path) | Self::NotAFile(path) | Self::End { path, .. } => {
-                path.to_string_lossy().into_owned()
+                path.clone().into_os_string()
             }
-            Self::Found(path) | Self::Directory { path, .. } => path.to_string_lossy().into_owned(),
-            Self::Document { name, .. } | Self::Stated(Stated { name, .. }) => name.clone(),
+            Self::Found(path) | Self::Directory { path, .. } => path.as_os_str().to_owned(),
+            Self::Document { name, .. } => name.into(),
+            Self::Stated(Stated { name, .. }) => name.clone(),
         }
     }
 }

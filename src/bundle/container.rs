@@ -21,20 +21,21 @@ const MAX_RATIO: u64 = 200;
 /// The most bytes behind the last entry: `tar` programs fill up their last record.
 const MAX_TAIL_BYTES: u64 = 1 << 20;
 
+/// What a skippable frame of zstd begins with, before its size. Programs that decompress pass over it.
+const SKIPPABLE: [u8; 4] = [0x50, 0x2a, 0x4d, 0x18];
+/// Where what is compressed would be too dense, padding is made for so much more of it.
+const PADDED_AHEAD: u64 = 64 << 20;
+/// So much is compressed before it is looked again how dense it is.
+const CHUNK: usize = 1 << 20;
+
 /// Writes entries. The same entries give the same bytes.
-pub(super) struct Packer<W: Write>(tar::Builder<Encoder<'static, W>>);
+pub(super) struct Packer<W: Write>(tar::Builder<Frames<W>>);
 
 impl<W: Write> Packer<W> {
     /// Begins a bundle of entries of these sizes.
     pub(super) fn new(out: W, sizes: impl Iterator<Item = u64>) -> io::Result<Self> {
-        let total: u64 = sizes.map(|size| padded(size) + BLOCK as u64).sum();
-        let mut encoder = Encoder::new(out, LEVEL)?;
-        encoder.include_checksum(true)?;
-        encoder.long_distance_matching(true)?;
-        encoder.window_log(WINDOW_LOG)?;
-        // What a small bundle is compressed with takes no more memory than it needs.
-        encoder.set_pledged_src_size(Some(total + 2 * BLOCK as u64))?;
-        Ok(Self(tar::Builder::new(encoder)))
+        let total: u64 = sizes.map(|size| padded(size) + BLOCK as u64).sum::<u64>() + 2 * BLOCK as u64;
+        Ok(Self(tar::Builder::new(Frames::new(out, total)?)))
     }
 
     pub(super) fn entry(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
@@ -50,6 +51,97 @@ impl<W: Write> Packer<W> {
     pub(super) fn finish(self) -> io::Result<W> {
         self.0.into_inner()?.finish()
     }
+}
+
+/// Compresses to zstd frames that no reader takes for a bomb: beyond [`FREE_BYTES`], what is behind a byte in the file never
+/// grows to more than [`MAX_RATIO`] times what is before it. Where the content is denser, the frame ends, and a frame
+/// that is passed over makes up for it.
+struct Frames<W: Write> {
+    /// Nothing only while one frame follows another.
+    encoder: Option<Encoder<'static, Output<W>>>,
+    /// How many bytes were compressed.
+    given: u64,
+}
+
+/// Counts what is written through it.
+struct Output<W> {
+    out: W,
+    written: u64,
+}
+
+impl<W: Write> Write for Output<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.written += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl<W: Write> Frames<W> {
+    fn new(out: W, total: u64) -> io::Result<Self> {
+        let mut encoder = encoder(Output { out, written: 0 })?;
+        if total <= FREE_BYTES {
+            // What a small bundle is compressed with takes no more memory than it needs. It has one frame.
+            encoder.set_pledged_src_size(Some(total))?;
+        }
+        Ok(Self { encoder: Some(encoder), given: 0 })
+    }
+
+    fn finish(self) -> io::Result<W> {
+        let encoder = self.encoder.ok_or(io::ErrorKind::BrokenPipe)?;
+        Ok(encoder.finish()?.out)
+    }
+
+    /// The encoder, for so many bytes more.
+    fn encoder_for(&mut self, more: u64) -> io::Result<&mut Encoder<'static, Output<W>>> {
+        let end = self.given + more;
+        let written = self.encoder.as_ref().map_or(0, |encoder| encoder.get_ref().written);
+        if end > FREE_BYTES
+            && end > written.saturating_mul(MAX_RATIO)
+            && let Some(encoder) = self.encoder.take()
+        {
+            let mut sized = encoder.finish()?;
+            let needed = (end + PADDED_AHEAD).div_ceil(MAX_RATIO);
+            pad(&mut sized, needed)?;
+            self.encoder = Some(self::encoder(sized)?);
+        }
+        self.encoder.as_mut().ok_or_else(|| io::ErrorKind::BrokenPipe.into())
+    }
+}
+
+impl<W: Write> Write for Frames<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let chunk = bytes.get(..CHUNK).unwrap_or(bytes);
+        self.encoder_for(chunk.len() as u64)?.write_all(chunk)?;
+        self.given += chunk.len() as u64;
+        Ok(chunk.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.encoder.as_mut().map_or(Ok(()), Write::flush)
+    }
+}
+
+fn encoder<W: Write>(out: W) -> io::Result<Encoder<'static, W>> {
+    let mut encoder = Encoder::new(out, LEVEL)?;
+    encoder.include_checksum(true)?;
+    encoder.long_distance_matching(true)?;
+    encoder.window_log(WINDOW_LOG)?;
+    Ok(encoder)
+}
+
+/// Writes a frame that is passed over, so that `needed` bytes are written in all.
+fn pad<W: Write>(sized: &mut Output<W>, needed: u64) -> io::Result<()> {
+    let head = SKIPPABLE.len() as u64 + 4;
+    let missing = needed.saturating_sub(sized.written + head);
+    let size = u32::try_from(missing).map_err(io::Error::other)?;
+    sized.write_all(&SKIPPABLE)?;
+    sized.write_all(&size.to_le_bytes())?;
+    io::copy(&mut io::repeat(0).take(missing), sized).map(drop)
 }
 
 fn padded(size: u64) -> u64 {
@@ -203,5 +295,38 @@ impl<R: Read> Read for Bounded<R> {
             return Err(io::Error::other(TooDense));
         }
         Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_very_dense_is_padded_so_that_it_can_be_read() {
+        let zeros = vec![0; 75 << 20];
+        let mut writer = Packer::new(Vec::new(), [zeros.len() as u64; 3].into_iter()).unwrap();
+        for name in ["a", "b", "c"] {
+            writer.entry(name, &zeros).unwrap();
+        }
+        let packed = writer.finish().unwrap();
+        assert!(packed.len() < 3 << 20, "{}", packed.len());
+        let mut unpacker = Unpacker::new(packed.as_slice()).unwrap();
+        for name in ["a", "b", "c"] {
+            let head = unpacker.next().unwrap().unwrap();
+            assert_eq!((&*head.name, head.size), (name, zeros.len() as u64));
+            unpacker.copy(&head, &mut io::sink()).unwrap();
+        }
+        assert!(unpacker.next().unwrap().is_none());
+    }
+
+    #[test]
+    fn what_is_small_has_one_frame_of_its_size() {
+        let mut writer = Packer::new(Vec::new(), [5].into_iter()).unwrap();
+        writer.entry("a", b"bytes").unwrap();
+        let packed = writer.finish().unwrap();
+        let size = zstd::zstd_safe::get_frame_content_size(&packed).unwrap();
+        assert_eq!(size, Some(2 * 512 + 2 * 512));
+        assert!(!packed.windows(4).any(|window| window == SKIPPABLE));
     }
 }

@@ -1,26 +1,20 @@
 //! The manifest: what a bundle contains.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::fmt;
 
-use serde::de::{Error, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use super::rules::{CONTENT, FORM, LIMITS};
 use crate::artifact::is_capture_of;
 use crate::canonical::rfc8785;
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
-use crate::store::{is_note, is_relation, is_tag};
+use crate::store::{MAX_LINK_NOTE_BYTES, is_note, is_relation, is_tag};
 use crate::verify::RuleInfo;
 
 /// The most bytes of a manifest: enough for more than half a million artifacts.
 pub(super) const MAX_BYTES: u64 = 256 << 20;
 /// The most bytes of the name of a member, a kind or a tag, and of a time.
 const MAX_NAME_BYTES: usize = 255;
-/// The most tags of one artifact.
-const MAX_TAGS: usize = 1_000;
-/// The most bytes of the note of a link.
-const MAX_NOTE_BYTES: usize = 1 << 20;
 
 const FORMAT: &str = "runvault bundle";
 const VERSION: u64 = 1;
@@ -51,7 +45,6 @@ pub struct BundledArtifact {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// The tags that stand for it, sorted.
-    #[serde(deserialize_with = "few")]
     pub tags: Vec<String>,
 }
 
@@ -111,32 +104,6 @@ struct Head {
     version: u64,
 }
 
-/// Reads a list of tags no further than its limit: a tag takes ten times the memory of its text.
-fn few<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    struct Few;
-
-    impl<'de> Visitor<'de> for Few {
-        type Value = Vec<String>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(f, "a list of at most {MAX_TAGS} tags")
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<String>, A::Error> {
-            let mut tags = Vec::new();
-            while let Some(tag) = list.next_element()? {
-                if tags.len() == MAX_TAGS {
-                    return Err(A::Error::invalid_length(MAX_TAGS + 1, &self));
-                }
-                tags.push(tag);
-            }
-            Ok(tags)
-        }
-    }
-
-    deserializer.deserialize_seq(Few)
-}
-
 /// Why a manifest is refused.
 pub(super) type Refusal = (RuleInfo, String);
 
@@ -173,7 +140,8 @@ impl Manifest {
         Ok(manifest)
     }
 
-    fn check(&self, limit: u64) -> Result<(), Refusal> {
+    /// Checks that it agrees with itself, and that no capture has more than `limit` bytes.
+    pub(super) fn check(&self, limit: u64) -> Result<(), Refusal> {
         let cores: BTreeSet<CoreHash> = self.artifacts.iter().map(|artifact| artifact.core_hash).collect();
         if !is_sorted(&self.artifacts, |artifact| artifact.core_hash) {
             return refuse(CONTENT, "the artifacts are not sorted by their core hashes, each listed once");
@@ -292,10 +260,10 @@ impl BundledLink {
             return refuse(CONTENT, format!("the link from {source} to {target} has no end in the bundle"));
         }
         match note.as_ref().map_or(0, String::len) {
-            bytes if bytes > MAX_NOTE_BYTES => refuse(
+            bytes if bytes > MAX_LINK_NOTE_BYTES => refuse(
                 LIMITS,
                 format!(
-                    "the note of a link of {source} has {bytes} bytes, more than the limit of {MAX_NOTE_BYTES}"
+                    "the note of a link of {source} has {bytes} bytes, more than the limit of {MAX_LINK_NOTE_BYTES}"
                 ),
             ),
             _ => Ok(()),

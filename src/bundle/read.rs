@@ -1,6 +1,7 @@
 //! From a bundle to artifacts that can be examined.
 
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 
@@ -42,20 +43,22 @@ pub enum BundleError {
 /// A bundle that was read to its end and is what its manifest says. Its blobs are in a temporary file without a name.
 #[derive(Debug)]
 pub struct Bundle {
-    name: String,
+    name: OsString,
     manifest: Manifest,
     spool: File,
     /// Where in it each blob begins.
     places: BTreeMap<BlobHash, u64>,
 }
 
-/// Reads all of a bundle, from a file or a pipe. `name` is what it is called in errors. No capture in it may have more
-/// than `limit` bytes.
+/// Reads all of a bundle, from a file or a pipe. `name` is what it is called in errors; it may be no UTF-8. No capture in it
+/// may have more than `limit` bytes.
 ///
 /// # Errors
 /// [`BundleError`], naming the bundle, the entry and the rule.
-pub fn read<R: Read>(input: R, name: &str, limit: u64) -> Result<Bundle, BundleError> {
-    let mut reader = Reader { bundle: name, limit, entry: "the file".to_owned() };
+pub fn read<R: Read>(input: R, name: impl AsRef<OsStr>, limit: u64) -> Result<Bundle, BundleError> {
+    let name = name.as_ref();
+    let shown = name.to_string_lossy();
+    let mut reader = Reader { bundle: &shown, limit, entry: "the file".to_owned() };
     let mut unpacker = Unpacker::new(input).map_err(|trouble| reader.failed(trouble))?;
     let manifest = reader.manifest(&mut unpacker)?;
     let blobs = manifest.blobs().map_err(|(rule, message)| reader.broken(rule, message))?;
@@ -187,7 +190,7 @@ impl Write for Hashed<'_> {
 impl Bundle {
     /// What it is called.
     #[must_use]
-    pub fn name(&self) -> &str {
+    pub fn name(&self) -> &OsStr {
         &self.name
     }
 
@@ -211,7 +214,8 @@ impl Bundle {
             Ok((member.name.clone(), self.bytes(member.blob, member.size)?))
         };
         let files: io::Result<_> = capture.members.iter().map(file).collect();
-        let name = format!("{}#{:.12}", self.name, capture.capture_hash);
+        let mut name = self.name.clone();
+        name.push(format!("#{:.12}", capture.capture_hash));
         match files {
             Ok(files) => Ok(Item::Stated(Stated {
                 name,

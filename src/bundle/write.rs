@@ -32,6 +32,8 @@ pub struct Written {
     pub blobs: u64,
     /// How many bytes they have.
     pub bytes: u64,
+    /// The size of the largest capture in bytes. One that is larger than the limit where it is imported is refused there.
+    pub largest: u64,
 }
 
 /// Why a bundle was not written to its end.
@@ -43,6 +45,9 @@ pub enum WriteError {
         limit = manifest::MAX_BYTES
     )]
     TooLarge(u64),
+    /// The vault has something that no bundle can have, so it is damaged.
+    #[error("the vault is damaged: {0}")]
+    Inconsistent(String),
     /// What the store says.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -76,6 +81,8 @@ pub fn write(
         bundled.push(describe(snapshot, artifact, &mut needed)?);
     }
     let manifest = Manifest::new(bundled, links(snapshot, by_core.values().copied())?);
+    // A bundle that would be refused is none.
+    manifest.check(u64::MAX).map_err(|(_, message)| WriteError::Inconsistent(message))?;
     let text = manifest.to_bytes().map_err(io::Error::from)?;
     if text.len() as u64 > manifest::MAX_BYTES {
         return Err(WriteError::TooLarge(text.len() as u64));
@@ -87,7 +94,9 @@ pub fn write(
         packer.entry(&entry_of(*blob), &snapshot.blob(*core, *capture, *blob)?)?;
     }
     packer.finish()?.flush()?;
+    let captures = manifest.artifacts.iter().flat_map(|artifact| &artifact.captures);
     Ok(Written {
+        largest: captures.map(|capture| capture.size).max().unwrap_or_default(),
         artifacts: manifest.artifacts.len() as u64,
         captures: manifest.artifacts.iter().map(|artifact| artifact.captures.len() as u64).sum(),
         links: manifest.links.len() as u64,

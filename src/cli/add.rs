@@ -139,7 +139,7 @@ pub(crate) struct Printer {
     /// Where the vault is, for the summary.
     vault: PathBuf,
     /// Which runs were added, if their forks are to be told.
-    forks: Option<ForkNotes>,
+    pub(crate) forks: Option<ForkNotes>,
 }
 
 impl Monitor for Printer {

@@ -52,6 +52,8 @@ fn percent(text: &str) -> Result<f64, String> {
 #[derive(Serialize)]
 struct Line<'b> {
     path: &'b str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path_bytes: Option<String>,
     bytes: u64,
     artifacts: u64,
     captures: u64,
@@ -95,6 +97,7 @@ impl Args {
         if self.json {
             let line = Line {
                 path: &path,
+                path_bytes: json::bytes_of(backup.path.as_os_str()),
                 bytes: *bytes,
                 artifacts: *artifacts,
                 captures: *captures,

@@ -1,7 +1,7 @@
 //! `runvault config`
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args as ClapArgs, Subcommand};
@@ -157,13 +157,17 @@ fn shown(path: &Path) -> String {
 struct Told {
     name: &'static str,
     value: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value_bytes: Option<String>,
     origin: &'static str,
     variable: &'static str,
     argument: Option<&'static str>,
     about: String,
     /// The file that says it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    file: Option<PathBuf>,
+    file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file_bytes: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<usize>,
 }
@@ -173,26 +177,35 @@ impl Told {
         let told = Self {
             name: entry.name,
             value: (entry.default)(),
+            value_bytes: None,
             origin: "default",
             variable: entry.variable,
             argument: entry.argument,
             about: plain(entry.about),
             file: None,
+            file_bytes: None,
             line: None,
         };
         let Some(value) = entry.value()? else { return Ok(told) };
-        let told = Self { value: Some(value.text.to_string_lossy().into_owned()), ..told };
+        let text = &value.text;
+        let told = Self {
+            value: Some(text.to_string_lossy().into_owned()),
+            value_bytes: json::bytes_of(text),
+            ..told
+        };
         Ok(match value.origin {
             Origin::Variable(_) => Self { origin: "variable", ..told },
             Origin::File(place) => {
-                Self { origin: "file", file: Some(place.path), line: Some(place.line), ..told }
+                let file = place.path.to_string_lossy().into_owned();
+                let file_bytes = json::bytes_of(place.path.as_os_str());
+                Self { origin: "file", file: Some(file), file_bytes, line: Some(place.line), ..told }
             }
         })
     }
 
     fn origin_text(&self) -> String {
         match (&self.file, self.line) {
-            (Some(file), Some(line)) => format!("{} line {line}", shown(file)),
+            (Some(file), Some(line)) => format!("{} line {line}", shown(Path::new(file))),
             _ if self.origin == "variable" => self.variable.to_owned(),
             _ => "default".to_owned(),
         }

@@ -6,6 +6,7 @@ use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::artifact::Kind;
 use runvault::bundle::{self, WriteError, Written};
+use runvault::canonical::reader::Limits;
 use runvault::store::{ArtifactRow, Snapshot};
 
 use super::disk::{self, ModeArgs};
@@ -107,15 +108,20 @@ impl Args {
 }
 
 fn text_of(written: &Written) -> String {
-    let Written { artifacts, captures, links, blobs, bytes } = *written;
-    format!(
+    let Written { artifacts, captures, links, blobs, bytes, largest } = *written;
+    let text = format!(
         "exported {}, {}, {}; {} in {}",
         counted(artifacts, "artifact"),
         counted(captures, "capture"),
         counted(links, "stated link"),
         output::size(bytes),
         counted(blobs, "blob"),
-    )
+    );
+    if largest <= Limits::default().bytes {
+        return text;
+    }
+    let size = output::size(largest);
+    format!("{text}; a capture has {size}, which \"runvault import --max-size\" must allow")
 }
 
 impl From<WriteError> for Failure {

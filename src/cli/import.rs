@@ -18,6 +18,7 @@ use serde::Serialize;
 use super::add::{Printer, Shown};
 use super::escape::escaped;
 use super::exit::{Failure, Status};
+use super::fork_notes::ForkNotes;
 use super::inputs::CheckArgs;
 use super::output::{self, CAUTION, GOOD, HASH, counted};
 use super::vault::{CreateArgs, VaultArgs};
@@ -68,6 +69,7 @@ impl Args {
         let shown = Shown { dry_run: self.dry_run, verbose: self.verbose, json: self.json, listed };
         let path = vault.path()?;
         let mut printer = Printer::new("importing", shown, &path);
+        printer.forks = Some(ForkNotes::default());
         let mut added_to = None;
         let imported = if self.dry_run {
             let vault = vault.open_to_rehearse(self.create)?;
@@ -79,11 +81,13 @@ impl Args {
             added_to = Some(vault);
             imported
         };
+        let forks = printer.forks.take().unwrap_or_default();
         let status = printer.finish(&imported.summary, started)?;
         self.print_links(&imported)?;
         self.print_tags(&imported)?;
         self.print_notes(&imported)?;
         if let Some(vault) = added_to.filter(Vault::is_created) {
+            forks.tell(&vault)?;
             time::warn_of_future(&vault)?;
             search::after_adding(&vault, search)?;
         }
@@ -98,7 +102,7 @@ impl Args {
         let name = self.file.to_string_lossy();
         let file = File::open(&self.file);
         let file = file.map_err(|error| Failure::CouldNotRun(format!("cannot read {name}: {error}")))?;
-        Ok(bundle::read(io::BufReader::new(file), &name, limit)?)
+        Ok(bundle::read(io::BufReader::new(file), &self.file, limit)?)
     }
 
     /// `verb` as what was done, or in a dry run as what would be.

@@ -1,5 +1,6 @@
 //! JSON for other programs. Its shapes are documented in `docs/json.md`.
 
+use std::ffi::OsStr;
 use std::io::{self, Write};
 
 use runvault::artifact::{Kind, Signature};
@@ -12,6 +13,17 @@ use serde_json::ser::{CharEscape, Formatter};
 
 use super::escape::is_hidden;
 
+/// The bytes of a name as hex digits, if they are no UTF-8. JSON has no such texts: the name itself has marks in place of
+/// what cannot be written.
+pub(crate) fn bytes_of(name: &OsStr) -> Option<String> {
+    name.to_str().is_none().then(|| hex(name.as_encoded_bytes()))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let digit = |value: u8| char::from_digit(value.into(), 16).unwrap_or_default();
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
+
 /// Writes `value` as one line of JSON.
 pub(crate) fn line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
     let mut text = Vec::new();
@@ -23,6 +35,8 @@ pub(crate) fn line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()
 #[derive(Serialize)]
 struct ExaminedLine<'e, V> {
     path: &'e str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path_bytes: Option<String>,
     kind: Option<&'e str>,
     #[serde(flatten)]
     verdict: V,
@@ -64,6 +78,7 @@ pub(crate) fn examined(
         violations.split_at_checked(most.unwrap_or(usize::MAX)).unwrap_or((violations, &[]));
     let value = ExaminedLine {
         path: &examined.path,
+        path_bytes: examined.path_bytes.as_deref().map(hex),
         kind: examined.kind.map(Kind::name),
         verdict,
         core_hash: examined.core,

@@ -63,6 +63,7 @@ pub(crate) struct Mover {
 struct Waiting {
     original: Original,
     path: String,
+    path_bytes: Option<Vec<u8>>,
     kind: Option<Kind>,
     core: Option<CoreHash>,
     /// Why it is kept, as it was reported.
@@ -107,10 +108,10 @@ impl Mover {
         if let Some(waiting) = &mut self.waiting {
             let before = waiting.remove(original.path()).and_then(|before| before.why);
             if taken.is_for_now() {
-                let Examined { path, kind, core, .. } = examined;
+                let Examined { path, path_bytes, kind, core, .. } = examined;
                 let why = taken.kept.first().map(|(_, why)| *why);
-                let (original, path) = (original.clone(), path.clone());
-                let entry = Waiting { original, path, kind: *kind, core: *core, why };
+                let (original, path, path_bytes) = (original.clone(), path.clone(), path_bytes.clone());
+                let entry = Waiting { original, path, path_bytes, kind: *kind, core: *core, why };
                 waiting.insert(entry.original.path().to_owned(), entry);
                 if why != before {
                     self.tell(&taken);
@@ -217,6 +218,7 @@ impl Waiting {
     fn into_examined(self) -> Examined {
         Examined {
             path: self.path,
+            path_bytes: self.path_bytes,
             kind: self.kind,
             outcome: Outcome::Present,
             core: self.core,

@@ -228,7 +228,15 @@ fn save(reader: &Reader<'_>, path: &std::path::Path, force: bool, as_json: bool)
     let name = path.to_string_lossy();
     if as_json {
         let rows = saved.rows.iter().map(|(table, rows)| (*table, *rows)).collect();
-        json::line(&mut output::raw(), &SavedLine { path: &name, bytes: saved.bytes, rows })?;
+        json::line(
+            &mut output::raw(),
+            &SavedLine {
+                path: &name,
+                path_bytes: json::bytes_of(path.as_os_str()),
+                bytes: saved.bytes,
+                rows,
+            },
+        )?;
         return Ok(Status::Done);
     }
     let rows: u64 = saved.rows.iter().map(|(_, rows)| rows).sum();
@@ -246,6 +254,8 @@ fn save(reader: &Reader<'_>, path: &std::path::Path, force: bool, as_json: bool)
 #[derive(serde::Serialize)]
 struct SavedLine<'s> {
     path: &'s str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path_bytes: Option<String>,
     bytes: u64,
     rows: std::collections::BTreeMap<&'s str, u64>,
 }

@@ -16,6 +16,7 @@ use runvault::source::{ExamineOptions, Look, Settling};
 use super::add::{Printer, Shown};
 use super::escape::escaped;
 use super::exit::{Failure, Status};
+use super::fork_notes::ForkNotes;
 use super::inputs::{CheckArgs, a_kind};
 use super::length::length;
 use super::mover::{MoveArgs, Mover};
@@ -111,7 +112,8 @@ impl Args {
             settling.all_done();
         }
         let mover = self.moving.mover(&options)?.map(Mover::retrying);
-        let printer = Printer::silent(self.shown()?, vault.path()).moving(mover);
+        let mut printer = Printer::silent(self.shown()?, vault.path()).moving(mover);
+        printer.forks = Some(ForkNotes::default());
         let taking = Taking::new(settling, printer);
         let mut watch = Watch { vault, held, options, stop, taking, waiting, search };
         let unsettled = watch.run(self)?;
@@ -213,6 +215,7 @@ impl Watch {
                 Ok(()) => {
                     self.waiting.goes_on();
                     if !is_empty {
+                        self.tell_forks();
                         self.keep_searchable();
                     }
                     args.interval
@@ -245,6 +248,13 @@ impl Watch {
             self.taking.retry_moving(&self.vault);
         }
         Ok(())
+    }
+
+    /// Says which of the runs that were just stored fork from others. The runs are stored, whether that can be told or not.
+    fn tell_forks(&mut self) {
+        if let Err(error) = self.taking.forks().tell(&self.vault) {
+            output::error(&error.to_string());
+        }
     }
 
     /// What cannot be indexed now is when somebody searches.

@@ -18,7 +18,7 @@ use crate::store::check::finding::{
     PAYLOAD_SURPLUS, REFERENCE_BROKEN, SEAL_BROKEN, SEARCH_DAMAGED, SEARCH_DIFFERS, SIGNATURE_DIFFERS,
     SIZE_WRONG, Subject, TIME_DIFFERS, TOMBSTONE_DIFFERS, UNREADABLE, WARNINGS_DIFFER,
 };
-use crate::store::check::{CheckedArtifact, Integrity, ReadCapture};
+use crate::store::check::{CheckedArtifact, Integrity, ReadCapture, RecordedSignatures};
 use crate::store::{Mended, PutOutcome, Result, Store, StoreError, StoredMember};
 
 /// What making the index anew can mend.
@@ -41,7 +41,7 @@ const OF_THE_INDEX: &[FindingInfo] = &[
 
 /// What the journal proves.
 const OF_THE_JOURNAL: &[FindingInfo] =
-    &[TIME_DIFFERS, ORDER_DIFFERS, ANNOTATION_LOST, ANNOTATION_DIFFERS, TOMBSTONE_DIFFERS];
+    &[TIME_DIFFERS, ORDER_DIFFERS, ANNOTATION_LOST, ANNOTATION_DIFFERS, TOMBSTONE_DIFFERS, SIGNATURE_DIFFERS];
 
 /// While any of these is found, bytes that nothing refers to may be what is missing elsewhere.
 const NOTHING_IS_DROPPED: &[FindingInfo] = &[ARTIFACT_EMPTY, FILE_DAMAGED, REFERENCE_BROKEN, UNREADABLE];
@@ -55,7 +55,15 @@ pub(super) fn repair(
     teller: &mut Teller<'_>,
 ) -> Result<Vec<Mended>> {
     let sources = from.iter().map(|path| Source::open(path)).collect::<Result<Vec<_>>>()?;
-    let mut repair = Repair { store, report, sources, keys, done: Vec::new(), is_reordered: false };
+    let mut repair = Repair {
+        store,
+        report,
+        sources,
+        keys,
+        done: Vec::new(),
+        is_reordered: false,
+        signatures: RecordedSignatures::default(),
+    };
     as_far_as_possible(repair.file())?;
     as_far_as_possible(repair.logs())?;
     let of_the_file = repair.done.len();
@@ -96,6 +104,8 @@ struct Repair<'r> {
     done: Vec<Mended>,
     /// Whether rows got other numbers.
     is_reordered: bool,
+    /// What the journal says of the signatures of captures before anything is added again.
+    signatures: RecordedSignatures,
 }
 
 impl Repair<'_> {
@@ -252,6 +262,7 @@ impl Repair<'_> {
         if self.has_any(&[CAPTURE_LOST, CAPTURE_DAMAGED, ARTIFACT_EMPTY, BLOB_UNREFERENCED]) {
             let inspection = self.store.inspect()?;
             let mut lost = inspection.lost_captures()?;
+            self.signatures = inspection.recorded_signatures()?;
             for subject in self.subjects(&[CAPTURE_DAMAGED]) {
                 if let Subject::Capture(capture) = subject {
                     lost.extend(inspection.recorded_with_hash(*capture)?);
@@ -318,7 +329,8 @@ impl Repair<'_> {
         if is_damaged {
             self.done.append(&mut self.store.drop_capture(admitted.core(), admitted.capture())?);
         }
-        let put = self.store.put_one(&preparer.prepare(admitted), &preparer, clock::now())?;
+        let recorded = self.signatures.get(&(admitted.core(), admitted.capture())).cloned();
+        let put = self.store.put_again(&preparer.prepare(admitted), &preparer, recorded, clock::now())?;
         if matches!(put.outcome, PutOutcome::Refused(_)) {
             return Ok(());
         }

@@ -2,6 +2,7 @@
 //! documents that are added with it, before or after it. The whole is verified like any other document.
 
 use std::collections::{HashMap, VecDeque};
+use std::ffi::OsString;
 
 use super::{Examination, Finding, Item};
 use crate::artifact::Admitted;
@@ -64,7 +65,7 @@ pub(super) struct Joining<'o, M> {
 /// A document whose beginning was not there yet.
 struct Waiting {
     number: usize,
-    path: String,
+    path: OsString,
     wanted: Wanted,
     held: Held,
 }
@@ -177,7 +178,7 @@ impl<'o, M> Joining<'o, M> {
         })
     }
 
-    fn read_again<A>(&self, path: String, place: Place) -> Item<A>
+    fn read_again<A>(&self, path: OsString, place: Place) -> Item<A>
     where
         M: Fn(Admitted) -> A,
     {
@@ -195,7 +196,7 @@ impl<'o, M> Joining<'o, M> {
     }
 
     /// What `rest` is together with `beginning`, and which artifact that is.
-    fn join<A>(&self, path: String, rest: Rest, beginning: &Beginning) -> (Examination<A>, Option<CoreHash>)
+    fn join<A>(&self, path: OsString, rest: Rest, beginning: &Beginning) -> (Examination<A>, Option<CoreHash>)
     where
         M: Fn(Admitted) -> A,
     {
@@ -226,14 +227,14 @@ fn in_order(waiting: &HashMap<Digest, VecDeque<Waiting>>) -> Vec<Digest> {
     order.into_iter().map(|(_, after)| after).collect()
 }
 
-fn unmatched<A>(path: String, continuation: &Continuation) -> Examination<A> {
+fn unmatched<A>(path: OsString, continuation: &Continuation) -> Examination<A> {
     Examination::rejected(path, Rejection::new(Some(continuation.kind()), continuation.unmatched()))
 }
 
 impl<A> Examination<A> {
     /// Of what was examined; `make` makes of an admission what is wanted. `items` says that it is the end of a directory.
     pub(super) fn of(
-        path: String,
+        path: OsString,
         items: Option<u64>,
         examined: (Verdict, Option<Place>),
         make: &impl Fn(Admitted) -> A,
@@ -254,7 +255,7 @@ impl<A> Examination<A> {
         Self { path, original, continues: None, verdict, is_end: items.is_some() }
     }
 
-    fn rejected(path: String, rejection: Rejection) -> Self {
+    fn rejected(path: OsString, rejection: Rejection) -> Self {
         Self { path, original: None, continues: None, verdict: Finding::Rejected(rejection), is_end: false }
     }
 }

@@ -60,16 +60,6 @@ impl Exchanges {
         self.is_recording
     }
 
-    /// The exchanges.
-    pub(super) fn pairs(&self) -> impl Iterator<Item = &Pair> {
-        self.pairs.keys()
-    }
-
-    /// The first place of an exchange, in words.
-    pub(super) fn first_place(&self, pair: &Pair) -> Option<&str> {
-        self.pairs.get(pair).map(|places| places.first.as_str())
-    }
-
     /// Who else has one of these exchanges, if one of both is a recording and the other is not: the other artifact, and
     /// the places of the first such exchange here and there. Exchanges in `passed` are passed over; those that were looked
     /// at are in it afterwards.

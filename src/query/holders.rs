@@ -1,12 +1,12 @@
 //! What would miss artifacts if they were gone.
 //!
-//! Several artifacts may be held by the same ones: all sessions with an exchange by all runs that have it, all packs of a
-//! run by all traces that name it. Such holders are looked up once, as a group, whoever asks.
+//! Several artifacts may be held by the same ones: all packs of a run by all traces that name it. Such holders are looked up
+//! once, as a group, whoever asks. A recording with the same exchange holds nothing: that may be a coincidence.
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::exchanges::{Exchanges, Known, Pair};
-use super::links::{Direction, Link, LinkTarget, Origin, REPLAYS, place, replayed_by};
+use super::exchanges::Known;
+use super::links::{Direction, Link, LinkTarget, Origin, place};
 use crate::digest::CoreHash;
 use crate::store::{ArtifactId, ArtifactRow, Result, Snapshot};
 
@@ -25,8 +25,6 @@ enum Why {
     Bytes,
     /// It links to it, as the link says.
     Link { relation: String, origin: Origin },
-    /// It has the exchange at this place.
-    Exchange(String),
 }
 
 /// What a group holds an artifact by.
@@ -34,8 +32,6 @@ enum Why {
 pub struct Hold {
     /// The number of the group.
     pub group: usize,
-    /// The place of the exchange in the artifact that is held.
-    place: Option<String>,
 }
 
 /// Why an artifact is held.
@@ -53,8 +49,6 @@ pub struct HolderFinder {
     known: Known,
     groups: Vec<Group>,
     by_name: HashMap<String, usize>,
-    /// By the kind of the recording. Exchanges that no run has are not here.
-    by_exchange: HashMap<String, HashMap<Pair, usize>>,
 }
 
 impl HolderFinder {
@@ -106,7 +100,6 @@ impl HolderFinder {
             };
             holds.push(Hold::new(group));
         }
-        holds.extend(self.by_exchanges(snapshot, artifact)?);
         Ok(holds)
     }
 
@@ -132,35 +125,6 @@ impl HolderFinder {
             }
         }
         if holders.is_empty() { Ok(None) } else { self.add(snapshot, holders).map(Some) }
-    }
-
-    /// Those that have an exchange of a recording.
-    fn by_exchanges(&mut self, snapshot: &Snapshot<'_>, artifact: &ArtifactRow) -> Result<Vec<Hold>> {
-        let exchanges = Exchanges::read(snapshot, artifact.id)?;
-        if !exchanges.is_recording() {
-            return Ok(Vec::new());
-        }
-        self.known.forget_what_is_too_much();
-        let mut groups = self.by_exchange.remove(&artifact.kind).unwrap_or_default();
-        self.known.learn(snapshot, artifact, exchanges.pairs().filter(|pair| !groups.contains_key(pair)))?;
-        let mut holds = Vec::new();
-        for pair in exchanges.pairs() {
-            let group = match groups.get(pair) {
-                Some(known) => *known,
-                None => {
-                    let sharers = self.known.sharers(artifact, true, pair).iter();
-                    let holders: Vec<_> =
-                        sharers.map(|(holder, theirs)| (*holder, Why::Exchange(theirs.clone()))).collect();
-                    if holders.is_empty() {
-                        continue;
-                    }
-                    *groups.entry(*pair).or_insert(self.add(snapshot, holders)?)
-                }
-            };
-            holds.push(Hold { group, place: exchanges.first_place(pair).map(str::to_owned) });
-        }
-        self.by_exchange.insert(artifact.kind.clone(), groups);
-        Ok(holds)
     }
 
     /// Makes a group of holders that do not leave.
@@ -191,7 +155,7 @@ impl HolderFinder {
         let at = group.holders.iter().position(|other| *other == holder);
         let Some(why) = at.and_then(|at| group.why.get(at)) else { return Ok(None) };
         let row = snapshot.artifact_by_id(holder)?;
-        Ok(Some(match why.link(hold, &row) {
+        Ok(Some(match why.link(&row) {
             Some(link) => Holding::Linked(link),
             None => Holding::Contained(row),
         }))
@@ -214,7 +178,7 @@ impl HolderFinder {
             for (holder, why) in group.holders.iter().zip(&group.why) {
                 let is_new = *holder != artifact.id && seen.insert((why.relation(), *holder));
                 if is_new && links.len() < limit {
-                    links.extend(why.link(&hold, &snapshot.artifact_by_id(*holder)?));
+                    links.extend(why.link(&snapshot.artifact_by_id(*holder)?));
                 }
             }
         }
@@ -229,18 +193,14 @@ impl Why {
         match self {
             Self::Bytes => "",
             Self::Link { relation, .. } => relation,
-            Self::Exchange(_) => REPLAYS,
         }
     }
 
     /// The link of `holder`, if it is held by one.
-    fn link(&self, hold: &Hold, holder: &ArtifactRow) -> Option<Link> {
+    fn link(&self, holder: &ArtifactRow) -> Option<Link> {
         let origin = match self {
             Self::Bytes => return None,
             Self::Link { origin, .. } => origin.clone(),
-            Self::Exchange(theirs) => {
-                Origin::Derived(replayed_by(hold.place.as_deref().unwrap_or_default(), theirs))
-            }
         };
         let (relation, target) = (self.relation().to_owned(), LinkTarget::Artifact(holder.clone()));
         Some(Link { direction: Direction::In, relation, target, origin })
@@ -249,6 +209,6 @@ impl Why {
 
 impl Hold {
     fn new(group: usize) -> Self {
-        Self { group, place: None }
+        Self { group }
     }
 }

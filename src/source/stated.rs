@@ -1,5 +1,7 @@
 //! Byte forms of which somebody states what they are, such as a bundle.
 
+use std::ffi::OsString;
+
 use super::{ExamineOptions, Rejection};
 use crate::artifact::{Admitted, Directory, Entry, EntryContent, Kind, document};
 use crate::digest::{CaptureHash, CoreHash};
@@ -20,7 +22,7 @@ pub const STATED: RuleInfo = RuleInfo {
 #[derive(Debug)]
 pub struct Stated {
     /// The name to report it by.
-    pub name: String,
+    pub name: OsString,
     /// The name of its kind.
     pub kind: String,
     /// The artifact.

@@ -107,6 +107,9 @@ pub enum StoreError {
         /// The artifact.
         core: CoreHash,
     },
+    /// A tag, a note or a stated link is not one. Nothing was changed.
+    #[error("{0}")]
+    NotAnAnnotation(String),
     /// An artifact must not be removed.
     #[error("{core} is pinned")]
     Pinned {

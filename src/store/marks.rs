@@ -2,12 +2,12 @@
 
 use rusqlite::OptionalExtension;
 
-use super::Result;
 use super::edit::Edit;
 use super::journal::Event;
 use super::read::Snapshot;
 use super::rows::{ArtifactId, ArtifactRow, Milliseconds, PinRow, TagRow};
 use super::stated::changed;
+use super::{Result, StoreError};
 use crate::digest::CoreHash;
 
 /// The most bytes of a tag.
@@ -24,8 +24,12 @@ impl Edit<'_> {
     /// Gives an artifact a name; false if it has it. Another artifact that had it loses it.
     ///
     /// # Errors
-    /// [`StoreError::Gone`](super::StoreError::Gone) if the artifact was removed, and what the database says.
+    /// [`StoreError::NotAnAnnotation`] if it cannot be a name ([`is_tag`]), [`StoreError::Gone`] if the artifact was removed, and
+    /// what the database says.
     pub fn tag(&mut self, artifact: &ArtifactRow, name: &str) -> Result<bool> {
+        if !is_tag(name) {
+            return Err(StoreError::NotAnAnnotation(format!("{name:?} cannot be a tag")));
+        }
         let (id, at) = (self.number(artifact)?, self.journal.at().timestamp_millis());
         self.recorded(&Event::Tag { core: artifact.core, name }, |connection| {
             let sql = "INSERT INTO tag (name, artifact, at) VALUES (?1, ?2, ?3)

@@ -77,7 +77,7 @@ pub use search::{
     SearchableCapture, Term, Terms,
 };
 pub use sql::{Computed, Reader, Rows, RowsOf, Saved, SqlError, Statement, View};
-pub use stated::{MAX_RELATION_BYTES, StatedLink, is_relation};
+pub use stated::{MAX_LINK_NOTE_BYTES, MAX_RELATION_BYTES, StatedLink, is_relation};
 pub use stats::{Dated, Day, Extremes, KindStats, Sized, Stats, Storage};
 pub use times::{Chronology, TimeBasis};
 pub use tombstones::RemovedPolicy;
@@ -90,7 +90,7 @@ use schema::CreatePolicy;
 use wal::Incident;
 use write::Putting;
 
-use crate::artifact::Admitted;
+use crate::artifact::{Admitted, Signature};
 use crate::clock;
 use crate::digest::CoreHash;
 use crate::open_vaults::Registration;
@@ -351,6 +351,24 @@ impl Store {
         self.create_now()?;
         let mut connection = self.connection()?;
         write::put_one(&mut connection, artifact, &self.putting(preparer, at))
+            .map_err(|error| StoreError::of(&self.path, error))
+    }
+
+    /// Stores one artifact whose capture was lost, like [`Store::put_one`]. What was `recorded` of its signature before counts
+    /// again, unless the signature was checked now.
+    ///
+    /// # Errors
+    /// As [`Store::put`].
+    pub fn put_again(
+        &self,
+        artifact: &Prepared,
+        preparer: &Preparer,
+        recorded: Option<Signature>,
+        at: DateTime<Utc>,
+    ) -> Result<Put> {
+        self.create_now()?;
+        let mut connection = self.connection()?;
+        write::put_again(&mut connection, artifact, recorded, &self.putting(preparer, at))
             .map_err(|error| StoreError::of(&self.path, error))
     }
 

@@ -2,12 +2,12 @@
 
 use rusqlite::Row;
 
-use super::Result;
 use super::edit::Edit;
 use super::journal::Event;
 use super::read::Snapshot;
 use super::rows::{ArtifactId, ArtifactRow, Milliseconds, NoteRow};
 use super::stated::changed;
+use super::{Result, StoreError};
 
 /// The most bytes of a note: about a page.
 pub const MAX_NOTE_BYTES: usize = 4096;
@@ -22,8 +22,13 @@ impl Edit<'_> {
     /// Sets the note of an artifact, in the place of another that it had; false if it had this one.
     ///
     /// # Errors
-    /// As [`Edit::tag`].
+    /// [`StoreError::NotAnAnnotation`] if it is none ([`is_note`]), and as [`Edit::tag`].
     pub fn set_note(&mut self, artifact: &ArtifactRow, text: &str) -> Result<bool> {
+        if !is_note(text) {
+            let message =
+                format!("a note has something beside white space, and at most {MAX_NOTE_BYTES} bytes");
+            return Err(StoreError::NotAnAnnotation(message));
+        }
         let (id, at) = (self.number(artifact)?, self.journal.at().timestamp_millis());
         self.recorded(&Event::Note { core: artifact.core, note: Some(text) }, |connection| {
             let sql = "INSERT INTO note (artifact, text, at) VALUES (?1, ?2, ?3)

@@ -63,8 +63,10 @@ impl Writer<'_> {
     pub(super) fn record_signature(&mut self, id: i64, admitted: &Admitted) -> rusqlite::Result<()> {
         let Some(found) = admitted.signature() else { return Ok(()) };
         let stored = stored(self.transaction, id)?;
-        let state = match &stored {
-            Some(stored) if found.state == SignatureState::Unchecked => stored.state,
+        let key = (admitted.core(), admitted.capture());
+        let lost = self.recorded.as_ref().filter(|(lost, _)| *lost == key).map(|(_, recorded)| recorded);
+        let state = match stored.as_ref().or(lost) {
+            Some(known) if found.state == SignatureState::Unchecked => known.state,
             _ => found.state,
         };
         let news = Signature { state, key_id: found.key_id.clone() };

@@ -2,10 +2,10 @@
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::Result;
 use super::edit::Edit;
 use super::journal::Event;
 use super::rows::ArtifactRow;
+use super::{Result, StoreError};
 
 /// A link that a person states: `source` relates to `target`.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +27,9 @@ pub fn is_relation(text: &str) -> bool {
         && text.starts_with(|c: char| c.is_ascii_lowercase())
 }
 
+/// The most bytes of the note of a stated link.
+pub const MAX_LINK_NOTE_BYTES: usize = 1 << 20;
+
 /// The most bytes of the relation of a stated link.
 pub const MAX_RELATION_BYTES: usize = 40;
 
@@ -34,9 +37,13 @@ impl Edit<'_> {
     /// States `link`; false if it was stated with this note before.
     ///
     /// # Errors
-    /// [`StoreError::Gone`](super::StoreError::Gone) if one of its ends was removed, and what the database says.
+    /// [`StoreError::NotAnAnnotation`] if the relation is none ([`is_relation`]), both ends are one artifact, or the note has more
+    /// than [`MAX_LINK_NOTE_BYTES`]; [`StoreError::Gone`] if one of the ends was removed; and what the database says.
     pub fn state_link(&mut self, link: StatedLink<'_>, note: Option<&str>) -> Result<bool> {
         let StatedLink { source, relation, target } = link;
+        if let Some(defect) = defect(&link, note) {
+            return Err(StoreError::NotAnAnnotation(defect));
+        }
         let key = (self.number(source)?, relation, self.number(target)?);
         let at = self.journal.at().timestamp_millis();
         let event = Event::Link { note, relation, source: source.core, target: target.core };
@@ -71,6 +78,20 @@ impl Edit<'_> {
             changed(connection, sql, key)
         })
     }
+}
+
+/// Why a link cannot be stated.
+fn defect(link: &StatedLink<'_>, note: Option<&str>) -> Option<String> {
+    if !is_relation(link.relation) {
+        return Some(format!("{:?} cannot be the relation of a link", link.relation));
+    }
+    if link.source.core == link.target.core {
+        return Some(format!("{} cannot be linked to itself", link.source.core));
+    }
+    let bytes = note.map_or(0, str::len);
+    let is_too_long = bytes > MAX_LINK_NOTE_BYTES;
+    is_too_long
+        .then(|| format!("the note of a link has at most {MAX_LINK_NOTE_BYTES} bytes, this one has {bytes}"))
 }
 
 /// Whether `sql` changed anything.

@@ -23,7 +23,7 @@ use super::segments;
 use super::siblings::Siblings;
 use super::tombstones::{RemovedPolicy, Tombstones};
 use super::write_lock;
-use crate::artifact::{Admitted, Kind};
+use crate::artifact::{Admitted, Kind, Signature};
 use crate::digest::{CaptureHash, CoreHash, Digest, Hasher};
 use seen::Sightings;
 pub(super) use seen::arrival;
@@ -80,6 +80,20 @@ pub(super) fn put_one(
     in_one_transaction(connection, putting, |writer| writer.put_unless_removed(prepared))
 }
 
+/// Stores one artifact whose capture was lost, with what was `recorded` of its signature.
+pub(super) fn put_again(
+    connection: &mut Connection,
+    prepared: &Prepared,
+    recorded: Option<Signature>,
+    putting: &Putting<'_>,
+) -> rusqlite::Result<Put> {
+    let key = (prepared.admitted().core(), prepared.admitted().capture());
+    in_one_transaction(connection, putting, |writer| {
+        writer.recorded = recorded.map(|signature| (key, signature));
+        writer.put_unless_removed(prepared)
+    })
+}
+
 fn in_one_transaction<T>(
     connection: &mut Connection,
     putting: &Putting<'_>,
@@ -108,6 +122,8 @@ pub(super) struct Writer<'t> {
     roles: HashMap<(i64, &'static str), i64>,
     attributes: HashMap<&'static str, HashMap<String, i64>>,
     siblings: Siblings,
+    /// A capture that was lost, and what the journal says of its signature.
+    pub(super) recorded: Option<((CoreHash, CaptureHash), Signature)>,
     /// The numbers of dictionaries; nothing for those that must not be used.
     dictionary_ids: HashMap<Digest, Option<i64>>,
     /// For the index of mentions, which takes them in at the end of the batch.
@@ -147,6 +163,7 @@ impl<'t> Writer<'t> {
             roles: HashMap::new(),
             attributes: HashMap::new(),
             siblings: Siblings::default(),
+            recorded: None,
             dictionary_ids: HashMap::new(),
             entries: Vec::new(),
         })

@@ -1,5 +1,6 @@
 //! What is exported from one vault is in the other after the import, and nothing else gets in.
 
+mod every_vault;
 mod hostile;
 mod making;
 

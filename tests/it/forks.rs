@@ -115,3 +115,23 @@ fn what_is_no_other_history_is_no_fork() {
     sandbox.add(bundles.map(|bundle| sandbox.write(&format!("{}.bundle", bundle.len()), bundle)));
     sandbox.run(["forks"]).expect(0);
 }
+
+#[test]
+fn importing_and_watching_say_that_a_run_forks() {
+    let sandbox = Sandbox::new();
+    let one = sandbox.add([sandbox.write("one.rpk", run("run-1", &["a", "b"]))]).remove(0);
+    let told = format!("forks rpk {}: same run id run-1, first difference at step 1\n", &one[7..19]);
+    sandbox.write("d/other.rpk", run("run-1", &["a", "x"]));
+    let bundle = |vault: &str, arguments: &[&str]| {
+        sandbox.run([&["--vault", vault][..], arguments].concat()).expect(0).stderr
+    };
+    bundle("other.vault", &["add", "--create", "d"]);
+    bundle("other.vault", &["export", "--all", "-o", "other.rvz"]);
+    bundle("copy.vault", &["add", "--create", "one.rpk"]);
+    let imported = bundle("copy.vault", &["import", "other.rvz"]);
+    assert!(imported.contains(&told), "{imported}");
+    let again = bundle("copy.vault", &["import", "other.rvz"]);
+    assert!(!again.contains("forks"), "{again}");
+    let watched = sandbox.run(["watch", "--once", "--settle", "0", "d"]).expect(0).stderr;
+    assert!(watched.contains(&told), "{watched}");
+}

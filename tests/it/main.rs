@@ -37,6 +37,8 @@ mod layering;
 mod limits;
 mod man;
 mod moving;
+#[cfg(unix)]
+mod names;
 mod notes;
 mod output;
 mod packs;

@@ -330,7 +330,7 @@ fn a_directory_that_becomes_a_link_between_listing_and_reading_is_not_read() {
     sandbox.write("d/sub/s.json", session("b", &[]));
     sandbox.write("other/s.json", session("secret", &[]));
     let mut inputs = Inputs::new(vec![Input::Path(sandbox.path("d"))]);
-    assert!(inputs.next().unwrap().unwrap().name().ends_with("a.json"));
+    assert!(inputs.next().unwrap().unwrap().name().to_string_lossy().ends_with("a.json"));
     std::fs::rename(sandbox.path("d/sub"), sandbox.path("away")).unwrap();
     std::os::unix::fs::symlink(sandbox.path("other"), sandbox.path("d/sub")).unwrap();
     let error = inputs.next().unwrap().unwrap_err();

@@ -3,6 +3,7 @@
 mod audited;
 mod keys;
 mod preferred;
+mod repaired;
 mod stored;
 
 use std::path::PathBuf;

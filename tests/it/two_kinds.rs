@@ -211,7 +211,7 @@ fn repair_gives_back_the_capture_that_was_lost_and_no_other() {
         let (sandbox, session, contract) = vault_with_both(&document, "model_io");
         let cores = [session, contract];
         fs::rename(sandbox.path("d.json"), sandbox.path("copy.json")).unwrap();
-        let connection = rusqlite::Connection::open(sandbox.vault()).unwrap();
+        let connection = crate::journal::sql(&sandbox);
         connection.execute_batch("PRAGMA foreign_keys = OFF").unwrap();
         let id = [1, 2][lost];
         for sql in ["DELETE FROM mention_list WHERE capture = ?1", "DELETE FROM capture WHERE id = ?1"] {
@@ -235,7 +235,7 @@ fn bytes_that_both_lost_come_back_from_a_file() {
     let (sandbox, session, contract) = vault_with_both(&document, "model_io");
     fs::create_dir(sandbox.path("files")).unwrap();
     fs::rename(sandbox.path("d.json"), sandbox.path("files/d.json")).unwrap();
-    let connection = rusqlite::Connection::open(sandbox.vault()).unwrap();
+    let connection = crate::journal::sql(&sandbox);
     connection
         .execute_batch(
             "PRAGMA foreign_keys = OFF; DELETE FROM payload; DELETE FROM mention_list; DELETE FROM capture;

@@ -27,6 +27,8 @@ struct Document<'d> {
 #[derive(serde::Serialize)]
 struct JsonSide<'d> {
     name: &'d str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name_bytes: Option<String>,
     core_hash: CoreHash,
     capture_hash: Option<CaptureHash>,
 }
@@ -81,7 +83,8 @@ impl Serialize for JsonValueChange {
 
 impl<'d> JsonSide<'d> {
     fn new(side: &'d Side) -> Self {
-        Self { name: &side.name, core_hash: side.core, capture_hash: side.capture }
+        let name_bytes = side.path.as_deref().and_then(json::bytes_of);
+        Self { name: &side.name, name_bytes, core_hash: side.core, capture_hash: side.capture }
     }
 }
 

@@ -1,6 +1,6 @@
 //! One of the two things that are compared.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use runvault::artifact::{AdmitOptions, Admitted, Kind, MemberBytes};
@@ -20,6 +20,8 @@ use crate::cli::{captures, hints, output, report};
 pub(super) struct Side {
     /// What the user called it.
     pub(super) name: String,
+    /// The same as the system has it, if it is a path.
+    pub(super) path: Option<OsString>,
     pub(super) kind: Kind,
     pub(super) core: CoreHash,
     /// Which byte form; nothing for a file.
@@ -86,7 +88,7 @@ impl Side {
         let members = vault.members(located)?.into_iter();
         let members = members.map(|member| (member.name, member.bytes)).collect();
         let capture = Some(located.capture.capture);
-        Ok(Self { name, kind, core: located.artifact.core, capture, members })
+        Ok(Self { name, path: None, kind, core: located.artifact.core, capture, members })
     }
 
     fn file(path: &Path, limits: Limits) -> Result<Self, Failure> {
@@ -102,16 +104,23 @@ impl Side {
         let verdict =
             source::examine(item, &options).map_err(|error| Failure::CouldNotRun(error.to_string()))?;
         match verdict {
-            Verdict::Admitted(admitted) => Ok(Self::admitted(name, &admitted)),
+            Verdict::Admitted(admitted) => Ok(Self::admitted(name, path, &admitted)),
             Verdict::Rejected(rejection) => Err(rejected(&name, &rejection)),
             Verdict::NoArtifact => Err(Failure::CouldNotRun(format!("{name} is no artifact"))),
         }
     }
 
-    fn admitted(name: String, admitted: &Admitted) -> Self {
+    fn admitted(name: String, path: &Path, admitted: &Admitted) -> Self {
         let members = admitted.members().iter();
         let members = members.map(|member| (member.name().to_owned(), member.bytes().to_vec())).collect();
-        Self { name, kind: admitted.kind(), core: admitted.core(), capture: None, members }
+        Self {
+            name,
+            path: Some(path.as_os_str().to_owned()),
+            kind: admitted.kind(),
+            core: admitted.core(),
+            capture: None,
+            members,
+        }
     }
 }
 

@@ -132,7 +132,7 @@ impl Verification {
 
 /// How much of the catalog was compared.
 pub(in crate::cli) fn listed(counts: &CatalogCounts) -> String {
-    let CatalogCounts { artifacts, captures, tags, notes, pins, links, tombstones } = *counts;
+    let CatalogCounts { artifacts, captures, tags, notes, pins, links, tombstones, signatures } = *counts;
     let counts = [
         (artifacts, "artifact"),
         (captures, "capture"),
@@ -141,6 +141,7 @@ pub(in crate::cli) fn listed(counts: &CatalogCounts) -> String {
         (pins, "pin"),
         (links, "stated link"),
         (tombstones, "tombstone"),
+        (signatures, "signature"),
     ];
     let listed: Vec<String> = counts.iter().map(|(count, thing)| counted(*count, thing)).collect();
     listed.join(", ")
@@ -165,6 +166,7 @@ struct JsonCatalog<'c> {
     pins: u64,
     links: u64,
     tombstones: u64,
+    signatures: u64,
     findings: Vec<JsonFinding<'c>>,
 }
 
@@ -178,7 +180,7 @@ struct JsonFinding<'c> {
 
 impl<'c> JsonCatalog<'c> {
     fn new(counts: &CatalogCounts, findings: &'c [Finding]) -> Self {
-        let CatalogCounts { artifacts, captures, tags, notes, pins, links, tombstones } = *counts;
+        let CatalogCounts { artifacts, captures, tags, notes, pins, links, tombstones, signatures } = *counts;
         let finding = |finding: &'c Finding| JsonFinding {
             finding: finding.info.id,
             about: finding.subject.sort(),
@@ -186,6 +188,6 @@ impl<'c> JsonCatalog<'c> {
             detail: &finding.detail,
         };
         let findings = findings.iter().map(finding).collect();
-        Self { artifacts, captures, tags, notes, pins, links, tombstones, findings }
+        Self { artifacts, captures, tags, notes, pins, links, tombstones, signatures, findings }
     }
 }

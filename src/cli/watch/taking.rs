@@ -11,6 +11,7 @@ use runvault::source::{ExamineOptions, Look, Original, Settling, SourceError};
 use runvault::store::StoreError;
 
 use super::{Failure, Printer, Status};
+use crate::cli::fork_notes::ForkNotes;
 use crate::cli::output;
 use crate::cli::stop::Stop;
 
@@ -66,6 +67,11 @@ impl Taking {
     /// Tries again to remove them.
     pub(super) fn retry_moving(&mut self, vault: &Vault) {
         self.printer.retry_moving(vault);
+    }
+
+    /// Takes the runs that were stored since the last call.
+    pub(super) fn forks(&mut self) -> ForkNotes {
+        self.printer.forks.replace(ForkNotes::default()).unwrap_or_default()
     }
 
     /// Tells what it came to.

@@ -7,9 +7,12 @@ use crate::artifact::{Answer, Call, CallNames, EventVisitor, MemberBytes, RunEve
 use crate::canonical::reader::{self, Limits, ReadError};
 use crate::canonical::{Object, Value};
 
+/// Whether the member of this name is a result.
+type IsResult = fn(&str) -> bool;
+
 /// The files with results, in their order, and which members of each are results: the others say what was asked for or
 /// configured.
-const RESULTS: [(&str, fn(&str) -> bool); 2] = [
+const RESULTS: [(&str, IsResult); 2] = [
     ("runner.json", |name| !RUNNER_CORE.contains(&name) || matches!(name, "exit" | "warnings")),
     ("evidence.json", |name| !matches!(name, "proposal_id" | "proposal_hash")),
 ];

@@ -80,9 +80,9 @@ impl Inspection<'_> {
         &self,
         state: &mut JournalState,
         findings: &mut Vec<Finding>,
-    ) -> Result<()> {
+    ) -> Result<u64> {
         let expected = &mut state.signatures;
-        let mut found = Vec::new();
+        let (mut count, mut found) = (0, Vec::new());
         let mut differs = |capture, detail: &str| {
             found.push(Finding::new(SIGNATURE_DIFFERS, Subject::Capture(capture), detail));
         };
@@ -101,7 +101,10 @@ impl Inspection<'_> {
                     expected.remove(&(core, capture)).map(|seq| entry(&self.connection, seq)).transpose()?;
                 match recorded.flatten().map(|(entry, _)| entry.change) {
                     Some(Change::Signature { state, key_id, .. })
-                        if state == stored_state && key_id == stored_key => {}
+                        if state == stored_state && key_id == stored_key =>
+                    {
+                        count += 1;
+                    }
                     Some(_) => differs(capture, "the journal recorded another state or key"),
                     None => differs(capture, "no entry recorded its state"),
                 }
@@ -115,7 +118,7 @@ impl Inspection<'_> {
             }
         }
         findings.append(&mut found);
-        Ok(())
+        Ok(count)
     }
 
     /// Compares the rows of a table with the entries that `expected` names for their keys.

@@ -29,6 +29,8 @@ pub struct CatalogCounts {
     pub links: u64,
     /// Tombstones.
     pub tombstones: u64,
+    /// Captures with a signature.
+    pub signatures: u64,
 }
 
 impl Inspection<'_> {
@@ -39,8 +41,8 @@ impl Inspection<'_> {
         state: &mut JournalState,
         findings: &mut Vec<Finding>,
     ) -> Result<CatalogCounts> {
-        self.compare_signatures(state, findings)?;
         Ok(CatalogCounts {
+            signatures: self.compare_signatures(state, findings)?,
             captures: self.compare_captures(state, findings)?,
             artifacts: self.compare_artifacts(state, findings)?,
             tags: self.compare_tags(state, findings)?,

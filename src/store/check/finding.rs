@@ -258,7 +258,7 @@ findings! {
     SIGNATURE_DIFFERS, "signature-differs",
         "What the vault says of the signature of a capture is not what its bytes or the journal say.",
         "`show` and `find` may call something verified, unsigned or wrong that is not.",
-        "`reindex` with the keys checks the signatures again and records what that gives.";
+        "`fsck --repair` restores what the journal records; `reindex` with the keys checks the signatures again.";
     INDEX_MISSING, "index-missing",
         "An artifact cannot be found by something that it says.",
         "Questions are answered without it. Its bytes are intact.",

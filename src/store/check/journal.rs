@@ -1,13 +1,14 @@
 //! The journal: its chain, and whether the catalog is what it says.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use rusqlite::{OptionalExtension, Row};
 
 use super::Inspection;
 use super::catalog::CatalogCounts;
 use super::finding::{CAPTURE_LOST, ENTRY_UNKNOWN, Finding, JOURNAL_BROKEN, Subject, TIME_DIFFERS};
-use super::journal_state::{EntryDefect, JournalState, Replay, TombstoneKey, replay};
+use super::journal_state::{Change, Entry, EntryDefect, JournalState, Replay, TombstoneKey, entry, replay};
+use crate::artifact::{Signature, SignatureState};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::store::{JournalCheck, Result};
 
@@ -21,6 +22,9 @@ impl Removals {
         [core.0, capture.0].iter().any(|digest| self.0.contains(digest))
     }
 }
+
+/// What the journal says of the signatures of captures, by core hash and capture hash.
+pub type RecordedSignatures = HashMap<(CoreHash, CaptureHash), Signature>;
 
 /// What comparing the journal with the catalog gave.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,6 +101,28 @@ impl Inspection<'_> {
             let recorded =
                 |row: &Row<'_>| Ok(RecordedCapture { core: row.get(0)?, capture, kind: row.get(1)? });
             statement.query_map([capture.0.as_bytes()], recorded)?.collect()
+        })?;
+        Ok(recorded.unwrap_or_default())
+    }
+
+    /// Returns what the journal says of the signatures of captures; nothing if its chain is broken, or it has entries that this
+    /// program does not understand.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be read.
+    pub fn recorded_signatures(&self) -> Result<RecordedSignatures> {
+        let replay = self.replay(None, &mut Vec::new())?.filter(Replay::is_proven);
+        let recorded = self.look(journal(), &mut Vec::new(), || {
+            let mut recorded = RecordedSignatures::default();
+            for (key, seq) in replay.iter().flat_map(|replay| &replay.state.signatures) {
+                if let Some((Entry { change: Change::Signature { state, key_id, .. }, .. }, _)) =
+                    entry(&self.connection, *seq)?
+                {
+                    let state = SignatureState::named(&state);
+                    recorded.extend(state.map(|state| (*key, Signature { state, key_id })));
+                }
+            }
+            Ok(recorded)
         })?;
         Ok(recorded.unwrap_or_default())
     }

@@ -227,6 +227,8 @@ impl JournalState {
         if let Some(known) = self.artifact_entries.get_mut(artifact) {
             *known = ArtifactEntries { added: known.added, ..entries };
         }
+        // What was known of a signature before it was lost is known again only by an entry after this one.
+        self.signatures.remove(&(core, capture));
         let entries = CaptureEntries { artifact, added: seq, seen: seq };
         if self.captures.insert(capture_key(core, capture), entries).is_some() {
             self.added_again.entry(core).or_default().push(seq);

@@ -32,7 +32,7 @@ use finding::{Finding, INDEX_UNREADABLE, Subject, UNREADABLE};
 pub use captures::{CaptureId, CheckedArtifact, ReadCapture};
 pub use catalog::CatalogCounts;
 pub use facts::Facts;
-pub use journal::{JournalInspection, RecordedCapture, Removals};
+pub use journal::{JournalInspection, RecordedCapture, RecordedSignatures, Removals};
 pub use structure::KindFacts;
 
 pub(super) use journal_state::{

@@ -1,4 +1,5 @@
-//! What the journal proves: times, the order of arrival, tags, notes, pins, stated links and tombstones.
+//! What the journal proves: times, the order of arrival, tags, notes, pins, stated links, tombstones and what is known of
+//! signatures.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,7 +45,7 @@ pub struct Restored {
 
 impl Store {
     /// Makes what the journal determines what it says: the times of captures and artifacts and their order, tags, notes,
-    /// pins, stated links, tombstones. Rows that the journal does not know stay as they are. Changes nothing if the
+    /// pins, stated links, tombstones, and what is known of the signatures of captures. Other rows that the journal does not know stay as they are. Changes nothing if the
     /// journal's chain is broken, or has entries that this program does not understand.
     ///
     /// # Errors
@@ -63,6 +64,7 @@ impl Store {
             is_reordered = order(transaction, state, &mut mended)?;
             annotations(transaction, state, &mut mended)?;
             tombstones(transaction, state, &mut mended)?;
+            signatures(transaction, state, &mut mended)?;
             entry_times(transaction, &replay, &mut mended)?;
             strays(transaction, &mut mended)?;
             Ok(mended)
@@ -293,6 +295,56 @@ fn tombstones(
         mended.push(Mended { subject: Subject::Tombstone(digest), did: "restored from the journal" });
     }
     Ok(())
+}
+
+/// Sets what is known of the signatures of captures, and of those that the journal knows no more than it says.
+fn signatures(
+    transaction: &Transaction<'_>,
+    state: &JournalState,
+    mended: &mut Vec<Mended>,
+) -> rusqlite::Result<()> {
+    let mut statement = transaction.prepare(
+        "SELECT c.id, a.core, coalesce(c.digest, b.digest), s.state, s.key_id
+           FROM capture c JOIN artifact a ON a.id = c.artifact LEFT JOIN blob b ON b.id = c.blob
+           LEFT JOIN signature s ON s.capture = c.id ORDER BY c.id",
+    )?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let (core, capture): (CoreHash, Option<CaptureHash>) = (row.get(1)?, row.get(2)?);
+        let Some(capture) = capture.filter(|capture| state.capture(core, *capture).is_some()) else {
+            continue;
+        };
+        let recorded = state.signatures.get(&(core, capture)).copied();
+        let recorded = recorded.map(|seq| recorded_signature(transaction, seq)).transpose()?.flatten();
+        let stored: Option<String> = row.get(3)?;
+        let stored = stored.map(|state| Ok::<_, rusqlite::Error>((state, row.get(4)?))).transpose()?;
+        if stored == recorded {
+            continue;
+        }
+        let id: i64 = row.get(0)?;
+        match recorded {
+            Some((state, key_id)) => transaction
+                .prepare_cached(
+                    "INSERT OR REPLACE INTO signature (capture, state, key_id) VALUES (?1, ?2, ?3)",
+                )?
+                .execute((id, state, key_id))?,
+            None => transaction.prepare_cached("DELETE FROM signature WHERE capture = ?1")?.execute([id])?,
+        };
+        let did = "given the signature's state in the journal";
+        mended.push(Mended { subject: Subject::Capture(capture), did });
+    }
+    Ok(())
+}
+
+/// The state and the key id that the entry `seq` records.
+fn recorded_signature(
+    connection: &Connection,
+    seq: i64,
+) -> rusqlite::Result<Option<(String, Option<String>)>> {
+    Ok(journal_entry(connection, seq)?.and_then(|(entry, _)| match entry.change {
+        Change::Signature { state, key_id, .. } => Some((state, key_id)),
+        _ => None,
+    }))
 }
 
 /// Sets the time that stands beside an entry to the one of its text, which is chained.

@@ -146,7 +146,7 @@ fn source_trees_and_their_documentation_are_skipped() {
             };
             let name = item.name();
             let verdict = source::examine(item, &ExamineOptions::default()).unwrap();
-            assert!(matches!(verdict, Verdict::NoArtifact), "{name}: {verdict:?}");
+            assert!(matches!(verdict, Verdict::NoArtifact), "{name:?}: {verdict:?}");
             seen += 1;
         }
     }

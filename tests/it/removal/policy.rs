@@ -2,7 +2,7 @@
 
 use super::{examples, expect_whole, told};
 use crate::output::steady;
-use crate::sandbox::{Sandbox, session};
+use crate::sandbox::{Sandbox, repository, session};
 
 /// A session of each name, added at these times, and the clock at `now`.
 pub(super) fn arrived(times: &[(&str, &'static str)], now: &'static str) -> (Sandbox, Vec<String>) {
@@ -215,4 +215,21 @@ fn what_changed_after_the_decision_is_spared() {
     spared.sort_by_key(|core| cores.iter().position(|one| one == core));
     assert_eq!(spared, cores[..2]);
     expect_whole(&sandbox);
+}
+
+#[test]
+fn what_only_has_an_exchange_in_common_is_not_kept_for_that() {
+    let sandbox = Sandbox::new();
+    let names = ["run.rpk", "session-small-model.json"].map(|name| repository("examples").join(name));
+    let cores = sandbox.add(names);
+    let links = sandbox.run(["links", "--json", &cores[1]]).expect(0).json();
+    assert_eq!(links.iter().map(|link| &link["relation"]).collect::<Vec<_>>(), ["replays"]);
+    sandbox.add([sandbox.write("newer.json", session("a", &[("p", "r")]))]);
+    let policy = ["forget", "--kind", "model_io", "--keep-last", "1", "--json"];
+    let decided = sandbox.run(policy.iter().chain(&["--dry-run"])).expect(0).json();
+    let small = decided.iter().find(|line| line["core_hash"] == cores[1].as_str()).unwrap();
+    assert_eq!(small["keep"], false, "{small}");
+    sandbox.run(policy).expect(0);
+    sandbox.run(["show", &cores[1]]).expect(1);
+    sandbox.run(["fsck"]).expect(0);
 }

@@ -1,0 +1,166 @@
+//! Whatever a vault has, a bundle of it is taken by another.
+
+use proptest::prelude::*;
+use runvault::Vault;
+use runvault::artifact::Kind;
+use runvault::bundle;
+use runvault::digest::CoreHash;
+use runvault::ingest::{Examined, Monitor, Outcome};
+use runvault::kinds;
+use runvault::source::{ExamineOptions, SourceError};
+use runvault::store::{ArtifactRow, MAX_LINK_NOTE_BYTES, StatedLink, StoreError};
+use serde_json::{Value, json};
+
+use super::contents;
+use crate::sandbox::{Sandbox, session};
+
+struct Strict;
+
+impl Monitor for Strict {
+    fn examined(&mut self, examined: &Examined) {
+        assert_ne!(examined.outcome, Outcome::Rejected, "{:?}", examined.report);
+    }
+
+    fn unreadable(&mut self, error: &SourceError) {
+        panic!("{error}");
+    }
+}
+
+fn open(sandbox: &Sandbox, name: &str) -> Vault {
+    Vault::open_or_create(&sandbox.path(name)).unwrap()
+}
+
+fn add(vault: &Vault, document: &str, kind: Option<Kind>) -> CoreHash {
+    let options = ExamineOptions { kind, ..ExamineOptions::default() };
+    vault.add_document(document.as_bytes().to_vec(), &options).unwrap().core
+}
+
+fn row(vault: &Vault, core: CoreHash) -> ArtifactRow {
+    vault.snapshot().unwrap().artifact(core).unwrap().unwrap()
+}
+
+/// Exports everything in one vault to another that is empty, and expects the same there.
+fn carry_over(sandbox: &Sandbox) {
+    let vault = open(sandbox, "v.vault");
+    let snapshot = vault.snapshot().unwrap();
+    let mut packed = Vec::new();
+    bundle::write(&snapshot, &snapshot.artifacts(None).unwrap(), &mut packed).unwrap();
+    drop(snapshot);
+    let options = ExamineOptions::default();
+    let bundle = bundle::read(packed.as_slice(), "v.rvz", options.admit.limits.bytes).unwrap();
+    let other = open(sandbox, "other.vault");
+    other.import(&bundle, &options, &mut Strict).unwrap();
+    assert_eq!(contents(sandbox, "v.vault"), contents(sandbox, "other.vault"));
+    assert_eq!(said(&vault), said(&other));
+}
+
+/// What people said of the artifacts.
+fn said(vault: &Vault) -> Vec<Value> {
+    let snapshot = vault.snapshot().unwrap();
+    let of_one = |artifact: ArtifactRow| {
+        let tags: Vec<String> =
+            snapshot.tags(Some(artifact.id)).unwrap().into_iter().map(|tag| tag.name).collect();
+        let note = snapshot.note_of(artifact.id).unwrap().map(|note| note.text);
+        let core = |id| snapshot.artifact_by_id(id).unwrap().core.to_string();
+        let edges = snapshot.stated_edges(artifact.id).unwrap().into_iter();
+        let mut links: Vec<String> = edges
+            .map(|edge| {
+                format!("{} {} {} {:?}", core(edge.source), edge.relation, core(edge.target), edge.note)
+            })
+            .collect();
+        links.sort();
+        json!({"core": artifact.core.to_string(), "tags": tags, "note": note, "links": links})
+    };
+    snapshot.artifacts(None).unwrap().into_iter().map(of_one).collect()
+}
+
+#[test]
+fn an_artifact_with_thousands_of_tags_and_links_can_be_carried_over() {
+    let sandbox = Sandbox::new();
+    let vault = open(&sandbox, "v.vault");
+    let core = add(&vault, &session("a", &[("p", "r")]), None);
+    let other = add(&vault, &session("b", &[("p", "r")]), None);
+    let (one, two) = (row(&vault, core), row(&vault, other));
+    for number in 0..1_200 {
+        vault.tag(&one, &format!("{number:0100}")).unwrap();
+        let relation = format!("r{number}");
+        vault
+            .state_link(
+                StatedLink { source: &one, relation: &relation, target: &two },
+                Some(&"n".repeat(200)),
+            )
+            .unwrap();
+    }
+    carry_over(&sandbox);
+}
+
+#[test]
+fn what_no_bundle_can_have_cannot_be_said_of_an_artifact() {
+    let sandbox = Sandbox::new();
+    let vault = open(&sandbox, "v.vault");
+    let one = row(&vault, add(&vault, &session("a", &[("p", "r")]), None));
+    let two = row(&vault, add(&vault, &session("b", &[("p", "r")]), None));
+    let link = |relation, target| StatedLink { source: &one, relation, target };
+    let long = "n".repeat(MAX_LINK_NOTE_BYTES + 1);
+    for refused in [
+        vault.tag(&one, ""),
+        vault.tag(&one, "two words"),
+        vault.tag(&one, &"t".repeat(101)),
+        vault.note(&one, " "),
+        vault.note(&one, &"n".repeat(4097)),
+        vault.state_link(link("Not one", &two), None),
+        vault.state_link(link("r", &one), None),
+        vault.state_link(link("r", &two), Some(&long)),
+    ] {
+        assert!(matches!(refused, Err(StoreError::NotAnAnnotation(_))), "{refused:?}");
+    }
+    vault.state_link(link("r", &two), long.get(1..)).unwrap();
+    carry_over(&sandbox);
+}
+
+fn a_note() -> impl Strategy<Value = String> {
+    "\\PC{0,40}[a-z\u{1}\n\u{202e}]"
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(24) })]
+
+    #[test]
+    fn every_vault_can_be_carried_over(
+        documents in prop::collection::vec(("[a-z]{1,3}", "\\PC{0,30}", 0..3_u8), 1..6),
+        tags in prop::collection::vec((any::<prop::sample::Index>(), "[a-zA-Z0-9_./-]{1,100}"), 0..8),
+        notes in prop::collection::vec((any::<prop::sample::Index>(), a_note()), 0..4),
+        links in prop::collection::vec(
+            (any::<prop::sample::Index>(), any::<prop::sample::Index>(), "[a-z][a-z0-9-]{0,39}", prop::option::of(a_note())), 0..6),
+    ) {
+        let sandbox = Sandbox::new();
+        let vault = open(&sandbox, "v.vault");
+        let mut cores = Vec::new();
+        for (adapter, response, form) in documents {
+            let mut document: Value = serde_json::from_str(&session(&adapter, &[("p", &response)])).unwrap();
+            // Another capture of the same artifact, or the same bytes as two kinds.
+            document["stats"] = form.into();
+            document["io_refs"] = json!([]);
+            document["effects"] = json!([]);
+            let document = document.to_string();
+            cores.push(add(&vault, &document, kinds::named("model_io")));
+            if form == 2 {
+                cores.push(add(&vault, &document, kinds::named("contract")));
+            }
+        }
+        let rows: Vec<ArtifactRow> = cores.iter().map(|core| row(&vault, *core)).collect();
+        for (artifact, name) in &tags {
+            vault.tag(artifact.get(&rows), name).unwrap();
+        }
+        for (artifact, note) in &notes {
+            vault.note(artifact.get(&rows), note).unwrap();
+        }
+        for (source, target, relation, note) in &links {
+            let (source, target) = (source.get(&rows), target.get(&rows));
+            if source.core != target.core {
+                vault.state_link(StatedLink { source, relation, target }, note.as_deref()).unwrap();
+            }
+        }
+        carry_over(&sandbox);
+    }
+}
