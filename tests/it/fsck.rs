@@ -48,14 +48,16 @@ pub(crate) fn bytes_of(sandbox: &Sandbox) -> Vec<u8> {
 /// The same with pages of 512 bytes: trees of several levels, rows that continue in other pages, and little empty space.
 pub(crate) fn small_pages(sandbox: &Sandbox) -> Vec<u8> {
     sql(sandbox)
-        .execute_batch("PRAGMA journal_mode = DELETE; PRAGMA page_size = 512; VACUUM; PRAGMA journal_mode = WAL;")
+        .execute_batch(
+            "PRAGMA journal_mode = DELETE; PRAGMA page_size = 512; VACUUM; PRAGMA journal_mode = WAL;",
+        )
         .unwrap();
     bytes_of(sandbox)
 }
 
 /// A vault that is a copy of these bytes.
 pub(crate) fn of_bytes(bytes: &[u8]) -> Sandbox {
-    let sandbox = Sandbox::new();
+    let sandbox = Sandbox::without_vault();
     sandbox.write("v.vault", bytes);
     // Whatever the settings of who runs the tests are.
     #[cfg(unix)]

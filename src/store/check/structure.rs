@@ -6,8 +6,8 @@ use rusqlite::Row;
 
 use super::finding::{
     ARTIFACT_EMPTY, ARTIFACT_TWICE, BASE_WRONG, BLOB_MISSING, BLOB_TWICE, BLOB_UNREFERENCED, CAPTURE_TWICE,
-    DICTIONARY_DAMAGED, FILE_DAMAGED, Finding, FindingInfo, PAYLOAD_SURPLUS, REFERENCE_BROKEN, SCHEMA_DIFFERS,
-    Subject,
+    DICTIONARY_DAMAGED, FILE_DAMAGED, Finding, FindingInfo, PAYLOAD_SURPLUS, REFERENCE_BROKEN,
+    SCHEMA_DIFFERS, Subject,
 };
 use super::{Inspection, Integrity};
 use crate::digest::{BlobHash, CoreHash, Digest};

@@ -80,7 +80,8 @@ fn columns_that_an_encoding_does_not_use_are_named_and_emptied() {
         "UPDATE payload SET dictionary = 7 WHERE encoding IN (0, 3)",
     ] {
         let sandbox = examples();
-        let stats = |sandbox: &Sandbox| sandbox.run(["stats", "--json"]).expect(0).json()[0]["stored_bytes"].clone();
+        let stats =
+            |sandbox: &Sandbox| sandbox.run(["stats", "--json"]).expect(0).json()[0]["stored_bytes"].clone();
         let before = stats(&sandbox);
         let changed = sql(&sandbox).execute(change, []).unwrap();
         let found = findings(&sandbox, &["--quick"]);

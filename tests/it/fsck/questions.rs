@@ -15,8 +15,27 @@ pub(crate) const PART: &str = "66c2f87e8153";
 
 /// Commands that change a vault, make a copy of it or check it, and those that do not look at it.
 const NOT_QUESTIONS: &[&str] = &[
-    "init", "add", "watch", "link", "unlink", "tag", "untag", "pin", "unpin", "backup", "import", "rm", "gc",
-    "fsck", "reindex", "upgrade", "config", "rules", "completions", "man", "help",
+    "init",
+    "add",
+    "watch",
+    "link",
+    "unlink",
+    "tag",
+    "untag",
+    "pin",
+    "unpin",
+    "backup",
+    "import",
+    "rm",
+    "gc",
+    "fsck",
+    "reindex",
+    "upgrade",
+    "config",
+    "rules",
+    "completions",
+    "man",
+    "help",
 ];
 
 /// Questions that do not depend on what is in the vault.
@@ -111,9 +130,27 @@ fn of_small() -> Vec<Vec<&'static str>> {
 
 /// The views that `sql` names.
 const VIEWS: &[&str] = &[
-    "artifacts", "captures", "mentions", "attributes", "stated_links", "tags", "pins", "notes", "tombstones",
-    "journal_entries", "sessions", "runs", "traces", "contracts", "packs", "interactions", "steps", "records",
-    "effects", "io_refs", "links",
+    "artifacts",
+    "captures",
+    "mentions",
+    "attributes",
+    "stated_links",
+    "tags",
+    "pins",
+    "notes",
+    "tombstones",
+    "journal_entries",
+    "sessions",
+    "runs",
+    "traces",
+    "contracts",
+    "packs",
+    "interactions",
+    "steps",
+    "records",
+    "effects",
+    "io_refs",
+    "links",
 ];
 
 fn owned(words: &[&str]) -> Vec<String> {

@@ -8,6 +8,7 @@
 
 mod bases;
 mod commands;
+mod finds;
 mod limited;
 mod log;
 mod pages;
@@ -61,7 +62,9 @@ impl Mutant {
             Sort::Rows => vec![("", Self::rows(base, &mut random, &mut described))],
             Sort::Log => Self::beside(base, &mut random, &mut described),
         };
-        if sort != Sort::Log && let Some(log) = &base.log {
+        if sort != Sort::Log
+            && let Some(log) = &base.log
+        {
             files.push(("-wal", log.clone()));
         }
         Self { files, described: described.join("; ") }

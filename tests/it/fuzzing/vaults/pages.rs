@@ -146,7 +146,8 @@ impl<'b> Pages<'b> {
     fn change_page_header(&mut self, random: &mut Random) -> String {
         let page = self.page(random);
         let at = random.below(12);
-        let byte = if random.below(2) == 0 { *random.of(BYTES) } else { u8::try_from(random.below(256)).unwrap() };
+        let byte =
+            if random.below(2) == 0 { *random.of(BYTES) } else { u8::try_from(random.below(256)).unwrap() };
         self.put(self.header(page) + at, &[byte]);
         format!("the header of page {page} has the byte {byte} at {at}")
     }

@@ -28,8 +28,19 @@ const NUMBERS: &[i64] = &[
     -62_135_596_800_001,
 ];
 
-const TEXTS: &[&str] =
-    &["", "x", "{}", "[]", "null", "{\"action\":\"add\"}", "\u{1b}[2J\u{202e}", "sha256:", "../../x", "run:", "\0"];
+const TEXTS: &[&str] = &[
+    "",
+    "x",
+    "{}",
+    "[]",
+    "null",
+    "{\"action\":\"add\"}",
+    "\u{1b}[2J\u{202e}",
+    "sha256:",
+    "../../x",
+    "run:",
+    "\0",
+];
 
 /// Sizes of long values.
 const LONG: usize = 1 << 20;
@@ -44,6 +55,14 @@ const STATEMENTS: &[&str] = &[
      entry, chain FROM journal ORDER BY seq DESC LIMIT 1; END",
     "CREATE TRIGGER t BEFORE UPDATE ON artifact BEGIN SELECT RAISE(ABORT, 'no'); END",
     "CREATE TABLE more (x)",
+    "CREATE TABLE more (x); CREATE TRIGGER t AFTER INSERT ON $t BEGIN INSERT INTO more SELECT n FROM (WITH RECURSIVE c (n) AS \
+     (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT n FROM c); END",
+    "ALTER TABLE $t RENAME TO other; CREATE VIEW $t AS WITH RECURSIVE c (id, core, kind, digest, size, seq, at, name) AS \
+     (SELECT 1, 1, 1, 1, 1, 1, 1, 1 UNION ALL SELECT id + 1, 1, 1, 1, 1, 1, 1, 1 FROM c) SELECT * FROM c",
+    "DROP VIEW IF EXISTS journal_entries; CREATE VIEW journal_entries AS WITH RECURSIVE c (seq, entry, chain) AS \
+     (SELECT 0, '', '' UNION ALL SELECT seq, entry, chain FROM c) SELECT * FROM c",
+    "DROP VIEW IF EXISTS artifacts; CREATE VIEW artifacts AS WITH RECURSIVE c (artifact) AS \
+     (SELECT 0 UNION ALL SELECT artifact FROM c) SELECT * FROM c",
     "CREATE INDEX more ON $t (1)",
     "DROP VIEW IF EXISTS artifacts; CREATE VIEW artifacts AS SELECT 1 AS artifact",
     "DROP VIEW IF EXISTS captures; CREATE VIEW captures AS SELECT * FROM captures_",
@@ -87,8 +106,8 @@ pub(super) fn change(sandbox: &Sandbox, random: &mut Random) -> String {
 }
 
 fn tables(connection: &Connection) -> rusqlite::Result<Vec<Table>> {
-    let mut statement =
-        connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 ORDER BY name")?;
+    let mut statement = connection
+        .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 ORDER BY name")?;
     let names: Vec<String> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
     let mut tables = Vec::new();
     for name in names {
@@ -111,7 +130,8 @@ fn changed(
         let done = connection.execute_batch(&statement);
         return Ok(format!("{statement}: {done:?}"));
     }
-    let (Some(row), Some(other)) = (row(&connection, table, random)?, row(&connection, table, random)?) else {
+    let (Some(row), Some(other)) = (row(&connection, table, random)?, row(&connection, table, random)?)
+    else {
         return insert(&connection, table, random);
     };
     let column = random.below(table.columns.len());
