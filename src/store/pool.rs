@@ -1,7 +1,7 @@
 //! Connections, all with the same settings.
 
 use std::fs::OpenOptions;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read as _};
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::ffi::{SQLITE_IOERR_SHMOPEN, SQLITE_IOERR_SHMSIZE};
-use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
+use rusqlite::{Connection, Error, ErrorCode, MAIN_DB, OpenFlags, ffi};
 
 use super::{Result, StoreError};
 
@@ -72,6 +72,7 @@ pub(super) fn connect_to_read(path: &Path) -> rusqlite::Result<Connection> {
 }
 
 fn open(path: &Path, mode: OpenFlags) -> rusqlite::Result<Connection> {
+    expect_no_rollback_journal(path)?;
     let connect = || {
         let connection = configured(Connection::open_with_flags(plain(path), mode | NO_MUTEX)?)?;
         // The first look is what needs the shared memory beside the file, and a log.
@@ -97,6 +98,39 @@ pub(super) fn is_without_room(path: &Path) -> bool {
         error.sqlite_error_code() == Some(ErrorCode::DiskFull)
             || matches!(code, Some(SQLITE_IOERR_SHMSIZE | SQLITE_IOERR_SHMOPEN))
     })
+}
+
+/// Returns an error if a rollback journal stands beside the vault at `path`. Vaults have write-ahead logs, so it is the
+/// journal of another file, and SQLite would write its pages into the vault. Only while a vault is created, before it has a
+/// second page, it has a rollback journal of its own.
+fn expect_no_rollback_journal(path: &Path) -> rusqlite::Result<()> {
+    const MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+    // SQLite looks for it beside the file that a link leads to.
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let mut journal = path.as_os_str().to_owned();
+    journal.push("-journal");
+    if !std::fs::metadata(&journal).is_ok_and(|found| found.is_file() && found.len() > 0) {
+        return Ok(());
+    }
+    let first = |path: &Path| -> std::io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        std::fs::File::open(path)?.take(100).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    // Whoever cannot read them gets SQLite's error.
+    let (Ok(header), Ok(first)) = (first(&path), first(Path::new(&journal))) else { return Ok(()) };
+    let is_wal = header.get(18..20) == Some(&[2, 2]);
+    let page = header.get(16..18).map_or(0, |size| match size {
+        [0, 1] => 65_536,
+        size => size.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)),
+    });
+    let is_made = std::fs::metadata(&path).is_ok_and(|found| found.len() > page);
+    if first.starts_with(&MAGIC) && is_wal && is_made {
+        let message = "a rollback journal of another file is beside it, with the name of the vault and \"-journal\"; SQLite \
+                       would write into the vault what is in it, so move it elsewhere";
+        return Err(Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CORRUPT), Some(message.to_owned())));
+    }
+    Ok(())
 }
 
 /// SQLite reads names that begin with "file:" as URIs, and what follows in them as options.

@@ -64,3 +64,41 @@ fn views_that_never_end_are_damage() {
     let said = ends(&artifacts, &[(&["find"], 0), (&["fsck"], 1), (&["sql", "SELECT * FROM artifacts"], 2)]);
     assert!(said.contains("the view artifacts is not defined as in other vaults"), "{said}");
 }
+
+/// The header of a rollback journal that says that the file had this many pages, of 16 KiB.
+fn rollback_journal(pages: u32) -> Vec<u8> {
+    let mut journal = vec![0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+    for number in [0, 7, pages, 512, 16_384] {
+        journal.extend(number.to_be_bytes());
+    }
+    journal.resize(512, 0);
+    journal
+}
+
+/// SQLite would make the vault 64 TiB long, or cut it off after a page.
+#[test]
+fn a_rollback_journal_beside_a_vault_is_not_written_into_it() {
+    let sandbox = commands::sandbox();
+    let bytes = bases::ALL[0].bytes.clone();
+    for pages in [u32::MAX, 1] {
+        let files = vec![("", bytes.clone()), ("-journal", rollback_journal(pages))];
+        let mutant = Mutant { files, described: String::new() };
+        for words in [
+            &["find"][..],
+            &["fsck"],
+            &["fsck", "--repair"],
+            &["add", "d"],
+            &["upgrade"],
+            &["sql", "SELECT 1"],
+        ] {
+            mutant.write(&sandbox);
+            let outcome = limited::run(&sandbox, words);
+            let said = std::fs::read_to_string(sandbox.path("stderr")).unwrap();
+            assert_eq!((outcome.broken, outcome.status), (None, Some(2)), "{words:?}: {said}");
+            assert!(said.contains("a rollback journal of another file is beside it"), "{words:?}: {said}");
+            assert!(std::fs::read(sandbox.vault()).unwrap() == bytes, "{words:?}");
+        }
+        std::fs::remove_file(sandbox.path("v.vault-journal")).unwrap();
+        sandbox.run(["fsck"]).expect(0);
+    }
+}
