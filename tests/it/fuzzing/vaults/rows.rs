@@ -96,7 +96,7 @@ struct Table {
 pub(super) fn change(sandbox: &Sandbox, random: &mut Random) -> String {
     let connection = sql(sandbox);
     connection.pragma_update(None, "ignore_check_constraints", true).unwrap();
-    match connection.busy_timeout(std::time::Duration::from_secs(60)).and_then(|()| tables(&connection)) {
+    match connection.busy_timeout(std::time::Duration::from_mins(1)).and_then(|()| tables(&connection)) {
         Ok(tables) if !tables.is_empty() => {
             let described = changed(connection, sandbox, &tables, random);
             described.unwrap_or_else(|error| format!("nothing: {error}"))
