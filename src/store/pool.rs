@@ -128,7 +128,7 @@ fn expect_no_rollback_journal(path: &Path) -> rusqlite::Result<()> {
     if first.starts_with(&MAGIC) && is_wal && is_made {
         let message = "a rollback journal of another file is beside it, with the name of the vault and \"-journal\"; SQLite \
                        would write into the vault what is in it, so move it elsewhere";
-        return Err(Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CORRUPT), Some(message.to_owned())));
+        return Err(Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_PERM), Some(message.to_owned())));
     }
     Ok(())
 }
