@@ -79,3 +79,27 @@ fn a_vault_with_flipped_bytes_is_not_clean_unless_it_answers_as_before() {
     assert!(noticed > same, "{noticed} {same}");
     println!("{noticed} noticed, {same} with the same answers, {gap} in gaps");
 }
+
+/// An empty index whose only page says that it leads to other pages, of which there are none: SQLite's check takes it.
+#[test]
+fn a_page_that_leads_nowhere_is_a_finding() {
+    for (name, others) in
+        [("sqlite_autoindex_dictionary_1", 0x02), ("mention_segment", 0x05), ("payload_by_base", 0x02)]
+    {
+        let original = super::examples();
+        if name == "payload_by_base" {
+            super::sql(&original).execute_batch("DELETE FROM payload WHERE base IS NOT NULL").unwrap();
+        }
+        let mut bytes = small_pages(&original);
+        let root: usize = super::sql(&original)
+            .query_row("SELECT rootpage FROM sqlite_schema WHERE name = ?1", [name], |row| row.get(0))
+            .unwrap();
+        let at = (root - 1) * 512;
+        assert!(matches!(bytes[at], 0x0a | 0x0d) && bytes[at + 3..at + 5] == [0, 0], "{name}");
+        bytes[at] = others;
+        let found = super::findings(&of_bytes(&bytes), &["--quick"]);
+        assert!(found.contains("database disk image is malformed"), "{name}: {found}");
+        // It cannot be mended from within the file, and that is said.
+        assert_ne!(super::findings(&of_bytes(&bytes), &["--repair"]), "", "{name}");
+    }
+}
