@@ -262,6 +262,7 @@ impl Store {
     fn look(path: &Path) -> Result<(Registration, Option<Incident>)> {
         let look = || {
             pool::expect_file(path)?;
+            pool::expect_no_rollback_journal(path).map_err(|error| StoreError::of(path, error))?;
             wal::look(path)
         };
         let (registration, incident) = Registration::after(path, look)?;

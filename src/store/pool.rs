@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 use std::fs::OpenOptions;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read as _};
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::ffi::{SQLITE_IOERR_SHMOPEN, SQLITE_IOERR_SHMSIZE};
-use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
+use rusqlite::{Connection, Error, ErrorCode, MAIN_DB, OpenFlags, ffi};
 
 use super::{Result, StoreError, wal};
 use crate::files;
@@ -126,6 +126,40 @@ pub(super) fn is_without_room(path: &Path) -> bool {
     })
 }
 
+/// Returns an error if a rollback journal stands beside the vault at `path`. Vaults have write-ahead logs, so it is the
+/// journal of another file, and SQLite would write its pages into the vault. Only while a vault is created, before it has a
+/// second page, it has a rollback journal of its own. To be called while this process does not have the vault open: closing
+/// the file would drop its locks.
+pub(super) fn expect_no_rollback_journal(path: &Path) -> rusqlite::Result<()> {
+    const MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+    // SQLite looks for it beside the file that a link leads to.
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let mut journal = path.as_os_str().to_owned();
+    journal.push("-journal");
+    if !std::fs::metadata(&journal).is_ok_and(|found| found.is_file() && found.len() > 0) {
+        return Ok(());
+    }
+    let first = |path: &Path| -> std::io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        std::fs::File::open(path)?.take(100).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    // Whoever cannot read them gets SQLite's error.
+    let (Ok(header), Ok(first)) = (first(&path), first(Path::new(&journal))) else { return Ok(()) };
+    let is_wal = header.get(18..20) == Some(&[2, 2]);
+    let page = header.get(16..18).map_or(0, |size| match size {
+        [0, 1] => 65_536,
+        size => size.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)),
+    });
+    let is_made = std::fs::metadata(&path).is_ok_and(|found| found.len() > page);
+    if first.starts_with(&MAGIC) && is_wal && is_made {
+        let message = "a rollback journal of another file is beside it, with the name of the vault and \"-journal\"; SQLite \
+                       would write into the vault what is in it, so move it elsewhere";
+        return Err(Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_PERM), Some(message.to_owned())));
+    }
+    Ok(())
+}
+
 /// The name of a file, whatever it is: SQLite takes "" and ":memory:" for databases that are in no file, and reads names
 /// that begin with "file:" as URIs, and what follows in them as options. No absolute path, and none that begins with a dot
 /// and a slash, is anything else than a file.
@@ -189,6 +223,8 @@ fn without_temporary_files(connection: Connection) -> rusqlite::Result<Connectio
 fn configured(connection: Connection) -> rusqlite::Result<Connection> {
     connection.busy_timeout(PATIENCE)?;
     connection.set_prepared_statement_cache_capacity(64);
+    // No vault has triggers. Those that another program made could change what is written, or never end.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
     connection.execute_batch(
         "PRAGMA synchronous = FULL;
          PRAGMA foreign_keys = ON;

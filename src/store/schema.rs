@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, ffi};
 use rusqlite_migration::{HookResult, M, Migrations};
 
 use super::backup;
@@ -26,12 +26,21 @@ const PAGE_SIZE: u32 = 16_384;
 /// The version that this program writes.
 pub const VERSION: u32 = 4;
 
+/// What makes a vault, one text for each version.
+const MIGRATIONS: [&str; VERSION as usize] = [
+    include_str!("../../migrations/0001_vault.sql"),
+    include_str!("../../migrations/0002_packed.sql"),
+    include_str!("../../migrations/0003_everyday.sql"),
+    include_str!("../../migrations/0004_seen.sql"),
+];
+
 fn steps() -> Vec<M<'static>> {
+    let [vault, packed, everyday, seen] = MIGRATIONS;
     vec![
-        M::up(include_str!("../../migrations/0001_vault.sql")),
-        M::up_with_hook(include_str!("../../migrations/0002_packed.sql"), packed::pack_mentions),
-        M::up(include_str!("../../migrations/0003_everyday.sql")),
-        M::up_with_hook(include_str!("../../migrations/0004_seen.sql"), complete_0004),
+        M::up(vault),
+        M::up_with_hook(packed, packed::pack_mentions),
+        M::up(everyday),
+        M::up_with_hook(seen, complete_0004),
     ]
 }
 
@@ -83,7 +92,9 @@ fn apply(connection: &mut Connection, path: &Path, steps: &[M<'_>], policy: Crea
     let latest = i64::try_from(steps.len()).unwrap_or(i64::MAX);
     let state = State::of(connection).map_err(|source| StoreError::of(path, source))?;
     match state {
-        State::Vault { version } if version == latest => return Ok(()),
+        State::Vault { version } if version == latest => {
+            return expect_tables(connection).map_err(|source| StoreError::of(path, source));
+        }
         State::Vault { version } if version > latest => {
             return Err(StoreError::Newer { path: path.to_owned(), found: version, supported: latest });
         }
@@ -163,6 +174,53 @@ pub(super) fn expected(path: &Path) -> Result<Objects> {
         Ok(()) => objects(&connection).map_err(failed),
         Err(error) => Err(StoreError::Schema { path: path.to_owned(), message: error.to_string() }),
     }
+}
+
+/// Returns an error if a view has the name of a table. A view can compute without end, and what is in no table is in no
+/// vault.
+fn expect_tables(connection: &Connection) -> rusqlite::Result<()> {
+    let is_table = |name: &str| {
+        let definition = format!("CREATE TABLE {name} ");
+        MIGRATIONS.iter().chain([&search::SCHEMA]).any(|text| text.contains(&definition))
+    };
+    for (name, _) in views(connection)? {
+        if is_table(&name) {
+            return Err(damaged(format!("{name} is a view in place of a table")));
+        }
+    }
+    Ok(())
+}
+
+/// Returns an error if a view that `is_wanted` by its name is not defined as the migrations define it. What another program
+/// put in its place may say anything, and need not end.
+pub(super) fn expect_views(
+    connection: &Connection,
+    is_wanted: impl Fn(&str) -> bool,
+) -> rusqlite::Result<()> {
+    let is_known =
+        |sql: Option<&str>| sql.is_some_and(|sql| MIGRATIONS.iter().any(|text| text.contains(sql)));
+    for (name, sql) in views(connection)? {
+        if is_wanted(&name) && !is_known(sql.as_deref()) {
+            return Err(damaged(format!("the view {name} is not defined as in other vaults")));
+        }
+    }
+    Ok(())
+}
+
+/// The same for the view that gives the texts of the journal's entries.
+pub(super) fn expect_journal_view(connection: &Connection) -> rusqlite::Result<()> {
+    expect_views(connection, |name| name == "journal_entries")
+}
+
+fn views(connection: &Connection) -> rusqlite::Result<Vec<(String, Option<String>)>> {
+    connection
+        .prepare_cached("SELECT name, sql FROM sqlite_schema WHERE type = 'view'")?
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect()
+}
+
+fn damaged(message: String) -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CORRUPT), Some(message))
 }
 
 /// The tables of a search index, which a vault may have as well.

@@ -57,7 +57,7 @@ pub(crate) fn small_pages(sandbox: &Sandbox) -> Vec<u8> {
 
 /// A vault that is a copy of these bytes.
 pub(crate) fn of_bytes(bytes: &[u8]) -> Sandbox {
-    let sandbox = Sandbox::new();
+    let sandbox = Sandbox::without_vault();
     sandbox.write("v.vault", bytes);
     // Whatever the settings of who runs the tests are.
     #[cfg(unix)]

@@ -16,6 +16,7 @@ use serde::Deserialize;
 
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::store::read::{JournalCheck, JournalDefect};
+use crate::store::schema;
 use crate::store::write::{arrival, seal};
 
 /// An entry of the journal, as far as it matters for the catalog.
@@ -328,6 +329,7 @@ impl Replay {
 pub(in crate::store) fn replay(connection: &Connection, since: Option<Digest>) -> rusqlite::Result<Replay> {
     let mut replay =
         Replay { state: JournalState::default(), check: JournalCheck::begin(since), defects: Vec::new() };
+    schema::expect_journal_view(connection)?;
     let mut statement = connection.prepare(
         "SELECT j.seq, e.entry, j.chain, j.at, j.core, j.capture
            FROM journal j JOIN journal_entries e ON e.seq = j.seq ORDER BY j.seq",

@@ -2,17 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rusqlite::Row;
+use rusqlite::{ErrorCode, Row};
 
 use super::finding::{
     ARTIFACT_EMPTY, ARTIFACT_TWICE, BASE_WRONG, BLOB_MISSING, BLOB_TWICE, BLOB_UNREFERENCED, CAPTURE_TWICE,
     DICTIONARY_DAMAGED, FILE_DAMAGED, Finding, FindingInfo, PAYLOAD_SURPLUS, REFERENCE_BROKEN,
     SCHEMA_DIFFERS, Subject,
 };
-use super::{Inspection, Integrity};
+use super::{Inspection, Integrity, is_damage};
 use crate::digest::{BlobHash, CoreHash, Digest};
 use crate::store::dictionaries::Sealed;
-use crate::store::{PayloadDefect, Result, schema};
+use crate::store::{PayloadDefect, Result, StoreError, schema};
 
 /// So many lines of SQLite's own check are findings; a damaged file can give any number.
 const LINES: usize = 100;
@@ -65,6 +65,9 @@ impl Inspection<'_> {
             })?;
         }
         lines.retain(|line| line != "ok");
+        if lines.is_empty() && findings.is_empty() {
+            lines = self.unreachable()?;
+        }
         findings.extend(lines.into_iter().map(|line| {
             Self::of_search_index(&line).unwrap_or_else(|| Finding::new(FILE_DAMAGED, file(), line))
         }));
@@ -72,6 +75,43 @@ impl Inspection<'_> {
         self.references(&mut findings)?;
         self.search_index(&mut findings)?;
         Ok(findings)
+    }
+
+    /// Walks through all pages of every table and index, and returns a line for each that cannot be read. SQLite's own check
+    /// takes a page without cells that should lead to another page, and does not.
+    fn unreachable(&self) -> Result<Vec<String>> {
+        let failed = |error| StoreError::of(self.path, error);
+        let sql = "SELECT type, name, tbl_name, sql FROM sqlite_schema
+                    WHERE type IN ('table', 'index') AND rootpage > 0 ORDER BY name";
+        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+        let found =
+            || self.connection.prepare(sql)?.query_map([], read)?.collect::<rusqlite::Result<Vec<_>>>();
+        let found: Vec<(String, String, String, Option<String>)> = match found() {
+            Err(error) if is_damage(&error) => return Ok(vec![error.to_string()]),
+            found => found.map_err(failed)?,
+        };
+        let mut lines = Vec::new();
+        for (sort, name, table, definition) in found {
+            let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
+            let through = if sort == "table" {
+                "NOT INDEXED".to_owned()
+            } else {
+                // An index of some rows is only used for a query of those.
+                let rows = definition.as_deref().and_then(|sql| sql.split_once(" WHERE "));
+                let rows = rows.map(|(_, rows)| format!(" WHERE {rows}")).unwrap_or_default();
+                format!("INDEXED BY {}{rows}", quoted(&name))
+            };
+            let sql = format!("SELECT count(*) FROM {} {through}", quoted(&table));
+            match self.connection.query_row(&sql, [], |row| row.get::<_, i64>(0)) {
+                Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => {
+                    lines.push(format!("{sort} {name}: {error}"));
+                }
+                // Such as that no query can use an index that another program made.
+                Err(error) if is_damage(&error) => {}
+                counted => drop(counted.map_err(failed)?),
+            }
+        }
+        Ok(lines)
     }
 
     /// Tables, indexes and views that are not as the migrations make them. SQLite takes any that it can read.

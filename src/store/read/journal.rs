@@ -6,7 +6,7 @@ use super::{Snapshot, time};
 use crate::digest::Digest;
 use crate::store::journal::{AT, next};
 use crate::store::rows::JournalRow;
-use crate::store::{Result, StoreError};
+use crate::store::{Result, StoreError, schema};
 
 /// Which entries are meant. All conditions must hold.
 #[derive(Clone, Debug, Default)]
@@ -91,6 +91,7 @@ impl Snapshot<'_> {
         mut each: impl FnMut(JournalRow) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
         let failed = |error| E::from(self.failed(error));
+        schema::expect_journal_view(&self.connection).map_err(failed)?;
         let sql = format!(
             "SELECT e.seq, {AT}, e.entry, j.chain FROM journal j JOIN journal_entries e ON e.seq = j.seq
               WHERE j.seq >= ?4 AND {} ORDER BY j.seq",
@@ -129,6 +130,7 @@ impl Snapshot<'_> {
         let sql = "SELECT j.seq, e.entry, j.chain FROM journal j JOIN journal_entries e ON e.seq = j.seq
                     ORDER BY j.seq";
         let mut look = || {
+            schema::expect_journal_view(&self.connection)?;
             let mut statement = self.connection.prepare_cached(sql)?;
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {

@@ -10,7 +10,7 @@ use super::guard::Guard;
 use super::{Computed, SqlError, View};
 use crate::artifact::Cell;
 use crate::digest::Digest;
-use crate::store::{BusyReason, Store, StoreError, pool};
+use crate::store::{BusyReason, Store, StoreError, pool, schema};
 
 /// Answers questions in SQL about the vault as it was when this was made.
 ///
@@ -33,6 +33,8 @@ impl Store {
         let failed = |error| StoreError::of(self.path(), error);
         let views = View::plain().into_iter().chain(computed.iter().map(View::from)).collect();
         let [connection, other] = connect_twice(self.path())?;
+        schema::expect_views(&connection, |name| View::plain().iter().any(|view| view.name == name))
+            .map_err(failed)?;
         let source = Arc::new(Source::new(self.path(), other, computed));
         source.offer(&connection).map_err(failed)?;
         connection.execute_batch("PRAGMA query_only = ON").map_err(failed)?;

@@ -84,7 +84,7 @@ impl fsck::Monitor for Silent {
 }
 
 /// Makes one change: where, what, and two bytes that say more.
-fn change(bytes: &mut Vec<u8>, &[high, middle, low, sort, one, other]: &[u8; 6]) {
+fn change(bytes: &mut Vec<u8>, [high, middle, low, sort, one, other]: [u8; 6]) {
     let at = (usize::from(high) << 16 | usize::from(middle) << 8 | usize::from(low)) % bytes.len().max(1);
     let page = |number: usize| number % (bytes.len() / PAGE).max(1) * PAGE;
     let (from, to) = (page(usize::from(one) << 8 | usize::from(other)), page(at / PAGE));
@@ -114,7 +114,7 @@ pub(super) fn vault(data: &[u8]) {
     let original = &*ORIGINAL;
     let mut bytes = original.bytes.clone();
     for changed in data.as_chunks().0.iter().take(MOST_CHANGES) {
-        change(&mut bytes, changed);
+        change(&mut bytes, *changed);
     }
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("v.vault");

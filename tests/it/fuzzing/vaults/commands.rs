@@ -64,10 +64,13 @@ pub(super) fn try_all(sandbox: &Sandbox, mutant: &Mutant, (first, stride): (usiz
         }
         if let Some(what) = outcome.broken {
             broken.push(format!("{words:?}: {what}"));
-        } else if words.len() == 2 && words[0] == "get" && outcome.status == Some(0) && !is_changed {
-            if words[1] != "@golden" && !originals.contains(&outcome.stdout) {
-                broken.push(format!("{words:?}: it gives bytes that were never stored"));
-            }
+        } else if let ["get", named] = words
+            && *named != "@golden"
+            && outcome.status == Some(0)
+            && !is_changed
+            && !originals.contains(&outcome.stdout)
+        {
+            broken.push(format!("{words:?}: it gives bytes that were never stored"));
         }
     };
     mutant.write(sandbox);

@@ -8,6 +8,7 @@
 
 mod bases;
 mod commands;
+mod finds;
 mod limited;
 mod log;
 mod pages;

@@ -55,6 +55,14 @@ const STATEMENTS: &[&str] = &[
      entry, chain FROM journal ORDER BY seq DESC LIMIT 1; END",
     "CREATE TRIGGER t BEFORE UPDATE ON artifact BEGIN SELECT RAISE(ABORT, 'no'); END",
     "CREATE TABLE more (x)",
+    "CREATE TABLE more (x); CREATE TRIGGER t AFTER INSERT ON $t BEGIN INSERT INTO more SELECT n FROM (WITH RECURSIVE c (n) AS \
+     (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT n FROM c); END",
+    "ALTER TABLE $t RENAME TO other; CREATE VIEW $t AS WITH RECURSIVE c (id, core, kind, digest, size, seq, at, name) AS \
+     (SELECT 1, 1, 1, 1, 1, 1, 1, 1 UNION ALL SELECT id + 1, 1, 1, 1, 1, 1, 1, 1 FROM c) SELECT * FROM c",
+    "DROP VIEW IF EXISTS journal_entries; CREATE VIEW journal_entries AS WITH RECURSIVE c (seq, entry, chain) AS \
+     (SELECT 0, '', '' UNION ALL SELECT seq, entry, chain FROM c) SELECT * FROM c",
+    "DROP VIEW IF EXISTS artifacts; CREATE VIEW artifacts AS WITH RECURSIVE c (artifact) AS \
+     (SELECT 0 UNION ALL SELECT artifact FROM c) SELECT * FROM c",
     "CREATE INDEX more ON $t (1)",
     "DROP VIEW IF EXISTS artifacts; CREATE VIEW artifacts AS SELECT 1 AS artifact",
     "DROP VIEW IF EXISTS captures; CREATE VIEW captures AS SELECT * FROM captures_",
@@ -88,7 +96,7 @@ struct Table {
 pub(super) fn change(sandbox: &Sandbox, random: &mut Random) -> String {
     let connection = sql(sandbox);
     connection.pragma_update(None, "ignore_check_constraints", true).unwrap();
-    match connection.busy_timeout(std::time::Duration::from_secs(60)).and_then(|()| tables(&connection)) {
+    match connection.busy_timeout(std::time::Duration::from_mins(1)).and_then(|()| tables(&connection)) {
         Ok(tables) if !tables.is_empty() => {
             let described = changed(connection, sandbox, &tables, random);
             described.unwrap_or_else(|error| format!("nothing: {error}"))
