@@ -44,7 +44,7 @@ const ROWS: &[Row] = &[
     Row { name: "forget", what: "sessions and runs", size: 50, fill: make::shared_exchanges,
         arguments: &["forget", "--keep-last", "1", "--yes"], statuses: &[0], repeats: false },
     Row { name: "references", what: "references", size: 2_500, fill: make::references,
-        arguments: &["links", "latest", "--limit", "1000000"], statuses: &[0], repeats: true },
+        arguments: &["links", "latest"], statuses: &[0], repeats: true },
     Row { name: "capture", what: "captures of one artifact", size: 500, fill: make::captures,
         arguments: &["add", "one-more.json"], statuses: &[0], repeats: false },
     Row { name: "find", what: "sessions with one prompt", size: 1_000, fill: make::sessions_of_one_prompt,
