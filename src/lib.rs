@@ -63,8 +63,8 @@ mod vault;
 pub mod verify;
 
 pub use vault::{
-    AddError, CheckedCapture, Description, Forgetting, Located, LookupError, Referenced, Removal, RemoveError,
-    RemoveOptions, Upgraded, Vault, Wanted,
+    AddError, CheckedCapture, Description, Forgetting, Located, LookupError, Referenced, Removal,
+    RemoveError, RemoveOptions, Upgraded, Vault, Wanted,
 };
 
 /// The README's Rust code, compiled by the tests.

@@ -18,7 +18,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-
 /// A row: what is made of a number, and what is run on it.
 struct Row {
     name: &'static str,
@@ -35,30 +34,114 @@ struct Row {
 }
 
 const ROWS: &[Row] = &[
-    Row { name: "forks", what: "traces of one header", size: 100, fill: make::forking_traces, arguments: &["forks"],
-        statuses: &[1], repeats: true },
-    Row { name: "links", what: "traces of one header", size: 100, fill: make::forking_traces,
-        arguments: &["links", "latest", "--depth", "3"], statuses: &[0], repeats: true },
-    Row { name: "path", what: "runs of one name", size: 250, fill: make::runs_of_one_name,
-        arguments: &["why", "@one", "@other"], statuses: &[1], repeats: true },
-    Row { name: "forget", what: "sessions and runs", size: 50, fill: make::shared_exchanges,
-        arguments: &["forget", "--keep-last", "1", "--yes"], statuses: &[0], repeats: false },
-    Row { name: "references", what: "references", size: 2_500, fill: make::references,
-        arguments: &["links", "latest"], statuses: &[0], repeats: true },
-    Row { name: "capture", what: "captures of one artifact", size: 500, fill: make::captures,
-        arguments: &["add", "one-more.json"], statuses: &[0], repeats: false },
-    Row { name: "find", what: "sessions with one prompt", size: 1_000, fill: make::sessions_of_one_prompt,
-        arguments: &["find", "--prompt", make::PROMPT, "--limit", "3"], statuses: &[0], repeats: true },
-    Row { name: "replay", what: "sessions with one prompt", size: 1_000, fill: make::sessions_of_one_prompt,
-        arguments: &["replay", "any", "--prompt", make::PROMPT], statuses: &[0], repeats: true },
-    Row { name: "show", what: "sessions with one prompt", size: 1_000, fill: make::sessions_of_one_prompt,
-        arguments: &["show", "latest"], statuses: &[0], repeats: true },
-    Row { name: "audit", what: "effects and steps", size: 500, fill: make::effects,
-        arguments: &["audit", "@contract", "@run"], statuses: &[0, 1], repeats: true },
-    Row { name: "rm", what: "differences to what is removed", size: 500, fill: make::differences,
-        arguments: &["rm", "@base", "--force"], statuses: &[0], repeats: false },
-    Row { name: "parts", what: "parts of a trace", size: 100, fill: make::parts,
-        arguments: &["add", "parts", "--quiet"], statuses: &[0], repeats: false },
+    Row {
+        name: "forks",
+        what: "traces of one header",
+        size: 100,
+        fill: make::forking_traces,
+        arguments: &["forks"],
+        statuses: &[1],
+        repeats: true,
+    },
+    Row {
+        name: "links",
+        what: "traces of one header",
+        size: 100,
+        fill: make::forking_traces,
+        arguments: &["links", "latest", "--depth", "3"],
+        statuses: &[0],
+        repeats: true,
+    },
+    Row {
+        name: "path",
+        what: "runs of one name",
+        size: 250,
+        fill: make::runs_of_one_name,
+        arguments: &["why", "@one", "@other"],
+        statuses: &[1],
+        repeats: true,
+    },
+    Row {
+        name: "forget",
+        what: "sessions and runs",
+        size: 50,
+        fill: make::shared_exchanges,
+        arguments: &["forget", "--keep-last", "1", "--yes"],
+        statuses: &[0],
+        repeats: false,
+    },
+    Row {
+        name: "references",
+        what: "references",
+        size: 2_500,
+        fill: make::references,
+        arguments: &["links", "latest"],
+        statuses: &[0],
+        repeats: true,
+    },
+    Row {
+        name: "capture",
+        what: "captures of one artifact",
+        size: 500,
+        fill: make::captures,
+        arguments: &["add", "one-more.json"],
+        statuses: &[0],
+        repeats: false,
+    },
+    Row {
+        name: "find",
+        what: "sessions with one prompt",
+        size: 1_000,
+        fill: make::sessions_of_one_prompt,
+        arguments: &["find", "--prompt", make::PROMPT, "--limit", "3"],
+        statuses: &[0],
+        repeats: true,
+    },
+    Row {
+        name: "replay",
+        what: "sessions with one prompt",
+        size: 1_000,
+        fill: make::sessions_of_one_prompt,
+        arguments: &["replay", "any", "--prompt", make::PROMPT],
+        statuses: &[0],
+        repeats: true,
+    },
+    Row {
+        name: "show",
+        what: "sessions with one prompt",
+        size: 1_000,
+        fill: make::sessions_of_one_prompt,
+        arguments: &["show", "latest"],
+        statuses: &[0],
+        repeats: true,
+    },
+    Row {
+        name: "audit",
+        what: "effects and steps",
+        size: 500,
+        fill: make::effects,
+        arguments: &["audit", "@contract", "@run"],
+        statuses: &[0, 1],
+        repeats: true,
+    },
+    Row {
+        name: "rm",
+        what: "differences to what is removed",
+        size: 500,
+        fill: make::differences,
+        arguments: &["rm", "@base", "--force"],
+        statuses: &[0],
+        repeats: false,
+    },
+    Row {
+        name: "parts",
+        what: "parts of a trace",
+        size: 100,
+        fill: make::parts,
+        arguments: &["add", "parts", "--create"],
+        statuses: &[0],
+        repeats: false,
+    },
 ];
 
 /// A directory with a vault.
@@ -80,17 +163,24 @@ impl Place {
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|name| !name.starts_with('-')).collect();
-    let scale: usize = std::env::var("RUNVAULT_GROWTH_SCALE").map_or(1, |text| text.parse().expect("a number"));
+    let scale: usize =
+        std::env::var("RUNVAULT_GROWTH_SCALE").map_or(1, |text| text.parse().expect("a number"));
     let program = std::env::var_os("RUNVAULT_GROWTH_PROGRAM");
     let program = program.map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_runvault")), PathBuf::from);
-    println!("{:<11} {:<31} {:>8} {:>9} {:>9} {:>9} {:>7} {:>7}", "command", "n", "n", "1x", "2x", "4x", "2x/1x", "4x/2x");
+    println!(
+        "{:<11} {:<31} {:>8} {:>9} {:>9} {:>9} {:>7} {:>7}",
+        "command", "n", "n", "1x", "2x", "4x", "2x/1x", "4x/2x"
+    );
     for row in ROWS.iter().filter(|row| wanted.is_empty() || wanted.iter().any(|name| name == row.name)) {
         let size = row.size * scale;
         let [one, two, four] = [1, 2, 4].map(|times| measured(row, size * times, &program));
         let ratio = |more: Duration, less: Duration| more.as_secs_f64() / less.as_secs_f64();
         let [ones, twos, fours] = [one, two, four].map(|time| format!("{:.3} s", time.as_secs_f64()));
         let (first, second) = (ratio(two, one), ratio(four, two));
-        println!("{:<11} {:<31} {size:>8} {ones:>9} {twos:>9} {fours:>9} {first:>7.2} {second:>7.2}", row.name, row.what);
+        println!(
+            "{:<11} {:<31} {size:>8} {ones:>9} {twos:>9} {fours:>9} {first:>7.2} {second:>7.2}",
+            row.name, row.what
+        );
     }
 }
 
@@ -106,7 +196,10 @@ fn measured(row: &Row, size: usize, program: &Path) -> Duration {
     let run = || {
         let mut command = Command::new(program);
         command.args(row.arguments).current_dir(&place.root).env("RUNVAULT_VAULT", place.vault());
-        command.env("RUNVAULT_CONFIG", place.root.join("none.toml")).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+            .env("RUNVAULT_CONFIG", place.root.join("none.toml"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         let begun = Instant::now();
         let mut child = command.spawn().expect("it runs");
         let status = loop {

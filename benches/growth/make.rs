@@ -119,7 +119,8 @@ pub fn forking_traces(place: &Place, count: usize) {
 
 /// Runs of one name, and a session that nothing is linked to.
 pub fn runs_of_one_name(place: &Place, count: usize) {
-    let answer = |number: usize| [("model.response", Value::Null, json!({"content": format!("answer {number}")}))];
+    let answer =
+        |number: usize| [("model.response", Value::Null, json!({"content": format!("answer {number}")}))];
     let vault = fill(place, (0..count).map(|number| run("run-1", &answer(number), Value::Null)));
     tag(&vault, 0, "one");
     let vault = fill(place, [session(0, &[], Value::Null)]);
@@ -195,7 +196,10 @@ pub fn effects(place: &Place, count: usize) {
 pub fn differences(place: &Place, count: usize) {
     let exchanges = |number: usize| {
         let shared = (0..20).map(|index| {
-            (format!("prompt {index}"), format!("response {index} of some length, so that a difference is worth it"))
+            (
+                format!("prompt {index}"),
+                format!("response {index} of some length, so that a difference is worth it"),
+            )
         });
         shared.chain([(format!("own {number}"), "own".to_owned())]).collect::<Vec<_>>()
     };

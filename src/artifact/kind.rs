@@ -1,9 +1,9 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use super::value_budget::Room;
 use super::directory::{ArtifactDirectory, Directory, EntryContent, MemberBytes, Peek, capture_hash};
 use super::passage::{OfDirectory, OfDocument};
+use super::value_budget::Room;
 use super::{
     AdmitOptions, Admitted, Artifact, Draft, EventVisitor, Exchange, Joined, Member, Part, Passage, Playback,
     Recognition, Rest, Table, Versions,

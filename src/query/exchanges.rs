@@ -80,9 +80,8 @@ impl Exchanges {
         known: &mut Known,
         mut passed: Option<&mut HashSet<(bool, Pair)>>,
     ) -> Result<BTreeMap<ArtifactId, (String, String)>> {
-        let mut is_new = |pair: &Pair| {
-            passed.as_mut().is_none_or(|passed| passed.insert((self.is_recording, *pair)))
-        };
+        let mut is_new =
+            |pair: &Pair| passed.as_mut().is_none_or(|passed| passed.insert((self.is_recording, *pair)));
         let pairs: Vec<_> = self.pairs.iter().filter(|(pair, _)| is_new(pair)).collect();
         known.learn(snapshot, artifact, pairs.iter().map(|(pair, _)| *pair))?;
         let mut shared = BTreeMap::new();
@@ -263,7 +262,10 @@ impl Known {
         for capture in captures {
             let found = match &of_kind.captures {
                 Some(all) => all.get(&capture).copied(),
-                None => self.artifact_of(snapshot, capture)?.filter(|(_, kind)| others.contains(kind)).map(|(id, _)| id),
+                None => self
+                    .artifact_of(snapshot, capture)?
+                    .filter(|(_, kind)| others.contains(kind))
+                    .map(|(id, _)| id),
             };
             if let Some(found) = found
                 && !self.is_leaving(snapshot, found)?

@@ -61,7 +61,8 @@ impl Graph {
         for seen in &mut seen {
             seen.sort_by_key(|(direction, other, place)| (*direction, relation(*place), *other, *place));
         }
-        self.seen = seen.into_iter().map(|seen| seen.into_iter().map(|(_, _, place)| place).collect()).collect();
+        self.seen =
+            seen.into_iter().map(|seen| seen.into_iter().map(|(_, _, place)| place).collect()).collect();
     }
 }
 

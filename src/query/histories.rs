@@ -164,9 +164,8 @@ impl Histories {
     /// The pairs of an artifact with those that part from it.
     pub(super) fn forks_of(&self, artifact: ArtifactId) -> impl Iterator<Item = Fork> {
         let one = self.numbers.get(&artifact).copied();
-        one.into_iter().flat_map(move |one| {
-            self.parting_from(one).filter_map(move |parting| self.fork(one, &parting))
-        })
+        one.into_iter()
+            .flat_map(move |one| self.parting_from(one).filter_map(move |parting| self.fork(one, &parting)))
     }
 
     /// Whether both part, by what is stored of their places.

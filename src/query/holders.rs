@@ -77,7 +77,11 @@ impl HolderFinder {
     pub fn containers(&mut self, snapshot: &Snapshot<'_>, artifact: &ArtifactRow) -> Result<Option<Hold>> {
         let containers = snapshot.holders_of_bytes(artifact.id)?.into_iter();
         let holders: Vec<_> = containers.map(|container| (container.id, Why::Bytes)).collect();
-        if holders.is_empty() { Ok(None) } else { self.add(snapshot, holders).map(|group| Some(Hold::new(group))) }
+        if holders.is_empty() {
+            Ok(None)
+        } else {
+            self.add(snapshot, holders).map(|group| Some(Hold::new(group)))
+        }
     }
 
     /// The holders of `artifact` that link to it. Those links that follow from what the artifact itself states, as that a

@@ -90,7 +90,9 @@ fn settle(
     }
     while let Some((at, group, holder)) = due.pop_front() {
         let Some(Waiting { number, holds }) = waiting.get(at) else { continue };
-        let Some(decision) = decisions.get_mut(*number).filter(|decision| !decision.is_kept()) else { continue };
+        let Some(decision) = decisions.get_mut(*number).filter(|decision| !decision.is_kept()) else {
+            continue;
+        };
         let Some(hold) = holds.iter().find(|hold| hold.group == group) else { continue };
         let Some(holding) = finder.holding(snapshot, hold, holder)? else { continue };
         decision.reasons.push(reason(holding));

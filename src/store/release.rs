@@ -30,7 +30,11 @@ impl Edit<'_> {
         self.release_some(leaving, heirs).map_err(|failure| self.failed(failure))
     }
 
-    fn release_some(&self, leaving: &[ArtifactRow], heirs: &mut Heirs) -> std::result::Result<bool, ReadFailure> {
+    fn release_some(
+        &self,
+        leaving: &[ArtifactRow],
+        heirs: &mut Heirs,
+    ) -> std::result::Result<bool, ReadFailure> {
         let mut blobs = BTreeSet::new();
         for artifact in leaving {
             blobs.extend(self.own_blobs(artifact)?);

@@ -28,6 +28,7 @@ mod forks;
 mod fsck;
 mod fuzzing;
 mod growing;
+mod growth;
 mod intake;
 mod journal;
 mod large;

@@ -7,7 +7,9 @@ use rusqlite::OptionalExtension;
 use super::Snapshot;
 use super::mentions::{Roles, mention};
 use crate::digest::{CoreHash, Digest};
-use crate::store::rows::{ArtifactId, ArtifactRow, DigestEdge, MentionRow, NameMention, Reference, StatedEdge};
+use crate::store::rows::{
+    ArtifactId, ArtifactRow, DigestEdge, MentionRow, NameMention, Reference, StatedEdge,
+};
 use crate::store::{Result, segments};
 
 /// The relation of an artifact to those that are stored with it because they are part of it.
