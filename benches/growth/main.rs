@@ -5,6 +5,9 @@
 
 #![allow(
     clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::missing_panics_doc,
+    clippy::must_use_candidate,
     clippy::panic,
     clippy::print_stdout,
     missing_docs,

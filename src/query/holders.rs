@@ -92,17 +92,16 @@ impl HolderFinder {
     pub fn linking(&mut self, snapshot: &Snapshot<'_>, artifact: &ArtifactRow) -> Result<Vec<Hold>> {
         let mut holds = Vec::from_iter(self.by_edges(snapshot, artifact)?.map(Hold::new));
         for handle in snapshot.names_of(artifact.id)? {
-            let group = match self.by_name.get(&handle) {
-                Some(known) => *known,
-                None => {
-                    let referring = snapshot.referring_to(&handle)?.into_iter();
-                    let origin = || Origin::Derived(format!("this is {handle}"));
-                    let why = |relation| Why::Link { relation, origin: origin() };
-                    let holders = referring.map(|(relation, holder)| (holder, why(relation))).collect();
-                    let group = self.add(snapshot, holders)?;
-                    self.by_name.insert(handle, group);
-                    group
-                }
+            let group = if let Some(known) = self.by_name.get(&handle) {
+                *known
+            } else {
+                let referring = snapshot.referring_to(&handle)?.into_iter();
+                let origin = || Origin::Derived(format!("this is {handle}"));
+                let why = |relation| Why::Link { relation, origin: origin() };
+                let holders = referring.map(|(relation, holder)| (holder, why(relation))).collect();
+                let group = self.add(snapshot, holders)?;
+                self.by_name.insert(handle, group);
+                group
             };
             holds.push(Hold::new(group));
         }
@@ -145,17 +144,16 @@ impl HolderFinder {
         self.known.learn(snapshot, artifact, exchanges.pairs().filter(|pair| !groups.contains_key(pair)))?;
         let mut holds = Vec::new();
         for pair in exchanges.pairs() {
-            let group = match groups.get(pair) {
-                Some(known) => *known,
-                None => {
-                    let sharers = self.known.sharers(artifact, true, pair).iter();
-                    let holders: Vec<_> =
-                        sharers.map(|(holder, theirs)| (*holder, Why::Exchange(theirs.clone()))).collect();
-                    if holders.is_empty() {
-                        continue;
-                    }
-                    *groups.entry(*pair).or_insert(self.add(snapshot, holders)?)
+            let group = if let Some(known) = groups.get(pair) {
+                *known
+            } else {
+                let sharers = self.known.sharers(artifact, true, pair).iter();
+                let holders: Vec<_> =
+                    sharers.map(|(holder, theirs)| (*holder, Why::Exchange(theirs.clone()))).collect();
+                if holders.is_empty() {
+                    continue;
                 }
+                *groups.entry(*pair).or_insert(self.add(snapshot, holders)?)
             };
             holds.push(Hold { group, place: exchanges.first_place(pair).map(str::to_owned) });
         }
