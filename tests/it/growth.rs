@@ -236,25 +236,27 @@ fn what_is_stored_as_differences_outlives_what_it_differs_from() {
     let vault = fill(&sandbox, std::iter::once(document(0)));
     tag_latest(&vault, "base");
     fill(&sandbox, (1..=DIFFERENCES).map(document));
-    let stored = rusqlite_count(&sandbox, "SELECT count(*) FROM payload WHERE base IS NOT NULL");
+    let stored = stored_count(&sandbox, "SELECT count(*) FROM payload WHERE base IS NOT NULL");
     assert!(stored >= 250 * 2, "{stored} differences: there are several transactions");
     sandbox.run(["rm", "@base", "--dry-run"]).expect(0);
     sandbox.run(["rm", "@base"]).expect(0);
     assert_eq!(vault.snapshot().unwrap().artifact_count().unwrap(), DIFFERENCES as u64);
     // What they were differences to is gone, and they are differences to one of them.
-    let now = rusqlite_count(&sandbox, "SELECT count(*) FROM payload WHERE base IS NOT NULL");
+    let now = stored_count(&sandbox, "SELECT count(*) FROM payload WHERE base IS NOT NULL");
     assert!(now >= 250 * 2, "{now}");
     sandbox.run(["fsck"]).expect(0);
 }
 
 /// A number that a statement gives.
-fn rusqlite_count(sandbox: &Sandbox, sql: &str) -> i64 {
+#[expect(clippy::disallowed_methods, reason = "it looks into the file, as no reader of the library does")]
+fn stored_count(sandbox: &Sandbox, sql: &str) -> i64 {
     let connection = rusqlite::Connection::open(sandbox.vault()).unwrap();
     connection.query_row(sql, [], |row| row.get(0)).unwrap()
 }
 
 /// Runs the program with so many MiB of address space; nothing where the shell cannot limit it.
 #[cfg(target_os = "linux")]
+#[expect(clippy::print_stdout, reason = "a test that tests nothing says so")]
 fn within_memory(sandbox: &Sandbox, mebibytes: u64, arguments: &[&str]) -> Option<std::process::Output> {
     let limit = format!("ulimit -v {}", mebibytes << 10);
     if !Command::new("sh").args(["-c", &limit]).status().is_ok_and(|status| status.success()) {
