@@ -17,6 +17,7 @@ mod run_event;
 mod signature;
 mod table;
 mod timestamp;
+mod value_budget;
 mod version;
 
 use std::io::{self, Write};

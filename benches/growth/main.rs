@@ -5,6 +5,9 @@
 
 #![allow(
     clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::missing_panics_doc,
+    clippy::must_use_candidate,
     clippy::panic,
     clippy::print_stdout,
     missing_docs,
@@ -75,7 +78,7 @@ const ROWS: &[Row] = &[
         what: "references",
         size: 2_500,
         fill: make::references,
-        arguments: &["links", "latest", "--limit", "1000000"],
+        arguments: &["links", "latest"],
         statuses: &[0],
         repeats: true,
     },
@@ -138,7 +141,7 @@ const ROWS: &[Row] = &[
         what: "parts of a trace",
         size: 100,
         fill: make::parts,
-        arguments: &["add", "parts", "--quiet"],
+        arguments: &["add", "parts", "--create"],
         statuses: &[0],
         repeats: false,
     },

@@ -3,6 +3,7 @@ use std::io::{self, Write};
 
 use super::directory::{ArtifactDirectory, Directory, EntryContent, MemberBytes, Peek, capture_hash};
 use super::passage::{OfDirectory, OfDocument};
+use super::value_budget::Room;
 use super::{
     AdmitOptions, Admitted, Artifact, Draft, EventVisitor, Exchange, Joined, Member, Part, Passage, Playback,
     Recognition, Rest, Table, Versions,
@@ -236,7 +237,9 @@ impl Kind {
             return Err(self.unreadable("", "this is a document, neither a directory nor an archive"));
         };
         let mut findings = Findings::default();
+        let room = Room::take(std::iter::once(document.as_slice()));
         let draft = examine(&document, options, &mut findings);
+        drop(room);
         self.admitted(draft, findings, || {
             let member = Member::new(member, document);
             (CaptureHash(member.blob().0), vec![member])
@@ -288,7 +291,13 @@ impl Kind {
             return Err(Violation::new(super::document::UNRECOGNISED, "", "this is not a document").into());
         };
         let mut findings = Findings::default();
+        let files = directory.entries.iter().filter_map(|entry| match &entry.content {
+            EntryContent::File(bytes) => Some(bytes.as_slice()),
+            EntryContent::Stranger | EntryContent::Link | EntryContent::Other => None,
+        });
+        let room = Room::take(files);
         let draft = examine(&directory, options, &mut findings);
+        drop(room);
         self.admitted(draft, findings, || {
             let files = directory.entries.into_iter().filter_map(|entry| match entry.content {
                 EntryContent::File(bytes) => {

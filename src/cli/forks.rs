@@ -81,7 +81,10 @@ impl Args {
             (true, 0) => {}
             (_, more) => {
                 let limit = listed.saturating_add(more);
-                output::note(&format!("{listed} forks and {more} more; --limit {limit} lists them"));
+                output::note(&format!(
+                    "{} and {more} more; --limit {limit} lists them",
+                    counted(listed, "fork")
+                ));
             }
         }
         Ok(if listed == 0 { Status::Done } else { Status::No })

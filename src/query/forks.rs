@@ -93,7 +93,7 @@ impl Forks {
     fn is_repeated(&self, number: usize, fork: &Fork) -> bool {
         let [one, other] = fork.sides.each_ref().map(|(side, _)| self.several.get(&side.id));
         let both = |number: &usize| other.is_some_and(|others| others.contains(number));
-        one.is_some_and(|ours| ours.iter().take_while(|before| **before < number).any(|before| both(before)))
+        one.is_some_and(|ours| ours.iter().take_while(|before| **before < number).any(both))
     }
 }
 

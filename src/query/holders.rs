@@ -86,17 +86,16 @@ impl HolderFinder {
     pub fn linking(&mut self, snapshot: &Snapshot<'_>, artifact: &ArtifactRow) -> Result<Vec<Hold>> {
         let mut holds = Vec::from_iter(self.by_edges(snapshot, artifact)?.map(Hold::new));
         for handle in snapshot.names_of(artifact.id)? {
-            let group = match self.by_name.get(&handle) {
-                Some(known) => *known,
-                None => {
-                    let referring = snapshot.referring_to(&handle)?.into_iter();
-                    let origin = || Origin::Derived(format!("this is {handle}"));
-                    let why = |relation| Why::Link { relation, origin: origin() };
-                    let holders = referring.map(|(relation, holder)| (holder, why(relation))).collect();
-                    let group = self.add(snapshot, holders)?;
-                    self.by_name.insert(handle, group);
-                    group
-                }
+            let group = if let Some(known) = self.by_name.get(&handle) {
+                *known
+            } else {
+                let referring = snapshot.referring_to(&handle)?.into_iter();
+                let origin = || Origin::Derived(format!("this is {handle}"));
+                let why = |relation| Why::Link { relation, origin: origin() };
+                let holders = referring.map(|(relation, holder)| (holder, why(relation))).collect();
+                let group = self.add(snapshot, holders)?;
+                self.by_name.insert(handle, group);
+                group
             };
             holds.push(Hold::new(group));
         }

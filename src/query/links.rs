@@ -267,7 +267,7 @@ impl Found<'_, '_> {
     }
 
     fn replays(&mut self, artifact: &ArtifactRow, known: &mut Known) -> Result<()> {
-        if !self.selection.relation.is_none_or(|relation| relation == REPLAYS) {
+        if self.selection.relation.is_some_and(|relation| relation != REPLAYS) {
             return Ok(());
         }
         let exchanges = Exchanges::read(self.snapshot, artifact.id)?;

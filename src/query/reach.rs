@@ -3,6 +3,7 @@
 //! A link that leads to what was reached before is of no interest here. So artifacts that are linked to each other because
 //! they share a name, an exchange or a header are looked at once for that, and the work is linear in what they mention.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use super::exchanges::Known;
@@ -42,8 +43,8 @@ pub fn chain(
         }
         searched += 1;
         for (target, link) in search.new_links(snapshot, &from)? {
-            if !reached_by.contains_key(&target.core) {
-                reached_by.insert(target.core, Some(ChainStep { from: from.clone(), link }));
+            if let Entry::Vacant(unknown) = reached_by.entry(target.core) {
+                unknown.insert(Some(ChainStep { from: from.clone(), link }));
                 waiting.push_back(target);
             }
         }

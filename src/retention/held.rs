@@ -98,8 +98,8 @@ fn settle(
         decision.reasons.push(reason(holding));
         let kept = decision.artifact.id;
         for group in groups.of_holder.remove(&kept).unwrap_or_default() {
-            let held = groups.held.remove(&group).unwrap_or_default();
-            due.extend(held.into_iter().map(|at| (at, group, kept)));
+            let waiting = groups.held.remove(&group).unwrap_or_default();
+            due.extend(waiting.into_iter().map(|at| (at, group, kept)));
         }
     }
     Ok(())

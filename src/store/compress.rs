@@ -86,6 +86,22 @@ pub(super) fn compress(text: &[u8], dictionary: Option<&Dictionary>) -> Option<V
     })
 }
 
+/// One frame with a text of `size` bytes that `write` gives in parts. The text is nowhere as a whole, and the frame grows as
+/// it is made.
+///
+/// # Errors
+/// Returns the error of `write`, and one if the parts have another size.
+pub(super) fn compress_parts(
+    size: u64,
+    write: &mut dyn FnMut(&mut dyn io::Write) -> io::Result<()>,
+) -> io::Result<Vec<u8>> {
+    let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), LEVEL)?;
+    encoder.set_pledged_src_size(Some(size))?;
+    encoder.include_contentsize(true)?;
+    write(&mut encoder)?;
+    encoder.finish()
+}
+
 /// One frame with what `text` has and `base` has not.
 pub(super) fn difference(text: &[u8], base: &[u8]) -> Option<Vec<u8>> {
     compress_by(text, |context, frame| context.compress_using_dict(frame, text, base, DIFFERENCE_LEVEL))

@@ -30,36 +30,53 @@ pub(super) struct Cut {
 /// Cuts every run of exactly 64 lowercase hexadecimal digits out of `bytes`. Gives nothing if there is none, or if `bytes`
 /// are no text.
 pub(super) fn cut(bytes: &[u8]) -> Option<Cut> {
+    let mut text = Vec::with_capacity(bytes.len());
+    let Ok(digests) = cut_into::<std::convert::Infallible>(bytes, &mut |part| {
+        text.extend_from_slice(part);
+        Ok(())
+    });
+    Some(Cut { text, digests: digests? })
+}
+
+/// The same for texts that are too large to have another time: gives the parts of the text that is left to `write`.
+/// Nothing was given to it if there is no digest, or if `bytes` are no text.
+pub(super) fn cut_into<E>(
+    bytes: &[u8],
+    write: &mut dyn FnMut(&[u8]) -> Result<(), E>,
+) -> Result<Option<Vec<Digest>>, E> {
     let mut runs = Runs { bytes, at: 0 };
-    let mut next = runs.next()?;
+    let Some(mut next) = runs.next() else { return Ok(None) };
     if memchr::memchr2(AGAIN, NEXT, bytes).is_some() {
-        return None;
+        return Ok(None);
     }
-    let mut cut = Cut { text: Vec::with_capacity(bytes.len()), digests: Vec::new() };
+    let mut digests = Vec::new();
     let mut known: HashMap<Digest, usize> = HashMap::new();
     let mut after = 0;
+    let mut mark = Vec::new();
     loop {
         let (start, digest) = next;
-        cut.text.extend_from_slice(bytes.get(after..start).unwrap_or_default());
+        write(bytes.get(after..start).unwrap_or_default())?;
         after = start + DIGITS;
-        let count = cut.digests.len();
+        let count = digests.len();
+        mark.clear();
         match *known.entry(digest).or_insert(count) {
             new if new == count => {
-                cut.digests.push(digest);
-                cut.text.push(NEXT);
+                digests.push(digest);
+                mark.push(NEXT);
             }
             old => {
-                cut.text.push(AGAIN);
-                varint::write(&mut cut.text, (count - 1 - old) as u64);
+                mark.push(AGAIN);
+                varint::write(&mut mark, (count - 1 - old) as u64);
             }
         }
+        write(&mark)?;
         match runs.next() {
             Some(run) => next = run,
             None => break,
         }
     }
-    cut.text.extend_from_slice(bytes.get(after..).unwrap_or_default());
-    Some(cut)
+    write(bytes.get(after..).unwrap_or_default())?;
+    Ok(Some(digests))
 }
 
 /// Puts the digests back; nothing if `text` and `digests` do not belong together, or the result would not have `size`

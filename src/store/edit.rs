@@ -10,6 +10,7 @@ use super::journal::{Event, Journal};
 use super::pool::Lease;
 use super::read::{Snapshot, artifact_id};
 use super::rows::ArtifactRow;
+use super::segments;
 use super::{Result, StoreError};
 
 /// A change under way. Nobody else writes meanwhile; readers see the vault as it was. Nothing is changed before
@@ -19,6 +20,8 @@ pub struct Edit<'s> {
     pub(super) journal: Journal,
     /// Blobs that may have lost their last use.
     pub(super) orphans: BTreeSet<i64>,
+    /// What is still in the index of mentions of captures that were removed, and does no harm there.
+    pub(super) unlisted: Vec<segments::Entry>,
 }
 
 impl<'s> Edit<'s> {
@@ -34,7 +37,7 @@ impl<'s> Edit<'s> {
         secure_delete(snapshot.connection(), true).map_err(|error| StoreError::of(path, error))?;
         let journal =
             Journal::of(snapshot.connection(), actor, at).map_err(|error| snapshot.failed(error))?;
-        Ok(Self { snapshot, journal, orphans: BTreeSet::new() })
+        Ok(Self { snapshot, journal, orphans: BTreeSet::new(), unlisted: Vec::new() })
     }
 
     /// The vault with what was changed so far.
@@ -48,6 +51,9 @@ impl<'s> Edit<'s> {
     /// # Errors
     /// What the system says; then nothing was changed.
     pub fn commit(mut self) -> Result<()> {
+        // All at once: what was removed has many digests in common.
+        let unlisted = std::mem::take(&mut self.unlisted);
+        segments::remove(self.connection(), unlisted).map_err(|error| self.snapshot.failed(error))?;
         self.sweep()?;
         let commit = || self.connection().prepare_cached("COMMIT")?.execute([]);
         commit().map(drop).map_err(|error| self.snapshot.failed(error))

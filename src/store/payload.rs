@@ -1,6 +1,7 @@
 //! Stored bytes: cut and compressed on the way in, put together and hashed on the way out.
 
 use std::borrow::Cow;
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension};
@@ -57,6 +58,9 @@ impl Prepared {
             admitted.take_embedded().into_iter().map(|part| Self::new(part, dictionaries)).collect();
         let kind = admitted.kind().name();
         let payload = |bytes: &[u8]| {
+            if bytes.len() >= LARGE {
+                return Payload::of_large(bytes);
+            }
             let cut = cut::cut(bytes);
             let text = cut.as_ref().map_or(bytes, |cut| &cut.text);
             match dictionaries.for_text(kind, text, &digests) {
@@ -83,7 +87,33 @@ impl AsRef<Admitted> for Prepared {
     }
 }
 
+/// Of larger files, the text that is left without digests is never in memory as a whole.
+const LARGE: usize = 32 << 20;
+
 impl Payload {
+    /// How large `bytes` are stored: as [`Payload::of`] says, without a dictionary.
+    fn of_large(bytes: &[u8]) -> Self {
+        let mut size = 0;
+        let Ok(digests) = cut::cut_into::<Infallible>(bytes, &mut |part| {
+            size += part.len() as u64;
+            Ok(())
+        });
+        let digests = digests.unwrap_or_default();
+        let frame = if digests.is_empty() {
+            compress::compress_parts(bytes.len() as u64, &mut |out| out.write_all(bytes))
+        } else {
+            compress::compress_parts(size, &mut |out| {
+                cut::cut_into(bytes, &mut |part| out.write_all(part)).map(drop)
+            })
+        };
+        match frame {
+            Ok(frame) if frame.len() + digests.len() * 32 < bytes.len() => {
+                Self { digests, body: Body::Frame { frame, dictionary: None } }
+            }
+            _ => Self { digests: Vec::new(), body: Body::Raw },
+        }
+    }
+
     /// How `bytes`, out of which `cut` was cut, are stored.
     pub(super) fn of(bytes: &[u8], cut: Option<Cut>, dictionary: Option<Arc<Dictionary>>) -> Self {
         let Cut { text, digests } = cut.unwrap_or_default();

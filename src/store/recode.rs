@@ -87,13 +87,12 @@ impl Payloads<'_> {
     ) -> Result<Option<i64>, ReadFailure> {
         let Some(next) = dependents.first() else { return Ok(heir) };
         let base = self.base(base)?;
-        let (first, content, rest) = match heir {
-            Some(heir) => (heir, self.verified_content(heir)?, dependents),
-            None => {
-                let content = self.verified_difference(*next, &base)?;
-                self.store_whole(*next, &content)?;
-                (*next, content, dependents.get(1..).unwrap_or_default())
-            }
+        let (first, content, rest) = if let Some(heir) = heir {
+            (heir, self.verified_content(heir)?, dependents)
+        } else {
+            let content = self.verified_difference(*next, &base)?;
+            self.store_whole(*next, &content)?;
+            (*next, content, dependents.get(1..).unwrap_or_default())
         };
         let heir = Heir::new(first, &content);
         for blob in rest {

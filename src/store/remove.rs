@@ -153,16 +153,14 @@ impl Edit<'_> {
         let connection = self.snapshot.connection();
         let captures = numbers(connection, "SELECT id FROM capture WHERE artifact = ?1", artifact)?;
         let values = numbers(connection, "SELECT value FROM attribute WHERE artifact = ?1", artifact)?;
-        let mut entries = Vec::new();
         for capture in &captures {
             let list = match self.snapshot.lists().of_capture(*capture) {
                 // Damage is no reason to keep something. What is left in the index then does no harm.
                 Err(rusqlite::Error::FromSqlConversionFailure(..)) => Vec::new(),
                 list => list?,
             };
-            entries.extend(list.iter().map(|stated| (segments::key(&stated.digest), *capture)));
+            self.unlisted.extend(list.iter().map(|stated| (segments::key(&stated.digest), *capture)));
         }
-        segments::remove(connection, entries)?;
         let delete = |sql, number: i64| connection.prepare_cached(sql)?.execute([number]).map(drop);
         for capture in captures {
             let blobs = "SELECT blob FROM capture WHERE id = ?1 AND blob IS NOT NULL

@@ -29,6 +29,7 @@ mod forks;
 mod fsck;
 mod fuzzing;
 mod growing;
+mod growth;
 mod intake;
 mod journal;
 mod large;

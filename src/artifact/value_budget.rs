@@ -1,0 +1,95 @@
+//! How many values of documents are in memory at once.
+//!
+//! A value takes many times the bytes of its text, so documents that are small as files may be large once they are read, and
+//! several are read at once. Whoever reads one takes room for as many values as its text can have, and waits for it.
+
+use std::cell::Cell;
+use std::sync::{Condvar, Mutex, PoisonError};
+
+/// The maximum number of values that are in memory at once, if those of one document are not more.
+const BUDGET: usize = 4 << 20;
+
+/// Documents of fewer bytes are not counted: as many of them as there are threads do no harm.
+const SMALL: usize = 256 << 10;
+
+static TAKEN: Mutex<usize> = Mutex::new(0);
+static GIVEN_BACK: Condvar = Condvar::new();
+
+thread_local! {
+    /// Whether this thread has room: what is part of a document is counted with it.
+    static HAS_ROOM: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Room for the values of a document, until this is dropped.
+#[must_use]
+pub(super) struct Room {
+    values: usize,
+}
+
+impl Room {
+    /// Waits for room for the values of these texts. A document that has more than the budget waits until it is alone.
+    pub(super) fn take<'t>(texts: impl Iterator<Item = &'t [u8]>) -> Self {
+        let values: usize = texts.filter(|text| text.len() >= SMALL).map(most_values).sum();
+        let values = values.min(BUDGET);
+        if values == 0 || HAS_ROOM.replace(true) {
+            return Self { values: 0 };
+        }
+        let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        while *taken + values > BUDGET {
+            taken = GIVEN_BACK.wait(taken).unwrap_or_else(PoisonError::into_inner);
+        }
+        *taken += values;
+        Self { values }
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        if self.values > 0 {
+            HAS_ROOM.set(false);
+            *TAKEN.lock().unwrap_or_else(PoisonError::into_inner) -= self.values;
+            GIVEN_BACK.notify_all();
+        }
+    }
+}
+
+/// The maximum number of values that a JSON text can have: the first, and one after each comma, colon and opening bracket.
+/// YAML may have more; it has a limit of its own, which is lower.
+fn most_values(text: &[u8]) -> usize {
+    let separators = memchr::memchr3_iter(b',', b':', b'[', text).count();
+    separators + memchr::memchr_iter(b'{', text).count() + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn large_documents_are_read_one_at_a_time() {
+        let text = vec![b','; BUDGET];
+        let (reading, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let _room = Room::take([text.as_slice()].into_iter());
+                    // A part of the document needs no room of its own.
+                    let _part = Room::take([text.as_slice()].into_iter());
+                    most.fetch_max(reading.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    thread::yield_now();
+                    reading.fetch_sub(1, Ordering::SeqCst);
+                });
+            }
+        });
+        assert_eq!(most.into_inner(), 1);
+    }
+
+    #[test]
+    fn no_json_text_has_more_values_than_are_counted() {
+        for (text, values) in [("1", 1), ("[]", 1), ("[1,2]", 3), (r#"{"a":{"b":[1]}}"#, 4)] {
+            assert!(most_values(text.as_bytes()) >= values, "{text}");
+        }
+    }
+}
