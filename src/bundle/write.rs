@@ -96,7 +96,7 @@ pub fn write(
     packer.finish()?.flush()?;
     let captures = manifest.artifacts.iter().flat_map(|artifact| &artifact.captures);
     Ok(Written {
-        largest: captures.map(|capture| capture.size).max().unwrap_or_default(),
+        largest: captures.map(|capture| capture.size).max().unwrap_or(0),
         artifacts: manifest.artifacts.len() as u64,
         captures: manifest.artifacts.iter().map(|artifact| artifact.captures.len() as u64).sum(),
         links: manifest.links.len() as u64,
