@@ -1,7 +1,7 @@
-//! Zip and tar files as directories: entries in, bytes out, nothing unpacked to a disk.
+//! Zip and tar archives read as directories: entries in, bytes out, nothing unpacked to disk.
 //!
-//! What is read here may come from anybody. Entries are listed, never followed; only files of wanted names are read;
-//! the number of entries, their size in all and how much they may grow when they are unpacked are bounded.
+//! Archives are untrusted input. Entries are listed, never followed; only files with the requested names are read; the
+//! number of entries, their total size and the decompression ratio are limited.
 
 mod flat;
 mod read;
@@ -15,7 +15,7 @@ use std::io::Read;
 
 use flate2::read::GzDecoder;
 
-/// A sort of archive.
+/// An archive format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// A zip file.
@@ -31,7 +31,7 @@ pub enum Format {
 const GZIP: &[u8] = b"\x1f\x8b";
 const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
 
-/// How files begin that are compressed or archives, and are not read, and what they are called.
+/// The leading bytes and descriptions of archive and compression formats that are recognised but not supported.
 const UNREAD: [(&[u8], &str); 8] = [
     (b"\xfd7zXZ\0", "an xz file"),
     (b"BZh", "a bzip2 file"),
@@ -43,17 +43,18 @@ const UNREAD: [(&[u8], &str); 8] = [
     (ZSTD, "a zstd file that contains no tar archive"),
 ];
 
-/// Endings that say that a file is compressed.
+/// File name extensions of compressed files.
 const COMPRESSED: [&str; 7] = [".gz", ".zst", ".xz", ".bz2", ".lz4", ".lz", ".z"];
 
-/// Endings of compressed tar files without `.tar` in them.
+/// File name extensions of compressed tar files that do not contain `.tar`.
 const TAR_COMPRESSED: [&str; 6] = [".tgz", ".tzst", ".txz", ".tbz2", ".tbz", ".tlz"];
 
-/// The header of an entry of a tar file.
+/// The size of the header of a tar entry in bytes.
 const TAR_BLOCK: usize = 512;
 
 impl Format {
-    /// The sort of archive that begins with `head`, if it is one. Names do not matter.
+    /// Returns the format of an archive that begins with `head`, or `None` if it is not an archive. The file name does
+    /// not matter.
     #[must_use]
     pub fn of(head: &[u8]) -> Option<Self> {
         if head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06") {
@@ -62,7 +63,7 @@ impl Format {
         if is_tar(head) {
             return Some(Self::Tar);
         }
-        // What was unpacked before an error is enough to tell.
+        // Whatever was unpacked before an error is enough to recognise the format.
         let mut first_block = Vec::new();
         let (format, _) = if head.starts_with(GZIP) {
             (Self::TarGz, GzDecoder::new(head).take(TAR_BLOCK as u64).read_to_end(&mut first_block))
@@ -76,7 +77,8 @@ impl Format {
         is_tar(&first_block).then_some(format)
     }
 
-    /// The sort of archive to write to a file of this name, if it names one.
+    /// Returns the format of an archive to be written to a file with this name, or `None` if the extension is not that
+    /// of an archive.
     #[must_use]
     pub fn named(file_name: &str) -> Option<Self> {
         let name = file_name.to_ascii_lowercase();
@@ -91,14 +93,15 @@ impl Format {
         endings.into_iter().find(|(ending, _)| name.ends_with(ending)).map(|(_, format)| format)
     }
 
-    /// Whether unpacking a file that begins with `head` can give much more than its size.
+    /// Returns whether a file that begins with `head` can be much larger when decompressed.
     #[must_use]
     pub fn can_grow(head: &[u8]) -> bool {
         [b"PK", GZIP, ZSTD].into_iter().any(|magic| head.starts_with(magic))
     }
 }
 
-/// What a file that begins with `head` is, if it is an archive or compressed in a way that is not read.
+/// Returns the description of an unsupported archive or compression format that begins with `head`, or `None` if it is
+/// not one.
 #[must_use]
 pub fn unread(head: &[u8]) -> Option<&'static str> {
     if Format::of(head).is_some() {
@@ -107,7 +110,7 @@ pub fn unread(head: &[u8]) -> Option<&'static str> {
     UNREAD.into_iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, name)| name)
 }
 
-/// Whether a file of this name is meant to be a tar archive, compressed in any way or not at all.
+/// Returns whether the file name is that of a tar archive, compressed or not.
 #[must_use]
 pub fn is_tar_name(file_name: &str) -> bool {
     const TAR: &str = ".tar";
@@ -116,7 +119,7 @@ pub fn is_tar_name(file_name: &str) -> bool {
         || decompressed_name(&name).unwrap_or(&name).ends_with(TAR)
 }
 
-/// The name that a file has once it is decompressed, if its name says that it is compressed.
+/// Returns the file name without its compression extension, or `None` if it has none.
 #[must_use]
 pub fn decompressed_name(file_name: &str) -> Option<&str> {
     let ending = |ending: &&str| {
@@ -127,8 +130,8 @@ pub fn decompressed_name(file_name: &str) -> Option<&str> {
     file_name.get(..file_name.len() - ending.len()).filter(|name| !name.is_empty())
 }
 
-/// Whether a file begins with the header of an entry of a tar file: one that says so, or one of the form before that, whose
-/// checksum is right.
+/// Returns whether `head` begins with the header of a tar entry: with the ustar magic, or in the older format with a
+/// correct checksum.
 fn is_tar(head: &[u8]) -> bool {
     const MAGIC: std::ops::Range<usize> = 257..262;
     head.get(MAGIC) == Some(b"ustar") || head.first_chunk::<TAR_BLOCK>().is_some_and(is_old_header)
@@ -139,7 +142,7 @@ fn is_old_header(block: &[u8; TAR_BLOCK]) -> bool {
     let mut sealed = header.clone();
     sealed.set_cksum();
     let is_sealed = matches!((header.cksum(), sealed.cksum()), (Ok(stated), Ok(actual)) if stated == actual);
-    // There are bytes whose sum is right by chance: the rest must make sense as well.
+    // Some bytes match the checksum by chance, so the other fields must be plausible too.
     is_sealed
         && block.first().is_some_and(|first| *first != 0)
         && matches!(header.as_old().linkflag, [0 | b'0'..=b'7'])

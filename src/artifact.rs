@@ -1,9 +1,9 @@
-//! What an artifact is to the rest of the program, whatever its kind.
+//! The interface between artifact kinds and the rest of the program.
 //!
-//! A kind implements [`Artifact`], or [`ArtifactDirectory`] if its artifacts are of several files, in its own folder.
-//! Everybody else holds a [`Kind`], which can tell names, print rules and admit documents, but not be matched on. Only
-//! [`Kind::admit`] and [`Kind::admit_directory`] make [`Admitted`] values, and only those can be stored: nothing
-//! unverified gets in.
+//! A kind implements [`Artifact`], or [`ArtifactDirectory`] if its artifacts consist of several files, in its own
+//! folder. All other code holds a [`Kind`], which has names and rules and admits documents, but cannot be matched on.
+//! Only [`Kind::admit`] and [`Kind::admit_directory`] create [`Admitted`] values, and only those can be stored: nothing
+//! unverified is stored.
 
 mod admitted;
 mod directory;
@@ -43,66 +43,66 @@ pub use table::{Cell, Cells, Column, ColumnSort, Table};
 pub use timestamp::{CREATED_AT, MissingOffset, parse_timestamp, timestamp_text};
 pub use version::{KnownMajors, is_semver};
 
-/// A kind of artifact, as its folder defines it.
+/// A kind of artifact, as defined in its folder.
 pub trait Artifact: 'static {
     /// The kind's name, such as `model_io`.
     const NAME: &'static str;
-    /// What people call its artifacts, such as `sessions`.
+    /// The plural noun for its artifacts, such as `sessions`.
     const PLURAL: &'static str;
-    /// The name of the one member of an artifact of one file.
+    /// The member name of an artifact that is a single file.
     const MEMBER: &'static str;
-    /// File names that the format gives: whole names, or `*` and an ending.
+    /// File names defined by the format: whole names, or `*` and a suffix.
     const FILE_NAMES: &'static [&'static str];
-    /// The relation in which an artifact of this kind stands to everything that states its core hash.
+    /// The relation of an artifact of this kind to every artifact that states its core hash.
     const STATED_BY: Option<&'static str> = None;
-    /// The names of the attributes that its artifacts may have, sorted.
+    /// The names of the attributes that its artifacts can have, sorted.
     const ATTRIBUTES: &'static [&'static str];
-    /// Whether artifacts of this kind record runs, so that contracts can be held against them.
+    /// Whether artifacts of this kind record runs, so that they can be audited against contracts.
     const IS_RUN: bool = false;
-    /// How one of its documents is seen to be a longer version of another, if they are written part by part: then one may
-    /// also [continue](Self::continues) another.
+    /// How a longer version of a document is detected, if documents are written incrementally: then a document may also
+    /// [continue](Self::continues) another.
     const VERSIONS: Option<Versions> = None;
-    /// Whether its artifacts may carry signatures.
+    /// Whether its artifacts can be signed.
     const CAN_BE_SIGNED: bool = false;
-    /// How the responses that artifacts of this kind record are played back, if they record any.
+    /// How recorded responses are replayed, if artifacts of this kind record any.
     const PLAYBACK: Option<Playback> = None;
-    /// What its artifacts contain, as tables.
+    /// The SQL tables of its contents.
     const TABLES: &'static [Table] = &[];
 
-    /// The rules, in the order of the documentation.
+    /// Returns the rules, in the order of the documentation.
     fn rules() -> Vec<RuleInfo>;
 
-    /// Whether `text` is meant to be of this kind, valid or not. `names` are the names of its root object's members as
-    /// far as they can be read.
+    /// Returns whether `text` is intended to be of this kind, valid or not. `names` are the member names of its root
+    /// object as far as they can be read.
     fn recognises(text: &str, names: &mut MemberNames<'_>) -> Option<Recognition>;
 
-    /// Applies every rule to `document` and describes it. Gives nothing if the document cannot be described, and then
-    /// `findings` has an error that says why.
+    /// Applies every rule to `document` and describes it. Returns `None` if the document cannot be described;
+    /// `findings` then contains an error that says why.
     fn examine(document: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft>;
 
     /// Writes the canonical bytes whose SHA-256 is the core hash of an admitted `document`.
     ///
     /// # Errors
-    /// Those of `out`; a document that was not admitted is invalid data.
+    /// Returns an error if `out` cannot be written to, and one of kind `InvalidData` if the document was not admitted.
     fn write_core(document: &[u8], limits: &Limits, out: &mut dyn Write) -> io::Result<()>;
 
-    /// What `document` continues, if it is the rest of a longer document of this kind and no whole one. Nothing but its
-    /// beginning is looked at.
+    /// Returns what `document` continues if it is only the rest of a longer document of this kind. Only its beginning
+    /// is examined.
     #[must_use]
     fn continues(document: &[u8], limits: &Limits) -> Option<Rest> {
         let _ = (document, limits);
         None
     }
 
-    /// Puts a document that [continues](Self::continues) another one after the part of the admitted `beginning` that goes
-    /// before it; nothing if there is no such part.
+    /// Appends a document that [continues](Self::continues) another one to the part of the admitted `beginning` that
+    /// precedes it. Returns `None` if there is no such part.
     #[must_use]
     fn join(beginning: &[u8], rest: &Rest, document: &[u8], limits: &Limits) -> Option<Joined> {
         let _ = (beginning, rest, document, limits);
         None
     }
 
-    /// Gives `visit` what an admitted `document` recorded of a run, in order.
+    /// Calls `visit` with the run events recorded in an admitted `document`, in order.
     ///
     /// # Errors
     /// Returns an error if the document cannot be read.
@@ -111,16 +111,16 @@ pub trait Artifact: 'static {
         Ok(())
     }
 
-    /// The responses that an admitted `document` recorded, in order.
+    /// Returns the responses recorded in an admitted `document`, in order.
     ///
     /// # Errors
-    /// What keeps the document from being read.
+    /// Returns an error if the document cannot be read.
     fn exchanges(document: &[u8], limits: &Limits) -> Result<Vec<Exchange>, ReadError> {
         let _ = (document, limits);
         Ok(Vec::new())
     }
 
-    /// What an admitted `document` says at the interaction, step or record `index`, as it is written there; nothing if the
+    /// Returns the verbatim text of the interaction, step or record `index` of an admitted `document`, or `None` if the
     /// kind has no such parts.
     #[must_use]
     fn quote(document: &[u8], index: usize) -> Option<String> {
@@ -128,64 +128,64 @@ pub trait Artifact: 'static {
         None
     }
 
-    /// What an admitted `document` is compared by, in its order.
+    /// Returns the parts by which an admitted `document` is compared, in document order.
     ///
     /// # Errors
-    /// What keeps the document from being read.
+    /// Returns an error if the document cannot be read.
     fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError>;
 
-    /// The texts of an admitted `document` that people search, in its order.
+    /// Returns the searchable texts of an admitted `document`, in document order.
     ///
     /// # Errors
-    /// What keeps the document from being read.
+    /// Returns an error if the document cannot be read.
     fn passages(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError>;
 }
 
-/// How one document of a kind is seen to be a longer version of another.
+/// How a longer version of a document is detected.
 #[derive(Clone, Copy, Debug)]
 pub struct Versions {
-    /// The relation of the longer one to the other.
+    /// The relation of the longer document to the shorter one.
     pub relation: &'static str,
     /// The attribute that has the same value in both.
     pub attribute: &'static str,
 }
 
-/// What a document says that is the rest of a longer one.
+/// A document that is the rest of a longer one.
 #[derive(Clone, Debug)]
 pub struct Rest {
-    /// What it continues: the core hash of the document up to there.
+    /// The core hash of the document that it continues.
     pub after: Digest,
-    /// The group of roles in which longer documents mention that.
+    /// The group of the roles under which longer documents mention that hash.
     pub group: &'static str,
-    /// What the digest is that of, such as `record`.
+    /// What the digest identifies, such as `record`.
     pub what: &'static str,
-    /// The rule that such a document breaks where its beginning is not known.
+    /// The rule that such a document breaks if its predecessor is unknown.
     pub rule: RuleInfo,
-    /// Where in the document the digest stands.
+    /// The path of the digest in the document.
     pub path: String,
 }
 
-/// A document that was put together of a beginning and a rest.
+/// A document that was joined from its beginning and its rest.
 #[derive(Debug)]
 pub struct Joined {
     /// The bytes.
     pub document: Vec<u8>,
-    /// How many lines are before those of the rest.
+    /// The number of lines before those of the rest.
     pub lines: usize,
 }
 
-/// How sure it is that a document is meant to be of a kind.
+/// How certain it is that a document is intended to be of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Recognition {
-    /// It has what no other document has.
+    /// It has features that no other document has.
     Surely,
-    /// It has words that other documents may have as well: enough for a document that somebody named, not for one that
-    /// was found in a directory.
+    /// It has words that other documents may also contain: sufficient for a document that was named explicitly, not for
+    /// one that was found in a directory.
     Perhaps,
 }
 
 impl Recognition {
-    /// Surely if `surely`, else perhaps if `perhaps`.
+    /// Returns [`Surely`](Self::Surely) if `surely`, else [`Perhaps`](Self::Perhaps) if `perhaps`.
     #[must_use]
     pub fn of(surely: bool, perhaps: bool) -> Option<Self> {
         match (surely, perhaps) {
@@ -196,18 +196,18 @@ impl Recognition {
     }
 }
 
-/// What the checks need to know beside the document.
+/// The options of admission.
 #[derive(Clone, Debug, Default)]
 pub struct AdmitOptions {
-    /// How large documents may be.
+    /// The limits for documents.
     pub limits: Limits,
-    /// The keys that signatures are checked with; those that no key is for are not checked.
+    /// The keys that signatures are checked with; signatures without a matching key are not checked.
     pub signing_keys: KeyRing,
-    /// What is rejected for its signature.
+    /// Which signatures are rejected.
     pub signature_policy: SignaturePolicy,
 }
 
-/// A named string of an artifact worth querying. A name may have several values.
+/// An indexed, named string of an artifact. A name may have several values.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Attribute {
     /// The name, such as `model_id`.
@@ -216,59 +216,59 @@ pub struct Attribute {
     pub value: String,
 }
 
-/// A handle that is a name in a namespace, written `namespace:name`, such as `run:run-123`.
+/// A name in a namespace, written `namespace:name`, such as `run:run-123`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NameHandle(String);
 
 impl NameHandle {
-    /// The handle `namespace:name`.
+    /// Creates the handle `namespace:name`.
     #[must_use]
     pub fn new(namespace: &str, name: &str) -> Self {
         Self(format!("{namespace}:{name}"))
     }
 
-    /// The handle as it is written.
+    /// Returns the handle as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Whether more may be added to the file that a document was read from, by the program that writes it.
+/// Whether the file that a document was read from may still be appended to by the program that writes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Completeness {
-    /// It is whole: the kind has documents that are written once, or it ends with what ends documents of its kind.
+    /// It is complete: documents of the kind are written once, or it ends with the end marker of the kind.
     #[default]
     Complete,
-    /// It is valid as it is, and documents of its kind are valid at many points while they are written.
+    /// It is valid as it is, but documents of its kind are valid at many points while they are written.
     MayGrow,
 }
 
-/// What a kind says of a document: its identity and what it can be found by.
+/// The description of a document by its kind: its identity and indexed data.
 #[derive(Debug)]
 pub struct Draft {
     /// The core hash.
     pub core: CoreHash,
-    /// Digests that the document states or implies.
+    /// The digests that the document states or implies.
     pub mentions: Vec<Mention>,
-    /// Named strings.
+    /// The attributes.
     pub attributes: Vec<Attribute>,
-    /// Names by which others may refer to the artifact.
+    /// The names by which other artifacts may refer to this one.
     pub identified_by: Vec<NameHandle>,
-    /// Names by which the artifact refers to others.
+    /// The names by which this artifact refers to others.
     pub refers_to: Vec<(Relation, NameHandle)>,
-    /// What is known of its signature, if it has one.
+    /// The result of checking its signature, if it has one.
     pub signature: Option<Signature>,
-    /// Artifacts that are part of it and are stored with it, each as an artifact of its own.
+    /// Artifacts that are contained in it and are stored with it, each as a separate artifact.
     pub embedded: Vec<Admitted>,
     /// Whether its file may still grow.
     pub completeness: Completeness,
-    /// The bytes of the pointers in `mentions`.
+    /// The total size of the pointers in `mentions` in bytes.
     pointer_bytes: usize,
 }
 
 impl Draft {
-    /// A draft that says nothing but the core hash.
+    /// Creates a draft with only the core hash.
     #[must_use]
     pub fn new(core: CoreHash) -> Self {
         Self {
@@ -284,9 +284,9 @@ impl Draft {
         }
     }
 
-    /// Adds a [`REFERENCE`] for every string and member name in `value` that is `sha256:` and 64 lowercase hex digits,
-    /// and nothing else. `prefix` goes before the pointers. Places that match one of `indexed`, in which `*` stands for
-    /// any one token, are passed over: the kind has indexed them under a role of their own.
+    /// Adds a [`REFERENCE`] for every string and member name in `value` that is exactly `sha256:` and 64 lowercase hex
+    /// digits. `prefix` is prepended to the pointers. Locations that match one of `indexed`, in which `*` matches any
+    /// one token, are skipped: the kind indexes them under a role of their own.
     pub fn collect_references(&mut self, value: &Value<'_>, prefix: &str, indexed: &[&str]) {
         mention::collect_references(value, prefix, indexed, self);
     }
@@ -296,7 +296,7 @@ impl Draft {
         self.attributes.push(Attribute { name, value: value.into() });
     }
 
-    /// Adds the attribute [`CREATED_AT`] with the first of the texts in `stated` that is a point in time, if there is one.
+    /// Adds the attribute [`CREATED_AT`] with the first text in `stated` that is a point in time, if there is one.
     pub fn state_creation<'t>(
         &mut self,
         stated: impl IntoIterator<Item = Option<&'t str>>,
@@ -308,7 +308,7 @@ impl Draft {
         }
     }
 
-    /// What is indexed is a set: the same fact found twice is one fact.
+    /// Sorts and deduplicates the indexed data.
     fn make_sets(&mut self) {
         self.mentions.sort_unstable();
         self.mentions.dedup();
@@ -319,7 +319,7 @@ impl Draft {
     }
 }
 
-/// Turns the failure to read a document again into an I/O error, for [`Artifact::write_core`].
+/// Converts the error of reading a document again into an I/O error, for [`Artifact::write_core`].
 pub(crate) fn unreadable(error: ReadError) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)
 }

@@ -1,8 +1,8 @@
-//! Whether a run did what a contract promises.
+//! Audit of a run against a contract.
 //!
-//! Each effect of a contract is looked for in what the run called and got back. The answer is one of four: pending,
-//! resolved, verified or failed. What the run did against the contract beside that is reported by rule. `docs/audit.md`
-//! says what counts as what; the rules AU1 to AU12 are printed by `runvault rules`.
+//! The evidence of each effect of a contract is searched in the calls and results of the run. The verdict is one of
+//! four: pending, resolved, verified or failed. Other violations of the contract are reported by rule. `docs/audit.md`
+//! defines the verdicts; `runvault rules` prints the rules AU1 to AU12.
 
 mod collect;
 mod decimal;
@@ -35,17 +35,18 @@ use collect::Collector;
 use payloads::Payloads;
 use rules::{EFFECTS, MODES, REQUIRED, SCHEMAS, TARGETS, UNCHECKED};
 
-/// What an audit found.
+/// The result of an audit.
 #[derive(Clone, Debug)]
 pub struct Audit {
-    /// Every effect of the contract, in its order.
+    /// The effects of the contract, in order.
     pub effects: Vec<AuditedEffect>,
-    /// What the run did against the contract, and what could not be checked. Errors are breaches, warnings are not.
+    /// Violations of the contract, and what could not be checked. Errors are breaches, warnings are not.
     pub report: Report,
 }
 
 impl Audit {
-    /// Whether every effect is verified, there is at least one, and nothing was done against the contract.
+    /// Returns whether there is at least one effect, all effects are verified, and the run does not violate the
+    /// contract.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         let is_verified = |effect: &AuditedEffect| effect.verdict == Verdict::Verified;
@@ -53,25 +54,25 @@ impl Audit {
     }
 }
 
-/// What an audit says of one effect.
+/// The audit result of one effect.
 #[derive(Clone, Debug)]
 pub struct AuditedEffect {
     /// The effect.
     pub effect: Effect,
-    /// Whether it is proved.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Why, in words.
+    /// The reason for the verdict.
     pub because: String,
-    /// The value that decided, unless the effect is pending.
+    /// The value that determined the verdict, unless it is pending.
     pub source: Option<EvidenceSource>,
 }
 
-/// Whether an effect is proved.
+/// The verdict on an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
     /// The run has no source of evidence.
     Pending,
-    /// There is a source, and nothing proves success.
+    /// There is a source, but no proof of success.
     Resolved,
     /// The source proves the effect.
     Verified,
@@ -80,7 +81,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The name, as programs write it.
+    /// Returns the machine-readable name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -92,10 +93,10 @@ impl Verdict {
     }
 }
 
-/// A value that is evidence.
+/// A value used as evidence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EvidenceSource {
-    /// Where it is, in words, such as `step 6`.
+    /// Its location as text, such as `step 6`.
     pub place: String,
     /// The value, unless it is a list or an object.
     pub value: Option<Value<'static>>,
@@ -108,36 +109,36 @@ pub struct AuditedRun<'r> {
     pub kind: Kind,
     /// Its files.
     pub members: &'r [MemberBytes<'r>],
-    /// The digests that stand for its files, by their names. A file may have several.
+    /// The digests that identify its files, by name. A file can have several.
     pub digests: &'r [(String, Digest)],
 }
 
-/// Bytes that the vault has.
+/// Bytes from the vault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// What they are, in words.
+    /// Their description.
     pub name: String,
     /// The bytes.
     pub bytes: Vec<u8>,
 }
 
-/// Why a run could not be audited.
+/// The reason that a run could not be audited.
 #[derive(Debug, thiserror::Error)]
 pub enum AuditError<E> {
-    /// A file of the run cannot be read by this program, though its bytes are intact.
+    /// A file of the run is intact, but this program cannot interpret it.
     #[error(transparent)]
     Unreadable(#[from] ReadError),
-    /// The vault could not be asked for bytes.
-    #[error("the vault cannot be asked for bytes")]
+    /// The bytes could not be read from the vault.
+    #[error("bytes cannot be read from the vault")]
     Vault(#[source] E),
 }
 
-/// Holds a run against a contract. `held` gives the bytes that the vault has for a digest.
+/// Audits a run against a contract. `held` returns the bytes in the vault with a digest.
 ///
-/// The work is linear in the sizes of the contract and the run.
+/// Runs in time linear in the sizes of the contract and the run.
 ///
 /// # Errors
-/// [`AuditError::Unreadable`] if the run cannot be read, [`AuditError::Vault`] with the error of `held`.
+/// Returns [`AuditError::Unreadable`] if the run cannot be read, and [`AuditError::Vault`] with the error of `held`.
 pub fn audit<E>(
     terms: &Terms,
     run: &AuditedRun<'_>,

@@ -1,12 +1,12 @@
-//! Portable bundles: artifacts with all their captures, and the links that people stated between them, in one file.
+//! Portable bundles: artifacts with all their captures, and the manual links between them, in one file.
 //!
-//! A bundle is a tar file in a zstd frame: first `manifest.json`, which says what there is, then every blob once, in the
-//! order of the digests after which the entries are named. `docs/bundle.md` has the format, exact enough for another
-//! program. The same vault and the same selection give the same bytes.
+//! A bundle is a tar file in a zstd frame: first `manifest.json`, which lists the contents, then every blob once, in
+//! the order of the digests that the entries are named by. `docs/bundle.md` specifies the format. The same vault and
+//! the same selection give the same bytes.
 //!
-//! What is read may come from anybody. A bundle that is not what its manifest says is refused as a whole, before anything
-//! is stored, naming the entry and the rule ([`RULES`]). What it contains is admitted like anything else: bad artifacts
-//! are named, and the good ones stored.
+//! Bundles are untrusted input. A bundle that does not match its manifest is rejected as a whole, before anything is
+//! stored, with the entry and the violated rule ([`RULES`]). Its contents are admitted like all other artifacts:
+//! invalid ones are reported, and the valid ones stored.
 
 mod container;
 mod import;

@@ -1,21 +1,21 @@
-//! The time of day, from one place.
+//! The only source of the current time.
 //!
-//! Everything that records or compares times of day asks [`now`], so that tests can hold on every day: [`fix`] makes the
-//! clock of this process stand still. Lengths of time are measured with [`std::time::Instant`] instead.
+//! Code that records or compares times calls [`now`], so that tests do not depend on the date: [`fix`] freezes the
+//! clock of this process. Durations are measured with [`std::time::Instant`] instead.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::SystemTime;
 
 use chrono::{DateTime, Utc};
 
-/// Stands for "not fixed": a time that no [`DateTime`] can have.
+/// The value for "not frozen": a time that no [`DateTime`] can have.
 const NOT_FIXED: i64 = i64::MIN;
 
-/// Milliseconds since 1970 at which the clock stands still.
+/// Milliseconds since 1970 at which the clock is frozen.
 static FIXED: AtomicI64 = AtomicI64::new(NOT_FIXED);
 
-/// Returns the current time in UTC: the system's, unless the clock was fixed. A system clock before 1970 gives a time before
-/// 1970.
+/// Returns the current time in UTC: the system time, unless the clock is frozen. A system clock before 1970 returns a
+/// time before 1970.
 #[must_use]
 pub fn now() -> DateTime<Utc> {
     let fixed = DateTime::from_timestamp_millis(FIXED.load(Ordering::Relaxed));
@@ -24,8 +24,8 @@ pub fn now() -> DateTime<Utc> {
     fixed.unwrap_or_else(system)
 }
 
-/// Makes the clock of this process stand still at `time`, to the millisecond, or run again if there is none. For tests only:
-/// times that are recorded meanwhile are false.
+/// Freezes the clock of this process at `time`, to the millisecond, or unfreezes it if `time` is `None`. For tests
+/// only: recorded times are false while it is frozen.
 pub fn fix(time: Option<DateTime<Utc>>) {
     FIXED.store(time.map_or(NOT_FIXED, |time| time.timestamp_millis()), Ordering::Relaxed);
 }

@@ -1,8 +1,8 @@
-//! What is different between two artifacts of a kind.
+//! Differences between two artifacts of a kind.
 //!
-//! A kind says what its artifacts consist of ([`Part`]), which parts are the same, and which are the same place. Here they
-//! are aligned: by identity first, then by place, so that what was inserted in the middle does not make everything after
-//! it different. Time and memory grow about as the artifacts do.
+//! A kind divides its artifacts into parts ([`Part`]), with an identity and less specific keys. This module aligns
+//! them: first by identity, then by key, so that a part inserted in the middle does not make all later parts different.
+//! Time and memory grow about linearly with the artifacts.
 //!
 //! ```
 //! use runvault::artifact::MemberBytes;
@@ -37,7 +37,7 @@ use align::align;
 pub use values::ValueChange;
 pub use words::{Span, words};
 
-/// Two artifacts, aligned.
+/// The alignment of two artifacts.
 #[derive(Debug)]
 pub struct Diff<'d> {
     one: Vec<Part<'d>>,
@@ -45,7 +45,7 @@ pub struct Diff<'d> {
     edits: Vec<Edit>,
 }
 
-/// What became of a part, or where one comes from, by their indices.
+/// The edit that produced a part, with the indices of the parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Edit {
     Same(usize, usize),
@@ -55,16 +55,16 @@ enum Edit {
     Inserted(usize),
 }
 
-/// What happened to a part.
+/// The type of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sort {
-    /// It is in both, and differs.
+    /// In both, with different content.
     Changed,
-    /// It is in both, and stands elsewhere.
+    /// In both, in different positions.
     Moved,
-    /// It is only in the first.
+    /// Only in the first.
     Removed,
-    /// It is only in the second.
+    /// Only in the second.
     Inserted,
     /// It is in both, and differs in nothing but what is ephemeral, and in what the canonical form does not have.
     Ephemeral,
@@ -76,38 +76,38 @@ pub enum Sort {
 /// A difference.
 #[derive(Clone, Debug)]
 pub struct Change<'c> {
-    /// What happened.
+    /// The type.
     pub sort: Sort,
     /// The part in the first artifact.
     pub one: Option<&'c str>,
     /// The part in the second artifact.
     pub other: Option<&'c str>,
-    /// What is different, in words; empty if the sort says it.
+    /// A description of the difference; empty if the type describes it.
     pub says: String,
-    /// The values that differ; of a part that only one of the two has, the whole of it.
+    /// The values that differ; the whole part if only one of the artifacts has it.
     pub values: Vec<ValueChange>,
 }
 
 impl Change<'_> {
-    /// What people call the part: its name in the first artifact, or in the second if the first does not have it.
+    /// Returns the name of the part in the first artifact, or in the second if the first does not have it.
     #[must_use]
     pub fn place(&self) -> &str {
         self.one.or(self.other).unwrap_or_default()
     }
 }
 
-/// How many parts there are of each sort.
+/// Number of parts by type of change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// In both, and the same. Those that differ in what is ephemeral are among them.
+    /// In both and equal, or with only ephemeral differences.
     pub same: usize,
-    /// In both, and different.
+    /// In both, with different content.
     pub changed: usize,
-    /// In both, elsewhere.
+    /// In both, in different positions.
     pub moved: usize,
-    /// Only in the first, unless all of it is ephemeral.
+    /// Only in the first, unless entirely ephemeral.
     pub removed: usize,
-    /// Only in the second, unless all of it is ephemeral.
+    /// Only in the second, unless entirely ephemeral.
     pub inserted: usize,
 }
 
@@ -128,11 +128,11 @@ fn digests(parts: &[Part<'_>], digest: impl Fn(&Part<'_>) -> Digest) -> Vec<Dige
     parts.iter().map(digest).collect()
 }
 
-/// The parts that are in both but out of order, by their indices.
+/// The indices of the parts that are in both but out of order.
 #[derive(Default)]
 struct Moved {
     from: HashSet<usize>,
-    /// By the index in the second, that in the first.
+    /// Index in the first, by index in the second.
     to: HashMap<usize, usize>,
 }
 
@@ -153,7 +153,7 @@ fn moved(one: &[Part<'_>], other: &[Part<'_>], pairs: &[(usize, usize)]) -> Move
     moved
 }
 
-/// Adds to `pairs` those that the key finds among the parts between them.
+/// Adds the pairs with equal keys among the parts between the existing `pairs`.
 fn between(
     one: &[Part<'_>],
     other: &[Part<'_>],
@@ -179,7 +179,7 @@ fn between(
     all
 }
 
-/// What happened, in the order of both: what was removed comes before what stands in its place.
+/// Returns the edits in the order of both artifacts: removed parts before the parts that replace them.
 fn edits(one: &[Part<'_>], other: &[Part<'_>], pairs: &[(usize, usize)], moved: &Moved) -> Vec<Edit> {
     let mut edits = Vec::with_capacity(one.len().max(other.len()));
     let mut begin = (0, 0);
@@ -199,7 +199,7 @@ fn edits(one: &[Part<'_>], other: &[Part<'_>], pairs: &[(usize, usize)], moved: 
 }
 
 impl Diff<'_> {
-    /// How many parts are the same, and how many are not.
+    /// Returns the number of equal and of different parts.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::default();
@@ -221,7 +221,7 @@ impl Diff<'_> {
         self.edits.iter().filter_map(move |edit| self.change(*edit, all))
     }
 
-    /// Whether only one of the two has the part, and nothing of it counts.
+    /// Returns whether only one of the artifacts has the part, and all of it is ephemeral.
     fn is_ephemeral(&self, edit: Edit) -> bool {
         let part = match edit {
             Edit::Removed(index) => self.one.get(index),
@@ -265,23 +265,23 @@ impl Diff<'_> {
     }
 }
 
-/// So many members are named in words.
+/// Maximum number of members named in a description.
 const MAX_NAMES: usize = 8;
 
-/// What a part says, with what is ephemeral if `all`.
+/// Returns the value of a part, with ephemeral members if `all`.
 fn shown<'d>(part: &Part<'d>, all: bool) -> Value<'d> {
     let value = part.value();
     if all { value.into_owned() } else { part.sort.lasting(&value) }
 }
 
-/// What is different between two parts, in words and in values.
+/// Returns the differences between two parts, as a description and as values.
 fn told(one: &Part<'_>, other: &Part<'_>, all: bool) -> (String, Vec<ValueChange>) {
     let (old, new) = (one.value(), other.value());
     let values = values::compare(&old, &new, one.sort, all);
     let is_counting = |value: &&ValueChange| !value.is_ephemeral && !value.is_spelling;
     let counting = values.iter().filter(|value| is_counting(value) || one.identity == other.identity);
     let mut names: Vec<&str> = counting.filter_map(|value| value.member.as_deref()).collect();
-    // The changes of one member stand together.
+    // Changes of the same member are adjacent.
     names.dedup();
     if names.len() > MAX_NAMES {
         names.truncate(MAX_NAMES);

@@ -1,7 +1,7 @@
-//! SHA-256 digests: the one place where hashes are computed, read and printed.
+//! SHA-256 digests: the only module where hashes are computed, parsed and formatted.
 //!
-//! A [`Digest`] is 32 bytes with one way in from text and one way out. Digests that mean different things have
-//! different types ([`CoreHash`], [`CaptureHash`], [`BlobHash`]), so that one cannot stand in for another.
+//! A [`Digest`] is 32 bytes with one conversion from text and one to text. Digests with different meanings have
+//! different types ([`CoreHash`], [`CaptureHash`], [`BlobHash`]), so that they cannot be confused.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -11,18 +11,18 @@ use hmac::{KeyInit, Mac};
 #[expect(clippy::disallowed_types, reason = "this is the one place")]
 use sha2::{Digest as _, Sha256};
 
-/// What precedes the hex digits in the long form.
+/// The prefix of the long form.
 pub const PREFIX: &str = "sha256:";
 
-/// The SHA-256 of some bytes.
+/// A SHA-256 digest.
 ///
-/// `Display` gives the long form, `sha256:<64 lowercase hex>`; with a precision (`{digest:.12}`) that many bare hex
-/// digits. `FromStr` takes both forms, in either case.
+/// `Display` prints the long form, `sha256:<64 lowercase hex>`; with a precision (`{digest:.12}`) that number of bare
+/// hex digits. `FromStr` accepts both forms, in either case.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
 
 impl Digest {
-    /// The digest of `bytes`.
+    /// Returns the digest of `bytes`.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         let mut hasher = Hasher::new();
@@ -30,29 +30,29 @@ impl Digest {
         hasher.finish()
     }
 
-    /// The digest of all that `reader` gives, which need not fit into memory.
+    /// Returns the digest of everything that `reader` returns, which need not fit into memory.
     ///
     /// # Errors
-    /// What the reader says.
+    /// Returns an error if the reader fails.
     pub fn of_reader(mut reader: impl Read) -> io::Result<Self> {
         let mut hasher = Hasher::new();
         io::copy(&mut reader, &mut hasher)?;
         Ok(hasher.finish())
     }
 
-    /// A digest from its 32 bytes.
+    /// Creates a digest from its 32 bytes.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The 32 bytes.
+    /// Returns the 32 bytes.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// The first eight bytes as a number, for indexes. A key is never proof: compare the digest as well.
+    /// Returns the first eight bytes as a number, for indexes. Keys are not unique: also compare the digest.
     #[must_use]
     pub const fn key(&self) -> i64 {
         match self.0.first_chunk() {
@@ -61,13 +61,13 @@ impl Digest {
         }
     }
 
-    /// Reads exactly `sha256:` and 64 lowercase hex digits: the form in which documents state digests.
+    /// Parses exactly `sha256:` and 64 lowercase hex digits: the form in which documents state digests.
     #[must_use]
     pub fn stated(text: &str) -> Option<Self> {
         Self::stated_bare(text.strip_prefix(PREFIX)?)
     }
 
-    /// Reads exactly 64 lowercase hex digits: the form in which trace records state digests.
+    /// Parses exactly 64 lowercase hex digits: the form in which trace records state digests.
     #[must_use]
     pub fn stated_bare(text: &str) -> Option<Self> {
         let digest = decode_hex(text)?;
@@ -75,13 +75,13 @@ impl Digest {
         (upper_case.fold(0, |found, is| found | is) == 0).then_some(Self(digest))
     }
 
-    /// Reads either of these forms, where a format has the one and people write the other.
+    /// Parses either form, where a format specifies one and users write the other.
     #[must_use]
     pub fn stated_either(text: &str) -> Option<Self> {
         Self::stated(text).or_else(|| Self::stated_bare(text))
     }
 
-    /// The 64 lowercase hex digits without the prefix, as ASCII.
+    /// Returns the 64 lowercase hex digits without the prefix, as ASCII.
     #[must_use]
     pub fn hex_digits(&self) -> [u8; 64] {
         let mut text = [0; 64];
@@ -91,7 +91,7 @@ impl Digest {
         text
     }
 
-    /// The 64 lowercase hex digits without the prefix.
+    /// Returns the 64 lowercase hex digits without the prefix.
     #[must_use]
     pub fn hex(&self) -> String {
         format!("{self:.64}")
@@ -100,7 +100,7 @@ impl Digest {
 
 fn decode_hex(text: &str) -> Option<[u8; 32]> {
     let digits: &[u8; 64] = text.as_bytes().try_into().ok()?;
-    // Two plain loops that look at all digits before judging them: these can be done many digits at once.
+    // Two plain loops over all digits without an early exit, so that the compiler can vectorise them.
     let values = digits.map(hex_value);
     let mut bytes = [0; 32];
     for (byte, pair) in bytes.iter_mut().zip(values.as_chunks().0) {
@@ -110,7 +110,7 @@ fn decode_hex(text: &str) -> Option<[u8; 32]> {
     (values.into_iter().fold(0, |all, value| all | value) < 16).then_some(bytes)
 }
 
-/// The value of a hex digit; 255 for everything else.
+/// Returns the value of a hex digit, or 255 for any other byte.
 fn hex_value(digit: u8) -> u8 {
     let decimal = digit.wrapping_sub(b'0');
     let letter = (digit | 0x20).wrapping_sub(b'a');
@@ -150,20 +150,20 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// Why a text is not a digest or a digest prefix.
+/// The error for a text that is not a digest or a digest prefix.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParseDigestError {
-    /// Something else than a hex digit follows the optional `sha256:`.
-    #[error("{0:?} is not a hash: after an optional \"sha256:\" only the hex digits 0-9 and a-f may follow")]
+    /// A character other than a hex digit follows the optional `sha256:`.
+    #[error("{0:?} is not a hash: expected an optional \"sha256:\" followed by hex digits (0-9, a-f)")]
     NotHex(String),
-    /// Only hex digits, but not as many as needed.
+    /// Only hex digits, but the wrong number of them.
     #[error("{text:?} has {digits} hex digit{}; {wanted}", if *.digits == 1 { "" } else { "s" })]
     Length {
         /// The text as given.
         text: String,
-        /// How many hex digits it has.
+        /// The number of hex digits.
         digits: usize,
-        /// What is accepted, in words.
+        /// A description of what is accepted.
         wanted: &'static str,
     },
 }
@@ -176,7 +176,7 @@ impl FromStr for Digest {
         decode_hex(hex).map(Self).ok_or_else(|| ParseDigestError::Length {
             text: text.to_owned(),
             digits: hex.len(),
-            wanted: "a whole hash has 64",
+            wanted: "a full hash has 64",
         })
     }
 }
@@ -232,12 +232,11 @@ macro_rules! digest_of {
 }
 
 digest_of! {
-    /// The identity of an artifact: the digest of the canonical form of what does not vary between identical
-    /// recordings.
+    /// The identity of an artifact: the digest of the canonical form of the part that identical recordings share.
     CoreHash
 }
 digest_of! {
-    /// The identity of one exact byte form of an artifact. For an artifact of one file, the digest of that file.
+    /// The identity of one exact byte form of an artifact. For a single-file artifact, the digest of that file.
     CaptureHash
 }
 digest_of! {
@@ -254,22 +253,22 @@ pub struct DigestPrefix {
 }
 
 impl DigestPrefix {
-    /// Shorter prefixes are refused: in a vault of any size they would name several artifacts.
+    /// Minimum number of digits. Shorter prefixes are rejected: in a vault of any size they would be ambiguous.
     pub const MIN_DIGITS: usize = 6;
 
-    /// The smallest and the largest digest that begin with this prefix.
+    /// Returns the smallest and the largest digest that begin with this prefix.
     #[must_use]
     pub fn range(&self) -> (Digest, Digest) {
         (self.low, self.high)
     }
 
-    /// The digest, if the prefix is a whole one.
+    /// Returns the digest if the prefix is complete.
     #[must_use]
     pub fn whole(&self) -> Option<Digest> {
         (self.low == self.high).then_some(self.low)
     }
 
-    /// Whether `digest` begins with this prefix.
+    /// Returns whether `digest` begins with this prefix.
     #[must_use]
     pub fn matches(&self, digest: &Digest) -> bool {
         (self.low..=self.high).contains(digest)
@@ -299,7 +298,7 @@ impl FromStr for DigestPrefix {
             _ => Err(ParseDigestError::Length {
                 text: text.to_owned(),
                 digits: hex.len(),
-                wanted: "a hash is given by at least 6 of them and at most 64",
+                wanted: "a hash prefix has at least 6 and at most 64",
             }),
         }
     }
@@ -312,14 +311,14 @@ impl fmt::Display for DigestPrefix {
     }
 }
 
-/// What a prefix stands for among things that have digests.
+/// The result of resolving a prefix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PrefixResolution<T> {
-    /// Nothing begins with it.
+    /// No digest begins with it.
     None,
-    /// Exactly one thing does.
+    /// Exactly one match.
     One(T),
-    /// These do, in the order of their digests.
+    /// Several matches, in the order of their digests.
     Ambiguous(Vec<T>),
 }
 
@@ -337,24 +336,24 @@ impl<T> FromIterator<T> for PrefixResolution<T> {
     }
 }
 
-/// Computes a digest of bytes that arrive in pieces.
+/// A digest computation over bytes that arrive in pieces.
 #[expect(clippy::disallowed_types, reason = "this is the one place")]
 pub struct Hasher(Sha256);
 
 #[expect(clippy::disallowed_types, reason = "this is the one place")]
 impl Hasher {
-    /// A hasher that has seen nothing.
+    /// Creates a hasher without input.
     #[must_use]
     pub fn new() -> Self {
         Self(Sha256::new())
     }
 
-    /// Takes in `bytes`.
+    /// Adds `bytes` to the input.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
-    /// The digest of all that was taken in.
+    /// Returns the digest of the input.
     #[must_use]
     pub fn finish(self) -> Digest {
         Digest(self.0.finalize().into())
@@ -378,8 +377,7 @@ impl Write for Hasher {
     }
 }
 
-/// Whether `code` is the HMAC-SHA-256 of `message` under `key`. The comparison takes the same time wherever the codes
-/// differ.
+/// Returns whether `code` is the HMAC-SHA-256 of `message` under `key`. The comparison takes constant time.
 #[must_use]
 #[expect(clippy::disallowed_types, reason = "this is the one place")]
 pub fn hmac_matches(key: &[u8], message: &[u8], code: &Digest) -> bool {
@@ -417,10 +415,7 @@ mod tests {
             assert_eq!(Digest::stated(text), None, "{text}");
         }
         let message = "sha256:12345".parse::<DigestPrefix>().unwrap_err().to_string();
-        assert_eq!(
-            message,
-            "\"sha256:12345\" has 5 hex digits; a hash is given by at least 6 of them and at most 64"
-        );
+        assert_eq!(message, "\"sha256:12345\" has 5 hex digits; a hash prefix has at least 6 and at most 64");
         let message = "4".parse::<DigestPrefix>().unwrap_err().to_string();
         assert!(message.starts_with("\"4\" has 1 hex digit; "), "{message}");
     }
@@ -442,7 +437,7 @@ mod tests {
 
         #[test]
         fn a_prefix_resolves_to_exactly_what_begins_with_it(digests: Vec<[u8; 2]>, length in 6_usize..=64, pick: prop::sample::Index) {
-            // Two varying bytes in front make shared prefixes likely.
+            // Two varying leading bytes make shared prefixes likely.
             let mut digests: Vec<Digest> = digests.into_iter().map(|[a, b]| {
                 let mut bytes = [7; 32];
                 (bytes[0], bytes[2]) = (a & 3, b);

@@ -50,7 +50,7 @@ pub struct WriteOptions<'v> {
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// There is a file already, and it must not be replaced.
-    #[error("cannot write {}: it exists already", path.display())]
+    #[error("cannot write {}: it already exists", path.display())]
     Exists {
         /// The file.
         path: PathBuf,

@@ -1,7 +1,7 @@
-//! Checking a vault, and mending it.
+//! Checking and repair of a vault.
 //!
-//! The store looks at what it knows of: the file, its tables, stored bytes, the journal. Here, every artifact is admitted
-//! again from its stored bytes, and what that gives is held against what the vault says of it.
+//! The store checks the file, its tables, stored bytes and the journal. This module admits every artifact again from
+//! its stored bytes, and compares the result with the catalog and the index.
 
 mod artifacts;
 mod reading;
@@ -26,27 +26,27 @@ pub use signatures::SignatureCounts;
 
 pub(crate) use reading::admit_stored;
 
-/// Reports list so many findings and count the rest.
+/// Maximum number of findings listed in a report; the others are counted.
 const MAX_FINDINGS: usize = 100_000;
 
-/// How much is looked at.
+/// The depth of the check.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Depth {
-    /// The file, its tables and the journal. No stored bytes are read.
+    /// The file, its tables and the journal. Reads no stored bytes.
     Quick,
-    /// The same, and some of the artifacts as in a full check.
+    /// Like a quick check, and a sample of the artifacts as in a full check.
     Sample(Sample),
     /// Everything.
     #[default]
     Full,
 }
 
-/// Which artifacts are looked at.
+/// A selection of artifacts to check.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
-    /// So many of a hundred.
+    /// Percentage of the artifacts.
     pub percent: f64,
-    /// Each seed gives other artifacts, always the same ones of the same vault.
+    /// The seed, which determines the selected artifacts of a vault.
     pub seed: u64,
 }
 
@@ -54,59 +54,58 @@ impl Sample {
     fn has(&self, core: CoreHash) -> bool {
         let mut bytes = self.seed.to_le_bytes().to_vec();
         bytes.extend(core.0.as_bytes());
-        #[expect(clippy::cast_precision_loss, reason = "a share of the whole is good enough")]
+        #[expect(clippy::cast_precision_loss, reason = "an approximate share is sufficient")]
         let share = Digest::of(&bytes).key().cast_unsigned() as f64 / u64::MAX as f64;
         share * 100.0 < self.percent
     }
 }
 
-/// How a vault is checked.
+/// Options of a check.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// How much is looked at.
+    /// The depth of the check.
     pub depth: Depth,
-    /// Artifacts of this kind only. What is not about artifacts is checked all the same.
+    /// Check only artifacts of this kind. Checks that are not about artifacts are not affected.
     pub kind: Option<Kind>,
-    /// Goes on after the artifact with this core hash, where another check ended. What comes before the artifacts was
-    /// checked then.
+    /// Continue after the artifact with this core hash, where another check ended. Checks that precede the artifacts
+    /// are skipped.
     pub after: Option<CoreHash>,
-    /// What signatures are checked with; those that no key is for are only compared with what the vault says of them.
+    /// Keys for checking signatures; signatures without a key are only compared with their recorded state.
     pub keys: KeyRing,
 }
 
-/// Is told what happens.
+/// A receiver of the events of a check.
 pub trait Monitor {
-    /// Something is not as it should be. No finding is told twice; calls come in an order that depends on nothing but the
-    /// vault.
+    /// Called for each finding, once. The order of the calls depends only on the vault.
     fn found(&mut self, finding: &Finding);
 
-    /// All findings about an artifact were told. `bytes` is the size of its captures. Calls come in the order of core
+    /// Called after all findings about an artifact. `bytes` is the size of its captures. Calls are in the order of core
     /// hashes.
     fn checked(&mut self, core: CoreHash, bytes: u64);
 
-    /// `done` of `of` parts of something else were looked at; `what` says of what.
+    /// Called when `done` of `of` parts of another item were checked; `what` describes the item.
     fn progress(&mut self, what: &'static str, done: u64, of: u64) {
         let _ = (what, done, of);
     }
 }
 
-/// What a check found.
+/// The report of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// The findings, by what they are about, sort and detail.
+    /// The findings, by subject, type and detail.
     pub findings: Vec<Finding>,
-    /// How many more there are.
+    /// Number of findings that are not listed.
     pub omitted: u64,
-    /// So many artifacts were admitted again.
+    /// Number of artifacts that were checked.
     pub artifacts: u64,
-    /// The size of their captures.
+    /// The total size of their captures.
     pub bytes: u64,
-    /// What checking the signatures gave, if there were keys.
+    /// The results of checking signatures, if keys were given.
     pub signatures: Option<SignatureCounts>,
 }
 
 impl Report {
-    /// Whether nothing was found.
+    /// Returns whether there are no findings.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty()
@@ -116,7 +115,7 @@ impl Report {
 /// Checks the vault.
 ///
 /// # Errors
-/// If nobody could look. What is damaged is a finding, not an error.
+/// Returns an error if the check could not run. Damage is a finding, not an error.
 pub fn check(store: &Store, options: &Options, monitor: &mut dyn Monitor) -> Result<Report> {
     let mut teller = Teller::of(monitor);
     let inspection = store.inspect()?;
@@ -133,24 +132,25 @@ pub fn check(store: &Store, options: &Options, monitor: &mut dyn Monitor) -> Res
     Ok(teller.report())
 }
 
-/// Makes everything that artifacts are found by anew from their bytes: mentions, attributes, names, warnings. Signatures are
-/// checked with `keys`; what an earlier check gave of those that no key is for stays as it is. What is interrupted did a part of that, and the vault answers right at any moment. The report has what was not admitted again;
-/// it stays in the vault, and what was known of it stays as it was.
+/// Rebuilds all indexes from the artifacts' bytes: mentions, attributes, names, warnings. Signatures are checked with
+/// `keys`; earlier results of signatures for which there is no key are kept. An interrupted rebuild is partial, and the
+/// vault answers correctly at any time. The report lists the artifacts that were not admitted again; they remain in the
+/// vault with their previous data.
 ///
 /// # Errors
-/// If the vault cannot be read or written.
+/// Returns an error if the vault cannot be read or written.
 pub fn reindex(store: &Store, keys: &KeyRing, monitor: &mut dyn Monitor) -> Result<Report> {
     let mut teller = Teller::of(monitor);
     reindex::reindex(store, keys, &mut teller)?;
     Ok(teller.report())
 }
 
-/// Mends what `report` found, as far as that needs no guessing, with bytes from `from`: other vaults, and directories of
-/// files and archives. Signatures of what is added or indexed again are checked with `keys`. Gives what was done. What is
-/// left is what another check finds.
+/// Repairs the findings of `report` as far as that is unambiguous, with bytes from `from`: other vaults, and
+/// directories of files and archives. Signatures of artifacts that are added or indexed again are checked with `keys`.
+/// Returns the repairs made; run another check for what remains.
 ///
 /// # Errors
-/// If the vault cannot be read or written, or something in `from` is not there.
+/// Returns an error if the vault cannot be read or written, or a path in `from` does not exist.
 pub fn repair(
     store: &Store,
     report: &Report,
@@ -161,7 +161,7 @@ pub fn repair(
     repair::repair(store, report, from, keys, &mut Teller::of(monitor))
 }
 
-/// What is not about single artifacts.
+/// Returns the findings that are not about single artifacts.
 fn overall(inspection: &Inspection<'_>, options: &Options) -> Result<Vec<Finding>> {
     let is_full = options.depth == Depth::Full;
     let mut findings = inspection.permissions();
@@ -174,7 +174,7 @@ fn overall(inspection: &Inspection<'_>, options: &Options) -> Result<Vec<Finding
         };
         if kinds::named(&known.name).is_some_and(differs) {
             let subject = Subject::Kind(known.name.clone());
-            findings.push(Finding::new(KIND_DIFFERS, subject, "this program knows it otherwise"));
+            findings.push(Finding::new(KIND_DIFFERS, subject, "this program defines it differently"));
         }
     }
     findings.append(&mut inspection.journal(None)?.findings);
@@ -189,7 +189,7 @@ fn overall(inspection: &Inspection<'_>, options: &Options) -> Result<Vec<Finding
     Ok(findings)
 }
 
-/// Passes findings on to the monitor, each once.
+/// A reporter that passes each finding to the monitor once.
 struct Teller<'m> {
     monitor: &'m mut dyn Monitor,
     report: Report,

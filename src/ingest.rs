@@ -1,4 +1,4 @@
-//! The flow of `add` and `verify`: find, examine, store, tell.
+//! The implementation of `add` and `verify`: find, examine, store, report.
 
 mod joining;
 
@@ -18,100 +18,100 @@ use crate::store::{
 };
 use crate::verify::{Findings, Report, RuleInfo, Severity};
 
-/// What keeps an artifact out of a vault that was removed from it.
+/// The rule that a removed artifact is not added again.
 pub const REMOVED: RuleInfo = RuleInfo {
     id: "REMOVED",
     severity: Severity::Error,
     summary: "An artifact that was removed from a vault is added again only on request.",
-    why: "There was a reason to remove it, and files, packs and bundles that still have it must not undo that silently. The \
-          rule also holds for a pack with a session, or any other file, that was removed. With --allow-removed it is \
-          stored again; the journal records that and by whom. \"runvault tombstones\" lists what was removed.",
+    why: "It was removed for a reason, and files, packs and bundles that still contain it must not undo that silently. \
+          The rule also applies to a pack with a session, or any other file, that was removed. With --allow-removed it \
+          is stored again; the journal records that and by whom. \"runvault tombstones\" lists what was removed.",
 };
 
-/// The rules of adding. What is added is held to those of its kind as well.
+/// The rules of adding, which apply in addition to those of the kind.
 pub const RULES: [RuleInfo; 1] = [REMOVED];
 
 use joining::{Beginning, Joining, Rest, Target};
 
-/// A batch is stored when it has so many documents or bytes. A commit costs about as much as some hundred artifacts.
+/// A batch is stored when it reaches this number of documents or bytes. A commit costs about as much as storing some
+/// hundred artifacts.
 const BATCH_DOCUMENTS: usize = 1_000;
 const BATCH_BYTES: u64 = 16 << 20;
 
-/// In a vault of so many artifacts, batches are so many times as large: each commit writes most pages of the indexes of
-/// digests.
+/// Vaults with this many artifacts use larger batches: each commit writes most pages of the digest indexes.
 const LARGE_VAULT: u64 = 50_000;
 const LARGE_VAULT_BATCHES: usize = 4;
 
 /// How long to wait for other writers where all that there is to write is that artifacts were seen again.
 const SEEN_PATIENCE: Duration = Duration::from_secs(5);
 
-/// What became of a document.
+/// The outcome for a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is a new artifact, and is in the vault now.
+    /// It is a new artifact and was stored.
     Added,
-    /// It is a new byte form of an artifact that was there, and is in the vault now.
+    /// It is a new byte form of an existing artifact and was stored.
     NewCapture,
     /// It was there already, which is recorded as seen again.
     Present,
     /// It was there already. That it was seen again is not recorded, because others did not let this process write.
     PresentUnrecorded,
-    /// It is an artifact; nothing was to be stored.
+    /// It is a valid artifact; storing was not requested.
     Verified,
-    /// It breaks rules or was removed before ([`REMOVED`]), and nothing of it was stored.
+    /// It breaks rules or was removed before ([`REMOVED`]); nothing was stored.
     Rejected,
-    /// It is no artifact.
+    /// It is not an artifact.
     Skipped,
 }
 
-/// A document and what became of it.
+/// A document and its outcome.
 #[derive(Debug)]
 pub struct Examined {
     /// The name of the document.
     pub path: String,
     /// The bytes of the name, if they are no UTF-8: `path` has marks in place of some.
     pub path_bytes: Option<Vec<u8>>,
-    /// Its kind, as far as that can be told.
+    /// Its kind, if it was recognised.
     pub kind: Option<Kind>,
-    /// What became of it.
+    /// The outcome.
     pub outcome: Outcome,
-    /// Which artifact it is.
+    /// The core hash of the artifact.
     pub core: Option<CoreHash>,
-    /// The artifact that the document continues, if it is the rest of one: the artifact that was stored is both together.
+    /// The artifact that the document continues, if it is the rest of one: the stored artifact consists of both.
     pub continues: Option<CoreHash>,
     /// Its size in bytes; 0 if it was not admitted.
     pub size: u64,
-    /// Its violations, warnings included.
+    /// Its violations, including warnings.
     pub report: Report,
-    /// What checking its signature gave; nothing if it has none or was not admitted.
+    /// The result of checking its signature; `None` if it is not signed or was not admitted.
     pub signature: Option<Signature>,
-    /// Where it was read from, if it was admitted and stood in a file or directory.
+    /// Its original, if it was admitted and read from a file or directory.
     pub original: Option<Original>,
 }
 
-/// Is told what happens.
+/// A receiver of progress events.
 pub trait Monitor {
-    /// Documents that were read from these places are on the disk now. Comes before the calls of [`Monitor::examined`]
-    /// for them, which are in the same order.
+    /// Called when the documents read from these locations are durably stored, before the calls of
+    /// [`Monitor::examined`] for them, which are in the same order.
     fn stored(&mut self, originals: &[&Original]) {
         let _ = originals;
     }
 
-    /// The input with this number, from 0, was dealt with. Comes right before [`Monitor::examined`] or
+    /// Called when the input with this number, from 0, is finished, directly before [`Monitor::examined`] or
     /// [`Monitor::unreadable`].
     fn done(&mut self, input: usize) {
         let _ = input;
     }
 
-    /// A document was dealt with. If it is to be stored, it is on the disk now. Calls come in the order of the inputs, but
-    /// for documents that continue one that comes after them: these come last.
+    /// Called when a document is finished and, if it is to be stored, durable. Calls are in the order of the inputs,
+    /// except for documents that continue a later one, which come last.
     fn examined(&mut self, examined: &Examined);
 
-    /// Something could not be read.
+    /// Called when an input could not be read.
     fn unreadable(&mut self, error: &SourceError);
 
-    /// Whether to stop at the first document that breaks rules or cannot be read. All that comes before it is stored, and
-    /// nothing that comes after it.
+    /// Returns whether to stop at the first document that breaks rules or cannot be read. Everything before it is
+    /// stored, and nothing after it.
     fn stops_at_bad(&self) -> bool {
         false
     }
@@ -123,33 +123,33 @@ pub trait Monitor {
     }
 }
 
-/// How many documents came to what.
+/// The number of documents by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// New artifacts.
     pub added: u64,
-    /// New byte forms of artifacts that were there.
+    /// New byte forms of existing artifacts.
     pub new_captures: u64,
-    /// Those that were there already.
+    /// Documents that already existed.
     pub present: u64,
     /// Those that were there already and could not be recorded as seen again.
     pub unrecorded: u64,
-    /// Those that are artifacts, when nothing was to be stored.
+    /// Valid artifacts, when storing was not requested.
     pub verified: u64,
-    /// Those that break rules, or were removed before.
+    /// Documents that break rules or were removed before.
     pub rejected: u64,
-    /// Those that are no artifacts.
+    /// Documents that are not artifacts.
     pub skipped: u64,
-    /// Those that could not be read.
+    /// Inputs that could not be read.
     pub unreadable: u64,
-    /// Those that were left alone because a bad one came before them.
+    /// Documents that were not processed because of an earlier failure.
     pub left: u64,
-    /// Bytes of the artifacts.
+    /// Total size of the artifacts in bytes.
     pub bytes: u64,
 }
 
 impl Summary {
-    /// Counts one more document.
+    /// Adds a document to the counts.
     pub fn count(&mut self, examined: &Examined) {
         self.bytes += examined.size;
         *match examined.outcome {
@@ -164,13 +164,13 @@ impl Summary {
     }
 }
 
-/// Something to examine, or why it cannot be read.
+/// An input to examine, or the error of reading it.
 pub type Found = std::result::Result<source::Item, SourceError>;
 
-/// Examines everything in `inputs` and stores what is admitted.
+/// Examines all `inputs` and stores the admitted artifacts.
 ///
 /// # Errors
-/// What the store says. Everything that the monitor was told of before is in the vault.
+/// Returns an error if the vault cannot be read or written. Everything already reported to the monitor is stored.
 pub fn add(
     store: &Store,
     inputs: impl Iterator<Item = Found> + Send,
@@ -216,11 +216,11 @@ pub fn add(
     Ok(adding.teller.summary)
 }
 
-/// Puts together `rejection`, of a document that is the rest of one in the vault, and its beginning there; gives it back if
-/// it is not.
+/// Joins a rejected document that continues one in the vault to its beginning there, and returns the rejection if that
+/// is not possible.
 ///
 /// # Errors
-/// What the store says.
+/// Returns an error if the vault cannot be read.
 pub(crate) fn joined(
     store: &Store,
     mut rejection: Rejection,
@@ -237,7 +237,7 @@ pub(crate) fn joined(
     Ok(Err(Rejection { report, ..rejection }))
 }
 
-/// Adds to a vault, and reports.
+/// The state of adding to a vault.
 struct Adding<'s, 'm> {
     batch: Batch<'s>,
     teller: Teller<'m>,
@@ -247,7 +247,7 @@ impl Target<Prepared> for Adding<'_, '_> {
     type Error = End;
 
     fn beginning(&mut self, wanted: &Wanted) -> Result<Option<Beginning>> {
-        // What is about to be stored comes first: that may be the beginning, and looking there costs nothing.
+        // Documents about to be stored are checked first: one may be the beginning, and checking is cheap.
         if let Some(beginning) = self.batch.beginning(wanted) {
             return Ok(Some(beginning));
         }
@@ -263,7 +263,7 @@ impl Target<Prepared> for Adding<'_, '_> {
     }
 }
 
-/// Whether adding ended at a bad document.
+/// Returns whether adding stopped at a failed document.
 fn is_stopped(outcome: std::result::Result<(), End>) -> Result<bool> {
     match outcome {
         Ok(()) => Ok(false),
@@ -272,7 +272,7 @@ fn is_stopped(outcome: std::result::Result<(), End>) -> Result<bool> {
     }
 }
 
-/// What to do with what was removed before.
+/// Returns the policy for artifacts that were removed before.
 fn policy(options: &ExamineOptions, monitor: &dyn Monitor) -> RemovedPolicy {
     match (options.allow_removed, monitor.stops_at_bad()) {
         (true, _) => RemovedPolicy::TakeBack,
@@ -281,9 +281,9 @@ fn policy(options: &ExamineOptions, monitor: &dyn Monitor) -> RemovedPolicy {
     }
 }
 
-/// Why adding ends before its inputs do.
+/// The reason for stopping before the end of the inputs.
 enum End {
-    /// At a bad document, as it was wanted.
+    /// At a failed document, as requested.
     Stopped,
     Failed(StoreError),
 }
@@ -294,7 +294,7 @@ impl From<StoreError> for End {
     }
 }
 
-/// Inputs, and how many of them were taken. The end of a directory is none.
+/// Inputs with a count of those consumed. The end of a directory is not counted.
 struct Counted<I> {
     inputs: I,
     count: u64,
@@ -322,7 +322,7 @@ fn is_bad<A>(item: &Item<A>) -> bool {
     matches!(item, Err(_) | Ok(Examination { verdict: Finding::Rejected(_), .. }))
 }
 
-/// Examines everything in `inputs` and stores nothing.
+/// Examines all `inputs` and stores nothing.
 pub fn verify(
     inputs: impl Iterator<Item = Found> + Send,
     options: &ExamineOptions,
@@ -333,7 +333,7 @@ pub fn verify(
     let outcome: std::result::Result<(), std::convert::Infallible> = each(
         inputs,
         options,
-        // The rest goes where it came from: memory is cheapest to reuse there.
+        // The rest is freed in the thread that allocated it, where the memory is cheapest to reuse.
         Brief::from,
         |event| {
             if let Event::Result(item) = event {
@@ -348,11 +348,11 @@ pub fn verify(
     }
 }
 
-/// Examines everything in `inputs`, stores nothing, and tells what [`add`] would do to the vault seen in `snapshot`, or
-/// to a new one.
+/// Examines all `inputs`, stores nothing, and reports what [`add`] would do to the vault in `snapshot`, or to a new
+/// one.
 ///
 /// # Errors
-/// What the store says.
+/// Returns an error if the vault cannot be read.
 pub fn rehearse(
     snapshot: Option<&Snapshot<'_>>,
     inputs: impl Iterator<Item = Found> + Send,
@@ -380,7 +380,7 @@ pub fn rehearse(
     Ok(rehearsal.teller.summary)
 }
 
-/// Finds out what adding would do, and reports.
+/// The state of a dry run.
 struct Rehearsal<'s, 'm> {
     seen: Seen<'s>,
     /// Documents that others may continue.
@@ -389,7 +389,7 @@ struct Rehearsal<'s, 'm> {
     teller: Teller<'m>,
 }
 
-/// Where a document is that would be in the vault.
+/// The location of a document that would be in the vault.
 enum Grown {
     Place(Place),
     Bytes(Vec<u8>),
@@ -432,7 +432,7 @@ impl Target<Admitted> for Rehearsal<'_, '_> {
 }
 
 impl Rehearsal<'_, '_> {
-    /// The document at `place`, if it is still the one with this core hash.
+    /// Returns the document at `place` if it still has this core hash.
     fn read_again(&self, place: Place, core: CoreHash) -> Option<Vec<u8>> {
         let (verdict, _) = place.into_file()?.open().examine_in_place(self.options).ok()?;
         match verdict {
@@ -444,23 +444,23 @@ impl Rehearsal<'_, '_> {
     }
 }
 
-/// A document that was examined, with what its admission was made into.
+/// An examined document, with the value made from its admission.
 struct Examination<A> {
     path: OsString,
     original: Option<Original>,
     continues: Option<CoreHash>,
     verdict: Finding<A>,
-    /// Whether it stands for a whole directory, at its end.
+    /// Whether it represents the end of a directory.
     is_end: bool,
 }
 
 enum Finding<A> {
     Admitted(A),
     Rejected(Rejection),
-    /// Whether it is rejected depends on whether its beginning is known.
+    /// The rest of a document, which is rejected if its beginning is unknown.
     Rest(Rest),
     NoArtifact,
-    /// The end of a directory in which there were so many items.
+    /// The end of a directory, with the number of items in it.
     End(u64),
 }
 
@@ -491,8 +491,8 @@ fn each<A: Send, E>(
     })
 }
 
-/// Counts in `passed_over` how many items in a row were no artifacts, and turns the end of a directory in which there were
-/// no others into a rejection. Nothing if the directory had something else in it.
+/// Counts in `passed_over` the consecutive items that are not artifacts, and converts the end of a directory with only
+/// such items into a rejection. Returns `None` if the directory contained others.
 fn judge_end<A>(item: Item<A>, passed_over: &mut u64, options: &ExamineOptions) -> Option<Item<A>> {
     match &item {
         Ok(Examination { verdict: Finding::NoArtifact, .. }) => *passed_over += 1,
@@ -514,14 +514,14 @@ fn judge_end<A>(item: Item<A>, passed_over: &mut u64, options: &ExamineOptions) 
     Some(item)
 }
 
-/// Counts, and passes on to the monitor.
+/// A counter that also reports to the monitor.
 struct Teller<'m> {
     monitor: &'m mut dyn Monitor,
     summary: Summary,
 }
 
 impl Teller<'_> {
-    /// Tells of `item`, whose `fate` is given for the case that it was admitted.
+    /// Reports `item`; `fate` applies if it was admitted.
     fn tell<A: Into<Brief>>(&mut self, number: usize, item: Item<A>, fate: impl FnOnce() -> Fate) {
         self.monitor.done(number);
         match item {
@@ -538,7 +538,7 @@ impl Teller<'_> {
     }
 }
 
-/// What is told of an artifact.
+/// The reported properties of an artifact.
 struct Brief {
     kind: Kind,
     core: CoreHash,
@@ -603,26 +603,26 @@ impl<A: Into<Brief>> Examination<A> {
     }
 }
 
-/// Documents that wait to be stored together, with those between them that are not to be stored, so that the monitor
-/// hears of all of them in order and of none too early.
+/// Documents to be stored together, with those between them that are not to be stored, so that the monitor receives all
+/// of them in order and none too early.
 struct Batch<'s> {
     store: &'s Store,
     preparer: &'s Preparer,
-    /// One time for all of one `add`, so that the order within it leaves no trace.
+    /// One time for a whole `add`, so that the order within it is not recorded.
     at: DateTime<Utc>,
     waiting: Vec<(usize, Item<Prepared>)>,
-    /// The size of the artifacts and reports among them.
+    /// The total size of the artifacts and reports in bytes.
     bytes: u64,
-    /// How many times as large as usual it may be.
+    /// The multiple of the usual batch size.
     times: usize,
-    /// How many were not stored because one before them was refused.
+    /// The number of documents that were not stored because an earlier one was rejected.
     dropped: u64,
     /// How long to wait for others to record what was seen again; nothing once that was too short.
     seen_patience: Duration,
 }
 
 impl Batch<'_> {
-    /// The document that ends with what is wanted, if it is about to be stored.
+    /// Returns the document that ends at `wanted`, if it is about to be stored.
     fn beginning(&self, wanted: &Wanted) -> Option<Beginning> {
         let core = CoreHash(wanted.after);
         self.waiting.iter().rev().find_map(|(_, item)| match item {
@@ -687,7 +687,7 @@ impl Batch<'_> {
 
     fn store(&mut self, teller: &mut Teller<'_>) -> std::result::Result<(), End> {
         let fates = self.put(teller.monitor.accepts_unrecorded()).map_err(End::Failed)?;
-        // What is refused is not in the vault, and neither is what comes after it where that is the end.
+        // Rejected items are not in the vault, nor is anything after a rejection that ends the run.
         let admitted = self.waiting.iter().filter(|(_, item)| prepared_of(item).is_some()).zip(&fates);
         // A file is not removed either before it is recorded that it was seen: then it can be added again.
         let is_kept =
@@ -713,7 +713,7 @@ impl Batch<'_> {
     }
 }
 
-/// The artifact that is to be stored, if the item is one.
+/// Returns the artifact to be stored, if the item is one.
 fn prepared_of(item: &Item<Prepared>) -> Option<&Prepared> {
     match item {
         Ok(Examination { verdict: Finding::Admitted(prepared), .. }) => Some(prepared),
@@ -721,7 +721,7 @@ fn prepared_of(item: &Item<Prepared>) -> Option<&Prepared> {
     }
 }
 
-/// What became of an artifact that was admitted.
+/// The outcome for an admitted artifact.
 enum Fate {
     Has(Outcome),
     /// It was removed before.
@@ -739,7 +739,7 @@ impl From<Put> for Fate {
     }
 }
 
-/// Why the artifact `core` is refused, if these tombstones keep it out.
+/// Returns the report for an artifact `core` that is rejected because of these tombstones.
 pub(crate) fn removed(core: CoreHash, tombstones: &[Tombstone]) -> Report {
     let mut findings = Findings::default();
     let mut found = findings.of(REMOVED);
@@ -748,13 +748,13 @@ pub(crate) fn removed(core: CoreHash, tombstones: &[Tombstone]) -> Report {
         if tombstone.core == core {
             found.add("", removal);
         } else {
-            found.add("", format!("has {} {}, which was {removal}", tombstone.kind, tombstone.core));
+            found.add("", format!("contains {} {}, which was {removal}", tombstone.kind, tombstone.core));
         }
     }
     findings.into_report()
 }
 
-/// What the vault has, and would have by now.
+/// The contents of the vault, with what would have been added so far.
 struct Seen<'s> {
     snapshot: Option<&'s Snapshot<'s>>,
     allow_removed: bool,

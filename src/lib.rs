@@ -1,7 +1,8 @@
-//! runvault: an embedded, content-addressed archive for what AI agent runs leave behind.
+//! runvault: a verified, embedded, content-addressed archive for AI agent runs.
 //!
-//! A [`Vault`] is one SQLite file. Recorded model sessions, run packs, traces, contracts and export packs are verified before
-//! they go in, are found by what they mention, and come out byte for byte.
+//! A [`Vault`] is one SQLite file. Recorded model sessions, run packs, traces, contracts and export packs are verified
+//! before they are stored, can be found by the digests and attributes that they contain, and are returned byte for
+//! byte.
 //!
 //! # Map
 //!

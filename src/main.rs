@@ -1,4 +1,4 @@
-//! The command line of runvault. Everything it does, the library does.
+//! The command line of runvault. All functionality is implemented in the library.
 
 mod cli;
 

@@ -1,6 +1,6 @@
-//! Work on many things at once whose results are wanted in order.
+//! Parallel processing of many inputs with ordered results.
 //!
-//! Workers take inputs themselves, one at a time, so that a large one keeps nobody waiting. Results are collected, and the
+//! Workers take inputs one at a time, so that a large one does not block others. Results are collected, and the
 //! consumer is woken for a group of them: waking a thread costs as much as examining a small document.
 
 mod flow;
@@ -11,26 +11,26 @@ use std::thread;
 
 use flow::{BUDGET, Flow, Leaving, Weighed};
 
-/// What anything costs beside its bytes.
+/// The cost of an input in addition to its bytes.
 const OVERHEAD: u64 = 4 << 10;
 
-/// So many bytes are worth telling the workers that there is room again.
+/// The number of consumed bytes after which the workers are notified of free space.
 const GROUP_BYTES: u64 = 1 << 20;
 
-/// What the consumer gets.
+/// An event for the consumer.
 pub(crate) enum Event<R> {
     /// The result of the next input.
     Result(R),
-    /// Nothing came for a while: a good time to finish what is at hand.
+    /// No result arrived for a while: a good time to flush pending work.
     Idle,
 }
 
-/// Opens every input and runs `work` on it, on all cores, and hands the results to `consume` in the order of the inputs.
-/// `open` tells how many bytes the work will take. At any time about 64 MiB and, if that is larger, one input beside them
-/// are on their way.
+/// Opens every input and runs `work` on it, on all cores, and passes the results to `consume` in the order of the
+/// inputs. `open` returns the number of bytes that the work will take. At most about 64 MiB are in flight at any time,
+/// in addition to one larger input.
 ///
 /// # Errors
-/// The first error of `consume`; what is on its way then is dropped.
+/// Returns the first error of `consume`; inputs in flight are dropped.
 pub(crate) fn in_order<T: Send, O, R: Send, E>(
     inputs: impl Iterator<Item = T> + Send,
     open: impl Fn(T) -> (O, u64) + Sync,
@@ -55,7 +55,7 @@ pub(crate) fn in_order<T: Send, O, R: Send, E>(
             });
         }
         let outcome = collect(&flow, &mut consume);
-        // Whoever still works must not wait for a consumer that is gone.
+        // Threads still at work must not wait for a consumer that has stopped.
         flow.close();
         outcome
     })
@@ -158,7 +158,7 @@ mod tests {
             |event| {
                 if let Event::Result(number) = event {
                     seen += 1;
-                    // The next input comes only when this result has arrived.
+                    // The next input is sent only after this result has arrived.
                     sender = sender.take().filter(|sender| number < 3 && sender.send(number + 1).is_ok());
                 }
                 Ok(())

@@ -1,7 +1,8 @@
-//! Playing recordings back: who asks what was asked then gets what was answered then.
+//! Replay of recordings: a repeated request gets its recorded response.
 //!
-//! A [`Player`] stands where a model's client stood, or a tool. It knows the responses of one artifact and nothing of its
-//! format. What is asked is compared with what was recorded, always: where there is nothing to compare, there is no answer.
+//! A [`Player`] replaces a model client, or a tool. It has the responses of one artifact and does not depend on the
+//! artifact's format. A request is always compared with the recording: if there is nothing to compare it with, there is
+//! no response.
 
 mod index;
 mod miss;
@@ -22,21 +23,21 @@ fn first_of(report: &Report) -> String {
     first.map_or(String::new(), |first| format!("{}: {} (rule {})", first.path, first.message, first.rule_id))
 }
 
-/// Why a document cannot be played.
+/// The reason that a document cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum NotPlayable {
-    /// It is no document of a known kind, or breaks the rules of its kind.
+    /// It is not a valid document of a known kind.
     #[error("the document was rejected: {}", first_of(.0))]
     Rejected(Report),
     /// Its kind records no responses.
-    #[error("a {0} records no responses")]
+    #[error("artifacts of kind {0} record no responses")]
     RecordsNothing(&'static str),
-    /// It is a kind of recording and yet cannot be read.
+    /// It is a recording that cannot be read.
     #[error(transparent)]
     Unreadable(#[from] ReadError),
 }
 
-/// Plays a recording back, in place of the model that was recorded.
+/// A player of a recording, in place of the recorded model.
 ///
 /// ```
 /// use runvault::replay::{Miss, Player};
@@ -50,7 +51,7 @@ pub enum NotPlayable {
 /// # }
 /// ```
 ///
-/// [`Vault::player`](crate::Vault::player) makes one of an artifact in a vault.
+/// [`Vault::player`](crate::Vault::player) creates one for an artifact in a vault.
 #[derive(Debug)]
 pub struct Player {
     recorded: Vec<Recorded>,
@@ -58,11 +59,11 @@ pub struct Player {
     repeat: Repeat,
     unit: &'static str,
     playback: Playback,
-    /// Where everything was asked, for lookups.
+    /// The index of the prompts and calls, for lookups.
     index: Index,
-    /// Where to go on in a sequence.
+    /// The next responses of a sequence.
     next: Next,
-    /// How many responses were given, and before them in a sequence.
+    /// Number of responses played, including those skipped at the start of a sequence.
     calls: usize,
 }
 
@@ -72,7 +73,7 @@ struct Recorded {
     is_used: bool,
 }
 
-/// No response before these is left for anybody, of a model, of a tool.
+/// Lower bounds of the next unused response: of any, of a model's, of a tool's.
 #[derive(Debug, Default)]
 struct Next {
     any: usize,
@@ -81,10 +82,10 @@ struct Next {
 }
 
 impl Player {
-    /// Verifies a document and makes it ready for lookups.
+    /// Verifies a document and creates a player of it for lookups.
     ///
     /// # Errors
-    /// [`NotPlayable`], with the report if a rule is broken.
+    /// Returns [`NotPlayable`], with the report if a rule is violated.
     pub fn new(document: Vec<u8>) -> Result<Self, NotPlayable> {
         let admitted = source::examine_document(document, "", &ExamineOptions::default())
             .map_err(|rejection| NotPlayable::Rejected(rejection.report))?;
@@ -92,7 +93,7 @@ impl Player {
         Self::of(admitted.kind(), document.unwrap_or_default(), &Limits::most())
     }
 
-    /// Makes an admitted `document` of `kind` ready for lookups.
+    /// Creates a player of an admitted `document` of `kind` for lookups.
     pub(crate) fn of(kind: Kind, document: &[u8], limits: &Limits) -> Result<Self, NotPlayable> {
         let playback = kind.playback().ok_or(NotPlayable::RecordsNothing(kind.name()))?;
         let unit = match playback {
@@ -106,19 +107,19 @@ impl Player {
         Ok(Self { recorded, mode, repeat, unit, playback, index, next, calls: 0 })
     }
 
-    /// Plays in this mode from now on.
+    /// Returns the player with this mode.
     #[must_use]
     pub fn in_mode(self, mode: Mode) -> Self {
         Self { mode, ..self }
     }
 
-    /// Does this from now on when something is asked more often than it was recorded.
+    /// Returns the player with this policy for requests that are repeated more often than they were recorded.
     #[must_use]
     pub fn repeating(self, repeat: Repeat) -> Self {
         Self { repeat, ..self }
     }
 
-    /// Lets a sequence begin with the response of this number, from 0.
+    /// Starts a sequence at the response with this number, from 0.
     #[must_use]
     pub fn from_call(mut self, call: usize) -> Self {
         self.next = Next { any: call, model: call, tool: call };
@@ -126,50 +127,51 @@ impl Player {
         self
     }
 
-    /// The mode in which it plays.
+    /// Returns the mode.
     #[must_use]
     pub fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// What the recording counts: `interaction` or `step`.
+    /// Returns the unit of the recording: `interaction` or `step`.
     #[must_use]
     pub fn unit(&self) -> &'static str {
         self.unit
     }
 
-    /// Everything that was recorded, in order.
+    /// Returns all recorded exchanges, in order.
     #[must_use]
     pub fn exchanges(&self) -> impl ExactSizeIterator<Item = &Exchange> {
         self.recorded.iter().map(|recorded| &recorded.exchange)
     }
 
-    /// The recordings that were not played yet, in order. Something that was recorded several times is there as often as it
-    /// was not played.
+    /// Returns the exchanges that were not played yet, in order. Of a request that was recorded several times, each
+    /// exchange counts separately.
     pub fn unused(&self) -> impl Iterator<Item = &Exchange> {
         self.recorded.iter().filter(|recorded| !recorded.is_used).map(|recorded| &recorded.exchange)
     }
 
-    /// Where a prompt was recorded, in order, for lookups.
+    /// Returns the exchanges of a prompt in order, for lookups.
     pub fn recorded(&self, prompt: Digest) -> impl Iterator<Item = &Exchange> {
         let places = self.index.get(&Asked::Prompt(prompt));
         places.iter().filter_map(|at| self.recorded.get(*at)).map(|recorded| &recorded.exchange)
     }
 
-    /// The recorded response to `prompt`. The n-th time that a prompt is asked, it is that of its n-th recording.
+    /// Returns the recorded response to `prompt`. The n-th request for a prompt gets the response of its n-th
+    /// recording.
     ///
     /// # Errors
-    /// [`Miss`] if there is none, or an error was recorded.
+    /// Returns a [`Miss`] if there is none, or an error was recorded.
     pub fn respond(&mut self, prompt: &str) -> Result<&str, Miss> {
         let request = Request::prompt(Digest::of(prompt.as_bytes()));
         self.play(&request).map(|played| played.exchange.response.as_str())
     }
 
-    /// The recorded response to a request.
+    /// Returns the recorded response to a request.
     ///
     /// # Errors
-    /// [`Miss`] if there is none, and then a sequence stays where it is. [`Miss::RecordedError`] if the recording is that of
-    /// an error: that is played by being returned.
+    /// Returns a [`Miss`] if there is none; a sequence then does not advance. Returns [`Miss::RecordedError`] if an
+    /// error was recorded: returning it counts as playing it.
     pub fn play(&mut self, request: &Request) -> Result<Played<'_>, Miss> {
         let (at, occurrence) = match self.mode {
             Mode::Lookup => self.look_up(request)?,
@@ -224,7 +226,7 @@ impl Player {
         Ok((at, None))
     }
 
-    /// Whether `asked` is what `exchange` answers.
+    /// Compares `asked` with the request of `exchange`.
     fn compare(&self, asked: Asked, exchange: &Exchange) -> Result<(), Miss> {
         let (call, unit, index) = (self.calls, self.unit, exchange.index);
         match asked {
@@ -247,14 +249,14 @@ impl Player {
         }
     }
 
-    /// The first recording that is left of `responder`, or of anybody.
+    /// Returns the first unused exchange of `responder`, or of any responder.
     fn first_left(&mut self, responder: Option<Responder>) -> Result<usize, Miss> {
         let left = self.next.of(responder, &self.recorded);
         left.ok_or(Miss::Exhausted { call: self.calls, responder })
     }
 }
 
-/// What a request asks; nothing if it asks for whatever comes next.
+/// Returns what a request asks for; `None` if it asks for the next response.
 fn asked(request: &Request) -> Result<Option<Asked>, Miss> {
     Ok(match (request.prompt, &request.tool, request.arguments) {
         (Some(prompt), ..) => Some(Asked::Prompt(prompt)),
@@ -282,7 +284,7 @@ fn no_occurrence(asked: Asked, wanted: usize, recorded: usize) -> Miss {
 }
 
 impl Next {
-    /// The first recording that is left of `responder`, or of anybody.
+    /// Returns the first unused exchange of `responder`, or of any responder.
     fn of(&mut self, responder: Option<Responder>, recorded: &[Recorded]) -> Option<usize> {
         let next = match responder {
             None => &mut self.any,

@@ -1,7 +1,7 @@
-//! Which artifacts to keep, by rules.
+//! Retention policies.
 //!
-//! The rules are those of backup programs: artifacts are divided into groups, and an artifact is kept if any rule says so
-//! within its group. What is pinned is kept, and what something else that is kept contains or links to.
+//! The rules are those of backup programs: artifacts are divided into groups, and an artifact is kept if any rule keeps
+//! it within its group. Pinned artifacts are kept, and so are artifacts that a kept artifact contains or links to.
 
 mod held;
 mod pattern;
@@ -19,30 +19,31 @@ pub use period::{Period, Span};
 
 use period::Choice;
 
-/// Rules of what to keep.
+/// A retention policy.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// Keep this many of the newest of each group.
+    /// Keep this number of the newest artifacts of each group.
     pub keep_last: Option<usize>,
-    /// Keep what is of a time within this length before now. If that cannot be computed, everything is.
+    /// Keep artifacts whose time is within this duration before now. If the limit cannot be computed, all are kept.
     pub keep_within: Option<Duration>,
-    /// Keep the newest of each of this many last periods of which there are any, and the oldest of a group as long as there
+    /// Keep the newest artifact of each of this number of last non-empty periods, and the oldest of a group while there
     /// are fewer.
     pub keep_periods: Vec<(Period, usize)>,
-    /// Keep what has a tag that matches one of these.
+    /// Keep artifacts with a tag that matches one of these patterns.
     pub keep_tags: Vec<TagPattern>,
-    /// The time that counts. What has no such time is kept.
+    /// The time that is used. Artifacts without this time are kept.
     pub by: TimeBasis,
-    /// What artifacts of one group have in common. Without any, all artifacts are one group.
+    /// The keys by which artifacts are grouped. Without any, all artifacts are one group.
     pub group_by: Vec<GroupKey>,
-    /// Look at artifacts of these kinds; of all if none is named. Others are kept and are not in the plan.
+    /// The kinds that the policy applies to; all if empty. Other artifacts are kept and are not in the plan.
     pub kinds: Vec<String>,
-    /// Remove even what something else that is kept links to. What has its bytes in something that is kept stays all the same.
+    /// Remove artifacts even if a kept artifact links to them. Artifacts whose bytes a kept artifact contains are still
+    /// kept.
     pub ignores_links: bool,
 }
 
 impl Default for Policy {
-    /// A policy without rules, which goes by the time when artifacts were last seen, with a group for each kind.
+    /// Returns a policy without rules, by the time when artifacts were last seen, with a group for each kind.
     fn default() -> Self {
         Self {
             keep_last: None,
@@ -57,107 +58,107 @@ impl Default for Policy {
     }
 }
 
-/// What artifacts of one group have in common.
+/// A key by which artifacts are grouped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GroupKey {
-    /// Their kind.
+    /// The kind.
     Kind,
-    /// All values of the attribute of this name, or that they have none.
+    /// The set of values of the attribute with this name, which may be empty.
     Attribute(String),
 }
 
-/// Which group an artifact is in: for each key of the policy its name and the values.
+/// The group of an artifact: the name and the values of each key of the policy.
 pub type Group = Vec<(String, Vec<String>)>;
 
-/// Why an artifact is kept.
+/// The reason that an artifact is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// It is among so many of the newest.
+    /// It is among this number of newest artifacts.
     Last(usize),
-    /// It is of a time within this length before now.
+    /// Its time is within this duration before now.
     Within(Duration),
     /// It is the newest of this span.
     Newest(Span),
-    /// It is the oldest of its group, and there are fewer spans than are to be kept.
+    /// It is the oldest of its group, and there are fewer spans than the rule keeps.
     Oldest(Span),
-    /// It has a tag that matches.
+    /// It has a matching tag.
     Tag {
-        /// The rule.
+        /// The pattern.
         pattern: TagPattern,
         /// The tag.
         tag: String,
     },
     /// It is pinned.
     Pinned,
-    /// The policy goes by a time that it does not have: it states no time of creation.
+    /// It does not have the time that the policy uses: it states no time of creation.
     Undated,
-    /// Something that is kept has its bytes, as a pack has those of its session: they would not be gone.
+    /// A kept artifact contains its bytes, as a pack contains its session, so that they would remain.
     Contained(Box<ArtifactRow>),
-    /// Something that is kept links to it.
+    /// A kept artifact links to it.
     Linked(Box<Link>),
 }
 
-/// Why a rule does not keep an artifact.
+/// The reason that a rule does not keep an artifact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Miss {
-    /// It is not among so many of the newest.
+    /// It is not among this number of newest artifacts.
     Last(usize),
-    /// It is older than this.
+    /// It is older than this duration.
     Within(Duration),
-    /// A newer one of this span is kept.
+    /// A newer artifact of this span is kept.
     Superseded(Span),
-    /// It is older than so many periods of which one is kept.
+    /// It is older than this number of kept periods.
     TooOld(Period, usize),
-    /// It has no tag that matches.
+    /// It has no matching tag.
     Tag,
 }
 
-/// What becomes of an artifact.
+/// The decision on an artifact.
 #[derive(Clone, Debug)]
 pub struct Decision {
     /// The artifact.
     pub artifact: ArtifactRow,
-    /// The group that it was judged in.
+    /// The group.
     pub group: Group,
-    /// The time that counts, if it has one.
+    /// The time that is used, if the artifact has it.
     pub at: Option<DateTime<Utc>>,
-    /// The size of its captures in bytes.
+    /// The total size of its captures in bytes.
     pub size: u64,
-    /// Why it is kept; it is to be removed if there is no reason.
+    /// The reasons to keep it; it is to be removed if there are none.
     pub reasons: Vec<Reason>,
-    /// Why rules do not keep it.
+    /// The reasons that rules do not keep it.
     pub misses: Vec<Miss>,
 }
 
 impl Decision {
-    /// Whether it is kept.
+    /// Returns whether it is kept.
     #[must_use]
     pub fn is_kept(&self) -> bool {
         !self.reasons.is_empty()
     }
 }
 
-/// What a policy says of every artifact of the kinds that it is about.
+/// The decisions of a policy on every artifact of its kinds.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The policy.
     pub policy: Policy,
-    /// When it was made. Ages are counted from then.
+    /// The time of the plan, from which ages are measured.
     pub now: DateTime<Utc>,
-    /// The journal's head then.
+    /// The journal's head at that time.
     pub head: Head,
     /// The decisions, by group, newest first.
     pub decisions: Vec<Decision>,
 }
 
-/// How many artifacts of a kind would be removed.
+/// Number of artifacts of a kind that would be removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Share {
     /// The kind.
     pub kind: String,
-    /// How many would be removed.
+    /// Number of artifacts to be removed.
     pub removed: u64,
-    /// How many there are.
+    /// Total number.
     pub total: u64,
 }
 
@@ -183,12 +184,12 @@ impl Plan {
         Ok(Self { policy, now, head: snapshot.journal_head()?, decisions })
     }
 
-    /// The artifacts that would be removed.
+    /// Returns the artifacts that would be removed.
     pub fn removed(&self) -> impl Iterator<Item = &Decision> {
         self.decisions.iter().filter(|decision| !decision.is_kept())
     }
 
-    /// How many artifacts of each kind would be removed, by kind.
+    /// Returns the number of artifacts to be removed of each kind, by kind.
     #[must_use]
     pub fn shares(&self) -> Vec<Share> {
         let mut shares: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
@@ -202,7 +203,7 @@ impl Plan {
     }
 }
 
-/// The group that an artifact is in.
+/// Returns the group of an artifact.
 fn group(snapshot: &Snapshot<'_>, policy: &Policy, artifact: &ArtifactRow) -> Result<Group> {
     let has_attributes = policy.group_by.iter().any(|key| *key != GroupKey::Kind);
     let attributes = if has_attributes { snapshot.attributes(artifact.id)? } else { Vec::new() };
@@ -216,7 +217,7 @@ fn group(snapshot: &Snapshot<'_>, policy: &Policy, artifact: &ArtifactRow) -> Re
     Ok(policy.group_by.iter().map(values).collect())
 }
 
-/// Decides on the artifacts of a group, which are newest first.
+/// Decides on the artifacts of a group, which are sorted newest first.
 fn decide(
     snapshot: &Snapshot<'_>,
     (policy, now): (&Policy, DateTime<Utc>),
@@ -225,7 +226,7 @@ fn decide(
     decisions: &mut Vec<Decision>,
 ) -> Result<()> {
     let dated: Vec<DateTime<Utc>> = artifacts.iter().filter_map(|artifact| times.time(artifact)).collect();
-    // Those without a time come last.
+    // Artifacts without a time come last.
     let mut verdicts = policy.by_time(&dated, now).into_iter();
     for artifact in artifacts {
         let at = times.time(&artifact);
@@ -245,7 +246,7 @@ fn decide(
     Ok(())
 }
 
-/// What the rules for times say of an artifact.
+/// The result of the time rules for an artifact.
 #[derive(Clone, Default)]
 struct Verdict {
     reasons: Vec<Reason>,
@@ -259,7 +260,8 @@ impl Verdict {
 }
 
 impl Policy {
-    /// Whether a rule can keep anything. A policy that keeps the last 0 says that nothing is to be kept, and counts as one.
+    /// Returns whether a rule can keep anything. Keeping the last 0 counts as a rule: it states explicitly that nothing
+    /// is to be kept.
     #[must_use]
     pub fn keeps_something(&self) -> bool {
         self.keep_last.is_some()
@@ -268,7 +270,7 @@ impl Policy {
             || !self.keep_tags.is_empty()
     }
 
-    /// What the rules for times say of the artifacts of a group that have these times, newest first.
+    /// Applies the time rules to the artifacts of a group with these times, newest first.
     fn by_time(&self, times: &[DateTime<Utc>], now: DateTime<Utc>) -> Vec<Verdict> {
         let mut verdicts = vec![Verdict::default(); times.len()];
         if let Some(last) = self.keep_last {
@@ -277,7 +279,7 @@ impl Policy {
             }
         }
         if let Some(within) = self.keep_within {
-            // What is before all time has everything after it.
+            // A cutoff before the earliest representable time keeps everything.
             let since = now.checked_sub_signed(within);
             for (verdict, time) in verdicts.iter_mut().zip(times) {
                 let is_kept = since.is_none_or(|since| *time >= since);
@@ -297,7 +299,7 @@ impl Policy {
         verdicts
     }
 
-    /// Why its tags keep an artifact.
+    /// Returns the reasons to keep an artifact because of its tags.
     pub(crate) fn by_tag(&self, snapshot: &Snapshot<'_>, artifact: &ArtifactRow) -> Result<Vec<Reason>> {
         if self.keep_tags.is_empty() {
             return Ok(Vec::new());

@@ -1,7 +1,7 @@
-//! Full-text search: words in, passages out.
+//! Full-text search.
 //!
-//! Kinds say which texts their artifacts have, and the store keeps which words are where. Here, the index is brought in step
-//! with the vault, questions are understood, and the texts of the answers are read from the documents again.
+//! Kinds define the texts of their artifacts, and the store keeps the index. This module keeps the index in sync with
+//! the vault, parses queries, and reads the texts of the results from the documents.
 
 mod compare;
 mod keep;
@@ -23,25 +23,25 @@ use passages::of_capture;
 pub use snippet::{Snippet, WIDTH};
 pub use words::{MAX_TERMS, Words, WordsError};
 
-/// What to look for.
+/// A full-text query.
 #[derive(Clone, Debug)]
 pub struct SearchQuery {
     /// The words.
     pub words: Words,
-    /// In which fields; in any if there are none.
+    /// The fields to search; all if empty.
     pub fields: Vec<Field>,
-    /// Among which artifacts; among all if not given. Its order and limit do not count.
+    /// The artifacts to search; all if `None`. The order and limit of the query are ignored.
     pub among: Option<Query>,
-    /// Whether every passage counts or only the best of each artifact.
+    /// Whether to return every passage or only the best of each artifact.
     pub grouping: Grouping,
-    /// How many hits at most.
+    /// Maximum number of hits.
     pub limit: usize,
-    /// About so many characters of a passage are given.
+    /// Approximate number of characters of a snippet.
     pub width: usize,
 }
 
 impl SearchQuery {
-    /// Looks for `words` everywhere; the best 20 artifacts.
+    /// Creates a query for `words` in all fields of all artifacts, for the best 20 artifacts.
     #[must_use]
     pub fn new(words: Words) -> Self {
         let grouping = Grouping::Artifact;
@@ -49,48 +49,49 @@ impl SearchQuery {
     }
 }
 
-/// A passage that matches.
+/// A matching passage.
 #[derive(Clone, Debug)]
 pub struct SearchHit {
     /// The artifact.
     pub artifact: ArtifactRow,
     /// The capture that the passage was read from.
     pub capture: CaptureHash,
-    /// What sort of text it is.
+    /// The field.
     pub field: Field,
-    /// What the place counts, such as `step`; empty where it is a pointer.
+    /// The unit of the location, such as `step`; empty if it is a pointer.
     pub unit: &'static str,
-    /// Where it stands.
+    /// The location.
     pub place: Place,
-    /// How well it matches: more is better. Scores of different questions cannot be compared.
+    /// The relevance score; higher is better. Scores of different queries cannot be compared.
     pub score: f64,
-    /// How many more passages of the artifact match; 0 if all are listed.
+    /// Number of further matching passages of the artifact; 0 if all are listed.
     pub more: u64,
-    /// What it says where it matches.
+    /// The matching part of its text.
     pub snippet: Snippet,
 }
 
-/// Why nothing could be looked for.
+/// The reason that a search failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
     /// The vault has no index.
     #[error("the vault has no search index")]
     NoIndex,
-    /// The index and a document say different things.
-    #[error("the search index does not match {core}: its document does not contain what the index has")]
+    /// The index does not match a document.
+    #[error("the search index does not match {core}: its document does not contain the indexed text")]
     Differs {
         /// The artifact.
         core: CoreHash,
     },
-    /// What the store says.
+    /// A store error.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// The passages that match, the best first.
+/// Returns the passages that match, best first.
 ///
 /// # Errors
-/// [`SearchError::NoIndex`], [`SearchError::Differs`], or what the store says.
+/// Returns [`SearchError::NoIndex`] if there is no index, [`SearchError::Differs`] if it does not match a document, and
+/// [`SearchError::Store`] if the vault cannot be read or written.
 pub fn search(store: &Store, query: &SearchQuery) -> Result<Vec<SearchHit>, SearchError> {
     let snapshot = store.snapshot()?;
     if !snapshot.search_index()?.is_some_and(|index| index.is_current) {
@@ -107,7 +108,7 @@ fn ids(snapshot: &Snapshot<'_>, among: &Query) -> Result<BTreeSet<ArtifactId>, S
     Ok(query::find(snapshot, &all)?.into_iter().map(|hit| hit.artifact.id).collect())
 }
 
-/// What hits are made with.
+/// The inputs for building the hits.
 struct Answer<'s> {
     snapshot: Snapshot<'s>,
     matcher: Matcher,
@@ -116,7 +117,7 @@ struct Answer<'s> {
 }
 
 impl Answer<'_> {
-    /// The hits, in the order of what was found. Each capture is read once, however many hits it has.
+    /// Returns the hits in the order of `found`. Each capture is read once, however many hits it has.
     fn hits(&self, found: Vec<FoundPassage>) -> Result<Vec<SearchHit>, SearchError> {
         let mut by_capture: Vec<(usize, FoundPassage)> = found.into_iter().enumerate().collect();
         by_capture.sort_by_key(|(_, found)| (found.capture, found.artifact));
@@ -140,7 +141,7 @@ impl Answer<'_> {
         Ok(hits.into_iter().map(|(_, hit)| hit).collect())
     }
 
-    /// A hit, if the passage says what the index has of it.
+    /// Returns a hit if the passage matches its index entry.
     fn hit(
         &self,
         found: &FoundPassage,

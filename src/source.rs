@@ -35,43 +35,43 @@ pub use settling::{Look, Settling};
 pub use stated::{STATED, Stated};
 pub use tree::FoundPath;
 
-/// How documents are examined, and what is done with those that were removed from a vault before.
+/// Options for examining documents, and for handling those that were removed from a vault before.
 #[derive(Clone, Debug, Default)]
 pub struct ExamineOptions {
-    /// Insist on this kind instead of recognising it.
+    /// Requires this kind instead of recognising it.
     pub kind: Option<Kind>,
-    /// What the checks need to know.
+    /// The options of admission.
     pub admit: AdmitOptions,
-    /// Whether an artifact that was removed from a vault before is stored there again. Otherwise it is rejected. Makes no
-    /// difference where nothing is stored.
+    /// Whether an artifact that was removed from a vault before is stored again. Otherwise it is rejected. Has no
+    /// effect if nothing is stored.
     pub allow_removed: bool,
-    /// Reject what is found in directories and is no artifact, instead of passing it over.
+    /// Whether files in directories that are not artifacts are rejected instead of skipped.
     pub strict: bool,
 }
 
 impl ExamineOptions {
-    /// Whether archives are looked into: unless documents of one kind are asked for.
+    /// Returns whether archives are opened: unless documents of one kind are requested.
     fn may_be_archive(&self) -> bool {
         self.kind.is_none_or(Kind::is_of_directories)
     }
 }
 
-/// What examining a document gave.
+/// The result of examining a document.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "each is taken apart where it is made; there are never many")]
 pub enum Verdict {
     /// It is an artifact.
     Admitted(Admitted),
-    /// It is meant to be an artifact and is none.
+    /// It is intended to be an artifact but is not valid.
     Rejected(Rejection),
-    /// It is something else, found in a directory.
+    /// It is another file, found in a directory.
     NoArtifact,
 }
 
-/// Why a document is no artifact.
+/// The reason a document is not an artifact.
 #[derive(Debug)]
 pub struct Rejection {
-    /// The kind it is meant to be of, as far as that can be told.
+    /// The kind that it is intended to be of, if it was recognised.
     pub kind: Option<Kind>,
     /// Its violations.
     pub report: Report,
@@ -80,7 +80,7 @@ pub struct Rejection {
 }
 
 impl Rejection {
-    /// A rejection of what is meant to be of `kind`.
+    /// Creates a rejection of a document intended to be of `kind`.
     #[must_use]
     pub fn new(kind: Option<Kind>, report: Report) -> Self {
         Self { kind, report, continuation: None }
@@ -96,12 +96,12 @@ impl From<Result<Admitted, Rejection>> for Verdict {
     }
 }
 
-/// Something to examine.
+/// An input to examine.
 #[derive(Debug)]
 pub enum Input {
-    /// A file, or a directory with all that is below it.
+    /// A file, or a directory with everything below it.
     Path(PathBuf),
-    /// A document that was read already, under the name to report it by.
+    /// A document that was already read, with the name for reports.
     Document {
         /// The name.
         name: String,
@@ -113,42 +113,42 @@ pub enum Input {
 /// A file or document that [`Inputs`] found.
 #[derive(Debug)]
 pub enum Item {
-    /// A file that was asked for by its name: it is an artifact or a rejection.
+    /// A file that was named explicitly: it is an artifact or rejected.
     Named(PathBuf),
-    /// A file in a directory: it may be no artifact.
+    /// A file in a directory: it need not be an artifact.
     Found(FoundPath),
-    /// The end of a directory that was named, after everything that was found in it. Examined, it is no artifact; whoever
-    /// counts knows whether anything in the directory was one.
+    /// The end of a directory that was named explicitly, after all its items. Its verdict is that it is not an
+    /// artifact; the caller counts whether the directory contained any.
     End {
-        /// Where it is.
+        /// Its path.
         path: PathBuf,
-        /// How many items were found in it.
+        /// The number of items found in it.
         items: u64,
     },
-    /// A link, device or pipe in a directory: never opened. One that has a name which a format gives is a rejection.
+    /// A link, device or pipe in a directory: never opened. It is rejected if it has a name defined by a format.
     NotAFile(PathBuf),
-    /// A directory that is meant to be one artifact.
+    /// A directory that is intended to be one artifact.
     Directory {
-        /// Where it is.
+        /// Its path.
         path: FoundPath,
-        /// Of which kind.
+        /// Its kind.
         kind: Kind,
-        /// Whether it was asked for by its name.
+        /// Whether it was named explicitly.
         named: bool,
     },
-    /// A document that was read already.
+    /// A document that was already read.
     Document {
         /// The name.
         name: String,
         /// The bytes.
         bytes: Vec<u8>,
     },
-    /// A byte form of which it is stated what it is.
+    /// A byte form with declared hashes.
     Stated(Stated),
 }
 
 impl Item {
-    /// How many items there were in the directory that it is the end of; nothing if it is no end.
+    /// Returns the number of items in the directory whose end it is, or `None` if it is not an end.
     pub(crate) fn items(&self) -> Option<u64> {
         match self {
             Self::End { items, .. } => Some(*items),
@@ -170,11 +170,11 @@ impl Item {
     }
 }
 
-/// A file or directory could not be read.
+/// The error for a file or directory that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {source}", path.display())]
 pub struct SourceError {
-    /// Which.
+    /// The path.
     pub path: PathBuf,
     /// The cause.
     pub source: io::Error,
@@ -189,21 +189,19 @@ impl SourceError {
 /// Reads and examines `item`.
 ///
 /// # Errors
-/// If it cannot be read.
+/// Returns an error if it cannot be read.
 pub fn examine(item: Item, options: &ExamineOptions) -> Result<Verdict, SourceError> {
     Opened::later(item).examine(options)
 }
 
 pub use kinds::{recognise, recognise_all};
 
-/// Why a directory that was named is refused in which nothing was recognised. `options` are those that the files in it
-/// were examined with.
+/// Returns the rejection of a directory that was named explicitly and in which nothing was recognised. `options` are
+/// those that its files were examined with.
 #[must_use]
 pub fn nothing_recognised(options: &ExamineOptions) -> Rejection {
     let of_kind = options.kind.map(|kind| format!(" of the kind {}", kind.name())).unwrap_or_default();
-    let message = format!(
-        "nothing in this directory is recognised as an artifact{of_kind}, and neither is the directory itself"
-    );
+    let message = format!("neither this directory nor any file in it is recognised as an artifact{of_kind}");
     let report = Violation::new(document::UNRECOGNISED, "", message).into();
     Rejection::new(options.kind, report)
 }
@@ -229,7 +227,7 @@ fn ambiguous(kinds: &[Kind]) -> Rejection {
     Rejection::new(None, document::ambiguous(kinds).into())
 }
 
-/// The kind whose files have names like `file_name`. It decides nothing but how a broken document is reported.
+/// Returns the kind whose file names match `file_name`. It only affects how a malformed document is reported.
 fn owner(file_name: &str) -> Option<Kind> {
     kinds::ALL.into_iter().find(|kind| kind.owns_file_name(file_name))
 }
@@ -238,10 +236,11 @@ fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Examines a document that is meant to be an artifact, or an archive of one. `file_name` says how to report one that cannot be recognised.
+/// Examines a document that is intended to be an artifact, or an archive of one. `file_name` determines how an
+/// unrecognised document is reported.
 ///
 /// # Errors
-/// The kind it is meant to be of, and its violations.
+/// Returns a rejection with the intended kind and the violations.
 pub fn examine_document(
     bytes: Vec<u8>,
     file_name: &str,
@@ -293,10 +292,10 @@ fn examine_named(path: &Path, file: OpenFile, options: &ExamineOptions) -> io::R
     })
 }
 
-/// Why a file is refused that is an archive or compressed in a way that is not read.
+/// Returns the rejection of a file in an unsupported archive or compression format.
 fn unread(kind: Option<Kind>, what: &str) -> Rejection {
     let message = format!(
-        "this is {what}, which is not read; decompress it first, or pack it as zip, tar, tar.gz or tar.zst"
+        "this is {what}, which is not supported; decompress it first, or pack as zip, tar, tar.gz or tar.zst"
     );
     Rejection::new(kind, Violation::new(document::UNRECOGNISED, "", message).into())
 }
@@ -314,7 +313,7 @@ fn admitted(kind: Kind, outcome: Result<Admitted, Report>) -> Result<Admitted, R
     outcome.map_err(|report| Rejection::new(Some(kind), report))
 }
 
-/// Why no kind recognises a document that was named.
+/// Returns the violation for a document that was named explicitly and that no kind recognises.
 fn unrecognised(bytes: &[u8], options: &ExamineOptions) -> Violation {
     let limits = &options.admit.limits;
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
@@ -330,7 +329,7 @@ fn unrecognised(bytes: &[u8], options: &ExamineOptions) -> Violation {
         (Err(error), _) => return document::violation(&error),
         (Ok(()), None) => "the document is empty".to_owned(),
         (Ok(()), _) => {
-            format!("no kind recognises the document; --kind insists on one of {}", kinds::names())
+            format!("no kind recognises the document; use --kind to require one of {}", kinds::names())
         }
     };
     Violation::new(document::UNRECOGNISED, "", message)

@@ -1,7 +1,7 @@
-//! What a vault has, for people who ask in SQL.
+//! SQL access to the contents of a vault.
 //!
-//! The store answers queries and knows the views in the vault's file. Here are the views that it cannot know: the tables
-//! that kinds declare, what artifacts mention, and how they are linked. `docs/sql.md` is written for who asks.
+//! The store executes queries and defines the views in the vault's file. This module adds the computed views: the
+//! tables that kinds declare, mentions, and links. `docs/sql.md` is the user documentation.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -14,12 +14,12 @@ use crate::store::{ArtifactRow, Computed, MentionRow, Snapshot, Store, StoredMem
 
 pub use crate::store::{Reader, Rows, Saved, SqlError, Statement, View};
 
-/// Begins to answer questions about what is in `store` now.
+/// Creates a reader of the current contents of `store`.
 pub(crate) fn reader(store: &Store) -> Result<Reader<'_>, SqlError> {
     store.reader(computed())
 }
 
-/// All views that queries can name: those in the vault's file first.
+/// Returns all views that queries can use: those in the vault's file first.
 #[must_use]
 pub fn views() -> Vec<View> {
     View::plain().into_iter().chain(computed().iter().map(View::from)).collect()
@@ -41,7 +41,7 @@ fn of_kind(kind: Kind, table: &'static Table) -> Computed {
     }
 }
 
-/// What the preferred capture of an artifact contains. All captures agree on what is hashed.
+/// Returns the contents of an artifact's preferred capture. All captures agree on the hashed part.
 fn contents(snapshot: &Snapshot<'_>, artifact: &ArtifactRow, table: &Table) -> Result<Vec<Cells>, SqlError> {
     let Some(capture) = snapshot.preferred_capture(artifact.id)? else { return Ok(Vec::new()) };
     let members = snapshot.members(artifact.core, capture.capture)?;
@@ -50,9 +50,9 @@ fn contents(snapshot: &Snapshot<'_>, artifact: &ArtifactRow, table: &Table) -> R
 }
 
 const MENTIONS: &[Column] = &[
-    Column::new("role", Text, "in which role, such as `prompt`"),
-    Column::new("unit", Text, "what the place counts, such as `interaction`; empty where it is a pointer"),
-    Column::new("place", Any, "where: a number from 0, or a JSON Pointer"),
+    Column::new("role", Text, "the role, such as `prompt`"),
+    Column::new("unit", Text, "the unit of the place, such as `interaction`; empty if it is a pointer"),
+    Column::new("place", Any, "the place: a number from 0, or a JSON Pointer"),
     Column::new("digest", Hash, "the digest"),
 ];
 
@@ -77,26 +77,34 @@ fn mention_row(mention: MentionRow) -> Cells {
 }
 
 const LINKS: &[Column] = &[
-    Column::new("relation", Text, "how, such as `replays`"),
-    Column::new("target", Hash, "the core hash of the other; if it is not in the vault, the digest or name"),
-    Column::new("target_artifact", Number, "the number of the other; NULL if it is not in the vault"),
-    Column::new("target_kind", Text, "the kind of the other; NULL if it is not in the vault"),
-    Column::new("origin", Text, "`derived` from what artifacts say, or `stated` by a person"),
-    Column::new("because", Text, "what makes a derived link; the note on a stated one"),
+    Column::new("relation", Text, "the relation, such as `replays`"),
+    Column::new(
+        "target",
+        Hash,
+        "the core hash of the other artifact; if it is not in the vault, the digest or name",
+    ),
+    Column::new(
+        "target_artifact",
+        Number,
+        "the number of the other artifact; NULL if it is not in the vault",
+    ),
+    Column::new("target_kind", Text, "the kind of the other artifact; NULL if it is not in the vault"),
+    Column::new("origin", Text, "`derived` from artifacts, or `stated` manually"),
+    Column::new("because", Text, "the reason for a derived link; the note of a manual one"),
 ];
 
 fn links() -> Computed {
-    // Who asks for all links comes to artifacts that have nearly everything in common.
+    // A query for all links visits artifacts with nearly everything in common, so the linker's cache is shared.
     let linker = Mutex::new(Linker::default());
     Computed {
         name: "links",
-        about: "a link of an artifact to another one; `artifact` relates to `target`",
+        about: "a link between two artifacts, from `artifact` to `target`",
         kind: None,
         columns: LINKS,
         rows: Box::new(move |snapshot, artifact| {
             let mut linker = linker.lock().unwrap_or_else(PoisonError::into_inner);
             let links = linker.links(snapshot, artifact)?.into_iter();
-            // Every link goes out of one artifact, so each is a row once.
+            // Every link has one source artifact, so it is listed once.
             Ok(links.filter(|link| link.direction == Direction::Out).map(link_row).collect())
         }),
     }

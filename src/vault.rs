@@ -1,4 +1,4 @@
-//! A vault as its users see it: kinds, store and queries behind one handle.
+//! The public API of a vault: kinds, store and queries behind one handle.
 
 mod audit;
 mod recordings;
@@ -33,7 +33,7 @@ use crate::verify::{Report, Violation};
 pub use recordings::Wanted;
 pub use verification::CheckedCapture;
 
-/// One archive.
+/// A vault.
 ///
 /// ```
 /// use runvault::Vault;
@@ -53,24 +53,23 @@ pub struct Vault {
     store: Store,
 }
 
-/// An artifact that was looked for, and the byte form of it that was meant.
+/// The result of a lookup: an artifact and one of its captures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Located {
     /// The artifact.
     pub artifact: ArtifactRow,
-    /// The capture that the hash stands for, or the one that stands for the artifact:
-    /// [`Snapshot::preferred_capture`].
+    /// The capture that the hash identifies, or the artifact's preferred one: [`Snapshot::preferred_capture`].
     pub capture: CaptureRow,
 }
 
-/// All that a vault knows of an artifact.
+/// Everything that a vault contains about an artifact.
 #[derive(Clone, Debug)]
 pub struct Description {
     /// The artifact.
     pub artifact: ArtifactRow,
     /// Its attributes, sorted by name and value.
     pub attributes: Vec<(String, String)>,
-    /// How many digests it mentions, by role.
+    /// Number of digests that it mentions, by role.
     pub mentions: Vec<RoleCount>,
     /// Its captures in the order in which they were added.
     pub captures: Vec<CaptureRow>,
@@ -88,41 +87,41 @@ pub struct Description {
     pub pin: Option<PinRow>,
 }
 
-/// What upgrading a vault did.
+/// The result of upgrading a vault.
 #[derive(Debug)]
 pub struct Upgraded {
-    /// What was done to its file.
+    /// The changes to its file.
     pub upgrade: Upgrade,
-    /// What deriving everything again reports, if that was needed.
+    /// The report of rebuilding the derived data, if that was necessary.
     pub report: Option<fsck::Report>,
 }
 
-/// Why something could not be looked up.
+/// The reason that a lookup failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LookupError {
-    /// Nothing in the vault begins with the prefix.
+    /// No hash in the vault begins with the prefix.
     #[error("nothing in the vault has a hash that begins with {0}")]
     NotFound(DigestPrefix),
-    /// What the hash stood for was removed.
+    /// The artifact or capture with this hash was removed.
     #[error("{0}")]
     Removed(Box<Tombstone>),
-    /// Nothing has this tag.
-    #[error("nothing in the vault is tagged {0}")]
+    /// No artifact has this tag.
+    #[error("there is no tag {0} in the vault")]
     NoSuchTag(String),
-    /// There are not so many artifacts.
+    /// The vault has too few artifacts.
     #[error("there is no latest~{back}: the vault has {count} artifact{}", if *count == 1 { "" } else { "s" })]
     NotSoMany {
-        /// How many before the latest.
+        /// The requested position, counted back from the latest artifact.
         back: u64,
-        /// How many there are.
+        /// The number of artifacts.
         count: u64,
     },
-    /// Several things do.
+    /// Several hashes begin with the prefix.
     #[error("{}", ambiguity(prefix, candidates))]
     Ambiguous {
         /// The prefix.
         prefix: DigestPrefix,
-        /// What begins with it, by hash.
+        /// The hashes that begin with it, in order.
         candidates: Vec<HashTarget>,
     },
     /// The artifact has no such capture.
@@ -133,60 +132,62 @@ pub enum LookupError {
         /// The prefix of the capture's hash.
         capture: DigestPrefix,
     },
-    /// The artifact is of another kind than asked for.
-    #[error("{core} is not a {wanted}, it is a {found}")]
+    /// The artifact is not of the requested kind.
+    #[error("{core} is of kind {found}, not {wanted}")]
     OtherKind {
         /// The artifact.
         core: CoreHash,
-        /// The kind asked for.
+        /// The requested kind.
         wanted: &'static str,
         /// Its kind.
         found: String,
     },
     /// The artifact records no run.
-    #[error("{core} is a {kind}, not a run; a contract is audited against a run pack, a trace or a pack")]
+    #[error(
+        "{core} is of kind {kind}, not a run; contracts are audited against run packs, traces or export packs"
+    )]
     NotARun {
         /// The artifact.
         core: CoreHash,
         /// Its kind.
         kind: String,
     },
-    /// The artifact has several files, and one document was asked for.
-    #[error("{core} is a {kind}, which has several files")]
+    /// The artifact has several files, but one document was requested.
+    #[error("{core} is of kind {kind}, which has several files")]
     SeveralMembers {
         /// The artifact.
         core: CoreHash,
         /// Its kind.
         kind: String,
     },
-    /// The artifact records no responses itself.
-    #[error("{core} is a {kind}, which records no responses itself")]
+    /// The artifact itself records no responses.
+    #[error("{core} is of kind {kind}, which records no responses itself")]
     NoRecording {
         /// The artifact.
         core: CoreHash,
         /// Its kind.
         kind: String,
     },
-    /// The stored document cannot be understood by this program, though its bytes are intact.
-    #[error("the document of {core} cannot be read by this runvault: {message}")]
+    /// The stored document is intact, but this program cannot interpret it.
+    #[error("the document of {core} cannot be read by this version of runvault: {message}")]
     Unreadable {
         /// The artifact.
         core: CoreHash,
         /// The cause.
         message: String,
     },
-    /// What the store says.
+    /// A store error: the vault cannot be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Why a document was not added.
+/// The reason that a document was not added.
 #[derive(Debug, thiserror::Error)]
 pub enum AddError {
-    /// It breaks rules.
+    /// It violates rules.
     #[error("the document was rejected: {}", first_of(.0))]
     Rejected(Report),
-    /// What the store says.
+    /// A store error: the vault cannot be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -216,7 +217,7 @@ fn first_of(report: &Report) -> String {
         return String::new();
     };
     format!(
-        "{path}: {message} (rule {rule_id}); {} violations in all",
+        "{path}: {message} (rule {rule_id}); {} violations in total",
         report.violations().len() + report.omitted()
     )
 }
@@ -225,20 +226,20 @@ impl Vault {
     /// Opens the vault at `path`.
     ///
     /// # Errors
-    /// [`StoreError::Missing`] if there is none; otherwise as [`Store::open`].
+    /// Returns [`StoreError::Missing`] if there is no vault; otherwise the same as [`Store::open`].
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         Store::open(path).map(|store| Self { store })
     }
 
-    /// The vault that will be at `path` as soon as an artifact is stored in it, or the one that is there.
+    /// Opens the vault at `path`, or prepares one that is created there when the first artifact is stored.
     ///
     /// # Errors
-    /// As [`Store::create_when_needed`].
+    /// Same as [`Store::create_when_needed`].
     pub fn create_when_needed(path: &Path) -> Result<Self, StoreError> {
         Store::create_when_needed(path).map(|store| Self { store })
     }
 
-    /// Whether the vault's file was created, or was there.
+    /// Returns whether the vault's file exists.
     #[must_use]
     pub fn is_created(&self) -> bool {
         self.store.is_created()
@@ -247,17 +248,17 @@ impl Vault {
     /// Creates a vault at `path`.
     ///
     /// # Errors
-    /// As [`Store::create`].
+    /// Same as [`Store::create`].
     pub fn create(path: &Path) -> Result<Self, StoreError> {
         Store::create(path).map(|store| Self { store })
     }
 
-    /// Makes the vault at `path`, which an older version of this program wrote, one that this version can use: gives it the
-    /// current schema, after a copy of it was kept, and derives everything that artifacts are found by from their bytes.
-    /// A vault that is current stays as it is. Interrupting this does no harm; it goes on where it ended.
+    /// Upgrades the vault at `path` to the current schema: keeps a copy of it, migrates it, and rebuilds everything
+    /// that is derived from the artifacts' bytes. A current vault is not changed. The upgrade can be interrupted at any
+    /// time; the next call continues it.
     ///
     /// # Errors
-    /// As [`Store::upgrade`].
+    /// Same as [`Store::upgrade`].
     pub fn upgrade(path: &Path, monitor: &mut dyn fsck::Monitor) -> Result<Upgraded, StoreError> {
         let (store, upgrade) = Store::upgrade(path)?;
         let report = if upgrade.is_outdated {
@@ -268,15 +269,15 @@ impl Vault {
         Ok(Upgraded { upgrade, report })
     }
 
-    /// Opens the vault at `path`, and creates it if there is none.
+    /// Opens the vault at `path`, and creates it if it does not exist.
     ///
     /// # Errors
-    /// As [`Store::open_or_create`].
+    /// Same as [`Store::open_or_create`].
     pub fn open_or_create(path: &Path) -> Result<Self, StoreError> {
         Store::open_or_create(path).map(|store| Self { store })
     }
 
-    /// The same vault, where the journal says of everything that is done from now on that `actor` did it.
+    /// Returns the same vault with `actor` as the author of all further journal entries.
     ///
     /// ```
     /// # use runvault::{Vault, store::Actor};
@@ -292,7 +293,7 @@ impl Vault {
         Self { store: self.store.acting_as(actor) }
     }
 
-    /// Where the vault is.
+    /// Returns the path of the vault.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.store.path()
@@ -314,11 +315,12 @@ impl Vault {
         self.store.log_copies()
     }
 
-    /// Adds one document. When this returns, it is on the disk. One that is the rest of a document in the vault is added
-    /// together with that, as one.
+    /// Adds one document. It is durable when this function returns. A continuation of a document in the vault is joined
+    /// with that document and added as one.
     ///
     /// # Errors
-    /// [`AddError::Rejected`] with all violations, also if it was removed before; or what the store says.
+    /// Returns [`AddError::Rejected`] with all violations, also if the artifact was removed before, and
+    /// [`AddError::Store`] if the vault cannot be read or written.
     pub fn add_document(&self, document: Vec<u8>, options: &ExamineOptions) -> Result<Put, AddError> {
         let admitted = match source::examine_document(document, "", options) {
             Ok(admitted) => admitted,
@@ -334,10 +336,10 @@ impl Vault {
         }
     }
 
-    /// Adds everything in `inputs` that is an artifact; bad ones do not stop the others.
+    /// Adds every artifact in `inputs`; an invalid one does not stop the others.
     ///
     /// # Errors
-    /// What the store says. Everything that the monitor was told of before is in the vault.
+    /// Returns an error if the vault cannot be read or written. Everything already reported to the monitor is stored.
     pub fn add(
         &self,
         inputs: Inputs,
@@ -347,10 +349,10 @@ impl Vault {
         self.add_items(inputs, options, monitor)
     }
 
-    /// The same for what somebody else found, such as [`Settling`](source::Settling).
+    /// Like [`Vault::add`], for items from another source, such as [`Settling`](source::Settling).
     ///
     /// # Errors
-    /// As [`Vault::add`].
+    /// Same as [`Vault::add`].
     pub fn add_items(
         &self,
         items: impl Iterator<Item = ingest::Found> + Send,
@@ -360,7 +362,7 @@ impl Vault {
         ingest::add(&self.store, items, options, monitor)
     }
 
-    /// Adds everything in a bundle, verified like anything that is added, and states its links.
+    /// Adds the contents of a bundle, verified like all other artifacts, and its manual links.
     ///
     /// ```
     /// # use runvault::{Vault, bundle, ingest::{Examined, Monitor}, source::{ExamineOptions, SourceError}};
@@ -387,7 +389,7 @@ impl Vault {
     /// ```
     ///
     /// # Errors
-    /// What the store says. Everything that the monitor was told of before is in the vault.
+    /// Returns an error if the vault cannot be read or written. Everything already reported to the monitor is stored.
     pub fn import(
         &self,
         bundle: &Bundle,
@@ -397,7 +399,8 @@ impl Vault {
         bundle::add(&self.store, bundle, options, monitor)
     }
 
-    /// Copies the vault, as it is now, to the file `path`, and checks the copy. Others may read and write meanwhile.
+    /// Copies the current state of the vault to the file `path`, and checks the copy. Others can read and write during
+    /// the backup.
     ///
     /// ```
     /// # use runvault::{Vault, source::ExamineOptions, store::BackupOptions};
@@ -413,7 +416,7 @@ impl Vault {
     /// ```
     ///
     /// # Errors
-    /// As [`Store::backup`].
+    /// Same as [`Store::backup`].
     pub fn backup(
         &self,
         path: &Path,
@@ -423,15 +426,15 @@ impl Vault {
         self.store.backup(path, options, watch)
     }
 
-    /// The vault as it is now, for several questions that must have consistent answers.
+    /// Returns a snapshot of the vault, for several queries that must be consistent with each other.
     ///
     /// # Errors
-    /// What the store says.
+    /// A store error: the vault cannot be read or written.
     pub fn snapshot(&self) -> Result<Snapshot<'_>, StoreError> {
         self.store.snapshot()
     }
 
-    /// The vault as it is now, for questions in SQL. [`sql::views`] tells what there is to ask for.
+    /// Returns an SQL reader of a snapshot of the vault. [`sql::views`] lists the available views.
     ///
     /// ```
     /// # use runvault::{Vault, artifact::Cell, source::ExamineOptions};
@@ -454,7 +457,7 @@ impl Vault {
     /// ```
     ///
     /// # Errors
-    /// What the store says.
+    /// A store error: the vault cannot be read or written.
     pub fn sql(&self) -> Result<Reader<'_>, SqlError> {
         sql::reader(&self.store)
     }
@@ -462,7 +465,7 @@ impl Vault {
     /// Checks the vault: the file, every stored byte, every artifact against the rules and the index, and the journal.
     ///
     /// # Errors
-    /// If nobody could look. What is damaged is a finding, not an error.
+    /// Returns an error if the check could not run. Damage is a finding, not an error.
     pub fn fsck(
         &self,
         options: &fsck::Options,
@@ -471,12 +474,12 @@ impl Vault {
         fsck::check(&self.store, options, monitor)
     }
 
-    /// Mends what a check found, as far as that needs no guessing, with bytes from `from`: other vaults, and directories
-    /// of files and archives. Signatures of what is added or indexed again are checked with `keys`. Gives what was done. What
-    /// is left is what another check finds.
+    /// Repairs the findings of a check as far as that is unambiguous, with bytes from `from`: other vaults, and
+    /// directories of files and archives. Signatures of artifacts that are added or indexed again are checked with
+    /// `keys`. Returns the repairs made; run another check for what remains.
     ///
     /// # Errors
-    /// What the store says.
+    /// A store error: the vault cannot be read or written.
     pub fn repair(
         &self,
         report: &fsck::Report,
@@ -487,12 +490,12 @@ impl Vault {
         fsck::repair(&self.store, report, from, keys, monitor)
     }
 
-    /// Makes everything that artifacts are found by anew from their bytes, and checks signatures with `keys`; what an earlier
-    /// check gave of those that no key is for stays as it is. Whoever interrupts it leaves a vault that
-    /// answers right. The report has what would not be admitted any more; that stays as it was.
+    /// Rebuilds all indexes from the artifacts' bytes, and checks signatures with `keys`; earlier results of signatures
+    /// for which there is no key are kept. An interrupted rebuild leaves a vault that answers correctly. The report
+    /// lists the artifacts that would no longer be admitted; they are not changed.
     ///
     /// # Errors
-    /// What the store says.
+    /// A store error: the vault cannot be read or written.
     pub fn reindex(
         &self,
         keys: &KeyRing,
@@ -501,25 +504,27 @@ impl Vault {
         fsck::reindex(&self.store, keys, monitor)
     }
 
-    /// What `prefix` stands for: an artifact by its core hash, or a capture by its own.
+    /// Resolves `prefix` to an artifact by its core hash, or to a capture by its own hash.
     ///
     /// # Errors
-    /// [`LookupError::NotFound`], [`LookupError::Ambiguous`], or what the store says.
+    /// Returns [`LookupError::NotFound`], [`LookupError::Ambiguous`], [`LookupError::Removed`] if the artifact was
+    /// removed, and [`LookupError::Store`] if the vault cannot be read.
     pub fn locate(&self, prefix: &DigestPrefix) -> Result<Located, LookupError> {
         locate(&self.snapshot()?, prefix)
     }
 
-    /// The artifact with this tag, and its preferred capture.
+    /// Returns the artifact with this tag, and its preferred capture.
     ///
     /// # Errors
-    /// [`LookupError::NoSuchTag`], or what the store says.
+    /// Returns [`LookupError::NoSuchTag`] if no artifact has the tag, and [`LookupError::Store`] if the vault cannot be
+    /// read.
     pub fn tagged(&self, name: &str) -> Result<Located, LookupError> {
         let artifact = self.snapshot()?.tagged(name)?;
         let artifact = artifact.ok_or_else(|| LookupError::NoSuchTag(name.to_owned()))?;
         self.locate(&artifact.core.0.into())
     }
 
-    /// The artifact that arrived last, and its preferred capture; or the one that arrived so many before that one.
+    /// Returns the artifact that arrived last, or `back` artifacts before the last one, and its preferred capture.
     ///
     /// ```
     /// # use runvault::{Vault, source::ExamineOptions};
@@ -536,7 +541,8 @@ impl Vault {
     /// ```
     ///
     /// # Errors
-    /// [`LookupError::NotSoMany`], or what the store says.
+    /// Returns [`LookupError::NotSoMany`] if there are too few artifacts, and [`LookupError::Store`] if the vault
+    /// cannot be read.
     pub fn latest(&self, back: u64) -> Result<Located, LookupError> {
         let snapshot = self.snapshot()?;
         let Some(artifact) = snapshot.latest(back)? else {
@@ -545,7 +551,7 @@ impl Vault {
         locate(&snapshot, &artifact.core.0.into())
     }
 
-    /// How much the vault has, of what, and how it grew by one of the times of artifacts. Reads no document.
+    /// Returns counts, sizes and growth by one of the times of artifacts. Reads no document.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read.
@@ -553,36 +559,37 @@ impl Vault {
         self.snapshot()?.stats(by)
     }
 
-    /// Whether the journal is what it was: computes its chain anew, and looks for the entry whose chain value is `since`,
-    /// such as a head that was written down elsewhere.
+    /// Verifies that earlier journal entries are unchanged: recomputes the journal's chain, and searches for the entry
+    /// whose chain value is `since`, such as a head that was recorded elsewhere.
     ///
     /// # Errors
-    /// What the store says.
+    /// A store error: the vault cannot be read or written.
     pub fn check_journal(&self, since: Option<Digest>) -> Result<JournalCheck, StoreError> {
         self.snapshot()?.check_journal(since)
     }
 
-    /// The same, and compares what the vault has of artifacts, captures, tags, notes, pins, stated links and tombstones
-    /// with the journal, in both directions. No stored bytes are read.
+    /// Like [`Vault::check_journal`], and also compares the artifacts, captures, tags, notes, pins, manual links and
+    /// tombstones in the vault with the journal, in both directions. Reads no stored bytes.
     ///
     /// # Errors
-    /// If nobody could look. What is damaged is a finding, not an error.
+    /// Returns an error if the check could not run. Damage is a finding, not an error.
     pub fn check_catalog(&self, since: Option<Digest>) -> Result<JournalInspection, StoreError> {
         self.store.inspect()?.journal(since)
     }
 
-    /// The same in a snapshot of this vault that was taken before.
+    /// Like [`Vault::locate`], in an existing snapshot of this vault.
     ///
     /// # Errors
-    /// As [`Vault::locate`].
+    /// Same as [`Vault::locate`].
     pub fn locate_in(&self, snapshot: &Snapshot<'_>, prefix: &DigestPrefix) -> Result<Located, LookupError> {
         locate(snapshot, prefix)
     }
 
-    /// Another capture of what was located.
+    /// Returns another capture of a located artifact.
     ///
     /// # Errors
-    /// [`LookupError::NotItsCapture`], [`LookupError::Ambiguous`], or what the store says.
+    /// Returns [`LookupError::NotItsCapture`] if no capture of the artifact has the prefix, [`LookupError::Ambiguous`]
+    /// if several have it, and [`LookupError::Store`] if the vault cannot be read.
     pub fn capture_of(&self, located: &Located, prefix: &DigestPrefix) -> Result<Located, LookupError> {
         let captures = self.snapshot()?.captures(located.artifact.id)?.into_iter();
         match captures.filter(|capture| prefix.matches(&capture.capture.0)).collect() {
@@ -598,11 +605,11 @@ impl Vault {
         }
     }
 
-    /// The exact bytes of what `prefix` stands for, hashed again: of the preferred capture of a document, or of a capture.
-    /// With a whole core hash this is the shortest way to them.
+    /// Returns the exact bytes that `prefix` identifies, hashed again: those of a document's preferred capture, or of a
+    /// capture. A full core hash is the fastest way to read them.
     ///
     /// # Errors
-    /// As [`Vault::locate`] and [`Vault::read`].
+    /// Same as [`Vault::locate`] and [`Vault::read`].
     pub fn get(&self, prefix: &DigestPrefix) -> Result<Vec<u8>, LookupError> {
         match self.get_quickly(prefix)? {
             Some(bytes) => Ok(bytes),
@@ -614,7 +621,7 @@ impl Vault {
     /// the smallest core hash.
     ///
     /// # Errors
-    /// As [`Vault::locate`].
+    /// Same as [`Vault::locate`].
     pub fn locate_bytes(&self, prefix: &DigestPrefix) -> Result<Located, LookupError> {
         let snapshot = self.snapshot()?;
         match locate(&snapshot, prefix) {
@@ -626,8 +633,8 @@ impl Vault {
         }
     }
 
-    /// The same if `prefix` is the whole core hash of a document whose captures do not differ in what is known of their
-    /// signatures. If not, or if the document is not there or damaged, nothing: locating and reading it says what it is.
+    /// Like [`Vault::get`], if `prefix` is the full core hash of a document whose captures have the same signature
+    /// state. Otherwise, or if the document is missing or damaged, returns `None`; locate and read it for the reason.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read.
@@ -635,11 +642,11 @@ impl Vault {
         prefix.whole().map_or(Ok(None), |digest| self.store.document(CoreHash(digest)))
     }
 
-    /// The exact bytes of a capture of one document, hashed again.
+    /// Returns the exact bytes of a capture of a document, hashed again.
     ///
     /// # Errors
-    /// [`LookupError::SeveralMembers`] if it is a directory, [`StoreError::Damaged`] if the bytes are not those that were
-    /// stored, or what the store says.
+    /// Returns [`LookupError::SeveralMembers`] if the artifact has several files, [`StoreError::Damaged`] if the bytes
+    /// are not those that were stored, and another [`StoreError`] if the vault cannot be read.
     pub fn read(&self, located: &Located) -> Result<Vec<u8>, LookupError> {
         let ArtifactRow { core, kind, .. } = &located.artifact;
         let several = LookupError::SeveralMembers { core: *core, kind: kind.clone() };
@@ -653,23 +660,24 @@ impl Vault {
         }
     }
 
-    /// The files of a capture in the order of their names, hashed again.
+    /// Returns the files of a capture by name, hashed again.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] if the bytes are not those that were stored, or what the store says.
+    /// Returns [`StoreError::Damaged`] if the bytes are not those that were stored, and another error if the vault
+    /// cannot be read.
     pub fn members(&self, located: &Located) -> Result<Vec<StoredMember>, StoreError> {
         self.snapshot()?.members(located.artifact.core, located.capture.capture)
     }
 
-    /// The canonical bytes whose SHA-256 is the core hash.
+    /// Returns the canonical bytes whose SHA-256 is the core hash.
     ///
     /// # Errors
-    /// As [`Vault::read`]; [`LookupError::Unreadable`] if this program does not know the kind.
+    /// Same as [`Vault::read`]; also returns [`LookupError::Unreadable`] if the kind is not supported.
     pub fn read_core(&self, located: &Located) -> Result<Vec<u8>, LookupError> {
         core_of(&self.snapshot()?, located)
     }
 
-    /// The recorded session with this `ModelIOHash`, as typed data.
+    /// Returns the recorded session with this `ModelIOHash` as typed data.
     ///
     /// ```
     /// # use runvault::{Vault, source::ExamineOptions};
@@ -685,7 +693,8 @@ impl Vault {
     /// ```
     ///
     /// # Errors
-    /// [`LookupError::OtherKind`] if the hash is that of something else, and as [`Vault::locate`] and [`Vault::read`].
+    /// Returns [`LookupError::OtherKind`] if the hash is not that of a session; otherwise the same as [`Vault::locate`]
+    /// and [`Vault::read`].
     pub fn session(&self, model_io_hash: CoreHash) -> Result<model_io::Session, LookupError> {
         let located = self.locate(&model_io_hash.0.into())?;
         expect_kind(&located.artifact, Kind::of::<model_io::ModelIo>())?;
@@ -693,10 +702,10 @@ impl Vault {
         let unreadable = |message: String| LookupError::Unreadable { core: *core, message };
         model_io::Session::read(&self.read(&located)?, &Limits::most())
             .map_err(|error| unreadable(error.to_string()))?
-            .ok_or_else(|| unreadable("it is no session".to_owned()))
+            .ok_or_else(|| unreadable("it is not a session".to_owned()))
     }
 
-    /// The artifacts that match `query`.
+    /// Returns the artifacts that match `query`.
     ///
     /// ```
     /// # use runvault::{Vault, digest::Digest, query::{Filter, Query}, source::ExamineOptions};
@@ -713,42 +722,42 @@ impl Vault {
     /// ```
     ///
     /// # Errors
-    /// What the store says.
+    /// A store error: the vault cannot be read or written.
     pub fn find(&self, query: &Query) -> Result<Vec<Hit>, StoreError> {
         query::find(&self.snapshot()?, query)
     }
 
-    /// The links of an artifact in both directions.
+    /// Returns the links of an artifact in both directions.
     ///
     /// # Errors
-    /// What the store says.
+    /// A store error: the vault cannot be read or written.
     pub fn links(&self, artifact: &ArtifactRow) -> Result<Vec<Link>, StoreError> {
         query::links(&self.snapshot()?, artifact)
     }
 
-    /// Everything that is linked to an artifact within the reach of `walk`.
+    /// Returns everything that can be reached from an artifact within the limits of `walk`.
     ///
     /// # Errors
-    /// What the store says.
+    /// A store error: the vault cannot be read or written.
     pub fn walk(&self, artifact: &ArtifactRow, walk: &Walk) -> Result<Graph, StoreError> {
         query::walk(&self.snapshot()?, artifact, walk)
     }
 
-    /// What an artifact says at its interaction, step or record `index`, as it is written there; nothing if its kind has
-    /// no such parts.
+    /// Returns the text of an artifact's interaction, step or record `index`, exactly as written; `None` if its kind
+    /// has no such parts.
     ///
     /// # Errors
-    /// As [`Vault::read`].
+    /// Same as [`Vault::read`].
     pub fn quote(&self, artifact: &ArtifactRow, index: usize) -> Result<Option<String>, LookupError> {
         let Some(kind) = kinds::named(&artifact.kind) else { return Ok(None) };
         let document = self.read(&self.locate(&artifact.core.0.into())?)?;
         Ok(kind.quote(&document, index))
     }
 
-    /// All that the vault knows of what `prefix` stands for.
+    /// Returns everything that the vault contains about the artifact that `prefix` identifies.
     ///
     /// # Errors
-    /// As [`Vault::locate`].
+    /// Same as [`Vault::locate`].
     pub fn describe(&self, prefix: &DigestPrefix) -> Result<Description, LookupError> {
         let snapshot = self.snapshot()?;
         let artifact = locate(&snapshot, prefix)?.artifact;
@@ -802,7 +811,7 @@ fn located(snapshot: &Snapshot<'_>, target: HashTarget) -> Result<Option<Located
     Ok(found.map(|(capture, artifact)| Located { artifact, capture }))
 }
 
-/// The canonical bytes whose SHA-256 is the core hash of what was located.
+/// Returns the canonical bytes whose SHA-256 is the core hash of a located artifact.
 fn core_of(snapshot: &Snapshot<'_>, located: &Located) -> Result<Vec<u8>, LookupError> {
     let ArtifactRow { core, kind, .. } = &located.artifact;
     let unreadable = |message: String| LookupError::Unreadable { core: *core, message };

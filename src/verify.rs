@@ -1,6 +1,6 @@
-//! What a rule is, and what verification finds.
+//! Rules and the findings of verification.
 //!
-//! Findings are data: an `Err` elsewhere means that something could not be looked at, never that a rule was broken.
+//! Findings are data: an `Err` elsewhere means that a check could not run, never that a rule was broken.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -8,13 +8,13 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Whether a broken rule keeps an artifact out.
+/// The severity of a rule: whether breaking it rejects the artifact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// The artifact is refused.
+    /// The artifact is rejected.
     Error,
-    /// The artifact is stored, and the violation with it.
+    /// The artifact is stored with the violation.
     Warning,
 }
 
@@ -27,28 +27,28 @@ impl fmt::Display for Severity {
     }
 }
 
-/// A rule as people read about it.
+/// The documentation of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct RuleInfo {
     /// The id, such as `MI7`.
     pub id: &'static str,
-    /// What breaking it means for the artifact.
+    /// The consequence of breaking it.
     pub severity: Severity,
-    /// One line: what must hold.
+    /// One line: the requirement.
     pub summary: &'static str,
-    /// A paragraph: why it must hold, and what to do.
+    /// A paragraph: the reason, and how to fix a violation.
     pub why: &'static str,
 }
 
 /// A row of a kind's rule table: the rule and the check that enforces it.
 pub struct Rule<Check> {
-    /// What people read.
+    /// The documentation.
     pub info: RuleInfo,
-    /// What the program does.
+    /// The implementation.
     pub check: Check,
 }
 
-/// Applies every rule of `rules`; `run` calls its check on the subject.
+/// Applies every one of `rules`; `run` calls its check on the subject.
 pub fn apply<Check>(
     rules: &[Rule<Check>],
     findings: &mut Findings,
@@ -64,21 +64,22 @@ pub fn apply<Check>(
 pub struct Violation {
     /// The id of the rule.
     pub rule_id: Cow<'static, str>,
-    /// Where in the document, as the format's own tools write places.
+    /// The location in the document, in the notation of the format's own tools.
     pub path: String,
-    /// What is wrong there.
+    /// The description.
     pub message: String,
-    /// Whether it keeps the artifact out.
+    /// Whether it rejects the artifact.
     pub severity: Severity,
 }
 
 impl Violation {
-    /// A violation of `rule` at `path`.
+    /// Creates a violation of `rule` at `path`.
     pub fn new(rule: RuleInfo, path: impl Into<String>, message: impl Into<String>) -> Self {
         Self { rule_id: rule.id.into(), path: path.into(), message: message.into(), severity: rule.severity }
     }
 
-    /// The order of reports: rule id, path, message, each by UTF-16 code units, as the specifications' tools sort.
+    /// Compares violations in the order of reports: rule id, path, message, each by UTF-16 code units, like the
+    /// specifications' tools.
     fn report_order(&self, other: &Self) -> Ordering {
         utf16_order(&self.rule_id, &other.rule_id)
             .then_with(|| utf16_order(&self.path, &other.path))
@@ -86,7 +87,7 @@ impl Violation {
     }
 }
 
-/// The order of ECMAScript's strings.
+/// Compares strings like ECMAScript.
 pub(crate) fn utf16_order(one: &str, other: &str) -> Ordering {
     one.encode_utf16().cmp(other.encode_utf16())
 }
@@ -97,47 +98,47 @@ pub struct Report {
     violations: Vec<Violation>,
     errors: usize,
     warnings: usize,
-    /// Of paths and messages that are listed.
+    /// The total size of the listed paths and messages.
     bytes: usize,
 }
 
 impl Report {
-    /// Reports list at most this many errors and count the rest: a hostile document must not fill the memory with
-    /// complaints about it.
+    /// Maximum number of errors listed; further ones are only counted, so that a malicious document cannot exhaust
+    /// memory.
     pub const MAX_ERRORS: usize = 100_000;
 
-    /// The same for warnings, of which there are fewer because they are stored with the artifact.
+    /// Maximum number of warnings listed. It is lower because they are stored with the artifact.
     pub const MAX_WARNINGS: usize = 1_000;
 
-    /// No more violations are listed when the paths and messages of those before have more bytes than this.
+    /// No more violations are listed once the paths and messages of the previous ones exceed this size in bytes.
     pub const MAX_BYTES: usize = 2 << 20;
 
-    /// The bytes of the paths and messages that are listed.
+    /// Returns the total size of the listed paths and messages in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The violations, sorted.
+    /// Returns the listed violations, sorted.
     #[must_use]
     pub fn violations(&self) -> &[Violation] {
         &self.violations
     }
 
-    /// How many more there are than are listed.
+    /// Returns the number of violations that are not listed.
     #[must_use]
     pub fn omitted(&self) -> usize {
         self.errors + self.warnings - self.violations.len()
     }
 
-    /// Whether no violation is an error, listed or not.
+    /// Returns whether no violation is an error, listed or not.
     #[must_use]
     pub fn is_acceptable(&self) -> bool {
         self.errors == 0
     }
 
-    /// The report of what comes after the first `lines` lines of a document, with places that are counted from there.
-    /// Violations before that are left out.
+    /// Returns the report for the part of a document after its first `lines` lines, with locations relative to that
+    /// part. Earlier violations are omitted.
     #[must_use]
     pub fn after_lines(self, lines: usize) -> Self {
         let mut after = Self { errors: self.errors, warnings: self.warnings, ..Self::default() };
@@ -157,14 +158,14 @@ impl Report {
         after
     }
 
-    /// Counts a violation of `severity`; whether it may still be listed.
+    /// Counts a violation of `severity`, and returns whether it may still be listed.
     fn count(&mut self, severity: Severity) -> bool {
         let (count, limit) = match severity {
             Severity::Error => (&mut self.errors, Self::MAX_ERRORS),
             Severity::Warning => (&mut self.warnings, Self::MAX_WARNINGS),
         };
         *count += 1;
-        // The first error is always listed: whoever reads a report must see why.
+        // The first error is always listed, so that a report always shows a reason.
         *count <= limit && self.bytes <= Self::MAX_BYTES || severity == Severity::Error && *count == 1
     }
 
@@ -183,7 +184,8 @@ impl From<Violation> for Report {
     }
 }
 
-/// A path counted from the line after the first `lines` ones; nothing if it is before that. Paths without a line stay.
+/// Returns a path relative to the line after the first `lines` ones, or `None` if it is before that. Paths without a
+/// line are unchanged.
 fn place_after(path: &str, lines: usize) -> Option<String> {
     let Some(rest) = path.strip_prefix("line ") else { return Some(path.to_owned()) };
     let digits = rest.len() - rest.trim_start_matches(|digit: char| digit.is_ascii_digit()).len();
@@ -192,29 +194,29 @@ fn place_after(path: &str, lines: usize) -> Option<String> {
     number.checked_sub(lines).filter(|number| *number > 0).map(|number| format!("line {number}{rest}"))
 }
 
-/// Collects violations while rules are applied.
+/// The violations collected while rules are applied.
 #[derive(Debug, Default)]
 pub struct Findings(Report);
 
 impl Findings {
-    /// What `rule` finds goes here.
+    /// Returns a collector of violations of `rule`.
     pub fn of(&mut self, rule: RuleInfo) -> Finder<'_> {
         Finder { report: &mut self.0, rule }
     }
 
-    /// Whether an error was found so far.
+    /// Returns whether an error has been found.
     #[must_use]
     pub fn has_errors(&self) -> bool {
         !self.0.is_acceptable()
     }
 
-    /// Whether so many errors were found that nothing more will be listed.
+    /// Returns whether the report is full, so that nothing more will be listed.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.0.errors >= Report::MAX_ERRORS || self.0.omitted() > 0 && self.has_errors()
     }
 
-    /// The sorted report of all that was found.
+    /// Returns the sorted report of all violations.
     #[must_use]
     pub fn into_report(mut self) -> Report {
         self.0.violations.sort_by(Violation::report_order);
@@ -222,7 +224,7 @@ impl Findings {
     }
 }
 
-/// Where one rule reports what it finds.
+/// A collector of the violations of one rule.
 pub struct Finder<'f> {
     report: &'f mut Report,
     rule: RuleInfo,
@@ -234,7 +236,7 @@ impl Finder<'_> {
         self.find(self.rule, path, message);
     }
 
-    /// Reports a violation that does not keep the artifact out, whatever the rule's severity.
+    /// Reports a violation as a warning, whatever the rule's severity.
     pub fn warn(&mut self, path: impl Into<String>, message: impl Into<String>) {
         self.find(RuleInfo { severity: Severity::Warning, ..self.rule }, path, message);
     }

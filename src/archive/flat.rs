@@ -1,20 +1,20 @@
-//! From the paths of an archive to the entries of one directory.
+//! Conversion of the paths in an archive to the entries of one directory.
 
 use std::collections::HashSet;
 
 use crate::artifact::{Entry, EntryContent};
 
-/// An entry of an archive, under the path that stands there.
+/// An archive entry with its path as stored.
 pub(super) struct RawEntry {
     pub(super) path: String,
     pub(super) content: EntryContent,
-    /// Whether it stands for a directory, by its type or, if it has none, by the slash at its end.
+    /// Whether it is a directory, by its type or, if it has none, by a trailing slash.
     pub(super) is_directory: bool,
 }
 
 impl RawEntry {
-    /// The parts of a path that stays inside: without `.`, without a slash at the end. Nothing if it could lead
-    /// elsewhere.
+    /// Returns the components of a path that stays inside the archive, without `.` and without a trailing slash, or
+    /// `None` if it could lead outside.
     fn parts(&self) -> Option<Vec<&str>> {
         parts(&self.path)
     }
@@ -28,7 +28,8 @@ fn parts(path: &str) -> Option<Vec<&str>> {
     (!parts.contains(&"..")).then_some(parts)
 }
 
-/// Whether a file at `path` may end up with the name of a member: at the top, or in a single directory at the top.
+/// Returns whether a file at `path` may be a member after flattening: at the top level, or in a single top-level
+/// directory.
 pub(super) fn may_be_member(path: &str, is_member: &dyn Fn(&str) -> bool) -> bool {
     match parts(path).as_deref() {
         Some([name] | [_, name]) => is_member(name),
@@ -36,8 +37,8 @@ pub(super) fn may_be_member(path: &str, is_member: &dyn Fn(&str) -> bool) -> boo
     }
 }
 
-/// The entries of the directory that an archive stands for. A single directory at the top is left out. What is deeper
-/// down makes the directory that contains it an entry. Paths that lead elsewhere are kept as they are.
+/// Returns the entries of the directory that the archive represents. A single top-level directory is removed. A deeper
+/// entry turns the directory that contains it into an entry. Paths that lead outside are kept unchanged.
 pub(super) fn flatten(raw: Vec<RawEntry>) -> Vec<Entry> {
     let top = common_top(&raw);
     let mut directories = HashSet::new();
@@ -66,7 +67,7 @@ pub(super) fn flatten(raw: Vec<RawEntry>) -> Vec<Entry> {
     entries
 }
 
-/// The directory that contains everything whose path stays inside, if there is one.
+/// Returns the top-level directory that contains every path that stays inside, if there is one.
 fn common_top(raw: &[RawEntry]) -> Option<String> {
     let mut top: Option<String> = None;
     let mut is_filled = false;

@@ -11,68 +11,69 @@ use super::flat::{self, RawEntry};
 use super::zip_end::ZipEnds;
 use crate::artifact::{Entry, EntryContent};
 
-/// Up to this size anything may be packed as tightly as it likes.
+/// Uncompressed size up to which the compression ratio is not limited.
 const FREE_BYTES: u64 = 16 << 20;
-/// Beyond it, an archive may grow to so many times its size. JSON rarely compresses better than fifty to one.
+/// Maximum compression ratio beyond that size. JSON rarely compresses better than 50:1.
 const MAX_RATIO: u64 = 200;
-/// What the headers and paddings of a tar file may take beside its files.
+/// Allowance for the headers and padding of a tar file, in addition to its files.
 const TAR_OVERHEAD: u64 = 16 << 20;
-/// The most bytes of a zip file that are read to find its list of entries.
+/// Maximum number of bytes of a zip file that are read to parse its central directory.
 const MAX_ZIP_LIST_BYTES: u64 = 8 << 20;
-/// The most bytes of the name of an entry.
+/// Maximum length of an entry name in bytes.
 const MAX_NAME_BYTES: usize = 4096;
-/// The most bytes of all headers of one entry of a tar file. They are kept in memory before a name can be looked at.
+/// Maximum total size of the headers of one tar entry in bytes. They are kept in memory before the name is known.
 const MAX_HEADER_BYTES: u64 = 256 << 10;
 
-/// The largest window of a zstd frame, which is memory for the decoder: 128 MiB, what any `zstd` reads.
+/// Maximum window of a zstd frame, which determines the memory use of the decoder: 128 MiB, the limit that every `zstd`
+/// accepts.
 const MAX_WINDOW_LOG: u32 = 27;
 
-/// How much may come out of an archive.
+/// Limits on what is read from an archive.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Bytes of all files that are read.
+    /// Maximum total size in bytes of all files that are read.
     pub bytes: u64,
-    /// Entries, whether they are read or not.
+    /// Maximum number of entries, read or not.
     pub entries: usize,
 }
 
-/// Why an archive cannot be read to its end.
+/// The error for an archive that cannot be read to its end.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArchiveError {
-    /// It is not well-formed, or made in a way that is not read.
+    /// It is malformed, or uses an unsupported feature.
     #[error("the archive is broken: {0}")]
     Broken(String),
-    /// Its files are too large.
-    #[error("the files in the archive have more bytes than the limit of {0}; --max-size sets another")]
+    /// The files exceed the size limit.
+    #[error("the files in the archive exceed the limit of {0} bytes; raise it with --max-size")]
     TooLarge(u64),
-    /// It is a bomb, or as good as one.
+    /// The compression ratio exceeds the limit, as in a decompression bomb.
     #[error(
-        "the archive grows to more than {MAX_RATIO} times its size, the limit beyond 16 MiB; if it is honest, unpack it"
+        "the archive expands to more than {MAX_RATIO} times its size, the limit beyond 16 MiB; if trusted, unpack it"
     )]
     TooDense,
     /// It has too many entries.
-    #[error("there are more than {0} entries, the limit; --max-entries sets another")]
+    #[error("there are more than {0} entries; raise the limit with --max-entries")]
     TooManyEntries(usize),
-    /// The list of entries of a zip file is too large.
-    #[error("the list of entries has more than {MAX_ZIP_LIST_BYTES} bytes, the limit")]
+    /// The central directory of a zip file is too large.
+    #[error("the list of entries exceeds the limit of {MAX_ZIP_LIST_BYTES} bytes")]
     ListTooLarge,
-    /// An entry has a name that nobody gives.
+    /// The name of an entry is too long.
     #[error(
         "an entry has a name of more than {MAX_NAME_BYTES} bytes, or headers of more than {MAX_HEADER_BYTES}, the limits"
     )]
     NameTooLong,
 }
 
-/// What an archive contains.
+/// The contents of an archive.
 #[derive(Debug)]
 pub struct Contents {
-    /// The entries of the directory that it stands for, as far as they could be read.
+    /// The entries of the directory that the archive represents, as far as they could be read.
     pub entries: Vec<Entry>,
-    /// Why there may be more.
+    /// The error that stopped reading, if any: there may be more entries.
     pub error: Option<ArchiveError>,
 }
 
-/// Reads the archive `input` and those of its files whose names are of members, as far as `limits` allow.
+/// Reads the archive `input` and those of its files that have member names, within `limits`.
 pub fn read<R: Read + Seek>(
     format: Format,
     mut input: R,
@@ -104,12 +105,12 @@ pub(super) fn broken(error: &dyn std::error::Error) -> ArchiveError {
     ArchiveError::Broken(error.to_string())
 }
 
-/// The most bytes that an archive of `size` bytes may give.
+/// Returns the maximum number of bytes that an archive of `size` bytes may expand to.
 pub(super) fn most_bytes(size: u64) -> u64 {
     size.saturating_mul(MAX_RATIO).max(FREE_BYTES)
 }
 
-/// How many bytes unpacking may give, and what it means if it gives more.
+/// The number of bytes that may still be decompressed, and the error if there are more.
 struct Budget {
     left: u64,
     exceeded: ArchiveError,
@@ -125,7 +126,7 @@ impl Budget {
         }
     }
 
-    /// Reads all of `input`.
+    /// Reads `input` to its end.
     fn read(&mut self, input: impl Read) -> Result<Vec<u8>, ArchiveError> {
         let mut bytes = Vec::new();
         input.take(self.left.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| broken(&error))?;
@@ -159,7 +160,7 @@ impl Reader<'_> {
         budget: &mut Budget,
     ) -> Result<(), ArchiveError> {
         let ends = ZipEnds::find(&mut input, size, self.most_entries)?;
-        // The list is kept in memory as a whole, so reading it is bounded, whatever it claims to be.
+        // The whole list is kept in memory, so reading it is bounded, whatever size it claims.
         let left = Rc::new(Cell::new(MAX_ZIP_LIST_BYTES));
         let metered = Metered { input, left: Rc::clone(&left), at_end: Rc::default() };
         let opened = ZipArchive::new(metered);
@@ -168,7 +169,7 @@ impl Reader<'_> {
             opened => opened.map_err(|error| broken(&error))?,
         };
         left.set(u64::MAX);
-        // All names come first: they tell what an archive was meant to be, even if its files cannot be read.
+        // All names are read first: they identify what the archive is meant to be, even if its files cannot be read.
         let mut wanted = Vec::new();
         let mut locals = Vec::new();
         for index in 0..archive.len() {
@@ -191,7 +192,7 @@ impl Reader<'_> {
             let bytes = budget.read(file)?;
             if bytes.len() as u64 != stated {
                 return Err(ArchiveError::Broken(
-                    "a file has not the size that the list of entries states".to_owned(),
+                    "the size of a file differs from the list of entries".to_owned(),
                 ));
             }
             if let Some(entry) = self.raw.get_mut(at) {
@@ -213,16 +214,14 @@ impl Reader<'_> {
         outcome?;
         if at_end.get() {
             return Err(ArchiveError::Broken(
-                "it ends without the mark of its end; it was cut off".to_owned(),
+                "the end marker is missing; the archive was truncated".to_owned(),
             ));
         }
-        // A checksum may stand behind the end of the entries.
+        // A checksum may follow the end of the entries.
         match is_blank(&mut archive.into_inner()) {
             Err(_) if left.get() == 0 => Err(budget.exceeded),
             Err(error) => Err(broken(&error)),
-            Ok(false) => {
-                Err(ArchiveError::Broken("there is something behind the mark of its end".to_owned()))
-            }
+            Ok(false) => Err(ArchiveError::Broken("there is data after the end marker".to_owned())),
             Ok(true) => Ok(()),
         }
     }
@@ -235,7 +234,7 @@ impl Reader<'_> {
     ) -> Result<(), ArchiveError> {
         let mut entries = archive.entries().map_err(|error| broken(&error))?;
         loop {
-            // What was read of the entry before is read to its end, so that only headers are read here.
+            // The rest of the preceding entry was already read, so only headers are read here.
             let before = left.get();
             left.set(before.min(MAX_HEADER_BYTES));
             let next = entries.next();
@@ -252,7 +251,7 @@ impl Reader<'_> {
                 continue;
             }
             let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
-            // Old programs write directories as files.
+            // Old programs store directories as files.
             let is_directory = sort.is_dir() || sort.is_file() && path.ends_with('/');
             let content = if sort.is_symlink() || sort.is_hard_link() {
                 EntryContent::Link
@@ -269,11 +268,10 @@ impl Reader<'_> {
     }
 }
 
-/// Refuses what some programs heed in the extended headers of a tar file and others do not.
+/// Rejects extended tar headers that programs interpret differently.
 fn check_extensions<R: Read>(entry: &mut tar::Entry<'_, R>) -> Result<(), ArchiveError> {
-    let ambiguous = |what: &str| {
-        Err(ArchiveError::Broken(format!("programs do not agree how to read it: it has {what}")))
-    };
+    let ambiguous =
+        |what: &str| Err(ArchiveError::Broken(format!("programs disagree on how to read it: it has {what}")));
     let sort = entry.header().entry_type();
     if sort.is_gnu_sparse() {
         return ambiguous("a sparse file");
@@ -299,7 +297,7 @@ fn check_extensions<R: Read>(entry: &mut tar::Entry<'_, R>) -> Result<(), Archiv
     Ok(())
 }
 
-/// Whether nothing but zeros is left to read.
+/// Returns whether only zero bytes remain.
 fn is_blank(input: &mut impl Read) -> io::Result<bool> {
     let mut block = [0; 8192];
     loop {
@@ -312,7 +310,7 @@ fn is_blank(input: &mut impl Read) -> io::Result<bool> {
     }
 }
 
-/// An entry as the list has it, and where its file is to be found. Files are not read.
+/// Returns an entry as listed in the central directory, and the location of its file. Files are not read.
 fn zip_entry<R>(archive: &ZipArchive<R>, index: usize) -> Result<(RawEntry, Local), ArchiveError>
 where
     R: Read + Seek,
@@ -341,26 +339,27 @@ where
     Ok((RawEntry { path, content, is_directory }, local))
 }
 
-/// Where an entry of a zip file stands, apart from the list of entries.
+/// The location of an entry in a zip file, apart from the central directory.
 struct Local {
     start: u64,
     packed_bytes: u64,
     name: Vec<u8>,
 }
 
-/// Holds the entries of a zip file against its list: programs that read from the front must find the same files as those
-/// that read the list.
+/// Checks the local headers of a zip file against its central directory: programs that read from the front must find
+/// the same files as those that read the central directory.
 fn check_locals(input: &mut (impl Read + Seek), mut locals: Vec<Local>) -> Result<(), ArchiveError> {
     const SIGNATURE: &[u8] = b"PK\x03\x04";
-    let differs = |what: &str| Err(ArchiveError::Broken(format!("its list of entries does not fit: {what}")));
+    let differs =
+        |what: &str| Err(ArchiveError::Broken(format!("its list of entries is inconsistent: {what}")));
     locals.sort_by_key(|local| local.start);
     if locals.first().is_some_and(|first| first.start != 0) {
-        return differs("there is something before the first entry");
+        return differs("there is data before the first entry");
     }
     let mut end = 0;
     for local in locals {
         if local.start < end {
-            return differs("two entries share bytes");
+            return differs("two entries overlap");
         }
         let mut header = [0; 30];
         let read = input.seek(SeekFrom::Start(local.start)).and_then(|_| input.read_exact(&mut header));
@@ -370,7 +369,7 @@ fn check_locals(input: &mut (impl Read + Seek), mut locals: Vec<Local>) -> Resul
         let mut name = vec![0; usize::from(name_bytes)];
         input.read_exact(&mut name).map_err(|error| broken(&error))?;
         if !header.starts_with(SIGNATURE) || name != local.name {
-            return differs("an entry has another name there");
+            return differs("an entry has a different name there");
         }
         let extra_bytes = u16::from_le_bytes([extra_low, extra_high]);
         let before = header.len() as u64 + u64::from(name_bytes) + u64::from(extra_bytes);
@@ -379,7 +378,7 @@ fn check_locals(input: &mut (impl Read + Seek), mut locals: Vec<Local>) -> Resul
     Ok(())
 }
 
-/// Passes on so many bytes and no more, and sees when there are none left.
+/// A reader that fails after a number of bytes and records whether the end was reached.
 struct Metered<R> {
     input: R,
     left: Rc<Cell<u64>>,

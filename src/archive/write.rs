@@ -8,15 +8,15 @@ use super::Format;
 use super::read::most_bytes;
 use crate::artifact::MemberBytes;
 
-/// Readable by everybody, writable by the owner: nothing of the machine that writes is told.
+/// Readable by everyone, writable by the owner; independent of the machine that writes the archive.
 const MODE: u32 = 0o644;
 
-/// Writes an archive of `files` to `out`. The same files give the same bytes: they are written in the order of their
-/// names, and all times, owners and modes are the same. Files that compress so well that the archive would be taken for
-/// a bomb are not compressed.
+/// Writes an archive of `files` to `out`. The output is deterministic: entries are sorted by name, and all times,
+/// owners and modes are the same. If the compression ratio is so high that the archive would be rejected as a
+/// decompression bomb, it is written uncompressed.
 ///
 /// # Errors
-/// Those of `out`.
+/// Returns an error if `out` cannot be written to.
 pub fn write(format: Format, files: &[MemberBytes<'_>], out: &mut dyn Write) -> io::Result<()> {
     let mut files = files.to_vec();
     files.sort_unstable_by_key(|file| file.name);
@@ -33,7 +33,7 @@ fn pack(format: Format, files: &[MemberBytes<'_>], compression: Compression) -> 
         Format::Zip => zip(files, compression),
         Format::Tar => tar(files, Vec::new()),
         Format::TarGz => {
-            // 255: the operating system is unknown.
+            // 255: unknown operating system.
             let packer = GzBuilder::new().mtime(0).operating_system(255);
             tar(files, packer.write(Vec::new(), compression))?.finish()
         }
@@ -48,8 +48,8 @@ fn pack(format: Format, files: &[MemberBytes<'_>], compression: Compression) -> 
     }
 }
 
-/// A zstd frame that holds `bytes` as they are (RFC 8878, sections 3.1.1.1 and 3.1.1.2): no level of the compressor leaves
-/// them alone.
+/// Returns a zstd frame that stores `bytes` uncompressed (RFC 8878, sections 3.1.1.1 and 3.1.1.2): no compression level
+/// does.
 fn stored_zstd(bytes: &[u8]) -> Vec<u8> {
     const BLOCK_BYTES: usize = 1 << 17;
     /// No content size, no checksum, no dictionary; a window of one block.
@@ -58,7 +58,7 @@ fn stored_zstd(bytes: &[u8]) -> Vec<u8> {
     let blocks = bytes.chunks(BLOCK_BYTES);
     let last = blocks.len().saturating_sub(1);
     for (index, block) in blocks.enumerate() {
-        // The size fits in 21 bits, and the type of what is not compressed is 0.
+        // The size fits in 21 bits; block type 0 means uncompressed.
         let header = usize::from(index == last) | block.len() << 3;
         let [low, middle, high, ..] = header.to_le_bytes();
         frame.extend_from_slice(&[low, middle, high]);

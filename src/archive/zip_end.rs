@@ -1,4 +1,4 @@
-//! The records with which a zip file ends, looked at before memory is set aside for as many entries as they claim.
+//! The end records of a zip file, checked before memory is allocated for the number of entries that they state.
 
 use std::io::{Read, Seek, SeekFrom};
 
@@ -8,25 +8,25 @@ const SIGNATURE: &[u8] = b"PK\x05\x06";
 const RECORD_BYTES: usize = 22;
 const COMMENT_BYTES: u64 = 1 << 16;
 
-/// What precedes the record in the ZIP64 form: where the larger numbers are.
+/// The signature of the ZIP64 end of central directory locator, which precedes the end record.
 const LOCATOR_SIGNATURE: &[u8] = b"PK\x06\x07";
 const LOCATOR_BYTES: usize = 20;
-/// The larger numbers.
+/// The ZIP64 end of central directory record.
 const RECORD64_SIGNATURE: &[u8] = b"PK\x06\x06";
 const RECORD64_BYTES: usize = 56;
 
-/// How often a zip file seems to end, and whether it ends there.
+/// The number of end records found in a zip file, and whether the file ends with one.
 pub(super) struct ZipEnds {
     number: usize,
     is_last: bool,
 }
 
 impl ZipEnds {
-    /// Looks for the ends of a zip file of `size` bytes.
+    /// Searches a zip file of `size` bytes for end records.
     ///
     /// # Errors
-    /// [`ArchiveError::TooManyEntries`] if one claims more than `most_entries`; [`ArchiveError::Broken`] if its numbers
-    /// contradict each other.
+    /// Returns [`ArchiveError::TooManyEntries`] if one states more than `most_entries`, and [`ArchiveError::Broken`] if
+    /// its numbers contradict each other.
     pub(super) fn find(
         input: &mut (impl Read + Seek),
         size: u64,
@@ -57,18 +57,18 @@ impl ZipEnds {
     }
 
     /// # Errors
-    /// [`ArchiveError::Broken`] unless there is one end, and nothing behind it.
+    /// Returns [`ArchiveError::Broken`] unless there is exactly one end record and nothing follows it.
     pub(super) fn check(&self) -> Result<(), ArchiveError> {
         if self.number == 1 && self.is_last {
             return Ok(());
         }
-        Err(ArchiveError::Broken("there is something behind its end, or another end".to_owned()))
+        Err(ArchiveError::Broken("there is data after its end, or a second end".to_owned()))
     }
 }
 
-/// The record that every zip file ends with.
+/// The end of central directory record.
 struct End {
-    /// The larger of the two numbers of entries.
+    /// The larger of the two entry counts.
     entries: u64,
     list_bytes: u64,
     list_at: u64,
@@ -85,7 +85,8 @@ impl End {
         }
     }
 
-    /// The number of entries, given the larger numbers. Only the largest value that fits stands for a larger one.
+    /// Returns the number of entries, given the ZIP64 record. Only the maximum value of a field refers to the ZIP64
+    /// record.
     fn extended(&self, larger: &End64) -> Result<u64, ArchiveError> {
         let agrees = |small: u64, most: u64, large: u64| small == most || small == large;
         if agrees(self.entries, 0xffff, larger.entries)
@@ -98,21 +99,21 @@ impl End {
     }
 }
 
-/// Where the ZIP64 record is.
+/// The ZIP64 end of central directory locator.
 struct Locator {
     at: u64,
     record_at: u64,
 }
 
 impl Locator {
-    /// The locator right before the end at `end`, if there is one.
+    /// Returns the locator directly before the end record at `end`, if there is one.
     fn before(end: u64, input: &mut (impl Read + Seek)) -> Result<Option<Self>, ArchiveError> {
         let Some(at) = end.checked_sub(LOCATOR_BYTES as u64) else { return Ok(None) };
         let bytes: [u8; LOCATOR_BYTES] = read_at(input, at)?;
         if !bytes.starts_with(LOCATOR_SIGNATURE) {
             return Ok(None);
         }
-        // One file, which is the first.
+        // A single file (disk 0), not a multi-part archive.
         if number(&bytes, 4, 4) != 0 || number(&bytes, 16, 4) > 1 {
             return Err(contradiction());
         }
@@ -125,7 +126,7 @@ impl Locator {
             return Err(contradiction());
         }
         let bytes: [u8; RECORD64_BYTES] = read_at(input, self.record_at)?;
-        // Its own size leaves out the signature and itself. Nothing is between it and the locator.
+        // The recorded size excludes the signature and the size field. Nothing lies between the record and the locator.
         let is_adjacent = self.record_at.checked_add(12).and_then(|at| at.checked_add(number(&bytes, 4, 8)));
         if !bytes.starts_with(RECORD64_SIGNATURE) || is_adjacent != Some(self.at) {
             return Err(contradiction());
@@ -138,7 +139,7 @@ impl Locator {
     }
 }
 
-/// The larger numbers.
+/// The ZIP64 end of central directory record.
 struct End64 {
     entries: u64,
     list_bytes: u64,
@@ -155,7 +156,7 @@ fn read_at<const N: usize>(input: &mut (impl Read + Seek), at: u64) -> Result<[u
     read.map(|()| bytes).map_err(|error| broken(&error))
 }
 
-/// The little-endian number of `bytes` bytes at `offset` of a record, which has as many.
+/// Returns the little-endian number in the `bytes` bytes at `offset` of a record, which must contain them.
 fn number(record: &[u8], offset: usize, bytes: usize) -> u64 {
     let bytes = record.iter().skip(offset).take(bytes);
     bytes.rev().fold(0, |number, byte| number << 8 | u64::from(*byte))

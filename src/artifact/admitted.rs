@@ -21,21 +21,21 @@ impl Member {
         self.name
     }
 
-    /// The digest of its bytes.
+    /// Returns the digest of its bytes.
     #[must_use]
     pub fn blob(&self) -> BlobHash {
         self.blob
     }
 
-    /// Its bytes.
+    /// Returns its bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-/// A verified artifact: proof that no rule of severity error is broken. Only [`Kind::admit`] and
-/// [`Kind::admit_directory`] make one.
+/// A verified artifact: proof that it breaks no rule of severity error. Only [`Kind::admit`] and
+/// [`Kind::admit_directory`] create one.
 #[derive(Debug)]
 pub struct Admitted {
     pub(super) kind: Kind,
@@ -46,67 +46,67 @@ pub struct Admitted {
 }
 
 impl Admitted {
-    /// Its kind.
+    /// Returns its kind.
     #[must_use]
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// Its core hash: which artifact it is.
+    /// Returns its core hash, which identifies the artifact.
     #[must_use]
     pub fn core(&self) -> CoreHash {
         self.draft.core
     }
 
-    /// Its capture hash: which byte form of the artifact it is.
+    /// Returns its capture hash, which identifies its byte form.
     #[must_use]
     pub fn capture(&self) -> CaptureHash {
         self.capture
     }
 
-    /// Its files.
+    /// Returns its files.
     #[must_use]
     pub fn members(&self) -> &[Member] {
         &self.members
     }
 
-    /// The size of its files in bytes.
+    /// Returns the total size of its files in bytes.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.members.iter().map(|member| member.bytes.len() as u64).sum()
     }
 
-    /// What it can be found by. Mentions, attributes and names are sorted, each listed once.
+    /// Returns its indexed data. Mentions, attributes and names are sorted and unique.
     #[must_use]
     pub fn draft(&self) -> &Draft {
         &self.draft
     }
 
-    /// Whether the file that it was read from may still grow.
+    /// Returns whether the file that it was read from may still grow.
     #[must_use]
     pub fn completeness(&self) -> Completeness {
         self.draft.completeness
     }
 
-    /// The artifacts that are part of it.
+    /// Returns the artifacts that are contained in it.
     #[must_use]
     pub fn embedded(&self) -> &[Admitted] {
         &self.draft.embedded
     }
 
-    /// Parts with the artifacts that are part of it.
+    /// Removes and returns the artifacts that are contained in it.
     #[must_use]
     pub fn take_embedded(&mut self) -> Vec<Admitted> {
         std::mem::take(&mut self.draft.embedded)
     }
 
-    /// What is known of its signature; nothing if it has none.
+    /// Returns the result of checking its signature, or `None` if it is not signed.
     #[must_use]
     pub fn signature(&self) -> Option<&Signature> {
         self.draft.signature.as_ref()
     }
 
-    /// Its warnings.
+    /// Returns its report, which contains only warnings.
     #[must_use]
     pub fn report(&self) -> &Report {
         &self.report

@@ -1,4 +1,4 @@
-//! The rules that hold for documents of every kind, and for finding out which kind a document is.
+//! The rules that apply to documents of every kind, and to recognising the kind of a document.
 
 use std::fmt;
 
@@ -12,54 +12,54 @@ const fn rule(id: &'static str, summary: &'static str, why: &'static str) -> Rul
 const ENCODING: RuleInfo = rule(
     "DOC1",
     "The document is UTF-8 without a byte order mark.",
-    "Programs disagree on what invalid bytes stand for, so such a document would not mean the same to all of its \
-     readers. Save it as UTF-8. In YAML a leading byte order mark is legal and allowed.",
+    "Programs disagree on the meaning of invalid bytes, so readers would interpret such a document \
+     differently. Save it as UTF-8. In YAML a leading byte order mark is legal and allowed.",
 );
 const SYNTAX: RuleInfo = rule(
     "DOC2",
-    "The document is well-formed JSON, JSON Lines or YAML; an archive is whole.",
-    "JSON is read as RFC 8259 defines it: no comments, no trailing commas, nothing after the value. A file that breaks \
-     off in the middle, or has bytes that are zero, was often copied while it was still being written, or before a \
-     disk was full or a machine lost power: copy it again, or record it again, and leave it out otherwise.",
+    "The document is well-formed JSON, JSON Lines or YAML; an archive is intact.",
+    "JSON is read as RFC 8259 defines it: no comments, no trailing commas, nothing after the value. A file \
+     that is truncated or contains zero bytes was often copied while it was still being written, or before \
+     a disk was full or a machine lost power: copy it again, or record it again, otherwise leave it out.",
 );
 const DUPLICATE_KEY: RuleInfo = rule(
     "DOC3",
-    "No object has two members of the same name.",
-    "Some readers keep the first of two members, some the last: the document would have two meanings and two hashes. \
-     Names are compared after unescaping, at every depth.",
+    "No object has two members with the same name.",
+    "Some readers keep the first of two members, others the last: the document would have \
+     two meanings and two hashes. Names are compared after unescaping, at every depth.",
 );
 const DEPTH: RuleInfo = rule(
     "DOC4",
     "The document is not nested deeper than the limit.",
-    "Deep nesting is how hostile documents exhaust the stack of their readers. The limit is 128 levels unless \
-     --max-depth sets another. No real artifact comes near it.",
+    "Hostile documents use deep nesting to exhaust the stack of readers. The limit \
+     is 128 levels unless --max-depth sets another. No real artifact comes near it.",
 );
 const SIZE: RuleInfo = rule(
     "DOC5",
     "The document is not larger than the limit.",
-    "Whoever feeds an archive must not be able to exhaust its memory. The limits are 256 MiB, ten million values and \
-     ten thousand entries unless --max-size, --max-values and --max-entries set others; docs/limits.md has all of them.",
+    "Untrusted input must not be able to exhaust memory. The limits are 256 MiB, ten million values and ten thousand \
+     entries unless --max-size, --max-values and --max-entries set others; docs/limits.md lists all of them.",
 );
 const NUMBER: RuleInfo = rule(
     "DOC6",
     "Every number has a canonical form.",
-    "NaN, infinities, numbers that overflow to infinity and numbers of more than 4,300 digits cannot be written \
-     canonically, so nothing that contains them can be hashed. In a model_io document, numbers outside the core may \
-     overflow.",
+    "NaN, infinities, numbers that overflow to infinity and numbers of more \
+     than 4,300 digits have no canonical form, so nothing that contains them \
+     can be hashed. In a session, numbers outside the core may overflow.",
 );
 const SURROGATE: RuleInfo = rule(
     "DOC7",
     "No string contains an unpaired surrogate.",
-    "An escape such as \\ud83d without its other half is no character and has no UTF-8 form. It mostly comes from text \
-     that was cut in the middle of an emoji.",
+    "An escape such as \\ud83d without its other half is not a character and has no \
+     UTF-8 form. It usually comes from text that was cut in the middle of an emoji.",
 );
 
 /// No kind recognises the document.
 pub const UNRECOGNISED: RuleInfo = rule(
     "KIND",
     "The document is of a known kind.",
-    "The kind is recognised by content, never by the file name. --kind insists on one, and then its rules say what is \
-     missing.",
+    "The kind is recognised by content, never by the file name. \
+     --kind requires one, and then its rules report what is missing.",
 );
 
 /// Several kinds recognise the document.
@@ -79,13 +79,13 @@ pub fn ambiguous(kinds: &[super::Kind]) -> Violation {
     Violation::new(AMBIGUOUS, "", message)
 }
 
-/// The rules of all documents.
+/// Returns the rules of all documents.
 #[must_use]
 pub fn rules() -> Vec<RuleInfo> {
     vec![ENCODING, SYNTAX, DUPLICATE_KEY, DEPTH, SIZE, NUMBER, SURROGATE, UNRECOGNISED, AMBIGUOUS]
 }
 
-/// The rule that a defect breaks.
+/// Returns the rule that a defect breaks.
 #[must_use]
 pub fn rule_of(defect: Defect) -> RuleInfo {
     match defect {
@@ -99,53 +99,53 @@ pub fn rule_of(defect: Defect) -> RuleInfo {
     }
 }
 
-/// The violation that a document is which cannot be read.
+/// Returns the violation for a document that cannot be read.
 #[must_use]
 pub fn violation(error: &ReadError) -> Violation {
     let path = format!("line {} column {}", error.line, error.column);
     Violation::new(rule_of(error.defect), path, error.message.clone())
 }
 
-/// The violation that a document of `bytes` bytes is, found before reading it.
+/// Returns the violation for a document of `bytes` bytes, detected before reading it.
 #[must_use]
 pub fn too_large(bytes: u64, limit: u64) -> Violation {
     Violation::new(
         SIZE,
         "",
-        format!("the document has {bytes} bytes, more than the limit of {limit}; --max-size sets another"),
+        format!("the document has {bytes} bytes, more than the limit of {limit}; raise it with --max-size"),
     )
 }
 
-/// The violation that a document is which was cut off when it had more than `limit` bytes.
+/// Returns the violation for a document that was truncated after more than `limit` bytes.
 #[must_use]
 pub fn larger_than(limit: u64) -> Violation {
-    let message = format!("the document has more bytes than the limit of {limit}; --max-size sets another");
+    let message = format!("the document exceeds the limit of {limit} bytes; raise it with --max-size");
     Violation::new(SIZE, "", message)
 }
 
-/// The violation that the files of a directory or archive are which have more than `limit` bytes in all.
+/// Returns the violation for a directory or archive whose files exceed `limit` bytes in total.
 #[must_use]
 pub fn files_too_large(limit: u64) -> Violation {
     Violation::new(
         SIZE,
         "",
-        format!("the files have more bytes in all than the limit of {limit}; --max-size sets another"),
+        format!("the files exceed the total limit of {limit} bytes; raise it with --max-size"),
     )
 }
 
-/// The violation that something which goes beyond a limit is, as `message` says.
+/// Returns the violation for exceeding a limit, described by `message`.
 #[must_use]
 pub fn too_much(message: String) -> Violation {
     Violation::new(SIZE, "", message)
 }
 
-/// The violation that an archive is which is broken, as `message` says.
+/// Returns the violation for a malformed archive, described by `message`.
 #[must_use]
 pub fn broken_archive(message: String) -> Violation {
     Violation::new(SYNTAX, "", message)
 }
 
-/// Reports that what stands at `path` of a document has no canonical form, so that no hash of it exists.
+/// Reports that the value at `path` of a document has no canonical form and therefore no hash.
 pub fn report_uncanonical(path: &str, error: &dyn fmt::Display, findings: &mut Findings) {
     findings.of(NUMBER).add(path, format!("there is no canonical form to hash: {error}"));
 }
@@ -156,11 +156,10 @@ pub fn report(error: &ReadError, findings: &mut Findings) {
     findings.of(rule_of(error.defect)).add(path, error.message.clone());
 }
 
-/// Reports that a document states too many digests too deep inside.
+/// Reports that a document states too many digests at deeply nested locations.
 pub(super) fn report_pointers(findings: &mut Findings) {
     let limit = super::mention::MAX_POINTER_BYTES;
-    let message = format!(
-        "the JSON Pointers to the digests that the document states have more than {limit} bytes, the limit"
-    );
+    let message =
+        format!("the JSON Pointers to the digests in the document exceed the limit of {limit} bytes");
     findings.of(SIZE).add("", message);
 }

@@ -2,16 +2,16 @@ use crate::canonical::reader::{self, Limits};
 use crate::canonical::{Value, c14n_v1};
 use crate::digest::Digest;
 
-/// How the recordings of a kind are played back.
+/// How the recordings of a kind are replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Playback {
-    /// Each response is known by the one prompt that it answers.
+    /// Each response is identified by the one prompt that it answers.
     ByPrompt,
-    /// The responses follow one another; what they answer may not be known.
+    /// The responses are ordered; the requests that they answer may be unknown.
     InOrder,
 }
 
-/// What gave a response.
+/// The source of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Responder {
     /// A model.
@@ -21,7 +21,7 @@ pub enum Responder {
 }
 
 impl Responder {
-    /// The name, as programs write it.
+    /// Returns the machine-readable name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -31,38 +31,39 @@ impl Responder {
     }
 }
 
-/// A recorded response, and what it answers.
+/// A recorded response and its request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// The number of the interaction or step with the response, from 0.
+    /// The number of the interaction or step that contains the response, from 0.
     pub index: usize,
-    /// What gave the response.
+    /// The source of the response.
     pub responder: Responder,
-    /// The digests of the texts that the request carried, in its order: the last is what was asked in the end. None if the
-    /// request is not known.
+    /// The digests of the texts in the request, in its order: the last is the final prompt. Empty if the request is
+    /// unknown.
     pub prompts: Vec<Digest>,
-    /// The name of the tool, if one responded and its name was recorded.
+    /// The name of the tool that responded, if it was recorded.
     pub tool: Option<String>,
-    /// What the tool was called with, if that was recorded.
+    /// The arguments of the tool call, if they were recorded.
     pub arguments: Option<Arguments>,
-    /// The text of the response. If there is not exactly one, everything that was recorded of it, as JSON.
+    /// The text of the response. If there is not exactly one, the whole recorded response as JSON.
     pub response: String,
-    /// Everything that was recorded as the response, as JSON, if that may be more than its text.
+    /// The whole recorded response as JSON, if it may contain more than the text.
     pub output: Option<String>,
-    /// Whether the call failed: the response is the message of the error that was recorded then.
+    /// Whether the call failed: the response is then the recorded error message.
     pub is_error: bool,
 }
 
-/// The arguments of a call of a tool, in the one form in which calls are compared.
+/// The arguments of a tool call, normalised for comparison.
 ///
-/// The form is canonical JSON (`json-c14n-v1`) of the arguments after these steps: a string that holds a JSON object or
-/// list is what it holds, as APIs send arguments as JSON text; `{"args": […], "kwargs": {…}}` is the one of the two that is
-/// not empty, if the other one is; `null`, `[]` and `{}` are all `{}`, a call without arguments.
+/// The form is canonical JSON (`json-c14n-v1`) of the arguments after these steps: a string that contains a JSON object
+/// or list is replaced by it, because APIs send arguments as JSON text; `{"args": […], "kwargs": {…}}` is replaced by
+/// the non-empty one if the other is empty; `null`, `[]` and `{}` all become `{}`, a call without arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Arguments(String);
 
 impl Arguments {
-    /// The arguments that `value` states. Nothing if a number in it has no canonical form, which no value has that was read.
+    /// Creates the arguments from `value`. Returns `None` if it contains a number without a canonical form, which is
+    /// impossible for a value that was read.
     #[must_use]
     pub fn from_value(value: &Value<'_>) -> Option<Self> {
         if let Some(text) = value.as_str().filter(|text| text.trim_start().starts_with(['{', '[']))
@@ -77,21 +78,21 @@ impl Arguments {
         String::from_utf8(text).ok().map(Self)
     }
 
-    /// The arguments as canonical JSON.
+    /// Returns the arguments as canonical JSON.
     #[must_use]
     pub fn as_json(&self) -> &str {
         &self.0
     }
 
-    /// The SHA-256 of the canonical JSON.
+    /// Returns the SHA-256 of the canonical JSON.
     #[must_use]
     pub fn digest(&self) -> Digest {
         Digest::of(self.0.as_bytes())
     }
 }
 
-/// The arguments in an object that has positional and named ones, if it has one sort alone. Recorders of Python write both,
-/// and most calls have one.
+/// Returns the arguments in an object with positional and named ones, if only one of the two is present. Python
+/// recorders write both, and most calls have one.
 fn positional_or_named<'v, 'd>(value: &'v Value<'d>) -> Option<&'v Value<'d>> {
     let object = value.as_object()?;
     let is_of_both = object.iter().all(|(name, _)| matches!(name, "args" | "kwargs"));
@@ -167,7 +168,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whoever asks with what a listing shows asks for the same call.
+        /// Normalising is idempotent: a request with the arguments of a listing is the same call.
         #[test]
         fn the_form_of_a_form_is_itself(text: String, number: i64, names in prop::collection::vec("args|kwargs|a", 0..4)) {
             let mut json = serde_json::json!([text, number]);

@@ -12,7 +12,7 @@ use crate::canonical::reader::{Limits, MemberNames, ReadError};
 use crate::digest::CaptureHash;
 use crate::verify::{Findings, Report, RuleInfo, Violation};
 
-/// A kind of artifact as the rest of the program sees it.
+/// A kind of artifact, for use by the rest of the program.
 #[derive(Clone, Copy)]
 pub struct Kind(&'static KindTable);
 
@@ -30,7 +30,7 @@ struct KindTable {
     form: Form,
 }
 
-/// What an artifact of the kind is made of.
+/// The form of the artifacts of a kind.
 enum Form {
     Document {
         member: &'static str,
@@ -61,7 +61,7 @@ enum Form {
 }
 
 impl Kind {
-    /// The handle of the kind `K`, whose artifacts are documents.
+    /// Creates the handle of the kind `K`, whose artifacts are documents.
     #[must_use]
     pub const fn of<K: Artifact>() -> Self {
         Self(
@@ -96,7 +96,7 @@ impl Kind {
         )
     }
 
-    /// The handle of the kind `K`, whose artifacts are directories.
+    /// Creates the handle of the kind `K`, whose artifacts are directories.
     #[must_use]
     pub const fn of_directories<K: ArtifactDirectory>() -> Self {
         Self(
@@ -129,19 +129,19 @@ impl Kind {
         )
     }
 
-    /// The name, such as `model_io`.
+    /// Returns the name, such as `model_io`.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.0.name
     }
 
-    /// What people call its artifacts, such as `sessions`.
+    /// Returns the plural noun for its artifacts, such as `sessions`.
     #[must_use]
     pub fn plural(self) -> &'static str {
         self.0.plural
     }
 
-    /// The name of the one file of its artifacts; nothing if they are directories.
+    /// Returns the name of the single file of its artifacts, or `None` if they are directories.
     #[must_use]
     pub fn document_member(self) -> Option<&'static str> {
         match self.0.form {
@@ -150,31 +150,31 @@ impl Kind {
         }
     }
 
-    /// The relation in which it stands to everything that states its core hash, if it has a name of its own.
+    /// Returns the relation of its artifacts to every artifact that states their core hash, if the kind defines one.
     #[must_use]
     pub fn stated_by(self) -> Option<&'static str> {
         self.0.stated_by
     }
 
-    /// The names of the attributes that its artifacts may have, sorted.
+    /// Returns the names of the attributes that its artifacts can have, sorted.
     #[must_use]
     pub fn attributes(self) -> &'static [&'static str] {
         self.0.attributes
     }
 
-    /// The rules, without those of all documents.
+    /// Returns the rules, without those of all documents.
     #[must_use]
     pub fn rules(self) -> Vec<RuleInfo> {
         (self.0.rules)()
     }
 
-    /// Whether its artifacts are directories. Others are single documents.
+    /// Returns whether its artifacts are directories and not single documents.
     #[must_use]
     pub fn is_of_directories(self) -> bool {
         matches!(self.0.form, Form::Directory { .. })
     }
 
-    /// The names that the files of its artifacts may have.
+    /// Returns the file names that its artifacts can contain.
     #[must_use]
     pub fn members(self) -> &'static [&'static str] {
         match &self.0.form {
@@ -183,7 +183,7 @@ impl Kind {
         }
     }
 
-    /// Whether the format gives its documents such names.
+    /// Returns whether the file name is one that the format defines for its documents.
     #[must_use]
     pub fn owns_file_name(self, file_name: &str) -> bool {
         let Form::Document { file_names, .. } = &self.0.form else {
@@ -195,8 +195,8 @@ impl Kind {
         })
     }
 
-    /// Whether `text` is meant to be a document of this kind, valid or not. `names` are the names of its root object's
-    /// members as far as they could be read.
+    /// Returns whether `text` is intended to be a document of this kind, valid or not. `names` are the member names of
+    /// its root object as far as they could be read.
     #[must_use]
     pub fn recognises(self, text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
         match self.0.form {
@@ -205,8 +205,8 @@ impl Kind {
         }
     }
 
-    /// Whether a directory with entries of these names is meant to be of this kind, valid or not. `peek` gives the
-    /// beginning of a file in it.
+    /// Returns whether a directory with entries of these names is intended to be of this kind, valid or not. `peek`
+    /// returns the beginning of a file in it.
     #[must_use]
     pub fn recognises_directory(self, names: &[&str], peek: &mut Peek<'_>) -> bool {
         match self.0.form {
@@ -215,9 +215,8 @@ impl Kind {
         }
     }
 
-    /// The violation that a file of this name is which begins with `head`, if it has what only files of this kind's
-    /// artifacts have: where it stands alone, the rest of the artifact is missing. Nothing if artifacts of this kind are
-    /// single documents.
+    /// Returns the violation for a file with this name and beginning that is separated from the rest of its artifact,
+    /// or `None` if it is not recognised as a file of this kind or artifacts of this kind are single documents.
     #[must_use]
     pub fn orphan(self, file_name: &str, head: &[u8]) -> Option<Violation> {
         match self.0.form {
@@ -228,10 +227,10 @@ impl Kind {
         }
     }
 
-    /// Parses `document`, canonicalizes it and applies every rule.
+    /// Parses `document`, canonicalises it and applies every rule.
     ///
     /// # Errors
-    /// The report, if a rule of severity error is broken. Nothing else is an error: admission does no I/O.
+    /// Returns the report if a rule of severity error is broken. There are no other errors: admission does no I/O.
     pub fn admit(self, document: Vec<u8>, options: &AdmitOptions) -> Result<Admitted, Report> {
         let Form::Document { member, examine, .. } = self.0.form else {
             return Err(self.unreadable("", "this is a document, neither a directory nor an archive"));
@@ -246,7 +245,7 @@ impl Kind {
         })
     }
 
-    /// What `document` continues, if it is the rest of a longer document of this kind and no whole one.
+    /// Returns what `document` continues if it is only the rest of a longer document of this kind.
     #[must_use]
     pub fn continues(self, document: &[u8], limits: &Limits) -> Option<Rest> {
         match self.0.form {
@@ -255,10 +254,10 @@ impl Kind {
         }
     }
 
-    /// Admits `document`, which is a `rest`, together with what goes before it in the admitted `beginning`.
+    /// Admits `document`, which is a `rest`, joined to the part of the admitted `beginning` that precedes it.
     ///
     /// # Errors
-    /// The report of the whole, with the places that violations have in `document`.
+    /// Returns the report on the whole, with locations relative to `document`.
     pub fn admit_joined(
         self,
         beginning: &[u8],
@@ -272,7 +271,7 @@ impl Kind {
             Form::Directory { .. } => None,
         };
         let Some(Joined { document, lines }) = joined else {
-            let message = format!("the {} that it continues is not where it should be", rest.what);
+            let message = format!("the {} that it continues was not found", rest.what);
             return Err(Violation::new(rest.rule, rest.path.clone(), message).into());
         };
         let limit = limits.bytes.min(Limits::MAX_BYTES);
@@ -285,7 +284,7 @@ impl Kind {
     /// Applies every rule to a directory or archive that was read.
     ///
     /// # Errors
-    /// The report, if a rule of severity error is broken.
+    /// Returns the report if a rule of severity error is broken.
     pub fn admit_directory(self, directory: Directory, options: &AdmitOptions) -> Result<Admitted, Report> {
         let Form::Directory { members: names, examine, .. } = self.0.form else {
             return Err(Violation::new(super::document::UNRECOGNISED, "", "this is not a document").into());
@@ -332,7 +331,7 @@ impl Kind {
         }
     }
 
-    /// The report of something at `path` that is not what artifacts of this kind are made of.
+    /// Returns the report on an entry at `path` that artifacts of this kind cannot contain.
     #[must_use]
     pub fn unreadable(self, path: &str, message: &str) -> Report {
         let rule = match self.0.form {
@@ -345,7 +344,7 @@ impl Kind {
     /// Writes the canonical bytes whose SHA-256 is the core hash of an admitted artifact of these `members`.
     ///
     /// # Errors
-    /// Those of `out`; members that were not admitted are invalid data.
+    /// Returns an error if `out` cannot be written to, and one of kind `InvalidData` if the members were not admitted.
     pub fn write_core(
         self,
         members: &[MemberBytes<'_>],
@@ -361,25 +360,25 @@ impl Kind {
 }
 
 impl Kind {
-    /// Whether artifacts of this kind record runs, so that contracts can be held against them.
+    /// Returns whether artifacts of this kind record runs, so that they can be audited against contracts.
     #[must_use]
     pub fn is_run(self) -> bool {
         self.0.is_run
     }
 
-    /// How one of its artifacts is seen to be a longer version of another, if they are written part by part.
+    /// Returns how a longer version of an artifact is detected, if documents of this kind are written incrementally.
     #[must_use]
     pub fn versions(self) -> Option<Versions> {
         self.0.versions
     }
 
-    /// Whether its artifacts may carry signatures.
+    /// Returns whether its artifacts can be signed.
     #[must_use]
     pub fn can_be_signed(self) -> bool {
         self.0.can_be_signed
     }
 
-    /// Gives `visit` what an admitted artifact of these `members` recorded of a run, in order.
+    /// Calls `visit` with the run events recorded in an admitted artifact of these `members`, in order.
     ///
     /// # Errors
     /// Returns an error if a member cannot be read.
@@ -396,22 +395,22 @@ impl Kind {
         }
     }
 
-    /// How the responses that artifacts of this kind record are played back, if they record any themselves.
+    /// Returns how recorded responses are replayed, if artifacts of this kind record any themselves.
     #[must_use]
     pub fn playback(self) -> Option<Playback> {
         self.0.playback
     }
 
-    /// What its artifacts contain, as tables.
+    /// Returns the SQL tables of its contents.
     #[must_use]
     pub fn tables(self) -> &'static [Table] {
         self.0.tables
     }
 
-    /// The responses that an admitted `document` recorded, in order.
+    /// Returns the responses recorded in an admitted `document`, in order.
     ///
     /// # Errors
-    /// What keeps the document from being read.
+    /// Returns an error if the document cannot be read.
     pub fn exchanges(self, document: &[u8], limits: &Limits) -> Result<Vec<Exchange>, ReadError> {
         match self.0.form {
             Form::Document { exchanges, .. } => exchanges(document, limits),
@@ -419,7 +418,7 @@ impl Kind {
         }
     }
 
-    /// What an admitted `document` says at the interaction, step or record `index`, as it is written there; nothing if the
+    /// Returns the verbatim text of the interaction, step or record `index` of an admitted `document`, or `None` if the
     /// kind has no such parts.
     #[must_use]
     pub fn quote(self, document: &[u8], index: usize) -> Option<String> {
@@ -429,10 +428,10 @@ impl Kind {
         }
     }
 
-    /// What an admitted artifact of these `members` is compared by.
+    /// Returns the parts by which an admitted artifact of these `members` is compared.
     ///
     /// # Errors
-    /// What keeps a member from being read.
+    /// Returns an error if a member cannot be read.
     pub fn parts<'d>(self, members: &[MemberBytes<'d>], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
         match (&self.0.form, members) {
             (Form::Document { parts, .. }, [only]) => parts(only.bytes, limits),
@@ -441,11 +440,11 @@ impl Kind {
         }
     }
 
-    /// The texts of an admitted artifact of these `members` that people search, but for those of artifacts that are part
-    /// of it. The same members always give the same texts in the same order.
+    /// Returns the searchable texts of an admitted artifact of these `members`, without those of embedded artifacts.
+    /// The result is deterministic.
     ///
     /// # Errors
-    /// What keeps a member from being read.
+    /// Returns an error if a member cannot be read.
     pub fn passages(self, members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
         match (&self.0.form, members) {
             (Form::Document { passages, .. }, [only]) => passages(only.bytes, limits),

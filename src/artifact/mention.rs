@@ -11,24 +11,24 @@ use crate::digest::Digest;
 pub struct Relation {
     /// The name, such as `derived-from`.
     pub name: &'static str,
-    /// Whether the mention promises that the other artifact exists somewhere, so that a missing one is worth showing.
+    /// Whether a mention implies that the other artifact exists, so that a missing one is worth reporting.
     pub dangles: bool,
 }
 
-/// In which capacity an artifact mentions a digest. Kinds declare their roles as constants.
+/// The role in which an artifact mentions a digest. Kinds declare their roles as constants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Role {
     /// The name, such as `state_after`.
     pub name: &'static str,
-    /// What is asked for when roles do not matter in detail, such as `state`.
+    /// The group used in queries that do not distinguish between roles, such as `state`.
     pub group: &'static str,
-    /// What the place counts, such as `step`; empty where it is a JSON Pointer.
+    /// The unit of the location, such as `step`; empty if it is a JSON Pointer.
     pub unit: &'static str,
-    /// How the artifact relates to the one that the digest identifies, if it does.
+    /// The relation of the artifact to the one that the digest identifies, if there is one.
     pub relation: Option<Relation>,
 }
 
-/// The role of digests that a document states without the format giving them a meaning.
+/// The role of digests that have no meaning defined by the format.
 pub const REFERENCE: Role = Role {
     name: "reference",
     group: "reference",
@@ -36,7 +36,7 @@ pub const REFERENCE: Role = Role {
     relation: Some(Relation { name: "references", dangles: true }),
 };
 
-/// Where in an artifact something stands.
+/// A location in an artifact.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Place {
     /// The number of the interaction, step or record, from 0.
@@ -45,8 +45,8 @@ pub enum Place {
     Pointer(String),
 }
 
-/// What members are called that have digests of things which are no artifacts of any kind: one of these words in the name of
-/// the member, between `_`, `-`, `.` or a change of case, is enough.
+/// Words in the names of members whose digests do not identify an artifact of any kind. One of these words, delimited
+/// by `_`, `-`, `.` or a change of case, is sufficient.
 const OF_NO_KIND: &[&str] = &[
     "args",
     "arguments",
@@ -88,12 +88,12 @@ const OF_NO_KIND: &[&str] = &[
 ];
 
 impl Place {
-    /// Whether what stands here is named as the digest of something that no kind of artifact is: a schema, a proposal, a
-    /// prompt. The name is that of the innermost member. What has no such name may be of an artifact.
+    /// Returns whether the name of the innermost member shows that the digest identifies something other than an
+    /// artifact: a schema, a proposal, a prompt. Without such a name it may identify an artifact.
     #[must_use]
     pub fn is_of_no_kind(&self) -> bool {
         let Self::Pointer(pointer) = self else { return false };
-        // A pointer begins with what comes before its first slash, such as the name of a file.
+        // The part before the first slash is not a token but, for example, a file name.
         let Some((_, tokens)) = pointer.split_once('/') else { return false };
         let is_name = |token: &&str| !token.bytes().all(|byte| byte.is_ascii_digit());
         let Some(name) = tokens.rsplit('/').find(is_name) else { return false };
@@ -101,7 +101,7 @@ impl Place {
     }
 }
 
-/// The words of a name like `schema_hash` or `schemaHash`, in lower case.
+/// Returns the words of a name like `schema_hash` or `schemaHash`, in lower case.
 fn words(name: &str) -> impl Iterator<Item = String> {
     let mut words = vec![String::new()];
     let mut before = ' ';
@@ -127,27 +127,28 @@ impl fmt::Display for Place {
     }
 }
 
-/// A digest that an artifact states or implies, with its role and place.
+/// A digest that an artifact states or implies, with its role and location.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mention {
-    /// In which capacity.
+    /// The role.
     pub role: &'static Role,
-    /// Where.
+    /// The location.
     pub place: Place,
     /// The digest.
     pub digest: Digest,
 }
 
 impl Mention {
-    /// A mention at the interaction, step or record `index`. No document within the limits has more than `u32` counts.
+    /// Creates a mention at the interaction, step or record `index`. No document within the limits has more than `u32`
+    /// can count.
     #[must_use]
     pub fn at(role: &'static Role, index: usize, digest: Digest) -> Self {
         Self { role, place: Place::Index(u32::try_from(index).unwrap_or(u32::MAX)), digest }
     }
 }
 
-/// Pointers to digests may have so many bytes in one document. They are copied into the index, so a long name above many
-/// digests would otherwise make a small document large.
+/// Maximum total size of the pointers to digests in one document, in bytes. They are copied into the index, so that a
+/// long name above many digests would otherwise make a small document large.
 pub(super) const MAX_POINTER_BYTES: usize = 16 << 20;
 
 /// See [`Draft::collect_references`].
@@ -187,7 +188,7 @@ impl<'v> Collector<'v, '_> {
     }
 
     fn text(&mut self, text: &str) {
-        // The document will be refused: nothing more is kept of it, and no more pointers are made.
+        // The document will be rejected: nothing more is recorded, and no more pointers are built.
         if self.draft.pointer_bytes > MAX_POINTER_BYTES {
             return;
         }
@@ -203,7 +204,7 @@ impl<'v> Collector<'v, '_> {
     }
 }
 
-/// Whether `tokens` match a `pattern` of names that need no escapes.
+/// Returns whether `tokens` match a `pattern` of names that need no escapes.
 fn matches(pattern: &str, tokens: &[Token<'_>]) -> bool {
     let rest = tokens.iter().try_fold(pattern, |rest, token| {
         let rest = rest.strip_prefix('/')?;
@@ -212,7 +213,7 @@ fn matches(pattern: &str, tokens: &[Token<'_>]) -> bool {
             Token::Index(_) => rest.strip_prefix('*'),
         }
     });
-    // A name with a slash could have taken two steps at once.
+    // A name that contains a slash could have matched two tokens at once.
     rest == Some("") && pattern.bytes().filter(|byte| *byte == b'/').count() == tokens.len()
 }
 

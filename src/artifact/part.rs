@@ -5,50 +5,51 @@ use crate::canonical::reader::{self, Limits};
 use crate::canonical::{Object, Value};
 use crate::digest::Digest;
 
-/// What two artifacts of a kind are compared by: an interaction, a step, a record, an effect, a file.
+/// A unit of comparison between two artifacts of a kind: an interaction, a step, a record, an effect, a file.
 #[derive(Clone, Debug)]
 pub struct Part<'d> {
-    /// What people call it, such as `interaction 3`. It may quote the artifact.
+    /// Its human-readable label, such as `interaction 3`. It may quote the artifact.
     pub label: String,
-    /// Parts with the same identity are the same, whatever is ephemeral in them.
+    /// The digest of the content without ephemeral values: parts with the same identity are equal.
     pub identity: Digest,
-    /// What makes two parts the same place of their artifacts, though they differ; the narrower notion first.
+    /// Keys that align two parts that differ, the more specific one first.
     pub keys: [Digest; 2],
-    /// What it says.
+    /// The content.
     pub content: Content<'d>,
-    /// How to compare it.
+    /// The comparison functions.
     pub sort: &'static PartSort,
 }
 
-/// What a part says, read or still to be read: a long trace need not be in memory as values.
+/// The content of a part, parsed or still to be parsed: a long trace need not be in memory as values.
 #[derive(Clone, Debug)]
 pub enum Content<'d> {
     /// A value.
     Value(Value<'d>),
-    /// The text of one, which was read without error before.
+    /// The text of a value, which was parsed without error before.
     Text(&'d [u8]),
 }
 
-/// How parts of one sort are compared.
+/// A kind of part, with its comparison functions.
 #[derive(Debug)]
 pub struct PartSort {
-    /// Whether what stands at a place of the content varies between identical runs, or is given by the position.
+    /// Returns whether the value at a location of the content varies between identical runs or follows from the
+    /// position.
     pub is_ephemeral: fn(&[Token<'_>]) -> bool,
-    /// The canonical text of a value in the profile of the kind; nothing if it has none.
+    /// Returns the canonical text of a value in the profile of the kind, or `None` if it has none.
     pub canonical: fn(&Value<'_>) -> Option<Vec<u8>>,
-    /// Says of two parts in the same place what is different, given the names of the members that are.
+    /// Describes the difference between two aligned parts, given the names of the members that differ.
     pub tell: fn(one: &Value<'_>, other: &Value<'_>, names: &[&str]) -> String,
 }
 
 impl<'d> Part<'d> {
-    /// A part of this sort, whose identity is that of what is not ephemeral in `value`.
+    /// Creates a part of this kind, whose identity is that of the non-ephemeral content of `value`.
     #[must_use]
     pub fn new(label: String, keys: [Digest; 2], value: Value<'d>, sort: &'static PartSort) -> Self {
         let identity = sort.identity(&value);
         Self { label, identity, keys, content: Content::Value(value), sort }
     }
 
-    /// What it says.
+    /// The content.
     #[must_use]
     pub fn value(&self) -> Cow<'_, Value<'d>> {
         match &self.content {
@@ -62,24 +63,24 @@ impl<'d> Part<'d> {
 }
 
 impl PartSort {
-    /// The digest of the canonical text of what is not ephemeral in `value`.
+    /// Returns the digest of the canonical text of `value` without ephemeral content.
     #[must_use]
     pub fn identity(&self, value: &Value<'_>) -> Digest {
         self.digest(&self.lasting(value))
     }
 
-    /// The digest of the canonical text of `value`.
+    /// Returns the digest of the canonical text of `value`.
     #[must_use]
     pub fn digest(&self, value: &Value<'_>) -> Digest {
-        // What has no canonical form, and is in no core, is known by its spelling.
+        // A value without a canonical form is in no core and is identified by its debug representation.
         Digest::of(&(self.canonical)(value).unwrap_or_else(|| format!("{value:?}").into_bytes()))
     }
 
-    /// Whether the member `name` means the same with either value.
+    /// Returns whether the member `name` is equal in both values.
     #[must_use]
     pub fn is_same(&self, name: &str, one: &Value<'_>, other: &Value<'_>) -> bool {
         let held = |value: &Value<'_>| {
-            // Only the name of the member that directly holds a value says how it is normalised.
+            // How a value is normalised depends only on the name of the member that directly holds it.
             let held =
                 Value::Object(Object::from_members(vec![(Cow::Owned(name.to_owned()), value.clone())]));
             self.digest(&held)
@@ -87,13 +88,13 @@ impl PartSort {
         one == other || held(one) == held(other)
     }
 
-    /// `value` without what is ephemeral in it.
+    /// Returns `value` without ephemeral content.
     #[must_use]
     pub fn lasting<'d>(&self, value: &Value<'d>) -> Value<'d> {
         self.lasting_at(value, &mut Vec::new()).unwrap_or(Value::Null)
     }
 
-    /// `value` without what is ephemeral; nothing if it is so itself.
+    /// Returns `value` without ephemeral content, or `None` if the value itself is ephemeral.
     fn lasting_at<'v, 'd>(&self, value: &'v Value<'d>, at: &mut Vec<Token<'v>>) -> Option<Value<'d>> {
         if (self.is_ephemeral)(at) {
             return None;
@@ -123,7 +124,7 @@ impl PartSort {
     }
 }
 
-/// Says that the members `names` are different.
+/// Returns the text that the members `names` differ.
 #[must_use]
 pub fn differ(names: &[&str]) -> String {
     match names {
@@ -133,7 +134,7 @@ pub fn differ(names: &[&str]) -> String {
     }
 }
 
-/// The digest that stands for the same place: that of `words`, each with its length, so that no two lists are confused.
+/// Returns the digest that aligns parts: that of `words`, each with its length, so that different lists cannot collide.
 #[must_use]
 pub fn same_place(words: &[&str]) -> Digest {
     let words: Vec<String> = words.iter().map(|word| format!("{}:{word}", word.len())).collect();

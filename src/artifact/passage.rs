@@ -3,35 +3,35 @@ use crate::canonical::Value;
 use crate::canonical::reader::{Limits, ReadError};
 use crate::digest::Digest;
 
-/// A text of an artifact that people search.
+/// A searchable text of an artifact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Passage {
-    /// What sort of text it is.
+    /// The field that it belongs to.
     pub field: Field,
-    /// What the place counts, such as `step`; empty where it is a pointer.
+    /// The unit of the location, such as `step`; empty if it is a pointer.
     pub unit: &'static str,
-    /// Where it stands.
+    /// The location.
     pub place: Place,
     /// The text.
     pub text: String,
 }
 
-/// What passages can be.
+/// The fields of passages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Field {
-    /// What a model answered.
+    /// The response of a model.
     Response,
-    /// What a model was asked.
+    /// The prompt of a model.
     Prompt,
-    /// The name of a tool and what it was called with.
+    /// The name of a tool and its arguments.
     Tool,
-    /// What a tool or a step gave back, errors among it.
+    /// The output of a tool or a step, including errors.
     Output,
-    /// What a step is called, and what is said of it.
+    /// The name and description of a step.
     Step,
     /// The refs and effects of a contract.
     Contract,
-    /// The files of a pack, but for its session.
+    /// The files of a pack, without its session.
     Pack,
 }
 
@@ -40,7 +40,7 @@ impl Field {
     pub const ALL: [Self; 7] =
         [Self::Response, Self::Prompt, Self::Tool, Self::Output, Self::Step, Self::Contract, Self::Pack];
 
-    /// The name, such as `response`.
+    /// Returns the name, such as `response`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -55,7 +55,7 @@ impl Field {
     }
 }
 
-/// Gathers the passages of an artifact in its order.
+/// A collector of the passages of an artifact, in document order.
 #[derive(Default)]
 pub struct Passages {
     gathered: Vec<Passage>,
@@ -79,15 +79,15 @@ impl Passages {
         }
     }
 
-    /// What was gathered.
+    /// Returns the collected passages.
     #[must_use]
     pub fn into_vec(self) -> Vec<Passage> {
         self.gathered
     }
 }
 
-/// The words in `value` as people read them: a line for each string and number, after the name of the member that it
-/// belongs to. Digests are left out: they are found as mentions.
+/// Returns the words in `value` as readable text: one line for each string and number, prefixed by the name of its
+/// member. Digests are omitted: they are indexed as mentions.
 #[must_use]
 pub fn words_of(value: &Value<'_>) -> String {
     let mut words = String::new();
@@ -119,10 +119,10 @@ fn write_line(text: &str, name: &str, words: &mut String) {
     words.push('\n');
 }
 
-/// What gives the passages of documents of a kind.
+/// A function that returns the passages of a document.
 pub(super) type OfDocument = fn(&[u8], &Limits) -> Result<Vec<Passage>, ReadError>;
 
-/// What gives the passages of directories of a kind.
+/// A function that returns the passages of a directory.
 pub(super) type OfDirectory = fn(&[MemberBytes<'_>], &Limits) -> Result<Vec<Passage>, ReadError>;
 
 #[cfg(test)]

@@ -2,69 +2,68 @@ use std::borrow::Cow;
 
 use crate::canonical::Value;
 
-/// Something that a run recorded, as audits look at it.
+/// An event of a run, for audits.
 #[derive(Clone, Debug)]
 pub enum RunEvent<'v, 'd> {
-    /// A call of something outside the agent: a tool call, a step of an engine, an action of a runner.
+    /// A call to something outside the agent: a tool call, a step of an engine, an action of a runner.
     Call(Box<Call<'v, 'd>>),
-    /// What the recorder states about the run. Requests to models and their responses are not statements.
+    /// A statement of the recorder about the run. Requests to models and their responses are not statements.
     Statement(&'v Value<'d>),
 }
 
-/// Receives the events of a run, in their order.
+/// A callback that receives the events of a run, in order.
 pub type EventVisitor<'f> = dyn for<'v, 'd> FnMut(RunEvent<'v, 'd>) + 'f;
 
-/// A call, and what came back.
+/// A call and its result.
 #[derive(Clone, Debug)]
 pub struct Call<'v, 'd> {
-    /// Where the request is recorded, in words, such as `step 5`; where the result is, if there is no request.
+    /// The location of the request, such as `step 5`, or that of the result if there is no request.
     pub place: String,
-    /// What the run says was called.
+    /// The names of the target as recorded.
     pub names: CallNames<'v>,
-    /// What was sent, if it is recorded.
+    /// The arguments, if they are recorded.
     pub arguments: Option<Cow<'v, Value<'d>>>,
-    /// Calls with the same text here are attempts at one thing, of which the last decides.
+    /// The retry key: calls with the same key are attempts at the same operation, of which the last one decides.
     pub attempt_at: String,
-    /// Whether it is a part of a result that is given as a whole as well, so that it counts only where it is known what
-    /// was called.
+    /// Whether it is part of a result that is also recorded as a whole, so that it counts only if the target is known.
     pub is_part: bool,
-    /// What came back.
+    /// The result of the call.
     pub answer: Answer<'v, 'd>,
 }
 
-/// What came back from a call.
+/// The result of a call.
 #[derive(Clone, Debug)]
 pub enum Answer<'v, 'd> {
-    /// Nothing is recorded.
+    /// No result is recorded.
     None,
     /// A result that counts as evidence.
     Result {
-        /// Where it is recorded, in words, such as `step 6`.
+        /// The location of the result, such as `step 6`.
         place: String,
         /// The result.
         value: &'v Value<'d>,
     },
-    /// The call failed, or its result does not show that anything happened.
+    /// The call failed, or its result does not prove an effect.
     Discounted {
-        /// Where that is recorded.
+        /// The location of the result.
         place: String,
         /// The result, if there is one.
         value: Option<&'v Value<'d>>,
-        /// Why it does not count, such as `an error follows at step 7`.
+        /// The reason it does not count, such as `an error follows at step 7`.
         why: String,
     },
 }
 
-/// What a run says of a call's target.
+/// The recorded names of the target of a call.
 #[derive(Clone, Debug, Default)]
 pub struct CallNames<'v> {
-    /// The names of the tool. Requests and responses may state different ones.
+    /// The names of the tool. Requests and responses may state different names.
     pub tools: Vec<&'v str>,
     /// The URL of an HTTP request.
     pub url: Option<&'v str>,
-    /// The IO reference, where the run states it as such.
+    /// The IO reference, if the run states one.
     pub io_ref: Option<&'v str>,
-    /// Names that may be those of an effect or a target, or of something else: of steps, actions and destinations.
+    /// Names that may refer to an effect or a target or something else: names of steps, actions and destinations.
     pub labels: Vec<&'v str>,
     /// `read`, `write` or `mutate`, or an HTTP method, if stated.
     pub mode: Option<&'v str>,

@@ -1,4 +1,4 @@
-//! Signatures of artifacts, and the keys that they are checked with.
+//! Signatures of artifacts, and the keys that verify them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use crate::canonical::replaykit;
 
-/// What checking a signature gave.
+/// The result of checking a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SignatureState {
-    /// It is the signature of the content under a key that was given.
+    /// It is the signature of the content under one of the available keys.
     Verified,
-    /// No key was given that it could be checked with.
+    /// No matching key is available.
     Unchecked,
-    /// It is not the signature of the content under any key that it was checked with.
+    /// It is not the signature of the content under any of the keys that it was checked with.
     Wrong,
 }
 
@@ -21,7 +21,7 @@ impl SignatureState {
     /// Every state.
     pub const ALL: [Self; 3] = [Self::Verified, Self::Unchecked, Self::Wrong];
 
-    /// Its name, such as `verified`.
+    /// Returns the name, such as `verified`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -31,65 +31,64 @@ impl SignatureState {
         }
     }
 
-    /// The state with this name.
+    /// Returns the state with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.name() == name)
     }
 }
 
-/// What is known of the signature of a capture that has one.
+/// The signature of a capture.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Signature {
-    /// What checking it gave.
+    /// The result of checking it.
     pub state: SignatureState,
-    /// The key that the document says it was signed with. Nothing if that id is longer than [`MAX_KEY_ID_BYTES`]. The
-    /// signature does not cover the id: only of a verified signature is it known that the key has this id.
+    /// The key id that the document states. `None` if the id is longer than [`MAX_KEY_ID_BYTES`]. The signature does
+    /// not cover the id: it is reliable only if the signature is verified.
     pub key_id: Option<String>,
 }
 
-/// What admission makes of signatures.
+/// How admission treats signatures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SignaturePolicy {
-    /// Documents whose signature is wrong are rejected.
+    /// Documents with a wrong signature are rejected.
     #[default]
     RejectWrong,
-    /// Documents that are not signed are rejected as well, and, if any key was given, those whose signature none of the
-    /// keys is for.
+    /// Unsigned documents are also rejected, and, if any key is available, those whose signature has no matching key.
     Require,
-    /// Nothing is rejected for its signature: for documents that were admitted before.
+    /// Nothing is rejected because of its signature: for documents that were admitted before.
     Record,
 }
 
-/// The longest key, in bytes.
+/// Maximum length of a key in bytes.
 pub const MAX_KEY_BYTES: usize = 8 << 10;
 
-/// The longest key id, in bytes.
+/// Maximum length of a key id in bytes.
 pub const MAX_KEY_ID_BYTES: usize = 1 << 10;
 
 /// A key for HMAC signatures.
 #[derive(Clone)]
 pub struct SigningKey(String);
 
-/// Why something is not a signing key, or not the id of one. Says nothing of the key.
+/// The error for an invalid signing key or key id. It does not reveal the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// A signing key must have characters other than white space.
-    #[error("the signing key is empty; give one, or do not ask for signatures to be checked")]
+    /// The key is empty or consists of white space.
+    #[error("the signing key is empty; provide one, or do not enable signature checks")]
     Empty,
     /// It is longer than [`MAX_KEY_BYTES`].
     #[error("the signing key has more than {MAX_KEY_BYTES} bytes")]
     TooLong,
     /// An id is empty or longer than [`MAX_KEY_ID_BYTES`].
-    #[error("a key id has 1 to {MAX_KEY_ID_BYTES} bytes")]
+    #[error("a key id must have 1 to {MAX_KEY_ID_BYTES} bytes")]
     Id,
 }
 
 impl SigningKey {
-    /// The key given by `text`; surrounding white space is not part of it.
+    /// Creates a key from `text`; surrounding white space is removed.
     ///
     /// # Errors
-    /// [`KeyError::Empty`] if nothing else is left, [`KeyError::TooLong`] if more than [`MAX_KEY_BYTES`] are.
+    /// Returns [`KeyError::Empty`] if nothing remains, and [`KeyError::TooLong`] if more than [`MAX_KEY_BYTES`] remain.
     pub fn new(text: &str) -> Result<Self, KeyError> {
         match replaykit::strip(text) {
             "" => Err(KeyError::Empty),
@@ -103,15 +102,15 @@ impl SigningKey {
     }
 }
 
-/// Keys are not for printing.
+/// Redacts the key.
 impl fmt::Debug for SigningKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SigningKey(…)")
     }
 }
 
-/// The keys that signatures are checked with: those for the key id that a signature states, and those without an id, which
-/// every signature is checked with.
+/// The keys that signatures are checked with: those with the key id that a signature states, and those without an id,
+/// which apply to every signature.
 ///
 /// ```
 /// use runvault::artifact::{KeyRing, SigningKey};
@@ -129,16 +128,16 @@ pub struct KeyRing(Arc<Keys>);
 
 #[derive(Clone, Default)]
 struct Keys {
-    /// Several keys may have one id, such as an old one and a new one.
+    /// Several keys may share an id, such as an old one and a new one.
     with_id: BTreeMap<String, Vec<SigningKey>>,
     without_id: Vec<SigningKey>,
 }
 
 impl KeyRing {
-    /// Adds a key with an id, or one that every signature is checked with.
+    /// Adds a key with an id, or without one to apply to every signature.
     ///
     /// # Errors
-    /// [`KeyError::Id`] if the id is empty or longer than [`MAX_KEY_ID_BYTES`].
+    /// Returns [`KeyError::Id`] if the id is empty or longer than [`MAX_KEY_ID_BYTES`].
     pub fn add(&mut self, id: Option<&str>, key: SigningKey) -> Result<(), KeyError> {
         let keys = Arc::make_mut(&mut self.0);
         match id {
@@ -149,25 +148,25 @@ impl KeyRing {
         Ok(())
     }
 
-    /// Whether there are no keys.
+    /// Returns whether there are no keys.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.with_id.is_empty() && self.0.without_id.is_empty()
     }
 
-    /// Whether a signature that states this key id can be checked.
+    /// Returns whether a signature that states this key id can be checked.
     #[must_use]
     pub fn has_key_for(&self, id: &str) -> bool {
         self.keys_for(id).next().is_some()
     }
 
-    /// The keys that a signature with this key id is checked with.
+    /// Returns the keys that apply to a signature with this key id.
     pub(crate) fn keys_for(&self, id: &str) -> impl Iterator<Item = &SigningKey> {
         self.0.with_id.get(id).into_iter().flatten().chain(&self.0.without_id)
     }
 }
 
-/// Ids are no secrets; keys are not for printing.
+/// Shows ids, which are not secret, and redacts keys.
 impl fmt::Debug for KeyRing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ids: Vec<&String> = self.0.with_id.keys().collect();

@@ -3,19 +3,19 @@ use crate::canonical::reader::{Limits, ReadError};
 use crate::canonical::{Value, compact};
 use crate::digest::Digest;
 
-/// What artifacts of a kind contain, as a table for people who ask in SQL. Kinds declare theirs as constants.
+/// A SQL table of the contents of artifacts of a kind. Kinds declare their tables as constants.
 ///
 /// In SQL every row also has the columns `artifact` and `core_hash`.
 #[derive(Clone, Copy, Debug)]
 pub struct Table {
-    /// The name, such as `interactions`. No two tables have the same.
+    /// The name, such as `interactions`, unique among all tables.
     pub name: &'static str,
-    /// What a row is, in words.
+    /// A description of a row.
     pub about: &'static str,
     /// The columns, in order.
     pub columns: &'static [Column],
-    /// The rows of an admitted artifact of these members, in its order. Each has a cell for every column. It is an error
-    /// if a member cannot be read.
+    /// Returns the rows of an admitted artifact of these members, in document order. Each has a cell for every column.
+    /// It is an error if a member cannot be read.
     pub rows: fn(&[MemberBytes<'_>], &Limits) -> Result<Vec<Cells>, ReadError>,
 }
 
@@ -24,28 +24,28 @@ pub struct Table {
 pub struct Column {
     /// The name, such as `prompt_hash`.
     pub name: &'static str,
-    /// What its cells are.
+    /// The type of its cells.
     pub sort: ColumnSort,
-    /// What it says, in words.
+    /// A description of the value.
     pub about: &'static str,
 }
 
 impl Column {
-    /// A column of this name and sort.
+    /// Creates a column.
     #[must_use]
     pub const fn new(name: &'static str, sort: ColumnSort, about: &'static str) -> Self {
         Self { name, sort, about }
     }
 }
 
-/// What the cells of a column are, where they are not NULL.
+/// The type of the cells of a column that are not NULL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnSort {
-    /// Whole numbers.
+    /// Integers.
     Number,
     /// Text.
     Text,
-    /// Digests, as `sha256:` and 64 hex digits. Text that a format allows there instead stands as it is.
+    /// Digests, as `sha256:` and 64 hex digits. Other text that a format allows is stored unchanged.
     Hash,
     /// JSON, as text.
     Json,
@@ -54,7 +54,7 @@ pub enum ColumnSort {
 }
 
 impl ColumnSort {
-    /// The name, as programs write it.
+    /// Returns the machine-readable name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -70,14 +70,14 @@ impl ColumnSort {
 /// A row: a cell for every column.
 pub type Cells = Vec<Cell>;
 
-/// A value in SQL.
+/// A SQL value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
     /// NULL
     Null,
-    /// A whole number.
+    /// An integer.
     Integer(i64),
-    /// A double.
+    /// A double-precision number.
     Real(f64),
     /// Text.
     Text(String),
@@ -86,19 +86,20 @@ pub enum Cell {
 }
 
 impl Cell {
-    /// The number of an interaction, step or record.
+    /// Creates a cell with the number of an interaction, step or record.
     #[must_use]
     pub fn index(index: usize) -> Self {
         i64::try_from(index).map_or(Self::Null, Self::Integer)
     }
 
-    /// The member `name` of `value`, if it is text.
+    /// Creates a cell with the member `name` of `value`, if it is text.
     #[must_use]
     pub fn text_of(value: &Value<'_>, name: &str) -> Self {
         value.get(name).and_then(Value::as_str).into()
     }
 
-    /// The digest in the member `name` of `value`, with its prefix or without. Other text is not changed.
+    /// Creates a cell with the digest in the member `name` of `value`, with or without its prefix. Other text is not
+    /// changed.
     #[must_use]
     pub fn hash_of(value: &Value<'_>, name: &str) -> Self {
         let text = value.get(name).and_then(Value::as_str);
@@ -106,13 +107,13 @@ impl Cell {
         digest.map_or_else(|| text.into(), |digest| Self::Text(digest.to_string()))
     }
 
-    /// The member `name` of `value` as JSON.
+    /// Creates a cell with the member `name` of `value` as JSON.
     #[must_use]
     pub fn json_of(value: &Value<'_>, name: &str) -> Self {
         value.get(name).map_or(Self::Null, Self::json)
     }
 
-    /// `value` as JSON.
+    /// Creates a cell with `value` as JSON.
     #[must_use]
     pub fn json(value: &Value<'_>) -> Self {
         Self::Text(compact::text(value))

@@ -1,24 +1,25 @@
-//! Times that documents state, read leniently and written in one form.
+//! Timestamps in documents, parsed leniently and formatted uniformly.
 //!
-//! Read are RFC 3339 timestamps and the complete date and time formats of ISO 8601: calendar, ordinal and week dates, basic
-//! and extended, with hours, minutes or seconds, decimal fractions, and `24:00`. A day alone is not a time.
+//! Supported are RFC 3339 timestamps and the complete date and time formats of ISO 8601: calendar, ordinal and week
+//! dates, basic and extended, with hours, minutes or seconds, decimal fractions, and `24:00`. A date without a time is
+//! not accepted.
 
 use chrono::{DateTime, Datelike, NaiveDate, NaiveTime, TimeDelta, Timelike, Utc, Weekday};
 
-/// The attribute that says when an artifact was made, as it states itself, in the form of [`timestamp_text`].
+/// The attribute with the creation time that an artifact states, in the form of [`timestamp_text`].
 pub const CREATED_AT: &str = "created_at";
 
-/// What a timestamp without an offset from UTC means.
+/// The interpretation of a timestamp without an offset from UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MissingOffset {
-    /// It is in UTC, because the format says that all times are.
+    /// It is in UTC, because the format defines all times as UTC.
     Utc,
-    /// It is not a point in time: which time zone is meant is unknown.
+    /// It is not a point in time, because the time zone is unknown.
     Unknown,
 }
 
-/// Returns the point in time that `text` states, to the millisecond; further digits are cut off. Returns nothing if it states
-/// none, or none of the years 0 to 9999 in UTC. A leap second is the first second after it.
+/// Returns the point in time that `text` states, truncated to the millisecond. Returns `None` if it states none, or
+/// none of the years 0 to 9999 in UTC. A leap second is the first second after it.
 #[must_use]
 pub fn parse_timestamp(text: &str, missing_offset: MissingOffset) -> Option<DateTime<Utc>> {
     let mut cursor = Cursor(text.trim().as_bytes());
@@ -43,7 +44,7 @@ pub fn parse_timestamp(text: &str, missing_offset: MissingOffset) -> Option<Date
     (0..=9999).contains(&time.year()).then_some(time)
 }
 
-/// Returns `time` as `YYYY-MM-DDTHH:MM:SS.mmmZ`. The order of such texts is that of the times.
+/// Returns `time` as `YYYY-MM-DDTHH:MM:SS.mmmZ`. Such texts sort in the order of their times.
 #[must_use]
 pub fn timestamp_text(time: DateTime<Utc>) -> String {
     time.format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
@@ -51,16 +52,16 @@ pub fn timestamp_text(time: DateTime<Utc>) -> String {
 
 /// A time of day.
 struct Clock {
-    /// How long after midnight, without a leap second.
+    /// The time since midnight, without a leap second.
     since_midnight: TimeDelta,
     is_leap_second: bool,
 }
 
-/// What is left to be read.
+/// The remaining input.
 struct Cursor<'t>(&'t [u8]);
 
 impl Cursor<'_> {
-    /// How many digits come next.
+    /// Returns the number of digits at the start of the input.
     fn digits_ahead(&self) -> usize {
         self.0.iter().take_while(|byte| byte.is_ascii_digit()).count()
     }
@@ -133,7 +134,7 @@ impl Cursor<'_> {
 
     /// Reads a decimal fraction of `unit`, if there is one, to the millisecond.
     fn fraction(&mut self, unit: TimeDelta) -> Option<TimeDelta> {
-        /// Enough for milliseconds of an hour.
+        /// Number of digits used: enough for milliseconds of an hour.
         const DIGITS: usize = 9;
         if self.take(b".,").is_none() {
             return Some(TimeDelta::zero());
@@ -147,13 +148,13 @@ impl Cursor<'_> {
         Some(TimeDelta::milliseconds(unit.num_milliseconds() * i64::from(fraction) / parts))
     }
 
-    /// Reads an offset from UTC, if there is one; nothing at all if what comes is not an offset.
+    /// Reads an offset from UTC, if there is one. Returns `None` if the input is not an offset.
     #[expect(
         clippy::option_option,
         reason = "no offset is one thing, and something that is not an offset another"
     )]
     fn offset(&mut self) -> Option<Option<TimeDelta>> {
-        /// ISO 8601 means this one, and allows the hyphen in its place.
+        /// The minus sign that ISO 8601 specifies; a hyphen is allowed in its place.
         const MINUS: &[u8] = "\u{2212}".as_bytes();
         if self.0.is_empty() {
             return Some(None);

@@ -1,19 +1,19 @@
-//! Which versions of a format are understood.
+//! The supported versions of a format.
 
-/// The major versions of a format that are understood. Minor versions and patches of a known major version are additions
-/// that do not change what the other members mean.
+/// The supported major versions of a format. Minor versions and patches of a supported major version are additions that
+/// do not change the meaning of other members.
 #[derive(Clone, Copy, Debug)]
 pub struct KnownMajors(&'static [&'static str]);
 
 impl KnownMajors {
-    /// These major versions, in decimal without leading zeros.
+    /// Creates a set of major versions, in decimal without leading zeros.
     #[must_use]
     pub const fn new(majors: &'static [&'static str]) -> Self {
         Self(majors)
     }
 
-    /// Returns what to object to in `version`: that its major version is not among these, and which are. Nothing if it is
-    /// known, or if the text does not begin with digits and a full stop and so states no major version.
+    /// Returns the message that the major version of `version` is not supported, with those that are. Returns `None` if
+    /// it is supported, or if the text does not begin with digits and a full stop and so states no major version.
     #[must_use]
     pub fn objection(self, version: &str) -> Option<String> {
         let (major, _) = version.split_once('.')?;
@@ -27,7 +27,7 @@ impl KnownMajors {
         if self.0.contains(&major) {
             return None;
         }
-        Some(format!("the major version {} is not known; known: {self}", shortened(major)))
+        Some(format!("unknown major version {}; known: {self}", shortened(major)))
     }
 }
 
@@ -41,7 +41,7 @@ impl std::fmt::Display for KnownMajors {
     }
 }
 
-/// A number of any length, for a message.
+/// Shortens a number of any length for a message.
 fn shortened(digits: &str) -> String {
     const LONGEST: usize = 20;
     match digits.split_at_checked(LONGEST) {
@@ -50,7 +50,7 @@ fn shortened(digits: &str) -> String {
     }
 }
 
-/// Whether `text` is a version as Semantic Versioning 2.0.0 defines it, pre-release and build parts included.
+/// Returns whether `text` is a version as Semantic Versioning 2.0.0 defines it, including pre-release and build parts.
 #[must_use]
 pub fn is_semver(text: &str) -> bool {
     let (rest, build) = match text.split_once('+') {
@@ -84,13 +84,10 @@ mod tests {
         for version in ["0.1", "1.0.0", "01.20.300", "00.1", "1.", "", "1", "v2.0", ".1", "x.1", "2"] {
             assert_eq!(known.objection(version), None, "{version}");
         }
-        assert_eq!(
-            known.objection("02.1.0").as_deref(),
-            Some("the major version 2 is not known; known: 0.x, 1.x")
-        );
+        assert_eq!(known.objection("02.1.0").as_deref(), Some("unknown major version 2; known: 0.x, 1.x"));
         let long = format!("{}.0", "9".repeat(1000));
         let message = known.objection(&long).unwrap();
-        assert!(message.starts_with("the major version 99999999999999999999… is"), "{message}");
+        assert!(message.starts_with("unknown major version 99999999999999999999…;"), "{message}");
     }
 
     #[test]

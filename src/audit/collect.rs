@@ -1,4 +1,4 @@
-//! One walk through a run: what it called, what came back, and what of that may be evidence.
+//! Collection of evidence, in one pass over the calls and results of a run.
 
 use std::collections::HashMap;
 
@@ -13,53 +13,53 @@ use crate::artifact::{Answer, Call, RunEvent};
 use crate::canonical::{Value, compact};
 use crate::digest::Digest;
 
-/// More key fields than these do not tell calls apart: all arguments do then.
+/// Maximum number of key fields that identify a call: with more, all arguments do.
 const MAX_KEY_FIELDS: usize = 64;
 
-/// A value that was found as evidence of an effect.
+/// A value found as evidence of an effect.
 #[derive(Clone, Debug)]
 pub(super) struct Sighting {
-    /// The number of the call: later ones have greater numbers.
+    /// The number of the call, in ascending order.
     pub(super) call: usize,
     pub(super) place: String,
     pub(super) seen: Seen,
-    /// What tells this attempt from others: the values of key fields, or everything that was sent.
+    /// The identity of the attempt: the values of the key fields, or the complete request.
     pub(super) attempt: Digest,
-    /// Whether the contract says what tells attempts apart.
+    /// Whether the contract defines the identity of attempts.
     pub(super) is_keyed: bool,
-    /// What a digest is of, as the contract or the run says.
+    /// The content that a digest must have been computed from, according to the contract or the run.
     pub(super) expected: Option<Expected>,
 }
 
-/// What a digest must be the digest of.
+/// The expected content of a digest.
 #[derive(Clone, Debug)]
 pub(super) struct Expected {
     pub(super) what: String,
-    /// The digests that it has. None if it is not recorded.
+    /// The digests of the content; empty if it is not recorded.
     pub(super) digests: Vec<Digest>,
 }
 
-/// What was found, by what it is evidence of.
+/// The evidence found.
 #[derive(Debug, Default)]
 pub(super) struct Sightings {
-    /// By effect.
+    /// Evidence by effect.
     pub(super) own: HashMap<usize, Vec<Sighting>>,
     /// The last value of a pool that may be evidence of several effects.
     pub(super) shared: HashMap<(usize, Class), Sighting>,
-    /// The last place in a pool of which another effect's evidence was found.
+    /// The last location in a pool with evidence of a single effect, and that effect.
     pub(super) owned: HashMap<usize, (usize, String)>,
-    /// The first value of a pool that does not count, and why.
+    /// The first value of a pool that does not count, and the reason.
     pub(super) discounted: HashMap<usize, String>,
 }
 
-/// Takes the events of a run.
+/// A collector of the events of a run.
 pub(super) struct Collector<'t> {
     pub(super) terms: &'t Terms,
     pub(super) targets: Targets<'t>,
     pub(super) sources: Sources,
     sources_of: Vec<Vec<usize>>,
     pub(super) pools: Pools,
-    /// The files of the run by name, each with the digests that stand for it.
+    /// The files of the run by name, each with the digests that identify it.
     members: HashMap<String, Vec<Digest>>,
     pub(super) refs: Refs<'t>,
     pub(super) payloads: Payloads<'t>,
@@ -95,7 +95,7 @@ impl<'t> Collector<'t> {
         }
     }
 
-    /// Takes the next event.
+    /// Processes the next event.
     pub(super) fn take(&mut self, event: &RunEvent<'_, '_>) {
         match event {
             RunEvent::Statement(value) => self.refs.state(value),
@@ -112,7 +112,7 @@ impl<'t> Collector<'t> {
         self.calls += 1;
         if tie.is_named && !self.is_named {
             self.is_named = true;
-            // Of a run that names its calls, those without a name count for nothing.
+            // In a run that names its calls, unnamed calls do not count.
             self.of_unnamed = Sightings::default();
         }
         self.refs.call(call, tie);
@@ -148,7 +148,8 @@ impl<'t> Collector<'t> {
         if tie.is_named { &mut self.of_named } else { &mut self.of_unnamed }
     }
 
-    /// The pools that a value of `source` from such a call belongs to: where effects state the tool as their own, only theirs.
+    /// Returns the pools of a value of `source` from such a call: if effects declare the tool as their own, only
+    /// theirs.
     fn pools_for(&self, tie: &Tie, source: usize) -> Vec<usize> {
         let of = |scope| self.pools.of(scope, source);
         if !tie.is_named {
@@ -214,7 +215,8 @@ impl<'t> Collector<'t> {
         }
     }
 
-    /// What a digest is of: what the contract says it is of, or the file of the run that is named beside it.
+    /// Returns the expected content of a digest: that which the contract defines, or the file of the run that is named
+    /// next to it.
     fn expected(&self, effect: &Effect, call: &Call<'_, '_>, found: &Found<'_, '_>) -> Option<Expected> {
         let evidence = effect.evidence.as_ref().filter(|evidence| evidence.sort == "hash")?;
         if let Some(of) = &evidence.of {
@@ -232,7 +234,7 @@ impl<'t> Collector<'t> {
     }
 }
 
-/// The text at a pointer below `/arguments` or `/result` of a call.
+/// Returns the text at a pointer below `/arguments` or `/result` of a call.
 fn stated_text<'v>(of: &str, call: &'v Call<'_, '_>) -> Option<&'v str> {
     let value = match of.strip_prefix("/arguments") {
         Some(rest) => at_pointer(call.arguments.as_deref()?, rest),
@@ -244,7 +246,7 @@ fn stated_text<'v>(of: &str, call: &'v Call<'_, '_>) -> Option<&'v str> {
     value?.as_str()
 }
 
-/// The digest of the values that the key fields of an effect have in `arguments`; nothing if one is not there.
+/// Returns the digest of the values of an effect's key fields in `arguments`; `None` if one is missing.
 fn key(effect: &Effect, arguments: &Value<'_>) -> Option<Digest> {
     if effect.key_fields.is_empty() || effect.key_fields.len() > MAX_KEY_FIELDS {
         return None;

@@ -1,8 +1,8 @@
-//! Comparing numbers as they are written: no double comes between a measurement and its bound.
+//! Comparison of decimal numbers as written, without conversion to floating point.
 
 use std::cmp::Ordering;
 
-/// The order of two JSON numbers by their exact values.
+/// Compares two JSON numbers by their exact values.
 pub(super) fn compare(one: &str, other: &str) -> Ordering {
     let (one, other) = (Decimal::parse(one), Decimal::parse(other));
     match (one.sign(), other.sign()) {
@@ -12,7 +12,7 @@ pub(super) fn compare(one: &str, other: &str) -> Ordering {
     }
 }
 
-/// `0.d1d2d3… × 10^exponent`, where the first and the last digit are not zero.
+/// The number `0.d1d2d3… × 10^exponent`, where the first and the last digit are not zero.
 struct Decimal {
     is_negative: bool,
     digits: Vec<u8>,
@@ -47,7 +47,7 @@ impl Decimal {
     }
 }
 
-/// Exponents beyond 64 bits are far enough out as they are.
+/// Parses an exponent. Exponents beyond 64 bits saturate.
 fn stated_exponent(text: &str) -> i64 {
     let digits = text.trim_start_matches(['+', '-']);
     let farthest = i64::MAX / 2;

@@ -1,4 +1,4 @@
-//! Which bytes digests are of: those of the vault, and the texts and files of a run.
+//! Resolution of digests to bytes in the vault, and to texts and files of a run.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,7 +7,7 @@ use crate::canonical::reader::{self, Limits, ReadError};
 use crate::canonical::{Object, Value, pointer};
 use crate::digest::Digest;
 
-/// What each of `wanted` is the digest of. Where there are no such bytes, it is left out.
+/// Returns a description of the bytes with each digest in `wanted`. Digests without known bytes are omitted.
 pub(super) fn known<E>(
     wanted: &HashSet<Digest>,
     run: &AuditedRun<'_>,
@@ -18,7 +18,7 @@ pub(super) fn known<E>(
     sorted.sort_unstable();
     for digest in &sorted {
         if let Some(held) = held(*digest).map_err(super::AuditError::Vault)? {
-            // Nothing is proved by the digest of nothing.
+            // The digest of empty content proves nothing.
             if !held.bytes.is_empty() {
                 known.insert(*digest, held.name);
             }
@@ -42,7 +42,7 @@ struct Texts<'w> {
 }
 
 impl Texts<'_> {
-    /// Looks at the texts of one file: a JSON document, or one on each line.
+    /// Searches the texts of one file: a JSON document, or one per line.
     fn of_member(&mut self, name: &str, bytes: &[u8], is_one_of_several: bool) -> Result<(), ReadError> {
         let within = if is_one_of_several { format!("{name} ") } else { String::new() };
         if let Ok(value) = reader::read_keeping_overflow(bytes, &Limits::most()) {

@@ -1,4 +1,4 @@
-//! What a value that was found says of an effect.
+//! Evaluation of a value as evidence of an effect.
 
 use std::cmp::Ordering;
 
@@ -8,10 +8,10 @@ use crate::canonical::Value;
 use crate::canonical::reader::excerpt;
 use crate::digest::Digest;
 
-/// Statuses that mean success where a contract states none of its own, in lowercase.
+/// Lowercase statuses that mean success if a contract defines none.
 pub const SUCCESS: [&str; 6] = ["ok", "success", "succeeded", "completed", "done", "true"];
 
-/// Statuses that mean failure where a contract states none of its own, in lowercase.
+/// Lowercase statuses that mean failure if a contract defines none.
 pub const FAILURE: [&str; 13] = [
     "aborted",
     "canceled",
@@ -28,23 +28,23 @@ pub const FAILURE: [&str; 13] = [
     "timeout",
 ];
 
-/// A value that was found, without what is in it if it is a list or an object.
+/// A value that was found; lists and objects without their contents.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Seen {
     Plain(Value<'static>),
     Other(&'static str),
 }
 
-/// What a value says.
+/// The judgement of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Judgement {
-    /// It proves the effect; how.
+    /// It proves the effect, for this reason.
     Verified(String),
-    /// It proves nothing; why.
+    /// It proves nothing, for this reason.
     Resolved(String),
-    /// It disproves the effect; how.
+    /// It disproves the effect, for this reason.
     Failed(String),
-    /// It is a digest; what it is of is still to be found out.
+    /// It is a digest whose content is yet to be determined.
     Digest(Digest),
 }
 
@@ -56,10 +56,10 @@ impl Seen {
         }
     }
 
-    /// How messages show it.
+    /// Returns the value as shown in messages.
     pub(super) fn shown(&self) -> String {
         match self {
-            // Whoever wants to know what it is of needs all of it.
+            // A digest is shown in full, so that what it identifies can be looked up.
             Self::Plain(Value::String(text)) if Digest::stated_either(text).is_some() => text.to_string(),
             Self::Plain(Value::String(text)) => excerpt(text),
             Self::Plain(Value::Number(number)) if number.literal().len() <= 40 => number.literal().to_owned(),
@@ -69,7 +69,7 @@ impl Seen {
         }
     }
 
-    /// The text by which it is compared with stated values.
+    /// Returns the text that is compared with the values in the contract.
     pub(super) fn comparable(&self) -> Option<String> {
         match self {
             Self::Plain(value) => comparable(value),
@@ -85,10 +85,10 @@ impl Seen {
     }
 }
 
-/// What `seen` says of an effect with this evidence.
+/// Judges `seen` as evidence of an effect.
 pub(super) fn judge(evidence: &Evidence, seen: &Seen) -> Judgement {
     if *seen == Seen::Plain(Value::Null) {
-        return Judgement::Resolved("null says nothing".to_owned());
+        return Judgement::Resolved("null is not evidence".to_owned());
     }
     match evidence.sort.as_str() {
         "hash" => hash(evidence, seen),
@@ -100,20 +100,20 @@ pub(super) fn judge(evidence: &Evidence, seen: &Seen) -> Judgement {
 fn status(evidence: &Evidence, seen: &Seen) -> Judgement {
     for (name, stated) in [("success", &evidence.success), ("failure", &evidence.failure)] {
         if let Stated::Unreadable(why) = stated {
-            return Judgement::Resolved(format!("what the contract states as {name} cannot be used: {why}"));
+            return Judgement::Resolved(format!("the {name} values of the contract cannot be used: {why}"));
         }
     }
     let text = seen.comparable();
     let is_one_of = |values: &[String]| text.as_ref().is_some_and(|text| values.contains(text));
     let is_known = |values: &[&str]| text.as_ref().is_some_and(|text| values.contains(&text.as_str()));
     if evidence.failure.value().is_some_and(|values| is_one_of(values)) {
-        return Judgement::Failed("which the contract states as failure".to_owned());
+        return Judgement::Failed("which is a failure value of the contract".to_owned());
     }
     if let Some(values) = evidence.success.value() {
         return if is_one_of(values) {
-            Judgement::Verified("which the contract states as success".to_owned())
+            Judgement::Verified("which is a success value of the contract".to_owned())
         } else {
-            Judgement::Failed("which is not what the contract states as success".to_owned())
+            Judgement::Failed("which is not a success value of the contract".to_owned())
         };
     }
     if is_known(&SUCCESS) {
@@ -132,7 +132,7 @@ fn range(stated: &Stated<Bounds>, seen: &Seen) -> Judgement {
     match stated {
         Stated::Nothing => Judgement::Resolved("the contract states no bounds".to_owned()),
         Stated::Unreadable(why) => {
-            Judgement::Resolved(format!("the bounds that the contract states cannot be used: {why}"))
+            Judgement::Resolved(format!("the bounds of the contract cannot be used: {why}"))
         }
         Stated::Is(bounds) if is_within(number.literal(), bounds) => {
             Judgement::Verified(format!("which is within the bounds ({bounds})"))
@@ -157,7 +157,7 @@ fn hash(evidence: &Evidence, seen: &Seen) -> Judgement {
     match &evidence.success {
         Stated::Nothing => Judgement::Digest(digest),
         Stated::Unreadable(why) => {
-            Judgement::Resolved(format!("what the contract states as success cannot be used: {why}"))
+            Judgement::Resolved(format!("the success values of the contract cannot be used: {why}"))
         }
         Stated::Is(values) if values.iter().any(|value| Digest::stated_either(value) == Some(digest)) => {
             Judgement::Verified("which is the digest that the contract states".to_owned())

@@ -1,4 +1,4 @@
-//! AU10 and AU11: payloads held to the schemas of their targets.
+//! AU10 and AU11: validation of payloads against the schemas of their targets.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,25 +16,25 @@ use crate::verify::Findings;
 use super::refs::is_reading;
 use super::sources::at_pointer;
 
-/// What recorders write in place of what they leave out.
+/// Placeholders that recorders write for omitted values.
 const REDACTED: [&str; 2] = ["[REDACTED]", "<omitted by policy>"];
 
-/// The work of all checks of one audit, in comparisons of a value with a part of a schema.
+/// Maximum work of all checks of one audit, in comparisons of a value with a part of a schema.
 const MAX_WORK: u64 = 50_000_000;
 
-/// The schemas of a contract, and what was found with them.
+/// The schemas of a contract, and the results of validating payloads.
 pub(super) struct Payloads<'t> {
     terms: &'t Terms,
-    /// The bytes of schemas that the contract names by their digests.
+    /// The bytes of schemas that the contract references by digest.
     held: HashMap<Digest, Held>,
     schemas: HashMap<usize, Result<Schema, String>>,
     work_left: u64,
     findings: Findings,
-    /// Payloads that were not checked, by ref and reason: how many, and where first.
+    /// Unchecked payloads by ref and reason: their number, and the first location.
     unchecked: BTreeMap<(usize, String), (u64, String)>,
 }
 
-/// The digests by which a contract names its schemas.
+/// Returns the digests of the schemas that a contract references.
 pub(super) fn named(terms: &Terms) -> impl Iterator<Item = Digest> {
     terms.io_refs.iter().filter_map(|io_ref| match &io_ref.schema {
         SchemaSource::Named(name) => digest_and_pointer(name).map(|(digest, _)| digest),
@@ -42,14 +42,14 @@ pub(super) fn named(terms: &Terms) -> impl Iterator<Item = Digest> {
     })
 }
 
-/// The parts of `sha256:…` or `sha256:…#/pointer`.
+/// Splits `sha256:…` or `sha256:…#/pointer` into its parts.
 fn digest_and_pointer(name: &str) -> Option<(Digest, &str)> {
     let (digest, pointer) = name.split_once('#').unwrap_or((name, ""));
     Some((Digest::stated(digest)?, pointer))
 }
 
 impl<'t> Payloads<'t> {
-    /// `held` has the bytes of the schemas that are [`named`] by their digests, as far as there are any.
+    /// Creates the checker. `held` contains the bytes of the schemas [`named`] by digest, as far as they are available.
     pub(super) fn new(terms: &'t Terms, held: HashMap<Digest, Held>) -> Self {
         Self {
             terms,
@@ -61,8 +61,8 @@ impl<'t> Payloads<'t> {
         }
     }
 
-    /// Holds what flowed through the ref with this number to its schema: what a call sent where the ref is written, what
-    /// came back where the ref or the call only reads.
+    /// Validates the payloads of the ref with this number: the arguments if the ref is written, the result if the ref
+    /// or the call is read-only.
     pub(super) fn check(&mut self, index: usize, call: &Call<'_, '_>) {
         let Some(io_ref) = self.terms.io_refs.get(index) else { return };
         let reads =
@@ -80,7 +80,7 @@ impl<'t> Payloads<'t> {
         }
     }
 
-    /// Reports what is wrong with the first of `payloads` unless one of them is good: recorders wrap what came back.
+    /// Reports the violations of the first of `payloads` unless one of them is valid: recorders wrap results.
     fn hold(
         &mut self,
         index: usize,
@@ -106,20 +106,22 @@ impl<'t> Payloads<'t> {
         }
         let Some(violation) = first else { return Ok(()) };
         if violation.is_redacted {
-            return Err("the recorder left out what the schema describes".to_owned());
+            return Err("the recorder omitted data that the schema describes".to_owned());
         }
         let at = if violation.at.is_empty() { String::new() } else { format!("{}: ", violation.at) };
-        let message = format!("what {} was given: {at}{}", excerpt(&io_ref.name), violation.message);
+        let message = format!("payload of {}: {at}{}", excerpt(&io_ref.name), violation.message);
         self.findings.of(SCHEMAS).add(place, message);
         Ok(())
     }
 
-    /// Reports what was found, and what could not be looked at.
+    /// Reports the violations, and the payloads that could not be checked.
     pub(super) fn report(self, findings: &mut Findings) {
         for ((index, why), (count, place)) in self.unchecked {
             let name = self.terms.io_refs.get(index).map(|io_ref| excerpt(&io_ref.name)).unwrap_or_default();
             let payloads = if count == 1 { "1 payload".to_owned() } else { format!("{count} payloads") };
-            findings.of(UNCHECKED).add(place, format!("{payloads} of {name} not held to the schema: {why}"));
+            findings
+                .of(UNCHECKED)
+                .add(place, format!("{payloads} of {name} not checked against the schema: {why}"));
         }
         for violation in self.findings.into_report().violations() {
             findings.of(SCHEMAS).add(violation.path.as_str(), violation.message.as_str());
@@ -127,14 +129,14 @@ impl<'t> Payloads<'t> {
     }
 }
 
-/// The schema of a ref, or why there is none to be used.
+/// Returns the schema of a ref, or the reason that there is none to use.
 fn schema_of(io_ref: &IoRef, held: &HashMap<Digest, Held>) -> Result<Schema, String> {
     let json = match &io_ref.schema {
         SchemaSource::Inline(value) => to_json(value),
         SchemaSource::Named(name) => {
             let Some((digest, pointer)) = digest_and_pointer(name) else {
                 return Err(format!(
-                    "{} is a path, and the vault keeps schemas by their digests only",
+                    "{} is a path, but the vault stores schemas only by digest",
                     excerpt(name)
                 ));
             };
@@ -143,14 +145,15 @@ fn schema_of(io_ref: &IoRef, held: &HashMap<Digest, Held>) -> Result<Schema, Str
             let value = value.map_err(|error| format!("{digest} is not JSON: {error}"))?;
             let found =
                 at_pointer(&value, pointer).filter(|_| pointer.is_empty() || pointer.starts_with('/'));
-            to_json(found.ok_or_else(|| format!("{digest} has nothing at {}", excerpt(pointer)))?)
+            to_json(found.ok_or_else(|| format!("{digest} has no value at {}", excerpt(pointer)))?)
         }
     };
     let json = json.ok_or("the schema has numbers that cannot be compared")?;
     Schema::new(&json).map_err(|refusal: Refusal| refusal.to_string())
 }
 
-/// What came back, as recorders wrap it: the whole result, and the members that hold what the tool gave.
+/// Returns the candidates for the result within a recorder's wrapping: the whole value, and the members that contain
+/// the tool's result.
 fn results<'v, 'd>(value: &'v Value<'d>) -> Vec<&'v Value<'d>> {
     let inner = ["result", "body", "event"].into_iter().filter_map(|name| value.get(name));
     inner.chain([value]).collect()
@@ -160,7 +163,7 @@ fn is_redacted(text: &str) -> bool {
     REDACTED.iter().any(|mark| text.contains(mark))
 }
 
-/// `value` for the validator; nothing if a number is beyond what it can hold.
+/// Converts `value` for the validator; `None` if a number is out of its range.
 fn to_json(value: &Value<'_>) -> Option<Json> {
     Some(match value {
         Value::Null => Json::Null,

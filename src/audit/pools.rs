@@ -1,4 +1,4 @@
-//! Which effect a value is evidence of, where several effects are proved by the same source.
+//! Assignment of values to effects that share a source of evidence.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -6,36 +6,36 @@ use super::judge::Seen;
 use super::targets::Targets;
 use super::{Effect, Terms};
 
-/// What is known of the call that a value is from.
+/// The known origin of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Scope {
-    /// It is a call of the ref with this number.
+    /// A call of the ref with this number.
     Ref(usize),
-    /// It is a call of the tool with this number, which effects state as their own.
+    /// A call of the tool with this number, which effects declare as their own.
     Tool(usize),
-    /// Nothing.
+    /// An unknown call.
     Any,
 }
 
 /// The effects that a value may be evidence of.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Owner {
-    /// This one.
+    /// A single effect.
     One(usize),
-    /// Several, and nothing tells which.
+    /// Several effects that cannot be distinguished.
     Several(Class),
 }
 
-/// The effects of a pool that a value could be evidence of.
+/// The effects of a pool that a value may be evidence of.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Class {
-    /// Those that state this value.
+    /// Those that list this value.
     Stating(String),
-    /// Those that undo no other of the pool.
+    /// Those that are not the rollback of another effect of the pool.
     Forward,
 }
 
-/// The effects of a scope that have the same source of evidence.
+/// The effects of a scope that share a source of evidence.
 #[derive(Debug, Default)]
 pub(super) struct Pool {
     members: Vec<usize>,
@@ -47,13 +47,13 @@ pub(super) struct Pool {
 pub(super) struct Pools {
     all: Vec<Pool>,
     by_scope: HashMap<(Scope, usize), usize>,
-    /// The pools of each effect, in calls that are named and in others.
+    /// The pools of each effect in named calls, and below in unnamed ones.
     named: Vec<Vec<usize>>,
     unnamed: Vec<Vec<usize>>,
 }
 
 impl Pools {
-    /// `sources` has the numbers of the sources of each effect.
+    /// Creates the pools. `sources` contains the numbers of the sources of each effect.
     pub(super) fn new(terms: &Terms, targets: &Targets<'_>, sources: &[Vec<usize>]) -> Self {
         let count = terms.effects.len();
         let mut pools = Self {
@@ -90,28 +90,28 @@ impl Pools {
         pool
     }
 
-    /// The number of the pool of a scope and a source.
+    /// Returns the number of the pool of a scope and a source.
     pub(super) fn of(&self, scope: Scope, source: usize) -> Option<usize> {
         self.by_scope.get(&(scope, source)).copied()
     }
 
-    /// The pools that an effect is in.
+    /// Returns the pools that contain an effect.
     pub(super) fn with(&self, effect: usize, named: bool) -> &[usize] {
         let pools = if named { &self.named } else { &self.unnamed };
         pools.get(effect).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The effects of a pool that `seen` may be evidence of.
+    /// Returns the effects of a pool that `seen` may be evidence of.
     pub(super) fn owner(&self, pool: usize, seen: &Seen) -> Option<Owner> {
         self.all.get(pool).and_then(|pool| pool.owner(seen))
     }
 
-    /// An effect of a pool beside `effect`.
+    /// Returns an effect of a pool other than `effect`.
     pub(super) fn another(&self, pool: usize, effect: usize) -> Option<usize> {
         self.all.get(pool)?.members.iter().copied().find(|other| *other != effect)
     }
 
-    /// The classes of a pool's effects that one of them is in.
+    /// Returns the classes of a pool that contain an effect.
     pub(super) fn classes_of(&self, pool: usize, effect: usize, terms: &Terms) -> Vec<Class> {
         let Some(pool) = self.all.get(pool) else { return Vec::new() };
         let stated = terms.effects.get(effect).into_iter().flat_map(stated_values);
@@ -134,7 +134,7 @@ impl Pool {
             |index: &&usize| member(index).is_some_and(|effect| undoing.contains(effect.name.as_str()));
         self.forward = self.members.iter().filter(|index| !undoes(index)).copied().collect();
         if self.forward.is_empty() {
-            // Effects that undo each other in a circle.
+            // Effects that roll each other back in a cycle.
             self.forward = self.members.iter().copied().collect();
         }
         for index in &self.members {
@@ -165,7 +165,7 @@ impl Pool {
     }
 }
 
-/// The values that a contract states for an effect, of success and of failure.
+/// Returns the success and failure values that a contract defines for an effect.
 fn stated_values(effect: &Effect) -> impl Iterator<Item = &String> {
     let evidence = effect.evidence.as_ref();
     let stated = evidence.into_iter().flat_map(|evidence| [&evidence.success, &evidence.failure]);

@@ -1,5 +1,4 @@
-//! What a run did with the IO references of a contract: which it called and attested, and which calls the contract does not
-//! cover.
+//! Use of a contract's IO references by a run: which ones it called and attested, and which calls are not covered.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,30 +9,30 @@ use crate::canonical::reader::excerpt;
 use crate::canonical::{Object, Value};
 use crate::verify::Findings;
 
-/// HTTP methods that read, and those that change something.
+/// HTTP methods that read, and below those that write.
 const READING: [&str; 4] = ["GET", "HEAD", "OPTIONS", "TRACE"];
 const CHANGING: [&str; 4] = ["POST", "PUT", "PATCH", "DELETE"];
 
-/// What is known of every IO reference.
+/// The state of all IO references.
 pub(super) struct Refs<'t> {
     terms: &'t Terms,
     states: Vec<RefState>,
     /// The refs that a run must attest.
     required: HashMap<&'t str, usize>,
-    /// Calls of what is not declared: how often, and where first.
+    /// Calls of undeclared targets: their number, and the first location.
     undeclared: BTreeMap<String, (u64, String)>,
-    /// Calls in another mode than the declared one, by ref and mode: how often, and where first.
+    /// Calls in another mode than the declared one, by ref and mode: their number, and the first location.
     mismatches: BTreeMap<(usize, String), (u64, String)>,
 }
 
-/// What is known of an IO reference.
+/// The state of an IO reference.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RefState {
-    /// Where it was called first.
+    /// The location of its first call.
     pub(super) called: Option<String>,
-    /// Whether a call gave a result that counts.
+    /// Whether a call returned a result that counts.
     pub(super) answered: bool,
-    /// Why the last call that has no such result has none.
+    /// The reason that the last call without such a result has none.
     pub(super) unanswered: Option<String>,
     /// Whether the run states it.
     stated: bool,
@@ -52,12 +51,12 @@ impl<'t> Refs<'t> {
         }
     }
 
-    /// What is known of the ref with this number.
+    /// Returns the state of the ref with this number.
     pub(super) fn state_of(&self, index: usize) -> Option<&RefState> {
         self.states.get(index)
     }
 
-    /// Takes note of a call.
+    /// Records a call.
     pub(super) fn call(&mut self, call: &Call<'_, '_>, tie: &Tie) {
         for index in &tie.refs {
             let Some(state) = self.states.get_mut(*index) else { continue };
@@ -81,7 +80,7 @@ impl<'t> Refs<'t> {
         }
     }
 
-    /// Whether a call of the stated mode is one that the contract declares. Other words than modes and methods say nothing.
+    /// Returns whether the contract declares calls of the stated mode. Words other than modes and methods are ignored.
     fn allows(&self, index: usize, mode: &str) -> bool {
         let stated = match mode {
             "write" | "mutate" => mode,
@@ -92,8 +91,8 @@ impl<'t> Refs<'t> {
         self.terms.io_refs.get(index).is_none_or(|io_ref| io_ref.mode == "mutate" || io_ref.mode == stated)
     }
 
-    /// Takes note of the required refs that the recorder states by their full names: as a string, or as the name of a
-    /// member that is not null, false or empty.
+    /// Records the required refs that the recorder states by full name: as a string, or as the name of a member that is
+    /// not null, false or empty.
     pub(super) fn state(&mut self, value: &Value<'_>) {
         if self.required.is_empty() {
             return;
@@ -119,18 +118,18 @@ impl<'t> Refs<'t> {
         }
     }
 
-    /// Reports what is wrong. `has_evidence` says of a ref whether evidence of an effect on it was found.
+    /// Reports the violations. `has_evidence` returns whether evidence of an effect on a ref was found.
     pub(super) fn report(&self, has_evidence: &dyn Fn(&str) -> bool, findings: &mut Findings) {
         for (index, io_ref) in self.terms.io_refs.iter().enumerate().filter(|(_, io_ref)| io_ref.is_required)
         {
             let attested = self.states.get(index).is_some_and(|state| state.answered || state.stated);
             if !attested && !has_evidence(&io_ref.name) {
-                let message = format!("{} is required, and the run never attests it", excerpt(&io_ref.name));
+                let message = format!("{} is required, but the run never attests it", excerpt(&io_ref.name));
                 findings.of(REQUIRED).add(format!("/io_refs/{index}"), message);
             }
         }
         for (name, (count, place)) in &self.undeclared {
-            let message = format!("{} is called{}, and not declared", excerpt(name), times(*count));
+            let message = format!("{} is called{}, but not declared", excerpt(name), times(*count));
             findings.of(TARGETS).add(place.as_str(), message);
         }
         for ((index, mode), (count, place)) in &self.mismatches {
@@ -145,14 +144,15 @@ impl<'t> Refs<'t> {
             if effect.mode.as_deref() == Some("read") && (repeats || effect.rollback.is_some()) {
                 let why = if repeats { "is not idempotent" } else { "has a rollback" };
                 let (name, target) = (excerpt(&effect.name), excerpt(&effect.target));
-                let message = format!("{name} {why}, so it does not only read; {target} is declared as read");
+                let message =
+                    format!("{name} {why}, so it does more than read; {target} is declared as read");
                 findings.of(MODES).add(format!("/effects/{index}"), message);
             }
         }
     }
 }
 
-/// Whether a call of the stated mode or HTTP method only reads.
+/// Returns whether a call of the stated mode or HTTP method only reads.
 pub(super) fn is_reading(mode: &str) -> bool {
     mode == "read" || READING.contains(&mode.to_uppercase().as_str())
 }

@@ -1,39 +1,39 @@
-//! JSON Schemas from contracts, which anybody may have written: nothing is fetched, and no schema or payload makes a check
-//! take long or go deep.
+//! Bounded validation with JSON Schemas from untrusted contracts: nothing is fetched, and no schema or payload can make
+//! a check slow or deeply recursive.
 
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value as Json;
 
 use super::schema_work::{Refusal, SchemaWork, shortened};
 
-/// The levels of a payload.
+/// Maximum nesting depth of a payload.
 const MAX_DEPTH: usize = 100;
 
-/// The bytes of a payload's strings and names, and of its values, counted as below.
+/// Maximum size of a payload: the bytes of its strings and names, plus the number of its values, as in `measure`.
 const MAX_PAYLOAD: u64 = 1 << 20;
 
-/// Parts of a schema within each other that may be looked at for one value in another.
+/// Maximum nesting of the schema parts that may be applied to nested values.
 const MAX_NESTING: usize = 300;
 
-/// The bytes of memory of one compiled pattern.
+/// Maximum memory of a compiled pattern, in bytes.
 const MAX_PATTERN_BYTES: usize = 256 << 10;
 
-/// The stack for building a validator, which goes down one call for each part of a schema.
+/// Stack for building a validator, which recurses once per schema part.
 const BUILD_STACK_BYTES: usize = 64 << 20;
 
-/// A schema that can be checked within bounds.
+/// A schema whose validation is bounded.
 pub(super) struct Schema {
     validator: Validator,
     work: SchemaWork,
 }
 
-/// What is wrong with a payload.
+/// A violation of a schema by a payload.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SchemaViolation {
-    /// The JSON Pointer to what is wrong.
+    /// The JSON Pointer to the violation.
     pub(super) at: String,
     pub(super) message: String,
-    /// Whether all that is wrong is that something was redacted.
+    /// Whether the violation is due only to a redacted value.
     pub(super) is_redacted: bool,
 }
 
@@ -57,7 +57,7 @@ impl Schema {
         Ok(Self { validator: validator.unwrap_or(Err(Refusal::SchemaTooLarge))?, work })
     }
 
-    /// How many comparisons checking `payload` takes at most.
+    /// Returns the maximum number of comparisons for checking `payload`.
     pub(super) fn work(&self, payload: &Json) -> Result<u64, Refusal> {
         let mut levels = Vec::new();
         measure(payload, 0, &mut levels)?;
@@ -68,8 +68,8 @@ impl Schema {
         Ok(self.work.of_levels(&levels))
     }
 
-    /// What is wrong with `payload`, if anything is. What `is_redacted` says was left out is nothing to complain of where
-    /// something else is wrong as well.
+    /// Returns a violation of the schema by `payload`, if any. Violations by values that `is_redacted` recognises as
+    /// omitted are returned only if there are no others.
     pub(super) fn violation(
         &self,
         payload: &Json,
@@ -205,7 +205,7 @@ mod tests {
         assert!(check(&json!({"pattern": "^(x+)+y$"}), &json!("x".repeat(1 << 19))).unwrap().is_some());
     }
 
-    /// As deep as a check may go, on the stack of a thread that has not much of it.
+    /// The deepest permitted check, on a thread with a small stack.
     #[test]
     fn the_deepest_check_fits_a_small_stack() {
         let nested = (0..96).fold(json!({"type": "object"}), |inner, _| json!({"not": inner}));

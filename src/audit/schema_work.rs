@@ -1,18 +1,18 @@
-//! How much work a JSON Schema can make, told before it is done: parts of a schema may be applied to one value again and
-//! again, through references more often than any bound.
+//! Upper bounds of the work of validating with a JSON Schema, computed in advance: schema parts may be applied to one
+//! value repeatedly, through references without limit.
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value as Json};
 
-/// The values of a schema, and the levels of its text.
+/// Maximum number of values in a schema, and maximum depth of its text.
 const MAX_VALUES: usize = 10_000;
 const MAX_DEPTH: usize = 100;
 
-/// The most characters of a message.
+/// Maximum characters of a message.
 const MAX_MESSAGE: usize = 300;
 
-/// Keywords with schemas for the value itself or its names, and with schemas for values within it.
+/// Keywords with subschemas for the value itself or its names, and below those with subschemas for nested values.
 const SAME_VALUE: [&str; 10] = [
     "allOf",
     "anyOf",
@@ -35,13 +35,13 @@ const INNER_VALUE: [&str; 7] = [
     "properties",
 ];
 
-/// Keywords whose schemas are members of an object.
+/// Keywords whose subschemas are members of an object.
 const BY_NAME: [&str; 4] = ["dependencies", "dependentSchemas", "patternProperties", "properties"];
 
-/// Keywords whose work cannot be told, or that change what references mean.
+/// Keywords whose work cannot be bounded, or that change the meaning of references.
 const NOT_USED: [&str; 4] = ["$dynamicRef", "$recursiveRef", "unevaluatedItems", "unevaluatedProperties"];
 
-/// Why a schema is not used, or a payload not checked.
+/// The reason that a schema is not used, or a payload not checked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refusal {
     #[error("the schema is too large or too deep")]
@@ -50,7 +50,7 @@ pub(super) enum Refusal {
     NotUsed(String),
     #[error("the schema refers to {0}, which is not in it")]
     Reference(String),
-    #[error("the schema refers to itself without end")]
+    #[error("the schema refers to itself in an endless loop")]
     Circle,
     #[error("it is not a JSON Schema: {0}")]
     NotASchema(String),
@@ -58,22 +58,22 @@ pub(super) enum Refusal {
     PayloadTooLarge,
 }
 
-/// Every schema within a schema, and which of them are applied to the same value or to an inner one.
+/// The subschemas of a schema, and which of them are applied to the same value or to a nested one.
 pub(super) struct SchemaWork {
-    /// The work for each byte of the values at each level of a payload.
+    /// Work per byte of the values at each level of a payload.
     by_level: Vec<u64>,
     longest: usize,
 }
 
 #[derive(Default)]
 struct Part {
-    /// The work for one byte of a value: one, and what patterns and lists add.
+    /// Work per byte of a value: one, plus that of patterns and lists.
     weight: u64,
     same: Vec<usize>,
     inner: Vec<usize>,
 }
 
-/// Objects of the schema, known by where they are in memory: names may be long, and pointers made of them longer.
+/// Objects of the schema by memory address: names may be long, and pointers composed of them longer.
 type Numbers<'j> = HashMap<*const Json, usize>;
 
 impl SchemaWork {
@@ -93,19 +93,19 @@ impl SchemaWork {
         Ok(Self { by_level: by_level(&parts, &order), longest: longest(&parts, &order) })
     }
 
-    /// The work for a payload whose values have these sizes at each level.
+    /// Returns the work for a payload whose values have these sizes at each level.
     pub(super) fn of_levels(&self, levels: &[u64]) -> u64 {
         let works = levels.iter().zip(&self.by_level).map(|(size, work)| size.saturating_mul(*work));
         works.fold(0, u64::saturating_add)
     }
 
-    /// The most parts that are applied to the same value, each by the one before.
+    /// Returns the length of the longest chain of parts that are applied to the same value.
     pub(super) fn longest(&self) -> usize {
         self.longest
     }
 }
 
-/// The beginning of a message of the validator, which quotes what it complains of.
+/// Truncates a message of the validator, which quotes the invalid value.
 pub(super) fn shortened(text: &str) -> String {
     match text.char_indices().nth(MAX_MESSAGE) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
@@ -163,7 +163,7 @@ fn part(object: &Json, is_root: bool, root: &Json, numbers: &Numbers<'_>) -> Res
     Ok(part)
 }
 
-/// The schemas that a keyword holds.
+/// Returns the subschemas of a keyword.
 fn schemas_of<'j>(name: &str, value: &'j Json) -> Vec<&'j Json> {
     match value {
         Json::Object(members) if BY_NAME.contains(&name) => members.values().collect(),
@@ -172,14 +172,14 @@ fn schemas_of<'j>(name: &str, value: &'j Json) -> Vec<&'j Json> {
     }
 }
 
-/// What a reference leads to, within the schema.
+/// Resolves a reference within the schema.
 fn referred<'j>(reference: &str, root: &'j Json) -> Result<&'j Json, Refusal> {
     let pointer = reference.strip_prefix('#').filter(|pointer| !pointer.contains('%'));
     let target = pointer.and_then(|pointer| root.pointer(pointer));
     target.ok_or_else(|| Refusal::Reference(shortened(reference)))
 }
 
-/// The values and the bytes of texts in `value`.
+/// Returns the number of values plus the bytes of texts in `value`.
 fn size(value: &Json) -> u64 {
     1 + match value {
         Json::String(text) => text.len() as u64,
@@ -189,7 +189,7 @@ fn size(value: &Json) -> u64 {
     }
 }
 
-/// The parts in such an order that each comes after those that apply it to the same value.
+/// Returns a topological order of the parts: each comes after those that apply it to the same value.
 fn order(parts: &[Part]) -> Result<Vec<usize>, Refusal> {
     let mut applied_by = vec![0_usize; parts.len()];
     for target in parts.iter().flat_map(|part| &part.same) {
@@ -210,7 +210,7 @@ fn order(parts: &[Part]) -> Result<Vec<usize>, Refusal> {
     if order.len() == parts.len() { Ok(order) } else { Err(Refusal::Circle) }
 }
 
-/// How often the parts are applied at each level, each with its weight.
+/// Returns the number of times that the parts are applied at each level, weighted.
 fn by_level(parts: &[Part], order: &[usize]) -> Vec<u64> {
     let mut applied = vec![0_u64; parts.len()];
     applied.first_mut().into_iter().for_each(|root| *root = 1);

@@ -1,29 +1,29 @@
-//! Where the evidence of effects may be in a result. All of it is looked up in one walk through the result.
+//! Locations of evidence in results. All are looked up in one traversal of a result.
 
 use std::collections::HashMap;
 
 use super::{Evidence, Terms};
 use crate::canonical::{Object, Value};
 
-/// A place in results where evidence of effects is looked for.
+/// A location in results to search for evidence of effects.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Source {
-    /// What a JSON Pointer leads to.
+    /// The value at a JSON Pointer.
     Path(String),
-    /// The member of that name, at any depth.
+    /// The member with that name, at any depth.
     Metric(String),
-    /// The member of that name of the object that a JSON Pointer leads to.
+    /// The member with that name of the object at a JSON Pointer.
     MetricAt(String, String),
-    /// A plain value that a JSON Pointer leads to where an object with a metric could be.
+    /// A plain value at a JSON Pointer, instead of an object with a metric.
     ValueAt(String),
 }
 
-/// A value found where a source says.
+/// A value found at the location of a source.
 pub(super) struct Found<'v, 'd> {
     /// The number of the source.
     pub(super) source: usize,
     pub(super) value: &'v Value<'d>,
-    /// The object that has it as a member.
+    /// The object that contains it as a member.
     pub(super) parent: Option<&'v Value<'d>>,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Found<'v, 'd> {
 pub(super) struct Sources {
     numbers: HashMap<Source, usize>,
     metrics: HashMap<String, usize>,
-    /// The pointers, as a tree of their tokens. The first node is that of the empty pointer.
+    /// The pointers, as a tree of their tokens. The first node is the empty pointer.
     nodes: Vec<Node>,
 }
 
@@ -45,7 +45,7 @@ struct Node {
 }
 
 impl Sources {
-    /// The sources of all effects, and the numbers of those of each effect.
+    /// Returns the sources of all effects, and the source numbers of each effect.
     pub(super) fn new(terms: &Terms) -> (Self, Vec<Vec<usize>>) {
         let mut sources = Self { nodes: vec![Node::default()], ..Self::default() };
         let of = |effect: &super::Effect| effect.evidence.as_ref().map(of_evidence).unwrap_or_default();
@@ -87,8 +87,8 @@ impl Sources {
         self.nodes.get_mut(at).map(change);
     }
 
-    /// Everything in `result` that is where a source says. A metric is found at the smallest depth at which there is one, and
-    /// everywhere at that depth.
+    /// Returns everything in `result` that is at the location of a source. A metric is searched at the smallest depth
+    /// at which it occurs; all occurrences at that depth are returned.
     pub(super) fn find<'v, 'd>(&self, result: &'v Value<'d>) -> Vec<Found<'v, 'd>> {
         let mut found = Vec::new();
         self.by_pointer(0, result, None, &mut found);
@@ -170,8 +170,8 @@ impl Sources {
     }
 }
 
-/// Where the evidence is looked for. With a path and a metric, the metric is a member of what the path leads to, or just
-/// the name of a plain value there.
+/// Returns the locations of the evidence. With a path and a metric, the metric is a member of the object at the path,
+/// or only names a plain value there.
 fn of_evidence(evidence: &Evidence) -> Vec<Source> {
     let is_pointer = |path: &&String| path.is_empty() || path.starts_with('/');
     match (&evidence.path, &evidence.metric) {
@@ -184,7 +184,7 @@ fn of_evidence(evidence: &Evidence) -> Vec<Source> {
     }
 }
 
-/// The value at `pointer`.
+/// Returns the value at `pointer`.
 pub(super) fn at_pointer<'v, 'd>(value: &'v Value<'d>, pointer: &str) -> Option<&'v Value<'d>> {
     let mut value = value;
     for token in pointer.split('/').skip(1) {
@@ -203,7 +203,7 @@ mod tests {
     use crate::canonical::compact;
     use crate::canonical::reader::{self, Limits};
 
-    /// What is found in `result` for evidence with this path and metric.
+    /// Returns the values found in `result` for evidence with this path and metric.
     fn found(path: Option<&str>, metric: Option<&str>, result: &str) -> Vec<String> {
         let evidence = serde_json::json!({"type": "status", "path": path, "metric": metric});
         let mut contract = serde_json::json!({"io_refs": [], "effects": [{"name": "e", "target": "t", "evidence": evidence}]});

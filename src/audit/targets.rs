@@ -1,46 +1,46 @@
-//! Which of a contract's targets and effects a call of a run is about.
+//! Mapping from the calls of a run to the targets and effects of a contract.
 
 use std::collections::HashMap;
 
 use super::{Effect, IoRef, Terms};
 use crate::artifact::CallNames;
 
-/// So many beginnings of a name are looked up; names with more parts than this are not names of targets.
+/// Maximum number of name prefixes looked up; names with more parts are not names of targets.
 const MAX_PARTS: usize = 16;
 
-/// Longer names are looked up as a whole only.
+/// Maximum length of a name whose prefixes are looked up; longer names are looked up as a whole only.
 const MAX_NAME_BYTES: usize = 2_048;
 
-/// A name that could be that of more refs than these tells nothing.
+/// Maximum number of refs that one name may match; with more, it is ambiguous.
 const MAX_REFS: usize = 8;
 
-/// Everything that a contract declares, by the names under which runs may call it.
+/// The declarations of a contract by the names under which runs may call them.
 pub(super) struct Targets<'t> {
     refs: HashMap<&'t str, usize>,
-    /// Names of refs without what is before the first colon, and those that refs state as `tools`.
+    /// Names of refs without the part before the first colon, and the names that refs list as `tools`.
     local: HashMap<&'t str, Vec<usize>>,
-    /// Names that no two effects share.
+    /// Effects by name; `None` if several share it.
     effects: HashMap<&'t str, Option<usize>>,
-    /// The tools that effects state as their own.
+    /// The tools that effects declare as their own.
     tools: HashMap<&'t str, usize>,
-    /// The refs that these effects are on, by the number of the tool; of many, a few more than can be told apart.
+    /// The refs of these effects by tool number; at most one more than the limit.
     refs_of_tools: Vec<Vec<usize>>,
-    /// The refs that effects are on.
+    /// The ref of each effect.
     refs_of_effects: Vec<Option<usize>>,
 }
 
-/// What a call is about.
+/// The targets and effects of a call.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Tie {
-    /// Whether the run names what it called at all, known to the contract or not.
+    /// Whether the run names the call's target at all, declared or not.
     pub(super) is_named: bool,
-    /// Whether what it names is declared.
+    /// Whether the named target is declared.
     pub(super) is_declared: bool,
-    /// The refs. None where a name is that of too many.
+    /// The refs; empty if a name matches too many.
     pub(super) refs: Vec<usize>,
     /// The effect, if the run names it.
     pub(super) effect: Option<usize>,
-    /// The tools that effects state as their own, by their numbers.
+    /// The numbers of the tools that effects declare as their own.
     pub(super) tools: Vec<usize>,
 }
 
@@ -91,17 +91,17 @@ impl<'t> Targets<'t> {
         self.refs_of_effects.push(target);
     }
 
-    /// The number of the ref with this name.
+    /// Returns the number of the ref with this name.
     pub(super) fn io_ref(&self, name: &str) -> Option<usize> {
         self.refs.get(name).copied()
     }
 
-    /// The number of a tool that an effect states as its own.
+    /// Returns the number of a tool that an effect declares as its own.
     pub(super) fn tool(&self, name: &str) -> Option<usize> {
         self.tools.get(name).copied()
     }
 
-    /// What a call of these names is about.
+    /// Returns the targets and effects of a call with these names.
     pub(super) fn tie(&self, names: &CallNames<'_>) -> Tie {
         let called: Vec<&str> = names.tools.iter().chain(&names.url).copied().collect();
         let tools: Vec<usize> = called.iter().filter_map(|name| self.tool(name)).collect();
@@ -125,8 +125,8 @@ impl<'t> Targets<'t> {
         self.refs_of_effects.get(effect).copied().flatten()
     }
 
-    /// The effect that a call is named by, unless the call is of something that the effect is not on: names beside the tool
-    /// may have been chosen by a model.
+    /// Returns the effect that a call names, unless the call has a target other than the effect's: names other than the
+    /// tool may have been chosen by a model.
     fn effect(&self, names: &CallNames<'_>, by_call: Option<&[usize]>) -> Option<usize> {
         let mut given = names.tools.iter().chain(&names.labels);
         let effect = given.find_map(|name| self.effects.get(name).copied().flatten())?;
@@ -134,7 +134,7 @@ impl<'t> Targets<'t> {
         by_call.is_none_or(is_on).then_some(effect)
     }
 
-    /// The refs that the run states as such; else those that its tools, or its URL, are called by.
+    /// Returns the refs that the run states explicitly; otherwise those that match its tools or its URL.
     fn refs_of_call(&self, names: &CallNames<'_>) -> Option<&[usize]> {
         if let Some(io_ref) = names.io_ref {
             return self.refs.get(io_ref).map(std::slice::from_ref);
@@ -143,7 +143,8 @@ impl<'t> Targets<'t> {
         by_tool.or_else(|| names.url.and_then(|url| self.by_url(url)))
     }
 
-    /// The refs that other names stand for: by their full names, and where nothing says what was called by others as well.
+    /// Returns the refs that other names match: by their full names, and by other names only if nothing identifies the
+    /// target.
     fn refs_of_labels(&self, names: &CallNames<'_>) -> Vec<usize> {
         if names.io_ref.is_some() {
             return Vec::new();
@@ -156,8 +157,8 @@ impl<'t> Targets<'t> {
         by_label.map(<[usize]>::to_vec).unwrap_or_default()
     }
 
-    /// The refs called `name`, or called by the longest beginning of it that ends at a separator: `tracker.label` is a call
-    /// of `service:tracker`.
+    /// Returns the refs named `name`, or with the longest prefix of it that ends at a separator: `tracker.label` is a
+    /// call of `service:tracker`.
     fn by_name(&self, name: &str) -> Option<&[usize]> {
         let unprefixed = name.strip_prefix("mcp__").unwrap_or(name);
         let separators = unprefixed.char_indices().filter(|(at, character)| {
@@ -168,7 +169,7 @@ impl<'t> Targets<'t> {
         self.whole(name).or_else(|| self.longest(unprefixed, &ends))
     }
 
-    /// The refs called by a URL without its query, by the longest beginning of it, or by its host.
+    /// Returns the refs that match a URL without its query, by the longest prefix of it, or by its host.
     fn by_url(&self, url: &str) -> Option<&[usize]> {
         let path = url.split(['?', '#']).next().unwrap_or(url);
         let rest = path.split_once("://").map_or(path, |(_, rest)| rest);
@@ -178,7 +179,7 @@ impl<'t> Targets<'t> {
         let host = authority.rsplit('@').next().unwrap_or(authority);
         let without_port = host.split(':').next().unwrap_or(host);
         let by_host = || self.whole(host).or_else(|| self.whole(without_port));
-        // Where a path climbs, it does not lead to what it begins with.
+        // A path with ".." does not lead to what it begins with.
         let climbs = rest.split('/').any(|segment| segment == "..");
         let by_path = || self.longest(path, &ends).filter(|_| !climbs);
         self.whole(url).or_else(by_path).or_else(by_host)

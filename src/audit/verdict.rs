@@ -1,4 +1,4 @@
-//! From what was found to what is said of each effect.
+//! Verdicts on effects, from the collected evidence.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -8,10 +8,10 @@ use super::{AuditedEffect, Effect, Evidence, EvidenceSource, Verdict};
 use crate::canonical::reader::excerpt;
 use crate::digest::Digest;
 
-/// What was found out about digests: which bytes they are of.
+/// Resolved digests: descriptions of the bytes that they were computed from.
 type Known = HashMap<Digest, String>;
 
-/// The digests that are evidence, and of which nothing else says what they have to be of.
+/// Returns the digests that are evidence and have no otherwise defined content.
 pub(super) fn digests(collector: &Collector<'_>) -> HashSet<Digest> {
     let own = sightings_of(collector)
         .own
@@ -27,18 +27,18 @@ pub(super) fn digests(collector: &Collector<'_>) -> HashSet<Digest> {
     unexplained.collect()
 }
 
-/// Of a run that names any call, only named calls count.
+/// Returns the evidence that counts: if a run names any call, only that of named calls.
 fn sightings_of<'c>(collector: &'c Collector<'_>) -> &'c Sightings {
     if collector.is_named { &collector.of_named } else { &collector.of_unnamed }
 }
 
-/// What is said of every effect.
+/// Returns the audit results of all effects.
 pub(super) fn of_all(collector: &Collector<'_>, known: &Known) -> Vec<AuditedEffect> {
     let effects = collector.terms.effects.iter().enumerate();
     effects.map(|(index, effect)| Subject { collector, known, index, effect }.audited()).collect()
 }
 
-/// One effect, and what is needed to judge it.
+/// An effect with the data to judge it.
 struct Subject<'c, 't> {
     collector: &'c Collector<'t>,
     known: &'c Known,
@@ -46,7 +46,7 @@ struct Subject<'c, 't> {
     effect: &'t Effect,
 }
 
-/// The decisive value of an effect.
+/// The decisive value for an effect.
 struct Decision<'c> {
     verdict: Verdict,
     why: String,
@@ -81,16 +81,16 @@ impl<'c> Subject<'c, '_> {
             Some(decision) if decision.verdict != Verdict::Verified => Some(decision),
             _ => {
                 let why =
-                    format!("which may as well be of {others}: nothing in the run or the contract tells");
+                    format!("which could also belong to {others}: neither the run nor the contract decides");
                 Some(Decision { verdict: Verdict::Resolved, why, sighting })
             }
         }
     }
 
-    /// What the values say that are evidence of this effect alone.
+    /// Decides by the values that are evidence of this effect only.
     fn own(&self, evidence: &Evidence) -> Option<Decision<'c>> {
         let sightings = sightings_of(self.collector).own.get(&self.index)?;
-        // Of each attempt, the values of its last call.
+        // For each attempt, only the values of its last call count.
         let mut last: BTreeMap<(Digest, bool), usize> = BTreeMap::new();
         for sighting in sightings {
             let call = last.entry((sighting.attempt, sighting.is_keyed)).or_default();
@@ -102,7 +102,8 @@ impl<'c> Subject<'c, '_> {
             let (verdict, why) = self.judged(evidence, sighting);
             Decision { verdict, why, sighting }
         });
-        // An attempt that succeeds later makes up for one that is not known to have failed, unless it was at something else.
+        // A later success makes up for an attempt that is not known to have failed, unless that attempt has its own
+        // key.
         let matters = |one: &Decision<'_>| {
             one.verdict == Verdict::Failed || one.sighting.is_keyed || one.sighting.call == latest
         };
@@ -124,20 +125,20 @@ impl<'c> Subject<'c, '_> {
                 Some(_) if digests.contains(&digest) => (Verdict::Verified, format!("the digest of {what}")),
                 Some(is) => (Verdict::Failed, format!("which is not the digest of {what}: that is {is}")),
                 None => {
-                    (Verdict::Resolved, format!("which has to be the digest of {what}, and there is none"))
+                    (Verdict::Resolved, format!("which has to be the digest of {what}, which does not exist"))
                 }
             };
         }
         match self.known.get(&digest) {
             Some(what) => (Verdict::Verified, format!("the digest of {what}")),
-            None if digest == Digest::of(b"") => {
-                (Verdict::Resolved, "the digest of no bytes at all".to_owned())
+            None if digest == Digest::of(b"") => (Verdict::Resolved, "the digest of zero bytes".to_owned()),
+            None => {
+                (Verdict::Resolved, "which is not the digest of anything in the run or the vault".to_owned())
             }
-            None => (Verdict::Resolved, "the digest of nothing that is in the run or the vault".to_owned()),
         }
     }
 
-    /// A value that may be evidence of this effect or of another, and the name of such another.
+    /// Returns a value that may be evidence of this effect or of others, and the names of the others.
     fn shared(&self) -> Option<(String, &'c Sighting)> {
         let sightings = sightings_of(self.collector);
         let pools = self.collector.pools.with(self.index, self.collector.is_named).iter();
@@ -159,7 +160,7 @@ impl<'c> Subject<'c, '_> {
             let owner = self.collector.terms.effects.get(*owner).map(|effect| excerpt(&effect.name));
             let owner = owner.unwrap_or_default();
             return format!(
-                "{name} at {place} is taken as that of {owner}; no call is known to be this effect"
+                "{name} at {place} is assigned to {owner}; no call is known to belong to this effect"
             );
         }
         if let Some(told) = pools.iter().find_map(|pool| sightings.discounted.get(pool)) {
@@ -196,7 +197,7 @@ fn rank(verdict: Verdict) -> u8 {
     }
 }
 
-/// How messages name the source of evidence; nothing if it names none that can be used.
+/// Returns the name of the source of evidence for messages; `None` if there is no usable one.
 fn name_of(evidence: &Evidence) -> Option<String> {
     let path = evidence.path.as_ref().filter(|path| path.is_empty() || path.starts_with('/'));
     match (&evidence.path, path, &evidence.metric) {

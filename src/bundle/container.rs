@@ -1,4 +1,5 @@
-//! The file that a bundle is: a tar file in a zstd frame, written in one way and read in few.
+//! The container of a bundle: a tar file in a zstd frame, with one canonical form for writing and few accepted forms
+//! for reading.
 
 use std::cell::Cell;
 use std::io::{self, Cursor, Read, Write};
@@ -10,15 +11,15 @@ use zstd::stream::{read::Decoder, write::Encoder};
 const BLOCK: usize = 512;
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 const LEVEL: i32 = 6;
-/// 32 MiB: far enough to find what artifacts have in common with those a thousand before.
+/// 32 MiB: large enough to compress an artifact with those about a thousand before it.
 const WINDOW_LOG: u32 = 25;
-/// What any `zstd` reads without being told to.
+/// Maximum window that any `zstd` reads without options.
 const MAX_WINDOW_LOG: u32 = 27;
-/// Up to this size anything may be compressed as tightly as it likes.
+/// Uncompressed size up to which the compression ratio is not limited.
 const FREE_BYTES: u64 = 64 << 20;
-/// Beyond it, what is compressed may grow to so many times its size.
+/// Maximum compression ratio beyond that size.
 const MAX_RATIO: u64 = 200;
-/// The most bytes behind the last entry: `tar` programs fill up their last record.
+/// Maximum bytes after the last entry: `tar` programs pad their last record.
 const MAX_TAIL_BYTES: u64 = 1 << 20;
 
 /// What a skippable frame of zstd begins with, before its size. Programs that decompress pass over it.
@@ -28,11 +29,11 @@ const PADDED_AHEAD: u64 = 64 << 20;
 /// So much is compressed before it is looked again how dense it is.
 const CHUNK: usize = 1 << 20;
 
-/// Writes entries. The same entries give the same bytes.
+/// A writer of entries. The same entries give the same bytes.
 pub(super) struct Packer<W: Write>(tar::Builder<Frames<W>>);
 
 impl<W: Write> Packer<W> {
-    /// Begins a bundle of entries of these sizes.
+    /// Starts a bundle of entries of these sizes.
     pub(super) fn new(out: W, sizes: impl Iterator<Item = u64>) -> io::Result<Self> {
         let total: u64 = sizes.map(|size| padded(size) + BLOCK as u64).sum::<u64>() + 2 * BLOCK as u64;
         Ok(Self(tar::Builder::new(Frames::new(out, total)?)))
@@ -148,16 +149,16 @@ fn padded(size: u64) -> u64 {
     size.next_multiple_of(BLOCK as u64)
 }
 
-/// Why a container cannot be read any further.
+/// The reason that a container cannot be read.
 #[derive(Debug)]
 pub(super) enum Trouble {
-    /// What the system says.
+    /// An I/O error.
     Io(io::Error),
-    /// It is not well-formed.
+    /// The container is malformed.
     Broken(String),
-    /// It has an entry that is no part of a bundle.
+    /// It has an entry that is not part of a bundle.
     Entry(String),
-    /// It is a bomb, or as good as one.
+    /// Its compression ratio exceeds the limit, as that of a decompression bomb does.
     TooDense,
 }
 
@@ -169,7 +170,7 @@ impl From<io::Error> for Trouble {
         } else if error.raw_os_error().is_some() {
             Self::Io(error)
         } else if error.kind() == io::ErrorKind::UnexpectedEof {
-            Self::Broken("it breaks off".to_owned())
+            Self::Broken("unexpected end of data".to_owned())
         } else {
             Self::Broken(error.to_string())
         }
@@ -177,21 +178,21 @@ impl From<io::Error> for Trouble {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("what is compressed grows to more than {MAX_RATIO} times its size")]
+#[error("the compressed data expands to more than {MAX_RATIO} times its size")]
 struct TooDense;
 
-/// What [`Trouble::TooDense`] means, in words.
+/// Returns the message for [`Trouble::TooDense`].
 pub(super) fn too_dense() -> String {
     TooDense.to_string()
 }
 
-/// An entry of which the header was read.
+/// The header of an entry.
 pub(super) struct Head {
     pub(super) name: String,
     pub(super) size: u64,
 }
 
-/// Reads entries.
+/// A reader of entries.
 pub(super) struct Unpacker<'r> {
     input: Box<dyn Read + 'r>,
 }
@@ -212,7 +213,7 @@ impl<'r> Unpacker<'r> {
         Ok(Self { input: Box::new(io::BufReader::with_capacity(1 << 16, bounded)) })
     }
 
-    /// The next entry; nothing at the end, which is checked to be one.
+    /// Returns the next entry; `None` at the end, which is verified.
     pub(super) fn next(&mut self) -> Result<Option<Head>, Trouble> {
         let mut block = [0; BLOCK];
         self.input.read_exact(&mut block)?;
@@ -224,49 +225,49 @@ impl<'r> Unpacker<'r> {
         sealed.set_cksum();
         if !matches!((header.cksum(), sealed.cksum()), (Ok(stated), Ok(actual)) if stated == actual) {
             return Err(Trouble::Broken(
-                "a header has the wrong checksum, or this is no tar file".to_owned(),
+                "a header has the wrong checksum, or this is not a tar file".to_owned(),
             ));
         }
         let name = String::from_utf8_lossy(&header.path_bytes()).into_owned();
         let sort = header.entry_type();
         if !sort.is_file() {
             let sort = char::from(sort.as_byte()).escape_default().to_string();
-            return Err(Trouble::Entry(format!("{name:?} is no regular file, it has the type {sort:?}")));
+            return Err(Trouble::Entry(format!("{name:?} is not a regular file, it has the type {sort:?}")));
         }
         match header.entry_size() {
             Ok(size) => Ok(Some(Head { name, size })),
-            Err(_) => Err(Trouble::Broken(format!("the size of {name:?} is no number"))),
+            Err(_) => Err(Trouble::Broken(format!("the size of {name:?} is not a number"))),
         }
     }
 
-    /// Copies the contents of the entry that was begun to `out`.
+    /// Copies the contents of the current entry to `out`.
     pub(super) fn copy(&mut self, head: &Head, out: &mut dyn Write) -> Result<(), Trouble> {
         let copied = io::copy(&mut self.input.by_ref().take(head.size), out)?;
         if copied < head.size {
-            return Err(Trouble::Broken("it breaks off".to_owned()));
+            return Err(Trouble::Broken("unexpected end of data".to_owned()));
         }
         let padding = padded(head.size) - head.size;
         let skipped = io::copy(&mut self.input.by_ref().take(padding), &mut io::sink())?;
         if skipped < padding {
-            return Err(Trouble::Broken("it breaks off".to_owned()));
+            return Err(Trouble::Broken("unexpected end of data".to_owned()));
         }
         Ok(())
     }
 
-    /// Makes sure that only zeros follow, and not many: programs that read on would find something else.
+    /// Returns an error unless only a limited number of zeros follows: programs that read on would find other contents.
     fn end(&mut self) -> Result<(), Trouble> {
         let mut second = [0; BLOCK];
         self.input.read_exact(&mut second)?;
         let mut tail = Vec::new();
         self.input.by_ref().take(MAX_TAIL_BYTES + 1).read_to_end(&mut tail)?;
         if tail.len() as u64 > MAX_TAIL_BYTES || second.iter().chain(&tail).any(|byte| *byte != 0) {
-            return Err(Trouble::Broken("there is something behind its end".to_owned()));
+            return Err(Trouble::Broken("there is data after its end".to_owned()));
         }
         Ok(())
     }
 }
 
-/// Counts what is taken out of it.
+/// A reader that counts the bytes read from it.
 struct Counted<R> {
     input: R,
     taken: Rc<Cell<u64>>,
@@ -280,7 +281,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Gives so much and no more than was taken allows.
+/// A reader that limits its output by the compression ratio.
 struct Bounded<R> {
     input: R,
     taken: Rc<Cell<u64>>,

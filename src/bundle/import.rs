@@ -1,4 +1,4 @@
-//! From a bundle into a vault.
+//! Import of a bundle into a vault.
 
 use std::collections::HashSet;
 
@@ -11,67 +11,67 @@ use crate::ingest::{self, Examined, Monitor, Outcome, Summary};
 use crate::source::{ExamineOptions, SourceError};
 use crate::store::{Edit, Result, Snapshot, StatedLink, Store};
 
-/// What an import came to.
+/// The result of an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imported {
-    /// What became of the captures.
+    /// The summary of the captures.
     pub summary: Summary,
-    /// What became of the links, in the order of the manifest.
+    /// The results for the links, in the order of the manifest.
     pub links: Vec<ImportedLink>,
-    /// What became of the tags, in the order of the manifest.
+    /// The results for the tags, in the order of the manifest.
     pub tags: Vec<ImportedTag>,
-    /// What became of the notes, in the order of the manifest.
+    /// The results for the notes, in the order of the manifest.
     pub notes: Vec<ImportedNote>,
 }
 
-/// A tag of a bundle and what became of it.
+/// A tag of a bundle and its import result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportedTag {
     /// The tag.
     pub name: String,
-    /// The artifact that it stands for in the bundle.
+    /// The artifact that it names in the bundle.
     pub core: CoreHash,
-    /// What became of it.
+    /// The result.
     pub outcome: TagOutcome,
 }
 
-/// What became of a tag.
+/// The import result of a tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TagOutcome {
-    /// It was given to the artifact.
+    /// The tag was set on the artifact.
     Set,
-    /// The artifact had it before.
+    /// The artifact already had it.
     Present,
-    /// It stands for another artifact in the vault, and goes on doing so.
+    /// Another artifact in the vault already has it, and keeps it.
     Taken(CoreHash),
     /// The artifact is not in the vault.
     Missing,
 }
 
-/// A link of a bundle and what became of it.
+/// A link of a bundle and its import result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportedLink {
     /// The link.
     pub link: BundledLink,
-    /// What became of it.
+    /// The result.
     pub outcome: LinkOutcome,
 }
 
-/// What became of a link.
+/// The import result of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkOutcome {
-    /// It was stated in the vault.
+    /// The link was added to the vault.
     Stated,
-    /// It was stated there before; a note that it had was kept.
+    /// The link already existed; its note, if any, was kept.
     Present,
-    /// It was not stated: these of its ends are not in the vault.
+    /// The link was not added: these of its ends are not in the vault.
     Missing(Vec<CoreHash>),
 }
 
-/// Adds everything in `bundle`, like anything that is added, and then states its links and gives its tags and notes.
+/// Adds the artifacts in `bundle` as usual, and then its links, tags and notes.
 ///
 /// # Errors
-/// What the store says. Everything that the monitor was told of before is in the vault.
+/// Returns an error if the vault cannot be read or written. Everything already reported to the monitor is stored.
 pub fn add(
     store: &Store,
     bundle: &Bundle,
@@ -80,7 +80,7 @@ pub fn add(
 ) -> Result<Imported> {
     let summary = ingest::add(store, bundle.items(), options, monitor)?;
     if !store.is_created() {
-        // Nothing was admitted, so there is nothing to link or to name.
+        // Nothing was admitted, so there is nothing to link or tag.
         return relate(None, bundle, &HashSet::new(), summary);
     }
     let links = bundle.manifest().links.iter();
@@ -89,11 +89,11 @@ pub fn add(
     Ok(Imported { summary, links, tags, notes: notes::give(store, bundle)? })
 }
 
-/// Examines everything in `bundle`, stores nothing, and tells what [`add`] would do to the vault seen in `snapshot`, or to
-/// a new one.
+/// Examines everything in `bundle` without storing it, and returns what [`add`] would do to the vault in `snapshot`, or
+/// to a new one.
 ///
 /// # Errors
-/// What the store says.
+/// Returns an error if the vault cannot be read.
 pub fn rehearse(
     snapshot: Option<&Snapshot<'_>>,
     bundle: &Bundle,
@@ -105,7 +105,7 @@ pub fn rehearse(
     relate(snapshot, bundle, &witness.cores, summary)
 }
 
-/// What would become of the links, tags and notes of `bundle` if the vault had `cores` as well.
+/// Returns the import results for the links, tags and notes of `bundle` if the vault also contained `cores`.
 fn relate(
     snapshot: Option<&Snapshot<'_>>,
     bundle: &Bundle,
@@ -213,7 +213,7 @@ fn state(store: &Store, link: &BundledLink) -> Result<ImportedLink> {
     Ok(ImportedLink { link: link.clone(), outcome })
 }
 
-/// Whether the vault has the link, with whatever note.
+/// Returns whether the vault has the link, with any note.
 fn is_stated(snapshot: &Snapshot<'_>, link: &BundledLink) -> Result<bool> {
     let (Some(source), Some(target)) = (snapshot.artifact(link.source)?, snapshot.artifact(link.target)?)
     else {
@@ -225,7 +225,7 @@ fn is_stated(snapshot: &Snapshot<'_>, link: &BundledLink) -> Result<bool> {
     Ok(snapshot.stated_edges(source.id)?.into_iter().any(is_it))
 }
 
-/// Sees what would be in the vault, and passes everything on.
+/// A monitor that collects what would be in the vault, and forwards all events.
 struct Witness<'m> {
     monitor: &'m mut dyn Monitor,
     cores: HashSet<CoreHash>,

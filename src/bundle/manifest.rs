@@ -1,4 +1,4 @@
-//! The manifest: what a bundle contains.
+//! The manifest of a bundle.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -11,22 +11,22 @@ use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::store::{MAX_LINK_NOTE_BYTES, is_note, is_relation, is_tag};
 use crate::verify::RuleInfo;
 
-/// The most bytes of a manifest: enough for more than half a million artifacts.
+/// Maximum size of a manifest in bytes: enough for more than half a million artifacts.
 pub(super) const MAX_BYTES: u64 = 256 << 20;
-/// The most bytes of the name of a member, a kind or a tag, and of a time.
+/// Maximum bytes of the name of a member, a kind or a tag, and of a time.
 const MAX_NAME_BYTES: usize = 255;
 
 const FORMAT: &str = "runvault bundle";
 const VERSION: u64 = 1;
 
-/// What a bundle contains.
+/// The contents of a bundle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object, the manifest of a bundle")]
 pub struct Manifest {
     /// The artifacts, by core hash.
     pub artifacts: Vec<BundledArtifact>,
     format: String,
-    /// The links that people stated from or to the artifacts, by source, relation and target.
+    /// The manual links from or to the artifacts, by source, relation and target.
     pub links: Vec<BundledLink>,
     version: u64,
 }
@@ -37,14 +37,14 @@ pub struct Manifest {
 pub struct BundledArtifact {
     /// Its captures, in the order in which they were added.
     pub captures: Vec<BundledCapture>,
-    /// Which artifact it is.
+    /// Its core hash.
     pub core_hash: CoreHash,
     /// The name of its kind.
     pub kind: String,
     /// Its note, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// The tags that stand for it, sorted.
+    /// Its tags, sorted.
     pub tags: Vec<String>,
 }
 
@@ -52,18 +52,18 @@ pub struct BundledArtifact {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BundledCapture {
-    /// When it was added to the vault that the bundle is from, as RFC 3339. For people: where it is imported, its time is
-    /// that of the import.
+    /// The time when it was added to the original vault, as RFC 3339. Informational: an imported capture has the time
+    /// of its import.
     pub added_at: String,
-    /// Which byte form it is.
+    /// Its capture hash.
     pub capture_hash: CaptureHash,
     /// Its files, by name.
     pub members: Vec<BundledMember>,
-    /// How many bytes they have.
+    /// Its size in bytes.
     pub size: u64,
 }
 
-/// A file of a capture of a bundle.
+/// A member of a capture of a bundle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BundledMember {
@@ -71,22 +71,22 @@ pub struct BundledMember {
     pub blob: BlobHash,
     /// Its name.
     pub name: String,
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub size: u64,
 }
 
-/// A link that a person stated.
+/// A manual link.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BundledLink {
-    /// What the person said of it.
+    /// The note on the link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// How the artifact relates to the other.
+    /// The relation of the source to the target.
     pub relation: String,
-    /// The artifact that relates.
+    /// The source artifact.
     pub source: CoreHash,
-    /// The artifact that it relates to.
+    /// The target artifact.
     pub target: CoreHash,
 }
 
@@ -96,7 +96,7 @@ impl BundledLink {
     }
 }
 
-/// Any version of a manifest.
+/// The header of a manifest of any version.
 #[derive(Deserialize)]
 #[serde(expecting = "an object, the manifest of a bundle")]
 struct Head {
@@ -104,7 +104,7 @@ struct Head {
     version: u64,
 }
 
-/// Why a manifest is refused.
+/// The reason that a manifest is rejected.
 pub(super) type Refusal = (RuleInfo, String);
 
 fn refuse<T>(rule: RuleInfo, message: impl Into<String>) -> Result<T, Refusal> {
@@ -116,12 +116,12 @@ impl Manifest {
         Self { artifacts, format: FORMAT.to_owned(), links, version: VERSION }
     }
 
-    /// The bytes of the entry.
+    /// Returns the bytes of the manifest entry.
     pub(super) fn to_bytes(&self) -> serde_json::Result<Vec<u8>> {
         rfc8785::to_vec(self)
     }
 
-    /// Reads and checks the bytes of the entry. No capture has more than `limit` bytes.
+    /// Parses and validates the bytes of the manifest entry. No capture may exceed `limit` bytes.
     pub(super) fn read(bytes: &[u8], limit: u64) -> Result<Self, Refusal> {
         let malformed = |error: serde_json::Error| (FORM, error.to_string());
         let head: Head = serde_json::from_slice(bytes).map_err(malformed)?;
@@ -134,7 +134,7 @@ impl Manifest {
         }
         let manifest: Self = serde_json::from_slice(bytes).map_err(malformed)?;
         if manifest.to_bytes().map_err(malformed)? != bytes {
-            return refuse(FORM, "it is not in its RFC 8785 form");
+            return refuse(FORM, "it is not in RFC 8785 form");
         }
         manifest.check(limit)?;
         Ok(manifest)
@@ -144,7 +144,7 @@ impl Manifest {
     pub(super) fn check(&self, limit: u64) -> Result<(), Refusal> {
         let cores: BTreeSet<CoreHash> = self.artifacts.iter().map(|artifact| artifact.core_hash).collect();
         if !is_sorted(&self.artifacts, |artifact| artifact.core_hash) {
-            return refuse(CONTENT, "the artifacts are not sorted by their core hashes, each listed once");
+            return refuse(CONTENT, "the artifacts are not sorted by core hash, or have duplicates");
         }
         let mut captures = HashSet::new();
         for artifact in &self.artifacts {
@@ -160,14 +160,14 @@ impl Manifest {
         if !is_sorted(&self.links, BundledLink::key) {
             return refuse(
                 CONTENT,
-                "the links are not sorted by source, relation and target, each listed once",
+                "the links are not sorted by source, relation and target, or have duplicates",
             );
         }
         self.links.iter().try_for_each(|link| link.check(&cores))?;
         self.blobs().map(drop)
     }
 
-    /// Every blob with its size.
+    /// Returns every blob with its size.
     pub(super) fn blobs(&self) -> Result<BTreeMap<BlobHash, u64>, Refusal> {
         let mut blobs = BTreeMap::new();
         let captures = self.artifacts.iter().flat_map(|artifact| &artifact.captures);
@@ -180,14 +180,17 @@ impl Manifest {
     }
 }
 
-/// Whether `key` grows from each to the next.
+/// Returns whether the elements are sorted by `key`, without duplicates.
 fn is_sorted<'e, T, K: Ord>(elements: &'e [T], key: impl Fn(&'e T) -> K) -> bool {
     elements.iter().zip(elements.iter().skip(1)).all(|(one, next)| key(one) < key(next))
 }
 
 fn check_name(what: &str, name: &str) -> Result<(), Refusal> {
     if name.is_empty() || name.len() > MAX_NAME_BYTES {
-        return refuse(LIMITS, format!("{what} has {} bytes; it has from 1 to {MAX_NAME_BYTES}", name.len()));
+        return refuse(
+            LIMITS,
+            format!("{what} has {} bytes; it must have 1 to {MAX_NAME_BYTES}", name.len()),
+        );
     }
     if name.chars().any(char::is_control) {
         return refuse(CONTENT, format!("{what} {name:?} has control characters"));
@@ -210,7 +213,7 @@ impl BundledArtifact {
             return refuse(CONTENT, message);
         }
         if !is_sorted(&self.tags, String::as_str) {
-            let message = format!("the tags of {} are not sorted, each listed once", self.core_hash);
+            let message = format!("the tags of {} are not sorted, or have duplicates", self.core_hash);
             return refuse(CONTENT, message);
         }
         Ok(())
@@ -225,23 +228,23 @@ impl BundledCapture {
         if !is_sorted(&self.members, |member| member.name.as_str()) {
             return refuse(
                 CONTENT,
-                format!("the members of {hash} are not sorted by name, each listed once"),
+                format!("the members of {hash} are not sorted by name, or have duplicates"),
             );
         }
         let sum = self.members.iter().try_fold(0_u64, |sum, member| sum.checked_add(member.size));
         if sum != Some(self.size) {
-            return refuse(CONTENT, format!("the size of the capture {hash} is not that of its members"));
+            return refuse(CONTENT, format!("the size of the capture {hash} does not match its members"));
         }
         if self.size > limit {
             let size = self.size;
             let message = format!(
-                "the capture {hash} has {size} bytes, more than the limit of {limit}; --max-size sets another"
+                "the capture {hash} has {size} bytes, more than the limit of {limit}; raise it with --max-size"
             );
             return refuse(LIMITS, message);
         }
         let files: Vec<_> = self.members.iter().map(|member| (member.name.as_str(), member.blob)).collect();
         if files.is_empty() || !is_capture_of(hash, &files) {
-            return refuse(CONTENT, format!("the capture hash {hash} does not follow from the members"));
+            return refuse(CONTENT, format!("the capture hash {hash} does not match the members"));
         }
         Ok(())
     }
@@ -251,13 +254,16 @@ impl BundledLink {
     fn check(&self, cores: &BTreeSet<CoreHash>) -> Result<(), Refusal> {
         let Self { note, relation, source, target } = self;
         if !is_relation(relation) {
-            return refuse(CONTENT, format!("a link has the relation {relation:?}, which is none"));
+            return refuse(CONTENT, format!("a link has the invalid relation {relation:?}"));
         }
         if source == target {
             return refuse(CONTENT, format!("{source} is linked to itself"));
         }
         if !cores.contains(source) && !cores.contains(target) {
-            return refuse(CONTENT, format!("the link from {source} to {target} has no end in the bundle"));
+            return refuse(
+                CONTENT,
+                format!("neither end of the link from {source} to {target} is in the bundle"),
+            );
         }
         match note.as_ref().map_or(0, String::len) {
             bytes if bytes > MAX_LINK_NOTE_BYTES => refuse(

@@ -1,29 +1,29 @@
-//! The notes of artifacts, from a bundle into a vault.
+//! Import of the notes of a bundle into a vault.
 
 use super::read::Bundle;
 use crate::clock;
 use crate::digest::CoreHash;
 use crate::store::{Result, Snapshot, Store};
 
-/// The note of an artifact of a bundle and what became of it.
+/// A note of a bundle and its import result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportedNote {
     /// The artifact.
     pub core: CoreHash,
     /// The text.
     pub note: String,
-    /// What became of it.
+    /// The result.
     pub outcome: NoteOutcome,
 }
 
-/// What became of a note.
+/// The import result of a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoteOutcome {
-    /// The artifact got it.
+    /// The note was set on the artifact.
     Set,
-    /// The artifact had it before.
+    /// The artifact already had it.
     Present,
-    /// The artifact has another one in the vault, which was kept.
+    /// The artifact has another note in the vault, which was kept.
     Other,
     /// The artifact is not in the vault.
     Missing,
@@ -34,7 +34,7 @@ fn notes(bundle: &Bundle) -> impl Iterator<Item = (CoreHash, &str)> {
     artifacts.filter_map(|artifact| Some((artifact.core_hash, artifact.note.as_deref()?)))
 }
 
-/// Gives the artifacts in the vault the notes of a bundle.
+/// Sets the notes of a bundle on the artifacts in the vault.
 pub(super) fn give(store: &Store, bundle: &Bundle) -> Result<Vec<ImportedNote>> {
     if notes(bundle).next().is_none() {
         return Ok(Vec::new());
@@ -60,7 +60,7 @@ pub(super) fn give(store: &Store, bundle: &Bundle) -> Result<Vec<ImportedNote>> 
     Ok(given)
 }
 
-/// What [`give`] would do where `is_there` says which artifacts would be in the vault.
+/// Returns what [`give`] would do if `is_there` returned which artifacts are in the vault.
 pub(super) fn rehearse(
     snapshot: Option<&Snapshot<'_>>,
     bundle: &Bundle,

@@ -1,4 +1,4 @@
-//! From a bundle to artifacts that can be examined.
+//! Reading of bundles.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -15,19 +15,19 @@ use crate::ingest::Found;
 use crate::source::{Item, SourceError, Stated};
 use crate::verify::RuleInfo;
 
-/// Why a bundle is not read. Nothing of it was stored.
+/// The reason that a bundle is not read. Nothing of it was stored.
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
-    /// It breaks a rule.
+    /// It violates a rule.
     #[error("{bundle}: {entry}: {message} (rule {rule})")]
     Broken {
         /// The bundle.
         bundle: String,
-        /// The entry, or what else of it.
+        /// The entry, or the other part of the bundle.
         entry: String,
         /// The id of the rule; [`RULES`](super::RULES) explains it.
         rule: &'static str,
-        /// What is wrong.
+        /// The message.
         message: String,
     },
     /// It cannot be read.
@@ -40,13 +40,13 @@ pub enum BundleError {
     },
 }
 
-/// A bundle that was read to its end and is what its manifest says. Its blobs are in a temporary file without a name.
+/// A bundle that was read completely and matches its manifest. Its blobs are in an unnamed temporary file.
 #[derive(Debug)]
 pub struct Bundle {
     name: OsString,
     manifest: Manifest,
     spool: File,
-    /// Where in it each blob begins.
+    /// The offset of each blob in the file.
     places: BTreeMap<BlobHash, u64>,
 }
 
@@ -54,7 +54,7 @@ pub struct Bundle {
 /// may have more than `limit` bytes.
 ///
 /// # Errors
-/// [`BundleError`], naming the bundle, the entry and the rule.
+/// Returns a [`BundleError`] with the bundle, the entry and the rule.
 pub fn read<R: Read>(input: R, name: impl AsRef<OsStr>, limit: u64) -> Result<Bundle, BundleError> {
     let name = name.as_ref();
     let shown = name.to_string_lossy();
@@ -75,7 +75,7 @@ pub fn read<R: Read>(input: R, name: impl AsRef<OsStr>, limit: u64) -> Result<Bu
     Ok(Bundle { name: name.to_owned(), manifest, spool, places })
 }
 
-/// What errors name.
+/// The context of errors.
 struct Reader<'b> {
     bundle: &'b str,
     limit: u64,
@@ -101,12 +101,12 @@ impl Reader<'_> {
         }
     }
 
-    /// The next entry, which must have the name `expected`.
+    /// Reads the header of the next entry, which must have the name `expected`.
     fn expect(&mut self, unpacker: &mut Unpacker<'_>, expected: &str) -> Result<Head, BundleError> {
         expected.clone_into(&mut self.entry);
         match unpacker.next().map_err(|trouble| self.failed(trouble))? {
             Some(head) if head.name == expected => Ok(head),
-            Some(head) => Err(self.broken(ENTRIES, format!("the entry {:?} is in its place", head.name))),
+            Some(head) => Err(self.broken(ENTRIES, format!("found the entry {:?} instead", head.name))),
             None => Err(self.broken(ENTRIES, "this entry is missing")),
         }
     }
@@ -159,7 +159,7 @@ impl Reader<'_> {
     }
 }
 
-/// Hashes what is written through it, and keeps errors of writing apart from those of reading.
+/// A writer that hashes the written bytes, and keeps write errors separate from read errors.
 struct Hashed<'o> {
     hasher: Hasher,
     out: &'o mut dyn Write,
@@ -188,20 +188,20 @@ impl Write for Hashed<'_> {
 }
 
 impl Bundle {
-    /// What it is called.
+    /// Returns its name.
     #[must_use]
     pub fn name(&self) -> &OsStr {
         &self.name
     }
 
-    /// What it contains.
+    /// Returns its manifest.
     #[must_use]
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// Every capture in it, to be examined, in the order of the manifest. A capture is called after the bundle and the
-    /// first digits of its hash.
+    /// Returns every capture as an item to examine, in the order of the manifest. A capture is named by the bundle and
+    /// the first digits of its hash.
     pub fn items(&self) -> impl Iterator<Item = Found> + Send + '_ {
         let captures = self.manifest.artifacts.iter();
         let captures =
@@ -230,7 +230,7 @@ impl Bundle {
 
     fn bytes(&self, blob: BlobHash, size: u64) -> io::Result<Vec<u8>> {
         let start = self.places.get(&blob).ok_or(io::ErrorKind::NotFound)?;
-        // Items are taken one after the other, so nobody moves on in between.
+        // Items are read one after another, so the file position does not change in between.
         (&self.spool).seek(SeekFrom::Start(*start))?;
         let mut bytes = Vec::new();
         bytes

@@ -1,4 +1,4 @@
-//! What belongs together.
+//! Selection of linked artifacts.
 
 use crate::query;
 use crate::store::{ArtifactRow, Result, Snapshot};

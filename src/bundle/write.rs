@@ -1,4 +1,4 @@
-//! From a vault to a bundle.
+//! Export of a vault to a bundle.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -14,32 +14,32 @@ use crate::store::{ArtifactRow, CaptureRow, MemberRow, Snapshot, StoreError};
 /// The name of the first entry.
 pub(super) const MANIFEST: &str = "manifest.json";
 
-/// The name of the entry of a blob.
+/// Returns the name of the entry of a blob.
 pub(super) fn entry_of(blob: BlobHash) -> String {
     format!("blobs/{}", blob.0.hex())
 }
 
-/// What was written.
+/// The statistics of a written bundle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
-    /// How many artifacts.
+    /// Number of artifacts.
     pub artifacts: u64,
-    /// How many captures of them.
+    /// Number of captures.
     pub captures: u64,
-    /// How many stated links.
+    /// Number of manual links.
     pub links: u64,
-    /// How many blobs.
+    /// Number of blobs.
     pub blobs: u64,
-    /// How many bytes they have.
+    /// Total size of the blobs in bytes.
     pub bytes: u64,
     /// The size of the largest capture in bytes. One that is larger than the limit where it is imported is refused there.
     pub largest: u64,
 }
 
-/// Why a bundle was not written to its end.
+/// The reason that a bundle was not completed.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// It would be too large.
+    /// The bundle would be too large.
     #[error(
         "the manifest would have {0} bytes, more than the limit of {limit}; export in several parts",
         limit = manifest::MAX_BYTES
@@ -48,26 +48,25 @@ pub enum WriteError {
     /// The vault has something that no bundle can have, so it is damaged.
     #[error("the vault is damaged: {0}")]
     Inconsistent(String),
-    /// What the store says.
+    /// A store error.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// It cannot be written.
+    /// The bundle cannot be written.
     #[error("cannot write the bundle: {}", files::describe(.0))]
     Io(#[from] io::Error),
 }
 
-/// Where the bytes of a blob are needed, which is what an error about them names.
+/// A capture that contains a blob, which errors about the blob name.
 struct Needed {
     core: CoreHash,
     capture: CaptureHash,
     size: u64,
 }
 
-/// Writes `artifacts`, each with all its captures, and the links that people stated from or to them. Every byte is hashed
-/// again on its way.
+/// Writes `artifacts`, each with all its captures, and the manual links from or to them. Every byte is hashed again.
 ///
 /// # Errors
-/// [`WriteError`]; what was written until then is no bundle.
+/// Returns a [`WriteError`]; the output is then not a valid bundle.
 pub fn write(
     snapshot: &Snapshot<'_>,
     artifacts: &[ArtifactRow],
@@ -138,7 +137,7 @@ impl From<MemberRow> for BundledMember {
     }
 }
 
-/// The links that people stated from or to `artifacts`, sorted.
+/// Returns the manual links from or to `artifacts`, sorted.
 fn links<'a>(
     snapshot: &Snapshot<'_>,
     artifacts: impl Iterator<Item = &'a ArtifactRow>,

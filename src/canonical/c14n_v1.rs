@@ -6,29 +6,29 @@
 use super::text::push_string;
 use super::{Number, Value};
 
-/// A number has no canonical form: it overflows to infinity. The reader refuses such documents, so only values that
-/// were not read can meet this.
+/// The error for a number without a canonical form: it overflows to infinity. The reader rejects such documents, so
+/// that only values that were not read can cause it.
 #[derive(Debug, thiserror::Error)]
 #[error("{0:?} is beyond the range of doubles and has no canonical form")]
 pub struct Unprintable(String);
 
-/// Most records are no longer than this.
+/// The usual maximum size of a record.
 const USUAL_BYTES: usize = 2 << 10;
 
-/// The canonical bytes of `value`.
+/// Returns the canonical bytes of `value`.
 ///
 /// # Errors
-/// [`Unprintable`] for numbers that overflow.
+/// Returns [`Unprintable`] for numbers that overflow.
 pub fn to_vec(value: &Value<'_>) -> Result<Vec<u8>, Unprintable> {
     let mut out = Vec::with_capacity(USUAL_BYTES);
     write(value, &mut out)?;
     Ok(out)
 }
 
-/// The canonical bytes of the object `members`, without the member `left_out`.
+/// Returns the canonical bytes of the object `members`, without the member `left_out`.
 ///
 /// # Errors
-/// [`Unprintable`] for numbers that overflow.
+/// Returns [`Unprintable`] for numbers that overflow.
 pub fn object_without(object: &super::Object<'_>, left_out: &str) -> Result<Vec<u8>, Unprintable> {
     let mut out = Vec::with_capacity(USUAL_BYTES);
     write_object(object, Some(left_out), &mut out)?;

@@ -1,15 +1,15 @@
-//! JSON as it was written, without white space: members in their order, numbers as their literals. Nothing is hashed over
-//! it; it is for showing a part of a document to other programs without changing it.
+//! JSON as written, without white space: members in their order, numbers as their literals. It is never hashed; it is
+//! for passing a part of a document to other programs unchanged.
 
 use super::Value;
 use super::text::push_string;
 
-/// The text of `value`. Escapes are made anew.
+/// Returns the text of `value`. Escapes are normalised.
 #[must_use]
 pub fn text(value: &Value<'_>) -> String {
     let mut out = Vec::new();
     write(value, &mut out);
-    // Values are made of text, and what is put between them is ASCII: nothing is ever replaced.
+    // Values consist of text and the separators are ASCII, so nothing is ever replaced.
     String::from_utf8(out).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 

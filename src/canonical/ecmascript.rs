@@ -1,5 +1,5 @@
-//! Values as ECMAScript turns them into text and compares them: the verifiers of two formats are written in it, and their
-//! verdicts show.
+//! The string conversions and comparisons of ECMAScript: the verifiers of two formats are written in it, and their
+//! results depend on them.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -13,13 +13,13 @@ fn is_space(character: char) -> bool {
         | '\u{205f}' | '\u{3000}' | '\u{feff}')
 }
 
-/// Returns `text` without white space at its ends, as `text.trim()`.
+/// Returns `text` without white space at its ends, like `text.trim()`.
 #[must_use]
 pub fn trim(text: &str) -> &str {
     text.trim_matches(is_space)
 }
 
-/// Returns the text that `String(value)` gives, where nothing stands for `undefined`.
+/// Returns the result of `String(value)`, where `None` is `undefined`.
 #[must_use]
 pub fn text_of<'v>(value: Option<&'v Value<'_>>) -> Cow<'v, str> {
     match value {
@@ -41,13 +41,13 @@ pub fn text_of<'v>(value: Option<&'v Value<'_>>) -> Cow<'v, str> {
 }
 
 fn text_of_number<'n>(number: &'n Number<'_>) -> Cow<'n, str> {
-    // Only doubles that are not finite have no text of digits, and a literal never stands for NaN.
+    // Only non-finite doubles have no decimal text, and a literal never represents NaN.
     number.ecmascript_text().unwrap_or_else(|| {
         Cow::Borrowed(if number.literal().starts_with('-') { "-Infinity" } else { "Infinity" })
     })
 }
 
-/// Whether `one > other`, where nothing stands for `undefined`.
+/// Returns whether `one > other`, where `None` is `undefined`.
 #[must_use]
 pub fn is_greater(one: Option<&Value<'_>>, other: Option<&Value<'_>>) -> bool {
     let (Some(one), Some(other)) = (one, other) else {
@@ -59,7 +59,7 @@ pub fn is_greater(one: Option<&Value<'_>>, other: Option<&Value<'_>>) -> bool {
     }
 }
 
-/// Whether `one === other`. Two arrays or objects are never the same one.
+/// Returns whether `one === other`. Two arrays or objects are never identical.
 #[must_use]
 pub fn is_same(one: Option<&Value<'_>>, other: Option<&Value<'_>>) -> bool {
     match (one, other) {
@@ -96,7 +96,7 @@ fn primitive<'v>(value: &'v Value<'_>) -> Primitive<'v> {
     }
 }
 
-/// `Number(text)`.
+/// Returns the result of `Number(text)`.
 fn number(text: &str) -> f64 {
     let text = trim(text);
     match text {
@@ -110,7 +110,7 @@ fn number(text: &str) -> f64 {
             return in_base(digits, base).unwrap_or(f64::NAN);
         }
     }
-    // Rust reads words such as "nan" as well, which are no numbers here.
+    // Rust also parses words such as "nan", which are not numbers here.
     if text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-')) {
         text.parse().unwrap_or(f64::NAN)
     } else {

@@ -1,4 +1,4 @@
-//! JSON as it has to be read and written for hashes to agree.
+//! JSON parsing and serialisation for hashing.
 //!
 //! One strict [`reader`] serves all kinds. Each canonical profile has a file of its own, because the formats differ in
 //! key order, number text and escapes:
@@ -9,10 +9,10 @@
 //! | [`c14n_v1`] | `trace` | code point order | exact integers, floats as Python prints them | raw UTF-8 |
 //! | [`replaykit`] | `rpk` | code point order | as `c14n_v1`, floats rounded to 12 digits | normalised, ASCII |
 //!
-//! [`compact`] is none of them: it shows values as they were written. Neither is [`ecmascript`], which has the texts and
-//! comparisons of the language that some formats are verified in.
+//! [`compact`] is not a canonical profile: it prints values as they were written. [`ecmascript`] contains the
+//! conversions and comparisons of the language that some verifiers are written in.
 //!
-//! Bytes in, bytes out: nothing here knows what the documents mean.
+//! Bytes in, bytes out: nothing here interprets the documents.
 
 pub mod c14n_v1;
 pub mod compact;

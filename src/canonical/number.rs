@@ -1,45 +1,45 @@
 use std::borrow::Cow;
 
-/// Integers of so many digits are doubles, and are printed with all of them.
+/// Integers with at most this many digits are exact as doubles and are printed in full.
 const EXACT_DIGITS: usize = 15;
 
-/// A JSON number as its literal, so that integers of any size survive.
+/// A JSON number, stored as its literal, so that integers of any size are preserved.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Number<'a> {
     literal: Cow<'a, str>,
 }
 
 impl<'a> Number<'a> {
-    /// The caller vouches that `literal` is a JSON number.
+    /// Creates a number. The caller guarantees that `literal` is a JSON number.
     pub(crate) fn from_literal(literal: impl Into<Cow<'a, str>>) -> Self {
         Self { literal: literal.into() }
     }
 
-    /// The number as it is written.
+    /// Returns the number as written.
     #[must_use]
     pub fn literal(&self) -> &str {
         &self.literal
     }
 
-    /// Whether the literal has neither fraction nor exponent.
+    /// Returns whether the literal has neither fraction nor exponent.
     #[must_use]
     pub fn is_integer(&self) -> bool {
         !self.literal.bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E'))
     }
 
-    /// The nearest double; infinite if the literal is beyond their range.
+    /// Returns the nearest double, which is infinite if the literal is out of range.
     #[must_use]
     pub fn as_f64(&self) -> f64 {
         self.literal.parse().unwrap_or(f64::NAN)
     }
 
-    /// The value, if it is an integer literal that fits.
+    /// Returns the value if it is an integer literal that fits.
     #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
         self.literal.parse().ok()
     }
 
-    /// The nearest double as ECMAScript prints it. Infinite doubles have no such text.
+    /// Returns the nearest double as ECMAScript prints it, or `None` if it is infinite.
     pub(super) fn ecmascript_text(&self) -> Option<Cow<'_, str>> {
         if self.literal.len() <= EXACT_DIGITS && self.is_integer() {
             return Some(self.integer_text());
@@ -52,8 +52,8 @@ impl<'a> Number<'a> {
         Cow::Borrowed(if self.literal == "-0" { "0" } else { &self.literal })
     }
 
-    /// The number as Python's `json.dumps` prints it. Integers are exact, and `-0` is `0`; anything else is a double,
-    /// which `adjust` may change first. Infinite doubles have no such text.
+    /// Returns the number as Python's `json.dumps` prints it, or `None` if it is an infinite double. Integers are
+    /// exact, and `-0` is `0`; anything else is a double, which `adjust` may change first.
     pub(super) fn python_text(&self, adjust: impl Fn(f64) -> Option<f64>) -> Option<Cow<'_, str>> {
         if self.is_integer() {
             return Some(self.integer_text());
@@ -63,10 +63,11 @@ impl<'a> Number<'a> {
     }
 }
 
-/// The text of a finite double as Python prints it: the shortest digits that read back as the same double, positional
-/// for exponents from -4 up to 15, otherwise scientific with at least two exponent digits. Other doubles have none.
+/// Returns the text of a finite double as Python prints it: the shortest digits that read back as the same double,
+/// positional for exponents from -4 up to 15, otherwise scientific with at least two exponent digits. Returns `None`
+/// for other doubles.
 fn python_repr(double: f64) -> Option<String> {
-    // `serde_json` takes the same digits, and between these bounds there is one way to write them without an exponent.
+    // `serde_json` writes the same digits, and within these bounds there is only one notation without an exponent.
     let text = serde_json::to_string(&double).ok()?;
     let is_plain = (1e-4..1e15).contains(&double.abs()) && !text.contains('e');
     if is_plain { Some(text) } else { spelled_out(double) }
@@ -92,11 +93,11 @@ fn spelled_out(double: f64) -> Option<String> {
     })
 }
 
-/// The shortest digits that read back as `double`, which is not negative, and the exponent of the first one. Infinity and
-/// NaN have none.
+/// Returns the shortest digits that read back as `double`, which must not be negative, and the exponent of the first
+/// one. Returns `None` for infinity and NaN.
 ///
-/// Of two equally short ones that are equally near, Python and ECMAScript take the even one. `serde_json` does so, the
-/// standard library does not.
+/// Of two equally short candidates that are equally near, Python and ECMAScript take the even one. `serde_json` does
+/// the same, the standard library does not.
 fn shortest_digits(double: f64) -> Option<(String, i32)> {
     let text = serde_json::to_string(&double).ok()?;
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
@@ -114,7 +115,8 @@ fn shortest_digits(double: f64) -> Option<(String, i32)> {
     })
 }
 
-/// `double` rounded to 12 significant decimal digits: its exact value, ties to even, the sign of zero kept.
+/// Returns `double` rounded to 12 significant decimal digits: rounds its exact value, ties to even, and keeps the sign
+/// of zero.
 pub(super) fn round_to_12_digits(double: f64) -> Option<f64> {
     format!("{double:.11e}").parse().ok()
 }
@@ -152,7 +154,7 @@ mod tests {
             ("1e100", "1e+100"),
             ("1.5e300", "1.5e+300"),
             ("0.30000000000000004", "0.30000000000000004"),
-            // Halfway between two texts of the same length: the even digit.
+            // Halfway between two texts of the same length: the even digit is chosen.
             ("1.00000762939453125", "1.0000076293945312"),
             ("5.9604644775390625e-07", "5.960464477539062e-07"),
             ("1700000000.00390625", "1700000000.0039062"),

@@ -2,7 +2,7 @@
 
 use memchr::memchr2;
 
-/// A step from a value into one that it holds.
+/// A step from a value to a value that it contains.
 #[derive(Clone, Copy, Debug)]
 pub enum Token<'v> {
     /// The member of an object.
@@ -11,7 +11,7 @@ pub enum Token<'v> {
     Index(usize),
 }
 
-/// The pointer made of `tokens`.
+/// Returns the pointer that consists of `tokens`.
 #[must_use]
 pub fn of(tokens: &[Token<'_>]) -> String {
     let mut pointer = String::new();

@@ -1,11 +1,11 @@
-//! The strict JSON reader that serves all kinds.
+//! The strict JSON reader for all kinds.
 //!
-//! An archive must not accept a text that two programs could read differently. So this reads RFC 8259 and nothing
-//! beyond it, and refuses what that leaves open: bytes that are not UTF-8, a byte order mark, duplicate keys (compared
-//! after unescaping), unpaired surrogate escapes, numbers that overflow, and texts beyond its [`Limits`]. Numbers stay
-//! literals, because integers of any size take part in hashes. No JSON crate offers these together, above all exact
-//! literals that cannot be confused with an object; a property test holds this reader to `serde_json` where both
-//! should agree.
+//! An archive must not accept a text that two programs could interpret differently. The reader therefore accepts
+//! exactly RFC 8259 and rejects what it leaves open: bytes that are not UTF-8, a byte order mark, duplicate keys
+//! (compared after unescaping), unpaired surrogate escapes, numbers that overflow, and texts beyond its [`Limits`].
+//! Numbers stay literals, because integers of any size are hashed. No JSON crate offers all of this, in particular
+//! exact literals that cannot be confused with an object; a property test compares this reader with `serde_json` where
+//! both should agree.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -20,30 +20,32 @@ use super::{Number, Object, Value};
 pub use fragments::{has_key, has_lost_beginning};
 pub use names::MemberNames;
 
-/// How large a document may be. All limits there are stand in `docs/limits.md`.
+/// The limits for documents. All limits are listed in `docs/limits.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of the document. Default: 256 MiB; never more than [`Limits::MAX_BYTES`].
+    /// Maximum size of the document in bytes. Default: 256 MiB; at most [`Limits::MAX_BYTES`].
     pub bytes: u64,
-    /// Levels of arrays and objects within each other. Default: 128; never more than [`Limits::MAX_DEPTH`].
+    /// Maximum nesting depth of arrays and objects. Default: 128; at most [`Limits::MAX_DEPTH`].
     pub depth: usize,
-    /// Values in one JSON text, keys not counted. Bounds the memory that a small text can claim. Default: 10,000,000.
+    /// Maximum number of values in one JSON text, without keys. Limits the memory that a small text can claim. Default:
+    /// 10,000,000.
     pub values: usize,
-    /// Entries of a directory or archive that is one artifact. Default: 10,000.
+    /// Maximum number of entries of a directory or archive that is one artifact. Default: 10,000.
     pub entries: usize,
 }
 
 impl Limits {
-    /// No limit on bytes goes beyond this: a vault cannot store more in one piece.
+    /// Upper bound of the size limit: a vault cannot store more in one piece.
     pub const MAX_BYTES: u64 = 900 << 20;
 
     const DEFAULT: Self = Self { bytes: 256 << 20, depth: 128, values: 10_000_000, entries: 10_000 };
 
-    /// No limit on depth goes beyond this: readers and writers go down one call for each level, and the stack of a
-    /// thread must do for all of them.
+    /// Upper bound of the depth limit: readers and writers recurse once per level, and the stack of a thread must
+    /// suffice for all of them.
     pub const MAX_DEPTH: usize = 500;
 
-    /// As much as anybody may set: for what is in a vault already, and was within the limits of its day.
+    /// Returns the highest permitted limits: for artifacts that are already in a vault and were within the limits of
+    /// their time.
     #[must_use]
     pub const fn most() -> Self {
         Self { bytes: u64::MAX, depth: Self::MAX_DEPTH, values: usize::MAX, entries: usize::MAX }
@@ -56,39 +58,39 @@ impl Default for Limits {
     }
 }
 
-/// The most digits that one number may have.
+/// Maximum number of digits of a number.
 pub const MAX_NUMBER_DIGITS: usize = 4_300;
 
-/// What is wrong with a text.
+/// A class of defects of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Defect {
     /// Not UTF-8, or a byte order mark.
     Encoding,
     /// Not well-formed JSON.
     Syntax,
-    /// An object has two members of the same name.
+    /// An object has two members with the same name.
     DuplicateKey,
-    /// Nested deeper than [`Limits::depth`].
+    /// Nested more deeply than [`Limits::depth`].
     TooDeep,
-    /// More than [`Limits::bytes`] or [`Limits::values`].
+    /// Exceeds [`Limits::bytes`] or [`Limits::values`].
     TooLarge,
-    /// A number without canonical form: `NaN`, infinite, or too many digits.
+    /// A number without a canonical form: `NaN`, infinite, or with too many digits.
     Number,
-    /// An escape such as `\ud83d` without its other half.
+    /// An unpaired surrogate escape such as `\ud83d`.
     Surrogate,
 }
 
-/// Why a text was refused, and where.
+/// The error for a text that cannot be read, with its location.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} column {column}: {message}")]
 pub struct ReadError {
-    /// The sort of defect.
+    /// The class of the defect.
     pub defect: Defect,
     /// The line, from 1; lines end with a line feed.
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
-    /// What is wrong there, without the place.
+    /// The description of the defect, without the location.
     pub message: String,
 }
 
@@ -110,7 +112,7 @@ impl ReadError {
 /// Reads `bytes` as one JSON text.
 ///
 /// # Errors
-/// The first defect, with its line and column.
+/// Returns the first defect, with its line and column.
 pub fn read<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Value<'a>, ReadError> {
     Reader::new(utf8(bytes, limits)?, limits, false).document()
 }
@@ -118,7 +120,7 @@ pub fn read<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Value<'a>, ReadError
 /// Like [`read`], but numbers that overflow to infinity are kept: `model_io` tolerates them outside its core.
 ///
 /// # Errors
-/// The first defect, with its line and column.
+/// Returns the first defect, with its line and column.
 pub fn read_keeping_overflow<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Value<'a>, ReadError> {
     Reader::new(utf8(bytes, limits)?, limits, true).document()
 }
@@ -126,12 +128,11 @@ pub fn read_keeping_overflow<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Val
 /// Checks the size, the encoding and the absence of a byte order mark.
 ///
 /// # Errors
-/// [`Defect::TooLarge`] or [`Defect::Encoding`].
+/// Returns [`Defect::TooLarge`] or [`Defect::Encoding`].
 pub fn utf8<'a>(bytes: &'a [u8], limits: &Limits) -> Result<&'a str, ReadError> {
     if bytes.len() as u64 > limits.bytes {
         let limit = limits.bytes;
-        let message =
-            format!("the document has more bytes than the limit of {limit}; --max-size sets another");
+        let message = format!("the document exceeds the limit of {limit} bytes; raise it with --max-size");
         return Err(ReadError::at(bytes, 0, Defect::TooLarge, message));
     }
     if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
@@ -156,17 +157,17 @@ pub fn utf8<'a>(bytes: &'a [u8], limits: &Limits) -> Result<&'a str, ReadError> 
     Ok(text)
 }
 
-/// `bytes` as text, whatever they are. The standard library's function of that name takes five times as long to see that
-/// there is nothing to replace.
+/// Converts `bytes` to text, replacing invalid sequences. Checks for valid UTF-8 first, which is five times as fast as
+/// the standard library's function of that name if nothing has to be replaced.
 #[must_use]
 pub fn lossy(bytes: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
-/// Objects with more members than this look for duplicate names in a set.
+/// Objects with more members than this are checked for duplicate names with a set.
 const FEW_MEMBERS: usize = 16;
 
-/// Numbers without exponent and of no more characters than this cannot overflow.
+/// Numbers without an exponent and with at most this many characters cannot overflow.
 const SURELY_FINITE: usize = 300;
 
 struct Reader<'a, 'l> {
@@ -176,7 +177,7 @@ struct Reader<'a, 'l> {
     values: usize,
     limits: &'l Limits,
     keep_overflow: bool,
-    /// How many members the last object had, up to [`FEW_MEMBERS`]: the next one is often like it.
+    /// The number of members of the last object, up to [`FEW_MEMBERS`]: the next one is often similar.
     usual_members: usize,
 }
 
@@ -193,7 +194,9 @@ impl<'a, 'l> Reader<'a, 'l> {
         self.skip_whitespace();
         match self.peek() {
             None => Ok(value),
-            Some(_) => Err(self.defect(Defect::Syntax, "the document ends before this; remove what follows")),
+            Some(_) => {
+                Err(self.defect(Defect::Syntax, "unexpected text after the end of the document; remove it"))
+            }
         }
     }
 
@@ -202,7 +205,7 @@ impl<'a, 'l> Reader<'a, 'l> {
         if self.values > self.limits.values {
             let limit = self.limits.values;
             let message =
-                format!("the document has more than {limit} values, the limit; --max-values sets another");
+                format!("the document has more than {limit} values; raise the limit with --max-values");
             return Err(self.defect(Defect::TooLarge, message));
         }
         match self.peek() {
@@ -331,7 +334,7 @@ impl<'a, 'l> Reader<'a, 'l> {
         }
     }
 
-    /// Reports the first control character of what comes next.
+    /// Returns the error for the first control character in the remaining text.
     fn control_character(&mut self, plain: &[u8]) -> ReadError {
         let found = plain.iter().enumerate().find(|(_, byte)| **byte < 0x20);
         let (at, name) = match found {
@@ -369,7 +372,7 @@ impl<'a, 'l> Reader<'a, 'l> {
             0xd800..0xdc00 if self.goes_on_with("\\u") => {
                 self.offset += 2;
                 let low = self.four_hex_digits()?;
-                // A low half below 0xDC00 leaves a number that is no character, and so does a surplus.
+                // A low half below 0xDC00 or above 0xDFFF is not a character.
                 let offset = low.checked_sub(0xdc00).filter(|offset| *offset < 0x400);
                 offset.map(|offset| 0x10000 + ((unit - 0xd800) << 10) + offset)
             }
@@ -402,7 +405,7 @@ impl<'a, 'l> Reader<'a, 'l> {
         }
         if self.take(b'0') {
             if matches!(self.peek(), Some(b'0'..=b'9')) {
-                return Err(self.defect(Defect::Syntax, "a number must not begin with a superfluous 0"));
+                return Err(self.defect(Defect::Syntax, "a number must not have leading zeros"));
             }
         } else {
             self.digits()?;
@@ -424,7 +427,7 @@ impl<'a, 'l> Reader<'a, 'l> {
             return Ok(Value::Number(number));
         }
         let refused = if literal.bytes().filter(u8::is_ascii_digit).count() > MAX_NUMBER_DIGITS {
-            Some(format!("a number of more than {MAX_NUMBER_DIGITS} digits, the limit"))
+            Some(format!("the number has more than {MAX_NUMBER_DIGITS} digits, the limit"))
         } else {
             let overflows = !self.keep_overflow && !number.is_integer() && number.as_f64().is_infinite();
             overflows.then(|| format!("{} overflows to infinity", excerpt(literal)))
@@ -476,7 +479,7 @@ impl<'a, 'l> Reader<'a, 'l> {
         found
     }
 
-    /// What was not read yet; nothing if the offset is beyond the text.
+    /// Returns the remaining text, or `None` if the offset is beyond the end.
     fn rest(&self) -> Option<&'a [u8]> {
         self.text.as_bytes().get(self.offset..)
     }
@@ -485,8 +488,8 @@ impl<'a, 'l> Reader<'a, 'l> {
         self.rest().is_some_and(|rest| rest.starts_with(word.as_bytes()))
     }
 
-    /// What was read since the offset was `start`. Strings and numbers are hashed as they are given here: if an offset
-    /// were wrong, nothing else may take their place.
+    /// Returns the text from offset `start` to the current offset. Strings and numbers are hashed as returned here: a
+    /// wrong offset must be an error, never a substitute value.
     fn since(&self, start: usize) -> Outcome<&'a str> {
         let read = self.text.get(start..self.offset);
         read.ok_or_else(|| self.defect(Defect::Syntax, "a token ends within a character"))
@@ -505,17 +508,17 @@ impl<'a, 'l> Reader<'a, 'l> {
     }
 }
 
-/// Whether there is a control character among `bytes`. A loop without an early end looks at many of them at once.
+/// Returns whether there is a control character in `bytes`. A loop without early exit is vectorised.
 fn has_control(bytes: &[u8]) -> bool {
     bytes.iter().copied().fold(u8::MAX, u8::min) < 0x20
 }
 
-/// What is wrong with a text of more levels than `limit`.
+/// Returns the message for a text with more than `limit` nesting levels.
 pub(crate) fn too_deep(limit: usize) -> String {
-    format!("nested deeper than {limit} levels, the limit; --max-depth sets another")
+    format!("nested deeper than {limit} levels; raise the limit with --max-depth")
 }
 
-/// `text` quoted for a message, shortened if it is long.
+/// Returns `text` quoted for a message, shortened if it is long.
 pub(crate) fn excerpt(text: &str) -> String {
     const LONGEST: usize = 60;
     let mut shown: String = text.chars().take(LONGEST).collect();
@@ -546,7 +549,7 @@ mod tests {
             (b"[1,]", "Syntax: line 1 column 4: expected a value, found ']'"),
             (b"{\"a\" 1}", "Syntax: line 1 column 6: expected \":\", found '1'"),
             (b"{,}", "Syntax: line 1 column 2: expected a member name in double quotes, found ','"),
-            (b"[1] x", "Syntax: line 1 column 5: the document ends before this; remove what follows"),
+            (b"[1] x", "Syntax: line 1 column 5: unexpected text after the end of the document; remove it"),
             (b"\"abc", "Syntax: line 1 column 1: this string has no closing quote"),
             (
                 "\"é\n\"".as_bytes(),
@@ -566,7 +569,7 @@ mod tests {
             (b"[NaN]", "Number: line 1 column 2: NaN is not a JSON number"),
             (b"[-Infinity]", "Number: line 1 column 2: -Infinity is not a JSON number"),
             (b"1e400", "Number: line 1 column 1: \"1e400\" overflows to infinity"),
-            (b"01", "Syntax: line 1 column 2: a number must not begin with a superfluous 0"),
+            (b"01", "Syntax: line 1 column 2: a number must not have leading zeros"),
             (b"1.", "Syntax: line 1 column 3: expected a digit, found the end of the text"),
             (b"-", "Syntax: line 1 column 2: expected a digit, found the end of the text"),
             (b"truth", "Syntax: line 1 column 1: expected a value, found 't'"),
@@ -611,7 +614,7 @@ mod tests {
         assert!(read(text, &Limits::default()).unwrap().as_object().is_some());
     }
 
-    /// What `serde_json` makes of the same value.
+    /// Converts the value to that of `serde_json`.
     fn as_serde(value: &Value<'_>) -> serde_json::Value {
         match value {
             Value::Null => serde_json::Value::Null,
@@ -637,7 +640,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-        /// On texts made of JSON's own pieces the two readers agree, except where this one is stricter on purpose.
+        /// On texts composed of JSON tokens the two readers agree, except where this one is intentionally stricter.
         #[test]
         fn agrees_with_serde_json(pieces in prop::collection::vec(prop::sample::select(vec![
             "{", "}", "[", "]", ",", ":", "\"a\"", "\"b\"", "\"\\n\\u00e9\"", "\"\\ud83d\\ude00\"", "\"\\ud83d\"", "\"", "\\",

@@ -1,9 +1,8 @@
 //! RFC 8785, the JSON Canonicalization Scheme: keys in UTF-16 order, numbers as ECMAScript prints doubles.
 //!
-//! Typed data is written by `serde_json_canonicalizer`, which keeps every level of a document in memory until the level
-//! is done. Values were read already and can be sorted where they stand, so they are written straight from there; a
-//! property test holds the two to each other. Whoever calls this has made sure that integers which doubles cannot carry
-//! are refused or rounded as the format demands.
+//! Typed data is serialised by `serde_json_canonicalizer`, which buffers every level of a document until the level is
+//! complete. Parsed values can be sorted in place and are written directly; a property test compares the two. The
+//! caller ensures that integers that doubles cannot represent are rejected or rounded as the format requires.
 
 use std::cmp::Ordering;
 use std::io::{self, BufWriter, Write};
@@ -14,14 +13,14 @@ use super::Value;
 use super::text::{push_string, write_string};
 use crate::digest::{Digest, Hasher};
 
-/// What is to be written: a value, or something made of values that stands in no text as a whole.
+/// The input of serialisation: a value, or a structure composed of values.
 #[derive(Clone, Debug)]
 pub enum Form<'v> {
     /// A value.
     Value(&'v Value<'v>),
     /// An array.
     Array(Vec<Form<'v>>),
-    /// An object. The caller vouches that no name occurs twice.
+    /// An object. The caller guarantees that names are unique.
     Object(Vec<(&'v str, Form<'v>)>),
 }
 
@@ -34,7 +33,7 @@ impl<'v> From<&'v Value<'v>> for Form<'v> {
 /// Writes the canonical form of `what` to `out`.
 ///
 /// # Errors
-/// Numbers that overflow to infinity have no canonical form and are invalid data; errors of `out` are passed on.
+/// Returns an error of kind `InvalidData` for numbers that overflow to infinity, and errors of `out`.
 pub fn write<'v>(what: impl Into<Form<'v>>, out: &mut impl Write) -> io::Result<()> {
     let mut out = BufWriter::new(out);
     write_form(&what.into(), &mut out)?;
@@ -44,7 +43,7 @@ pub fn write<'v>(what: impl Into<Form<'v>>, out: &mut impl Write) -> io::Result<
 /// Returns the digest of the canonical form of `what`, followed by `end`.
 ///
 /// # Errors
-/// Numbers that overflow to infinity have no canonical form, so there is no digest.
+/// Returns an error for numbers that overflow to infinity, which have no canonical form.
 pub fn digest<'v>(what: impl Into<Form<'v>>, end: &[u8]) -> io::Result<Digest> {
     let mut hasher = Hasher::new();
     write(what, &mut hasher)?;
@@ -52,8 +51,8 @@ pub fn digest<'v>(what: impl Into<Form<'v>>, end: &[u8]) -> io::Result<Digest> {
     Ok(hasher.finish())
 }
 
-/// Returns the canonical form of an object whose members are texts. Every text has one. The caller vouches that no name
-/// occurs twice.
+/// Returns the canonical form of an object whose members are texts. It cannot fail. The caller guarantees that names
+/// are unique.
 #[must_use]
 pub fn object_of_texts<'v>(members: impl IntoIterator<Item = (&'v str, String)>) -> Vec<u8> {
     let mut members: Vec<(&str, String)> = members.into_iter().collect();
@@ -133,28 +132,28 @@ fn write_object<'v, T: 'v, W: Write>(
 }
 
 fn utf16_order(one: &str, other: &str) -> Ordering {
-    // There the order is that of the bytes.
+    // For ASCII, the order is that of the bytes.
     if one.is_ascii() && other.is_ascii() {
         return one.cmp(other);
     }
     one.encode_utf16().cmp(other.encode_utf16())
 }
 
-/// The canonical bytes of `value`.
+/// Returns the canonical bytes of `value`.
 ///
 /// # Errors
-/// Numbers that overflow to infinity have no canonical form.
+/// Returns an error for numbers that overflow to infinity.
 pub fn to_vec<T: Serialize>(value: &T) -> serde_json::Result<Vec<u8>> {
     serde_json_canonicalizer::to_vec(value)
 }
 
-/// Numbers are serialized as doubles, which is all that RFC 8785 knows.
+/// Numbers are serialised as doubles, the only numbers in RFC 8785.
 impl Serialize for Value<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Value::Null => serializer.serialize_unit(),
             Value::Bool(truth) => serializer.serialize_bool(*truth),
-            // The serializer below would write an infinite number inside an array as null.
+            // The serializer below would write an infinite number in an array as null.
             Value::Number(number) => match number.as_f64() {
                 double if double.is_finite() => serializer.serialize_f64(double),
                 _ => Err(S::Error::custom(OVERFLOW)),

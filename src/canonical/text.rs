@@ -1,4 +1,4 @@
-//! JSON strings that escape only `"`, `\` and C0 controls, as most profiles write them.
+//! JSON strings that escape only `"`, `\` and C0 controls, as in most profiles.
 
 use std::io::{self, Write};
 
@@ -26,7 +26,7 @@ pub(super) fn push_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Most strings need no escapes. A loop without an early end looks at many bytes at once.
+/// Returns whether any character must be escaped, which is rare. A loop without early exit is vectorised.
 fn needs_escapes(text: &str) -> bool {
     text.bytes().map(|byte| u8::from(is_escaped(byte))).fold(0, |found, escape| found | escape) > 0
 }

@@ -2,9 +2,9 @@ use std::borrow::Cow;
 
 use super::Number;
 
-/// A JSON value as it was written: members in the order of the text, numbers as their literals.
+/// A JSON value as written: members in the order of the text, numbers as their literals.
 ///
-/// Strings borrow from the text where they contain no escapes.
+/// Strings without escapes borrow from the text.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value<'a> {
     /// `null`
@@ -22,7 +22,7 @@ pub enum Value<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// The text, if this is a string.
+    /// Returns the text if this is a string.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         match self {
@@ -31,13 +31,13 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The text, if this is a string that is not empty.
+    /// Returns the text if this is a non-empty string.
     #[must_use]
     pub fn as_filled_str(&self) -> Option<&str> {
         self.as_str().filter(|text| !text.is_empty())
     }
 
-    /// The elements, if this is an array.
+    /// Returns the elements if this is an array.
     #[must_use]
     pub fn as_array(&self) -> Option<&[Value<'a>]> {
         match self {
@@ -46,7 +46,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The members, if this is an object.
+    /// Returns the members if this is an object.
     #[must_use]
     pub fn as_object(&self) -> Option<&Object<'a>> {
         match self {
@@ -55,7 +55,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The number, if this is one.
+    /// Returns the number if this is one.
     #[must_use]
     pub fn as_number(&self) -> Option<&Number<'a>> {
         match self {
@@ -64,13 +64,13 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The member `name`, if this is an object that has it.
+    /// Returns the member `name` if this is an object that contains it.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Value<'a>> {
         self.as_object()?.get(name)
     }
 
-    /// The same value, which borrows from no text.
+    /// Returns a copy that borrows from no text.
     pub(crate) fn to_owned_value(&self) -> Value<'static> {
         match self {
             Self::Null => Value::Null,
@@ -87,7 +87,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Takes out the value at the end of `names` and leaves `null` there; nothing if there is none.
+    /// Removes and returns the value at the path `names`, leaving `null`. Returns `None` if there is none.
     pub(crate) fn take(&mut self, names: &[&str]) -> Option<Value<'a>> {
         let mut value = self;
         for name in names {
@@ -97,13 +97,13 @@ impl<'a> Value<'a> {
         Some(std::mem::replace(value, Self::Null))
     }
 
-    /// Whether this is `null`.
+    /// Returns whether this is `null`.
     #[must_use]
     pub fn is_null(&self) -> bool {
         matches!(self, Self::Null)
     }
 
-    /// What sort of value this is, as messages name it.
+    /// Returns the name of the JSON type for messages.
     #[must_use]
     pub fn sort(&self) -> &'static str {
         match self {
@@ -118,37 +118,37 @@ impl<'a> Value<'a> {
     }
 }
 
-/// The members of a JSON object in the order of the text. No two have the same name.
+/// The members of a JSON object in the order of the text. Names are unique.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Object<'a> {
     members: Vec<(Cow<'a, str>, Value<'a>)>,
 }
 
 impl<'a> Object<'a> {
-    /// The caller vouches that no name occurs twice.
+    /// Creates an object. The caller guarantees that names are unique.
     pub(crate) fn from_members(members: Vec<(Cow<'a, str>, Value<'a>)>) -> Self {
         Self { members }
     }
 
-    /// The member `name`.
+    /// Returns the member `name`.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Value<'a>> {
         self.iter().find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 
-    /// Whether there is a member `name`; `null` counts.
+    /// Returns whether there is a member `name`, even if it is `null`.
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {
         self.get(name).is_some()
     }
 
-    /// All members in the order of the text.
+    /// Returns all members in the order of the text.
     #[must_use]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Value<'a>)> {
         self.members.iter().map(|(key, value)| (key.as_ref(), value))
     }
 
-    /// All members in the order of their names' code points, which is the order of their UTF-8 bytes.
+    /// Returns all members in the order of their names' code points, which is the order of their UTF-8 bytes.
     #[must_use]
     pub(super) fn by_code_point(&self) -> Vec<(&str, &Value<'a>)> {
         let mut members: Vec<_> = self.iter().collect();

@@ -1,11 +1,11 @@
-//! Who the journal says did it.
+//! Name recorded in the journal.
 
 use runvault::store::{Actor, ActorError};
 
 use super::exit::Failure;
 use super::settings;
 
-/// The actor that was given, else that of the settings, else the user and the machine.
+/// Returns the actor from the argument, otherwise from the settings, otherwise the user and the machine.
 pub(crate) fn actor(given: Option<&str>) -> Result<Actor, Failure> {
     let refused = |error: ActorError| Failure::Usage(format!("--actor: {error}"));
     if let Some(name) = given {
@@ -19,11 +19,11 @@ fn variable(name: &str) -> Option<String> {
     settings::variable(name)?.into_string().ok()
 }
 
-/// Whom the system says it is.
+/// Returns the user and host name of the system.
 pub(super) fn user_and_machine() -> String {
     let named = ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(variable);
     let name = format!("{}@{}", named.unwrap_or_else(user), machine());
-    // Nothing that the system says may keep a command from running.
+    // An overlong name from the system must not make a command fail.
     if name.len() > Actor::MAX_BYTES { name.chars().take(Actor::MAX_BYTES / 4).collect() } else { name }
 }
 

@@ -23,12 +23,12 @@ use super::{json, report, search, settings, signature, time};
 
 /// Verify artifacts and store them.
 ///
-/// Kinds are recognised by content. Bad artifacts do not stop the others. In directories, a file that resembles an
-/// artifact and cannot be admitted is rejected, and other files are skipped. A path named on the command line is never
-/// skipped: it is rejected if it is not an artifact, and so is a directory in which nothing is recognised. A line that was
-/// printed is a promise kept: what it names is on the disk.
+/// Kinds are recognised by content. An invalid artifact does not stop the others. In directories, a file that resembles
+/// an artifact but is not valid is rejected; other files are skipped. A path named on the command line is never
+/// skipped: it is rejected if it is not an artifact, and so is a directory in which no artifact is recognised. When a
+/// line is printed, the artifact that it names has been synced to disk.
 #[derive(ClapArgs)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
 pub(crate) struct Args {
     #[command(flatten)]
     input: InputArgs,
@@ -39,11 +39,11 @@ pub(crate) struct Args {
     #[command(flatten)]
     moving: MoveArgs,
 
-    /// Go on after documents that are rejected or cannot be read: the default, spelled out
+    /// Continue after documents that are rejected or cannot be read (the default)
     #[arg(long, overrides_with = "fail_fast")]
     keep_going: bool,
 
-    /// Stop at the first document that is rejected or cannot be read; what comes before it is stored
+    /// Stop at the first document that is rejected or cannot be read; documents before it are stored
     #[arg(long, overrides_with = "keep_going", conflicts_with = "dry_run")]
     fail_fast: bool,
 
@@ -51,11 +51,11 @@ pub(crate) struct Args {
     #[arg(long)]
     allow_removed: bool,
 
-    /// Tell what would be done, and store nothing
+    /// Print what would be done without storing anything
     #[arg(long, conflicts_with = "moves")]
     dry_run: bool,
 
-    /// List files that were there already or are no artifacts as well, and what is known of signatures
+    /// Also list files that are already stored, files that are not artifacts, and the states of signatures
     #[arg(short, long)]
     verbose: bool,
 
@@ -76,7 +76,7 @@ impl Args {
             Printer::new("adding", shown, &vault.path()?).moving(mover).failing_fast(self.fail_fast);
         printer.forks = Some(ForkNotes::default());
         if self.moving.moves && self.input.has_standard_input() {
-            return Err(Failure::Usage("--move moves files; standard input is none".to_owned()));
+            return Err(Failure::Usage("--move works on files, not on standard input".to_owned()));
         }
         let mut added_to = None;
         let summary = if self.dry_run {
@@ -107,44 +107,44 @@ struct Verdict {
     /// False if it was there already and could not be recorded as seen again.
     #[serde(skip_serializing_if = "Option::is_none")]
     recorded: Option<bool>,
-    /// Whether the files are gone, if that was asked for.
+    /// Whether the files were moved, if `--move` was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     moved: Option<bool>,
 }
 
-/// What is told, and how.
+/// Options of the output.
 #[derive(Clone, Copy)]
 pub(crate) struct Shown {
     pub(crate) dry_run: bool,
     pub(crate) verbose: bool,
     pub(crate) json: bool,
-    /// So many violations are told, if somebody said how many.
+    /// Maximum number of violations listed, if given.
     pub(crate) listed: Option<usize>,
 }
 
-/// Prints what becomes of documents that are to be stored.
+/// A printer of the results of adding documents.
 pub(crate) struct Printer {
     shown: Shown,
     progress: Progress,
-    /// The first error of writing. Adding goes on without lines.
+    /// The first output error. Adding continues without output.
     trouble: Option<io::Error>,
-    /// How many documents got in with warnings.
+    /// Number of documents added with warnings.
     warned: u64,
-    /// How many were refused because they were removed before.
+    /// Number of documents rejected because they were removed before.
     refused: u64,
-    /// Takes files away, if that is asked for.
+    /// Removes the files of stored documents, if requested.
     mover: Option<Mover>,
-    /// Whether to stop at the first bad document.
+    /// Whether to stop at the first invalid document.
     fail_fast: bool,
-    /// Where the vault is, for the summary.
+    /// The path of the vault, for the summary.
     vault: PathBuf,
-    /// Which runs were added, if their forks are to be told.
+    /// The runs that were added, if their forks are to be reported.
     pub(crate) forks: Option<ForkNotes>,
 }
 
 impl Monitor for Printer {
     fn stored(&mut self, originals: &[&Original]) {
-        // They are on the disk: from here on, the files are not needed.
+        // They are on disk: from here on, the original files are not needed.
         if let Some(mover) = &mut self.mover {
             mover.remove(originals);
         }
@@ -199,27 +199,27 @@ impl Printer {
         }
     }
 
-    /// The same without showing how far it is.
+    /// Creates a printer without a progress bar.
     pub(crate) fn silent(shown: Shown, vault: &Path) -> Self {
         Self { progress: Progress::none(), ..Self::new("", shown, vault) }
     }
 
-    /// The same, and files are taken away once they are stored.
+    /// Returns the printer with a mover that removes files once they are stored.
     pub(crate) fn moving(self, mover: Option<Mover>) -> Self {
         Self { mover, ..self }
     }
 
-    /// The same, and it ends at the first bad document if `fail_fast`.
+    /// Returns the printer, which stops at the first invalid document if `fail_fast`.
     fn failing_fast(self, fail_fast: bool) -> Self {
         Self { fail_fast, ..self }
     }
 
-    /// Whether files are kept for now that are to be removed later.
+    /// Returns whether there are files to be removed later.
     pub(crate) fn is_waiting_to_move(&self) -> bool {
         self.mover.as_ref().is_some_and(|mover| mover.waiting() > 0)
     }
 
-    /// Tries again to remove files that were kept for now and are in the vault, and reports those that are gone.
+    /// Retries removing files of stored documents that could not be removed yet, and reports those that were removed.
     pub(crate) fn retry_moving(&mut self, vault: &Vault) {
         let gone = self.mover.as_mut().map(|mover| mover.retry(vault)).unwrap_or_default();
         for examined in gone {
@@ -236,9 +236,9 @@ impl Printer {
         }
     }
 
-    /// Tells what it came to.
+    /// Prints the summary.
     pub(crate) fn finish(mut self, summary: &Summary, started: Instant) -> Result<Status, Failure> {
-        // A closed pipe is no trouble: what was asked for is the vault, not the lines.
+        // A closed pipe is not an error: the purpose is the vault, not the output.
         if let Some(error) = self.trouble.take_if(|error| error.kind() != io::ErrorKind::BrokenPipe) {
             return Err(error.into());
         }
@@ -256,7 +256,7 @@ impl Printer {
         if summary.left > 0 {
             let left = counted(summary.left, "document");
             let were = if summary.left == 1 { "was" } else { "were" };
-            output::note(&format!("stopped at the first bad one; {left} after it {were} not looked at"));
+            output::note(&format!("stopped at the first failure; {left} after it {were} not examined"));
         }
         Ok(status.or(Status::of(summary)))
     }
@@ -265,7 +265,7 @@ impl Printer {
         self.shown.listed.unwrap_or(report::LISTED)
     }
 
-    /// Names a bad artifact with its violations.
+    /// Prints an invalid artifact with its violations.
     fn print_rejected(&self, examined: &Examined) {
         let kind = examined.kind.map(|kind| format!("{} ", kind.name())).unwrap_or_default();
         let mut text = format!("{BAD}rejected{BAD:#} {kind}{}\n", escaped(&examined.path)).into_bytes();
@@ -320,7 +320,7 @@ impl Printer {
     }
 }
 
-/// Whether a document was refused because it was removed before.
+/// Returns whether a document was rejected because it was removed before.
 fn was_removed(examined: &Examined) -> bool {
     examined.report.violations().iter().any(|violation| violation.rule_id == ingest::REMOVED.id)
 }
@@ -353,14 +353,14 @@ fn text_of(summary: &Summary, printer: &Printer, started: Instant) -> String {
     if let Some(mover) = mover {
         parts.push(format!("{} moved", mover.moved));
         if mover.kept > 0 {
-            parts.push(format!("{} stored and not moved", mover.kept));
+            parts.push(format!("{} stored but not moved", mover.kept));
         }
         if mover.waiting() > 0 {
-            parts.push(format!("{} stored and not moved yet", mover.waiting()));
+            parts.push(format!("{} stored but not moved yet", mover.waiting()));
         }
     }
     if *warned > 0 {
-        parts.push(format!("{warned} with warnings, which -v lists"));
+        parts.push(format!("{warned} with warnings (-v lists them)"));
     }
     let dry = if shown.dry_run { "dry run, nothing was stored: " } else { "" };
     let (size, seconds) = (output::size(summary.bytes), started.elapsed().as_secs_f64());

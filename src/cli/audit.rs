@@ -86,7 +86,7 @@ fn no_runs(contract: &ArtifactRow, is_without_effects: bool) -> String {
         );
     }
     format!(
-        "the contract {:.12} governs no run in the vault; name one, or state it with \"runvault link\"",
+        "the contract {:.12} governs no run in the vault; name a run, or link one with \"runvault link\"",
         contract.core
     )
 }
@@ -146,13 +146,13 @@ fn print_effect(out: &mut dyn Write, audited: &AuditedEffect) -> io::Result<()> 
     let target = escaped(&effect.target);
     output::line(out, &format!("    {FAINT}on {target} ({mode}), {idempotency}{FAINT:#}"))?;
     if effect.is_unsafe_to_retry() {
-        let warning = "not idempotent, and neither nonce nor reason given (rule AU4)";
+        let warning = "not idempotent, but without a nonce or reason (rule AU4)";
         output::line(out, &format!("    {CAUTION}warning{CAUTION:#} {warning}"))?;
     }
     Ok(())
 }
 
-/// A line for an effect.
+/// The output line of an effect.
 #[derive(Serialize)]
 struct EffectLine<'e> {
     contract: CoreHash,
@@ -169,7 +169,7 @@ struct EffectLine<'e> {
     unsafe_to_retry: bool,
 }
 
-/// A line for a finding.
+/// The output line of a finding.
 #[derive(Serialize)]
 struct FindingLine<'f> {
     contract: CoreHash,
@@ -178,7 +178,7 @@ struct FindingLine<'f> {
     violation: &'f Violation,
 }
 
-/// A line that says how many findings are not listed.
+/// The output line with the number of findings that are not listed.
 #[derive(Serialize)]
 struct OmittedLine {
     contract: CoreHash,

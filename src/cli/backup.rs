@@ -17,24 +17,25 @@ use super::output::{self, HASH, counted};
 use super::progress::Progress;
 use super::vault::VaultArgs;
 
-/// Copy the whole vault to another file, and check the copy.
+/// Copy the vault to another file and check the copy.
 ///
-/// Others may read and write meanwhile; the copy has the state of the moment at which it was begun. It gets its name only
-/// when it is complete, on the disk, and checked: SQLite's integrity check, every blob against its hash, the head of the
-/// journal. It is a vault like any other, which --vault takes.
+/// The vault can be read and written meanwhile; the copy is a snapshot of the moment at which it was started. It is
+/// renamed into place only after it is complete, synced and checked: SQLite's integrity check, every blob against its
+/// hash, and the head of the journal. The copy is a vault that can be used with --vault.
 ///
-/// Last, the chain of the journal is recomputed and the catalog is compared with it. What is found there is in the vault as
-/// well; the copy stays, and the exit status is 1. fsck checks more: every artifact against its rules and the indexes.
+/// Finally, the chain of the journal is recomputed and the catalog is compared with it. A finding there is a finding in
+/// the vault too: the copy is kept, and the exit status is 1. "fsck" also checks every artifact against its rules and
+/// the indexes.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// The file to make; only its owner can read it
+    /// The file to create, readable only by its owner
     file: PathBuf,
 
-    /// Replace FILE if it is there already
+    /// Replace FILE if it exists
     #[arg(long)]
     force: bool,
 
-    /// Read back only about so many percent of the payloads; with every change of the vault others
+    /// Check only about this percentage of the blobs; which ones changes whenever the vault does
     #[arg(long, value_name = "PERCENT", default_value = "100", value_parser = percent)]
     sample: f64,
 
@@ -46,7 +47,7 @@ pub(crate) struct Args {
 fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).parse().ok();
     let number = number.filter(|number| (0.0..=100.0).contains(number));
-    number.ok_or_else(|| "a number from 0 to 100".to_owned())
+    number.ok_or_else(|| "expected a number from 0 to 100".to_owned())
 }
 
 #[derive(Serialize)]
@@ -64,7 +65,7 @@ struct Line<'b> {
     findings: u64,
 }
 
-/// So many findings are printed.
+/// Maximum number of findings printed.
 const SHOWN: usize = 10;
 
 impl Args {
@@ -87,7 +88,7 @@ impl Args {
         }
         let found = counted(backup.findings.len() as u64, "finding");
         Err(Failure::No(format!(
-            "the copy is exact, but the vault does not match its journal: {found}; fsck says what to do"
+            "the copy is exact, but the vault does not match its journal: {found}; fsck explains what to do"
         )))
     }
 
@@ -117,7 +118,7 @@ impl Args {
         writeln!(out, "{path}: {}, {size}", what.join(", "))?;
         let checked = format!("SQLite's integrity check, {read} read back and hashed");
         let of_the_journal =
-            if backup.findings.is_empty() { ", journal chain, catalog equal to the journal" } else { "" };
+            if backup.findings.is_empty() { ", journal chain, catalog matches the journal" } else { "" };
         writeln!(out, "{}: {checked}{of_the_journal}", if is_sound { "sound" } else { "passed" })?;
         writeln!(out, "journal head {HASH}{}{HASH:#} (entry {})", journal.chain, journal.seq)?;
         Ok(())

@@ -1,4 +1,4 @@
-//! What can be told of an artifact by name: the columns of tables, and what formats fill in.
+//! Columns: the properties of an artifact that tables and formats can show.
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ use super::signature::State;
 use super::table::{self, Cell};
 use super::time;
 
-/// Something that can be told of an artifact.
+/// A property of an artifact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Column {
     Core,
@@ -39,11 +39,11 @@ pub(crate) enum Column {
     Tags,
     Note,
     Matches,
-    /// The values of the attribute of this name.
+    /// The values of the attribute with this name.
     Attribute(&'static str),
 }
 
-/// The columns of all artifacts, by name. Attributes of kinds come after them.
+/// The columns of all artifacts, by name. Attributes of kinds follow them.
 const OWN: [(&str, Column); 16] = [
     ("core", Column::Core),
     ("hash", Column::Hash),
@@ -63,10 +63,10 @@ const OWN: [(&str, Column); 16] = [
     ("matches", Column::Matches),
 ];
 
-/// The longest name of a kind: columns stand in the same place whatever is listed.
+/// The length of the longest kind name, so that columns are aligned in all lists.
 pub(crate) const KIND_WIDTH: usize = 8;
 
-/// The names of the attributes of all kinds.
+/// Returns the names of the attributes of all kinds.
 pub(crate) fn attributes() -> Vec<&'static str> {
     let mut names: Vec<&str> = kinds::ALL.into_iter().flat_map(Kind::attributes).copied().collect();
     names.sort_unstable();
@@ -74,25 +74,24 @@ pub(crate) fn attributes() -> Vec<&'static str> {
     names
 }
 
-/// The column of this name, for clap. Spaces around it are no part of it.
+/// Parses a column name, for clap. Surrounding spaces are ignored.
 pub(crate) fn named(name: &str) -> Result<Column, String> {
     let name = name.trim();
     let own = OWN.iter().find(|(own, _)| *own == name).map(|(_, column)| *column);
     let attribute = || attributes().into_iter().find(|attribute| *attribute == name).map(Column::Attribute);
     own.or_else(attribute).ok_or_else(|| {
-        let none =
-            if name.is_empty() { "a name is missing" } else { &format!("there is no {}", brief(name)) };
-        format!("{none}; there are {}", names().join(", "))
+        let none = if name.is_empty() { "empty name" } else { &format!("unknown name {}", brief(name)) };
+        format!("{none}; known names: {}", names().join(", "))
     })
 }
 
-/// The names of all columns.
+/// Returns the names of all columns.
 pub(crate) fn names() -> Vec<&'static str> {
     OWN.iter().map(|(name, _)| *name).chain(attributes()).collect()
 }
 
 impl Column {
-    /// Its name.
+    /// Returns the name.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Attribute(name) => name,
@@ -100,7 +99,7 @@ impl Column {
         }
     }
 
-    /// How it stands in a table.
+    /// Returns the layout of the column in a table.
     pub(crate) fn of_table(self) -> table::Column {
         let column = table::Column::new(self.name());
         match self {
@@ -115,13 +114,13 @@ impl Column {
     }
 }
 
-/// An artifact of which something is to be told. What takes a look into the vault is looked up when it is asked for.
+/// An artifact whose properties are shown. Properties that require reading the vault are read on demand.
 pub(crate) struct Subject<'s> {
     pub(crate) snapshot: &'s Snapshot<'s>,
     pub(crate) artifact: &'s ArtifactRow,
     pub(crate) matches: &'s [Match],
     pub(crate) now: DateTime<Utc>,
-    /// The time that its age is counted from.
+    /// The time from which its age is computed.
     pub(crate) by: TimeBasis,
     attributes: OnceCell<Vec<(String, String)>>,
     captures: OnceCell<Vec<CaptureRow>>,
@@ -138,7 +137,7 @@ impl<'s> Subject<'s> {
         Self { snapshot, artifact, matches, now, by, attributes: OnceCell::new(), captures: OnceCell::new() }
     }
 
-    /// The text of a column, as it is: not yet harmless for terminals.
+    /// Returns the text of a column, not yet escaped for terminals.
     pub(crate) fn text(&self, column: Column) -> Result<String, Failure> {
         let Self { artifact, snapshot, now, by, .. } = self;
         Ok(match column {
@@ -178,7 +177,7 @@ impl<'s> Subject<'s> {
         })
     }
 
-    /// The cell of a column.
+    /// Returns the cell of a column.
     pub(crate) fn cell(&self, column: Column) -> Result<Cell, Failure> {
         let text = self.text(column)?;
         Ok(match column {
@@ -189,7 +188,7 @@ impl<'s> Subject<'s> {
         })
     }
 
-    /// One of its times; nothing if it has no such time.
+    /// Returns one of its times; `None` if it does not have it.
     fn time(&self, basis: TimeBasis) -> Result<Option<DateTime<Utc>>, Failure> {
         Ok(match basis {
             TimeBasis::FirstSeen => Some(self.artifact.added_at),
@@ -232,7 +231,7 @@ mod tests {
         all.dedup();
         assert_eq!(all.len(), count, "an attribute has the name of a column");
         let error = named("modle_id").unwrap_err();
-        assert!(error.starts_with("there is no modle_id; there are core, hash,"), "{error}");
+        assert!(error.starts_with("unknown name modle_id; known names: core, hash,"), "{error}");
         assert!(error.contains("model_id"), "{error}");
     }
 }

@@ -1,7 +1,7 @@
-//! Answers of shells that ask what may come next, while somebody types.
+//! Shell completion.
 //!
-//! The script that `runvault completions` prints calls runvault again, with [`VARIABLE`] set and the words of the line.
-//! Nothing is said on standard error then, and nothing is made or changed.
+//! The script that `runvault completions` prints calls runvault, with [`VARIABLE`] set and the words of the command
+//! line. It then prints nothing on standard error, and creates or changes nothing.
 
 mod bash;
 mod candidates;
@@ -22,10 +22,10 @@ use bash::Bash;
 use candidates::Source;
 use line::Line;
 
-/// Names the shell that asks.
+/// The variable that contains the name of the calling shell.
 const VARIABLE: &str = "RUNVAULT_COMPLETE";
 
-/// Those whose scripts can ask.
+/// Returns the completer of a supported shell.
 pub(crate) fn shell(name: &str) -> Option<&'static dyn EnvCompleter> {
     const KNOWN: Shells<'static> = Shells::builtins();
     if name == Bash.name() {
@@ -34,12 +34,12 @@ pub(crate) fn shell(name: &str) -> Option<&'static dyn EnvCompleter> {
     KNOWN.0.iter().copied().find(|shell| shell.is(name))
 }
 
-/// Writes the script that makes a shell ask.
+/// Writes the registration script of a shell.
 pub(crate) fn write_registration(shell: &dyn EnvCompleter, out: &mut dyn Write) -> std::io::Result<()> {
     shell.write_registration(VARIABLE, "runvault", "runvault", &program().to_string_lossy(), out)
 }
 
-/// How this program was called. A path is made to be the same from everywhere.
+/// Returns the name by which this program was called. A relative path is made absolute.
 fn program() -> OsString {
     let called = std::env::args_os().next().unwrap_or_else(|| "runvault".into());
     if Path::new(&called).components().count() < 2 {
@@ -48,12 +48,12 @@ fn program() -> OsString {
     std::path::absolute(&called).map_or(called, OsString::from)
 }
 
-/// Answers if a shell asks, and gives how that ended.
+/// Answers a completion request, if there is one, and returns the exit code.
 pub(crate) fn answer() -> Option<ExitCode> {
     let name = settings::variable(VARIABLE)?;
     let name = Path::new(&name).file_stem()?.to_string_lossy().into_owned();
     let answered = shell(&name).is_some_and(|shell| write_answer(shell).is_ok());
-    // A shell that gets no answer offers what it otherwise would.
+    // Without an answer, the shell falls back to its default completion.
     Some(if answered { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -67,7 +67,7 @@ fn write_answer(shell: &dyn EnvCompleter) -> std::io::Result<()> {
     output::raw().write_all(&answer)
 }
 
-/// The commands, where arguments know what may be meant by them.
+/// Returns the commands, with completers for their arguments.
 fn command(line: &Line) -> Command {
     knowing(help::command(), line)
 }
@@ -81,7 +81,7 @@ fn with_source(argument: Arg, line: &Line) -> Arg {
     let Some(source) = Source::of(&argument) else { return argument };
     let line = line.clone();
     argument.add(ArgValueCompleter::new(move |typed: &std::ffi::OsStr| {
-        // What is no text is nothing that runvault has a name for.
+        // Text that is not UTF-8 matches no name in runvault.
         typed.to_str().map(|typed| source.candidates(typed, &line)).unwrap_or_default()
     }))
 }

@@ -10,15 +10,14 @@ use super::{completing, help, output};
 
 /// Print a completion script for a shell.
 ///
-/// With it the shell asks runvault what may come next: besides commands and options also hashes, tags, models, tools and
-/// run ids of the vault that is meant. Let the shell read the script whenever it starts: it belongs to the program that
-/// printed it.
+/// The script completes commands and options, and also hashes, tags, models, tools and run ids in the vault. Load it at
+/// shell startup, since it belongs to the version of runvault that printed it.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// The shell
     shell: Shell,
 
-    /// Print a script that knows only commands and options, and never calls runvault
+    /// Print a script that completes only commands and options and never runs runvault
     #[arg(long = "static")]
     is_static: bool,
 }

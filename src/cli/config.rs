@@ -15,7 +15,7 @@ use super::settings::{self, Entry, Known, Origin};
 use super::table::{Cell, Column, Table};
 use super::vault::VaultArgs;
 
-/// Show and change the settings.
+/// Show or change settings.
 ///
 /// A setting is read from its variable, such as `RUNVAULT_VAULT`, else from the configuration file, else it has its
 /// default. Arguments go before all of them. The file is runvault/config.toml in the user's configuration directory, or
@@ -30,7 +30,7 @@ pub(crate) struct Args {
 enum Action {
     /// Print the value of a setting
     ///
-    /// Exit status 1 if it has none.
+    /// The exit status is 1 if it has no value.
     Get {
         /// The setting
         #[arg(value_name = "NAME", value_parser = names())]
@@ -38,30 +38,30 @@ enum Action {
     },
     /// Write the value of a setting into the configuration file
     ///
-    /// The file is created if there is none. Its comments and its order stay as they are.
+    /// The file is created if necessary. Comments and order are preserved.
     Set {
         /// The setting
         #[arg(value_name = "NAME", value_parser = names())]
         name: String,
-        /// Its value; "runvault config list" tells what it is
+        /// The value; "runvault config list" shows the current one
         #[arg(value_name = "VALUE", allow_hyphen_values = true, value_hint = clap::ValueHint::AnyPath)]
         value: String,
     },
-    /// Take a setting out of the configuration file
+    /// Remove a setting from the configuration file
     ///
-    /// Exit status 1 if it is not there.
+    /// The exit status is 1 if the file does not contain it.
     Unset {
         /// The setting
         #[arg(value_name = "NAME", value_parser = names())]
         name: String,
     },
-    /// List all settings, their values, and where those come from
+    /// List all settings with their values and sources
     List {
         /// Print one line of JSON for each
         #[arg(long)]
         json: bool,
     },
-    /// Print where the configuration file is, or would be
+    /// Print the path of the configuration file
     Path,
 }
 
@@ -88,7 +88,7 @@ impl Args {
 }
 
 fn known(name: &str) -> Result<&'static dyn Known, Failure> {
-    // The arguments allow no others.
+    // The argument parser accepts no other names.
     settings::named(name).ok_or_else(|| Failure::Usage(format!("there is no setting {name}")))
 }
 
@@ -122,15 +122,15 @@ fn set(known: &dyn Known, value: &str, vault: Option<&Path>) -> Result<Status, F
     };
     let path = settings::path()?;
     settings::edit(&path, entry.name, Some(&value), vault)?;
-    output::note(&format!("{} is {} now, in {}", entry.name, escaped(&value), shown(&path)));
+    output::note(&format!("{} is set to {} in {}", entry.name, escaped(&value), shown(&path)));
     if entry.stated().is_some() {
-        output::note(&format!("note: {} is set as well, and goes before it", entry.variable));
+        output::note(&format!("note: {} is also set and takes precedence", entry.variable));
     }
     Ok(Status::Done)
 }
 
-/// A path that means the same wherever runvault is called. `~/` is what it is in the file, for a shell leaves it where it
-/// is quoted.
+/// Converts a path so that it is valid in any directory. `~/` is expanded as in the configuration file, because shells
+/// do not expand it when quoted.
 fn absolute(value: &str) -> Result<String, Failure> {
     let failed = |why: String| Failure::Usage(format!("{}: {why}", escaped(value)));
     let path = std::path::absolute(settings::at_home(value).unwrap_or_else(|| value.into()))
@@ -141,10 +141,10 @@ fn absolute(value: &str) -> Result<String, Failure> {
 fn unset(name: &str, vault: Option<&Path>) -> Result<Status, Failure> {
     let path = settings::path()?;
     if settings::edit(&path, name, None, vault)? {
-        output::note(&format!("{name} was taken out of {}", shown(&path)));
+        output::note(&format!("removed {name} from {}", shown(&path)));
         return Ok(Status::Done);
     }
-    output::note(&format!("{name} is not in {}", shown(&path)));
+    output::note(&format!("{name} is not set in {}", shown(&path)));
     Ok(Status::No)
 }
 
@@ -152,7 +152,7 @@ fn shown(path: &Path) -> String {
     escaped(&path.to_string_lossy()).to_string()
 }
 
-/// What is told of a setting.
+/// A view of a setting.
 #[derive(Serialize)]
 struct Told {
     name: &'static str,
@@ -163,7 +163,7 @@ struct Told {
     variable: &'static str,
     argument: Option<&'static str>,
     about: String,
-    /// The file that says it.
+    /// The file that sets it.
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -222,7 +222,7 @@ fn list(as_json: bool) -> Result<Status, Failure> {
     }
     out.flush()?;
     drop(out);
-    // Whoever lists them wants to see what is wrong with any, not only with the first.
+    // The listing reports all invalid settings, not only the first.
     let mut status = Status::Done;
     for (known, told) in settings::ALL.iter().zip(&told) {
         if let Some(Err(why)) = told.value.as_ref().map(|value| known.check(value)) {

@@ -18,19 +18,20 @@ use super::vault::VaultArgs;
 
 /// List references to missing artifacts.
 ///
-/// With the artifacts that refer to them. What no kind of artifact is, such as a schema, a prompt or a proposal, cannot be in
-/// a vault and is left out, unless --all: the name of the member that has the digest tells.
+/// Prints each missing hash with the artifacts that refer to it. References to objects that are not artifacts of any
+/// kind, such as schemas, prompts and proposals, are left out unless --all is given; they are recognised by the name of
+/// the member that holds the digest.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// Only references of artifacts of this kind
+    /// Only references from artifacts of this kind
     #[arg(long, value_parser = a_kind())]
     kind: Option<Kind>,
 
-    /// Only references in this role or of this relation, such as reference, records-run or derived-from
+    /// Only references with this role or relation, such as reference, records-run or derived-from
     #[arg(long, value_name = "ROLE")]
     role: Option<String>,
 
-    /// Also references to what no kind of artifact is
+    /// Also list references to objects that are not artifacts of any kind
     #[arg(long)]
     all: bool,
 
@@ -91,7 +92,7 @@ impl Args {
             let left_out = match left_out {
                 0 => String::new(),
                 left_out => {
-                    format!(", {} to what no kind of artifact is left out", counted(left_out, "reference"))
+                    format!(", {} to objects of no artifact kind omitted", counted(left_out, "reference"))
                 }
             };
             output::note(&format!("{} dangling{left_out}", all.len()));

@@ -1,4 +1,4 @@
-//! Writing artifacts to the disk: whole or not at all, and never over anything unless it is wanted.
+//! Atomic writing of artifacts to files and directories, which overwrites only on request.
 
 use std::fs;
 use std::io::{self, Write};
@@ -52,7 +52,7 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> Failure {
     move |source| WriteError::Io { path: path.clone(), source }.into()
 }
 
-/// Writes to the file `path` what `write` writes, if that succeeds.
+/// Writes the output of `write` to the file `path`, if `write` succeeds.
 pub(crate) fn write_with<T>(
     path: &Path,
     options: &WriteOptions<'_>,
@@ -64,7 +64,7 @@ pub(crate) fn write_with<T>(
     Ok(written)
 }
 
-/// Writes the files of an artifact to `path`: as an archive if its name says so, otherwise as a directory.
+/// Writes the files of an artifact to `path`: as an archive if the file name is that of one, otherwise as a directory.
 pub(crate) fn write(
     path: &Path,
     located: &Located,
@@ -72,10 +72,9 @@ pub(crate) fn write(
     options: &WriteOptions<'_>,
 ) -> Result<(), Failure> {
     let allowed = kinds::named(&located.artifact.kind).map(Kind::members).unwrap_or_default();
-    // What is written where is decided by the kind's own names, whatever the database says.
+    // The kind's own member names decide which files are written, whatever the database contains.
     if let Some(other) = members.iter().find(|member| !allowed.contains(&member.name.as_str())) {
-        let message =
-            format!("{} has a member {:?}, which no artifact has", located.artifact.core, other.name);
+        let message = format!("{} has an unexpected member {:?}", located.artifact.core, other.name);
         return Err(Failure::CouldNotRun(message));
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -93,7 +92,7 @@ fn write_directory(
     members: &[StoredMember],
     options: &WriteOptions<'_>,
 ) -> Result<(), Failure> {
-    // Without a slash at the end, behind which a link would be followed.
+    // Without a trailing slash, which would make the system follow a link.
     let path: &Path = &path.components().collect::<PathBuf>();
     if options.replace && fs::symlink_metadata(path).is_ok_and(|there| there.is_dir()) {
         check_replaceable(path, allowed)?;
@@ -102,7 +101,7 @@ fn write_directory(
     Ok(files::write_directory(path, options, members)?)
 }
 
-/// Refuses to take away what a directory has beside the files of an artifact.
+/// Returns an error if a directory contains anything other than the files of an artifact.
 fn check_replaceable(path: &Path, allowed: &[&str]) -> Result<(), Failure> {
     for entry in fs::read_dir(path).map_err(failed(path))? {
         let entry = entry.map_err(failed(path))?;
@@ -111,8 +110,9 @@ fn check_replaceable(path: &Path, allowed: &[&str]) -> Result<(), Failure> {
         let is_member = name.to_str().is_some_and(|name| allowed.contains(&name));
         if !is_member || !(file_type.is_file() || file_type.is_symlink()) {
             let name = name.to_string_lossy();
-            let reason =
-                format!("it contains {name}, which is no file of an artifact; remove it, or name another");
+            let reason = format!(
+                "it contains {name}, which is not a file of an artifact; remove it, or choose another"
+            );
             return Err(WriteError::Refused { path: path.to_owned(), reason }.into());
         }
     }

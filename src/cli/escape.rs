@@ -1,37 +1,37 @@
-//! Text from artifacts and file names, made harmless for terminals.
+//! Escaping of text from artifacts and file names for terminals.
 
 use std::fmt::{self, Display, Formatter};
 
-/// Longer texts are shown without their middle, which could be megabytes; `--json` has them whole.
+/// Longer texts are shown without their middle, which could be megabytes; `--json` contains them in full.
 const SHOWN_CHARACTERS: usize = 1000;
 
-/// The same for texts of which several stand on one line.
+/// Maximum characters of a text that shares a line with others.
 const BRIEF_CHARACTERS: usize = 120;
 
-/// Text that somebody else wrote. Control characters and those that reorder or hide text are shown as escapes, and what
-/// is too long loses its middle; the mark in its place tells how much that is.
+/// Untrusted text. Control characters and those that reorder or hide text are shown as escapes, and the middle of long
+/// texts is replaced by a mark with the number of omitted characters.
 pub(crate) struct Escaped<'t> {
     text: &'t str,
     most: usize,
 }
 
-/// Shows up to a thousand characters of `text`.
+/// Returns `text` for display, up to 1,000 characters.
 pub(crate) fn escaped(text: &str) -> Escaped<'_> {
     Escaped { text, most: SHOWN_CHARACTERS }
 }
 
-/// Shows a line of `text` at most, where it stands among others.
+/// Returns `text` for display on a line with other text.
 pub(crate) fn brief(text: &str) -> Escaped<'_> {
     escaped(text).up_to(BRIEF_CHARACTERS)
 }
 
-/// All of `text`, for where something else limits what is shown.
+/// Returns all of `text` escaped, where the output is limited in another way.
 pub(crate) fn whole(text: &str) -> String {
     escaped(text).up_to(usize::MAX).to_string()
 }
 
 impl Escaped<'_> {
-    /// Shows `most` characters of it, half of them from the beginning and half from the end.
+    /// Limits the display to `most` characters, half from the start and half from the end.
     pub(crate) fn up_to(self, most: usize) -> Self {
         Self { most, ..self }
     }
@@ -69,20 +69,21 @@ fn escape(text: &str, f: &mut Formatter<'_>) -> fmt::Result {
     f.write_str(rest)
 }
 
-/// Whether a character controls a terminal, or makes text look like other text.
+/// Returns whether a character controls a terminal, or makes text look like other text.
 pub(crate) fn is_hidden(character: char) -> bool {
     controls(character) || is_invisible(character)
 }
 
-/// Whether a character controls a terminal: C0, DEL and C1, line and paragraph separators, and what sets the direction
-/// of text.
+/// Returns whether a character controls a terminal: C0, DEL and C1, line and paragraph separators, and directional
+/// formatting characters.
 fn controls(character: char) -> bool {
     character.is_control()
         || matches!(character,
             '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Whether nothing is seen of a character: Unicode's `Default_Ignorable_Code_Point`, and the marks of annotations.
+/// Returns whether a character is invisible: Unicode's `Default_Ignorable_Code_Point`, and interlinear annotation
+/// characters.
 fn is_invisible(character: char) -> bool {
     matches!(character,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
@@ -91,12 +92,12 @@ fn is_invisible(character: char) -> bool {
         | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Whether `bytes` are text that a terminal shows and nothing else. Joiners and variation selectors are part of plain
-/// text: emoji and several scripts are written with them.
+/// Returns whether `bytes` are text that a terminal only displays. Joiners and variation selectors are permitted: emoji
+/// and several scripts use them.
 pub(crate) fn is_plain(bytes: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else { return false };
     let part_of_text = |character| matches!(character, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}');
-    // A carriage return lets a line be written over, unless it is part of a line end.
+    // A carriage return can overwrite a line on the terminal, unless it is part of a line ending.
     let lone_return = text.replace("\r\n", "\n").contains('\r');
     !lone_return
         && text.chars().all(|character| {

@@ -1,4 +1,5 @@
-//! Exit statuses, which are a public interface: 0 done, 1 the answer is no, 2 could not run, 3 wrong usage.
+//! Exit statuses, which are a public interface: 0 success, 1 negative result, 2 the command could not run, 3 usage
+//! error.
 
 use std::io::{self, ErrorKind};
 use std::process::ExitCode;
@@ -16,18 +17,18 @@ use super::hints;
 use super::output::{self, BAD};
 use super::stop;
 
-/// How a command that ran ended.
+/// The status of a completed command.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Status {
     Done,
-    /// Violations, nothing found, or different.
+    /// Violations, nothing found, or differences.
     No,
     /// Something could not be read or recorded, and was named already.
     Incomplete,
 }
 
 impl Status {
-    /// The worse of two.
+    /// Returns the worse of two statuses.
     pub(crate) fn or(self, other: Self) -> Self {
         match (self, other) {
             (Self::Incomplete, _) | (_, Self::Incomplete) => Self::Incomplete,
@@ -36,7 +37,7 @@ impl Status {
         }
     }
 
-    /// How a command ended that examined documents.
+    /// Returns the status of a command that examined documents.
     pub(crate) fn of(summary: &Summary) -> Self {
         match summary {
             Summary { unreadable: 1.., .. } | Summary { unrecorded: 1.., .. } => Self::Incomplete,
@@ -46,34 +47,34 @@ impl Status {
     }
 }
 
-/// Why a command could not go on.
+/// The reason that a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// The answer is no, and this says why.
+    /// A negative result, with its reason.
     #[error("{0}")]
     No(String),
-    /// A hash stands for several things, which are listed.
+    /// A hash is ambiguous; contains the candidates.
     #[error("{message}")]
     Ambiguous { message: String, candidates: Vec<String> },
-    /// The answer is no, for these reasons.
+    /// A negative result, with its reasons.
     #[error("{message}")]
     Refused { message: String, because: Vec<String> },
-    /// It could not run.
+    /// The command could not run.
     #[error("{0}")]
     CouldNotRun(String),
-    /// It was called in the wrong way.
+    /// A usage error.
     #[error("{0}")]
     Usage(String),
-    /// Ctrl-C was pressed, and nothing remains of what had begun.
+    /// Interrupted by Ctrl-C, with all unfinished work undone.
     #[error("interrupted; nothing was written")]
     Interrupted,
-    /// Nobody reads the output any more.
+    /// The output was closed by its reader.
     #[error("the output was closed")]
     ClosedPipe,
 }
 
 impl From<io::Error> for Failure {
-    /// Errors of writing output; those of files are made with their names where they happen.
+    /// Converts output errors; errors of named files are created where they occur.
     fn from(error: io::Error) -> Self {
         match error.kind() {
             ErrorKind::BrokenPipe => Self::ClosedPipe,
@@ -122,7 +123,7 @@ impl From<LookupError> for Failure {
     }
 }
 
-/// Tells how it ended and gives the process's status.
+/// Prints the failure, if any, and returns the exit code of the process.
 pub(crate) fn of(outcome: Result<Status, Failure>) -> ExitCode {
     let failure = match outcome {
         Ok(Status::Done) | Err(Failure::ClosedPipe) => return ExitCode::SUCCESS,
@@ -145,7 +146,7 @@ pub(crate) fn of(outcome: Result<Status, Failure>) -> ExitCode {
     })
 }
 
-/// Prints help, or what was wrong with the arguments.
+/// Prints help, or a usage error.
 pub(crate) fn of_usage(error: clap::Error) -> ExitCode {
     if !error.use_stderr() {
         output::help(&error.render().ansi().to_string());
@@ -155,8 +156,8 @@ pub(crate) fn of_usage(error: clap::Error) -> ExitCode {
     ExitCode::from(3)
 }
 
-/// What was wrong with the arguments. They may be the names of files, which somebody else gave, so they are escaped
-/// where they stand, and what is made of them once more.
+/// Returns the text of a usage error. Arguments may be file names from untrusted sources, so they are escaped in place,
+/// and the complete text once more.
 fn usage_text(mut error: clap::Error) -> String {
     let harmless = |text: &String| escaped(text).to_string();
     let context: Vec<(ContextKind, ContextValue)> = error

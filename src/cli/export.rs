@@ -17,13 +17,13 @@ use super::inputs::a_kind;
 use super::output::{self, counted};
 use super::vault::VaultArgs;
 
-/// Write artifacts to a bundle: one file, for another vault.
+/// Export artifacts to a bundle file for another vault.
 ///
-/// A bundle has artifacts with all their captures, and the links that people stated from or to them. "import" takes it,
-/// and so does tar: tar --zstd -xf FILE.rvz. The same vault and the same choice give the same bytes.
+/// A bundle contains artifacts with all their captures, tags, notes and manual links. Read it with "import" or with
+/// tar: tar --zstd -xf FILE.rvz. The same vault and the same selection give the same bytes.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// Artifacts by their hashes, @tags, or latest; without any, those that meet the conditions
+    /// Hashes, @tags, or latest; if none is given, all artifacts that match the conditions
     #[arg(value_name = "HASH")]
     hashes: Vec<Named>,
 
@@ -31,15 +31,15 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
-    /// And everything that can be reached from them along links
+    /// Also export all artifacts reachable over links
     #[arg(long)]
     with_links: bool,
 
-    /// Everything in the vault
+    /// Export all artifacts
     #[arg(long, conflicts_with_all = ["hashes", "with_links"])]
     all: bool,
 
-    /// Replace FILE if it is there already, and write to a terminal
+    /// Replace FILE if it exists, and allow output to a terminal
     #[arg(long)]
     force: bool,
 
@@ -57,7 +57,7 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
-        // What is located later must not be newer than what is written.
+        // The snapshot must be taken before artifacts are located, so that it is not newer than the output.
         let snapshot = vault.snapshot()?;
         let mut artifacts = self.selection(&vault, &snapshot)?;
         if self.with_links {
@@ -65,7 +65,7 @@ impl Args {
         }
         let written = if self.output == Path::new("-") {
             if output::is_terminal() && !self.force {
-                let message = "a bundle is no text; use -o FILE, a pipe, or --force";
+                let message = "a bundle is binary; use -o FILE, a pipe, or --force";
                 return Err(Failure::CouldNotRun(message.to_owned()));
             }
             bundle::write(&snapshot, &artifacts, &mut output::raw()).map_err(Failure::from)?
@@ -77,7 +77,7 @@ impl Args {
         Ok(Status::Done)
     }
 
-    /// The artifacts that were asked for.
+    /// Returns the selected artifacts.
     fn selection(&self, vault: &Vault, snapshot: &Snapshot<'_>) -> Result<Vec<ArtifactRow>, Failure> {
         let kind = self.kind.map(Kind::name);
         let query = self.conditions.query(vault, kind)?;
@@ -88,7 +88,7 @@ impl Args {
                 return Err(Failure::Usage("give either hashes or conditions, not both".to_owned()));
             }
             (true, false) if !self.all => {
-                let message = "name artifacts by their hashes, give conditions, or --all";
+                let message = "give hashes, conditions, or --all";
                 return Err(Failure::Usage(message.to_owned()));
             }
             (false, false) => {
@@ -99,9 +99,7 @@ impl Args {
         }
         let hits = runvault::query::find(snapshot, &query)?;
         if hits.is_empty() {
-            return Err(Failure::No(
-                "nothing in the vault meets the conditions; no bundle was written".to_owned(),
-            ));
+            return Err(Failure::No("no artifact matches the conditions; no bundle was written".to_owned()));
         }
         Ok(hits.into_iter().map(|hit| hit.artifact).collect())
     }
@@ -113,7 +111,7 @@ fn text_of(written: &Written) -> String {
         "exported {}, {}, {}; {} in {}",
         counted(artifacts, "artifact"),
         counted(captures, "capture"),
-        counted(links, "stated link"),
+        counted(links, "manual link"),
         output::size(bytes),
         counted(blobs, "blob"),
     );

@@ -1,4 +1,4 @@
-//! What is told of one thing: a name and a text on each line.
+//! Fields: a name and a text on each line.
 
 use std::io::{self, Write};
 
@@ -7,39 +7,39 @@ use anstyle::Style;
 use super::fit;
 use super::output::{self, FAINT};
 
-/// Names and texts, harmless for terminals, one below the other.
+/// Names and escaped texts, one below the other.
 pub(crate) struct Fields {
     fields: Vec<(String, String, Style)>,
     least: usize,
 }
 
 impl Fields {
-    /// None yet; names take at least so many columns.
+    /// Creates an empty list whose name column is at least this wide.
     pub(crate) fn new(least: usize) -> Self {
         Self { fields: Vec::new(), least }
     }
 
-    /// Adds one. The texts of a name with several follow with empty names.
+    /// Adds a field. Further texts of the same name are added with empty names.
     pub(crate) fn push(&mut self, name: impl Into<String>, text: impl Into<String>, style: Style) {
         self.fields.push((name.into(), text.into(), style));
     }
 
-    /// Where texts begin.
+    /// Returns the column at which texts start.
     pub(crate) fn indent(&self) -> usize {
         INDENT + self.name_width() + 1
     }
 
-    /// How many columns names take.
+    /// Returns the width of the name column.
     fn name_width(&self) -> usize {
         self.fields.iter().map(|(name, ..)| fit::width(name)).max().unwrap_or(0).max(self.least)
     }
 
-    /// How many columns there are for texts; nothing where there is no end.
+    /// Returns the width available for texts; `None` if unlimited.
     pub(crate) fn room(&self) -> Option<usize> {
         output::width().map(|width| width.saturating_sub(self.indent()))
     }
 
-    /// Writes them, each on as many lines as it takes.
+    /// Writes the fields, each on as many lines as necessary.
     pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         for (name, text, style) in &self.fields {
             let lines = self.room().map_or_else(|| vec![text.clone()], |room| fit::fold(text, room));
@@ -51,7 +51,7 @@ impl Fields {
         Ok(())
     }
 
-    /// Writes the beginning of a line: a name, and the space before its text.
+    /// Writes the start of a line: a name, and the space before its text.
     pub(crate) fn lead(&self, out: &mut dyn Write, name: &str) -> io::Result<()> {
         let pad = self.name_width() - fit::width(name);
         write!(out, "{:INDENT$}{FAINT}{name}{FAINT:#}{:pad$} ", "", "")

@@ -26,11 +26,10 @@ use super::time::By;
 use super::vault::VaultArgs;
 use super::{hash, json, signature, time};
 
-/// Find artifacts by what they mention.
+/// Find artifacts by prompt, model, run id, time, label or hash.
 ///
-/// All conditions must hold. The answer says where an artifact matched. Hashes may be given by their first digits. With
-/// "packs", a pack matches as well where the session that it contains does. A trace that a
-/// longer matching trace extends is not listed.
+/// All conditions must hold. The output says where each artifact matched. Hashes can be abbreviated. With "packs", a
+/// pack also matches if the session that it contains does. A trace that a longer matching trace extends is not listed.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// sessions, runs, traces, contracts, packs or artifacts (any kind)
@@ -44,18 +43,18 @@ pub(crate) struct Args {
     #[arg(long)]
     all_versions: bool,
 
-    /// At most so many; on a terminal 100 if this is not given
+    /// Maximum number of results. Default: 100 on a terminal, else unlimited
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// The order. Default: newest first by the time that --by names
+    /// Sort order. Default: newest first, by the time that --by names
     #[arg(long, value_enum, value_name = "ORDER")]
     sort: Option<Order>,
 
-    /// What to tell of each, such as core,kind,seen,label; a name that is none lists all there are
+    /// Columns to print, such as core,kind,seen,label; an unknown name lists all columns
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = columns::named)]
     columns: Vec<Column>,
 
-    /// Print each like this, such as '{{core}} {{kind}}'; names are those of --columns, \n and \t are understood
+    /// Print each in this format, such as '{{core}} {{kind}}'; the names are those of --columns; \n and \t are escapes
     #[arg(long, value_name = "TEXT", conflicts_with = "columns")]
     format: Option<Template>,
 
@@ -67,16 +66,16 @@ pub(crate) struct Args {
 /// What an artifact must match.
 #[derive(ClapArgs)]
 pub(crate) struct Conditions {
-    /// Asked this prompt, or rendered it in a run
+    /// Sent this prompt, in a session or a run
     #[arg(long, value_name = "TEXT")]
     prompt: Option<String>,
-    /// The same, with the prompt in a file, byte for byte; - is standard input
+    /// Sent the prompt in this file, byte for byte; - is standard input
     #[arg(long, value_name = "FILE")]
     prompt_file: Option<PathBuf>,
-    /// The same, by the SHA-256 of the prompt
+    /// Sent the prompt with this SHA-256
     #[arg(long, value_name = "HASH", value_parser = hash::prefix)]
     prompt_hash: Option<DigestPrefix>,
-    /// Got a response with this SHA-256
+    /// Received a response with this SHA-256
     #[arg(long, value_name = "HASH", value_parser = hash::prefix)]
     response_hash: Option<DigestPrefix>,
     /// Has a step with this hash
@@ -85,41 +84,41 @@ pub(crate) struct Conditions {
     /// Has a trace record with this hash
     #[arg(long, value_name = "HASH", value_parser = hash::prefix)]
     record_hash: Option<DigestPrefix>,
-    /// Passed through a state with this hash
+    /// Has a state with this hash
     #[arg(long, value_name = "HASH", value_parser = hash::prefix)]
     state_hash: Option<DigestPrefix>,
-    /// Is the pack of a run with this intent
+    /// Is an export pack with this intent hash
     #[arg(long, value_name = "HASH", value_parser = hash::prefix)]
     intent_hash: Option<DigestPrefix>,
-    /// Is the pack of a run with this bundle
+    /// Is an export pack with this bundle hash
     #[arg(long, value_name = "HASH", value_parser = hash::prefix)]
     bundle_hash: Option<DigestPrefix>,
-    /// Mentions this hash, or that of this @tag or of latest, in any role
+    /// Mentions this hash (or the hash of this @tag or of latest) in any role
     #[arg(long, value_name = "HASH")]
     mentions: Option<Named>,
 
-    /// Is the run with this id
+    /// Has this run id
     #[arg(long, value_name = "ID")]
     run_id: Option<String>,
-    /// Is a trace with this id
+    /// Has this trace id
     #[arg(long, value_name = "ID")]
     trace_id: Option<String>,
-    /// Was answered by this model
+    /// Used this model
     #[arg(long, value_name = "ID")]
     model: Option<String>,
-    /// Was recorded by this adapter
+    /// Used this adapter
     #[arg(long, value_name = "ID")]
     adapter: Option<String>,
     /// Called this tool
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
-    /// Is the pack of a run with this result: BUNDLE, CLARIFY or REFUSE
+    /// Is an export pack with this result
     #[arg(long, value_name = "RESULT", value_parser = ["BUNDLE", "CLARIFY", "REFUSE"])]
     result: Option<String>,
-    /// Is the pack of a run under this policy: its name, or name and version
+    /// Is an export pack with this policy: a name, or a name and version
     #[arg(long, value_name = "POLICY")]
     policy: Option<String>,
-    /// Is the pack of a run with this model mode
+    /// Is an export pack with this model mode
     #[arg(long, value_name = "MODE")]
     model_mode: Option<String>,
     /// Declares this IO reference
@@ -134,7 +133,7 @@ pub(crate) struct Conditions {
     /// Has a capture whose signature has this state
     #[arg(long, value_name = "STATE", value_enum)]
     signature: Option<signature::State>,
-    /// Has a note that contains this, whether in small letters or large; "" is in every note
+    /// Has a note that contains this text, ignoring case; "" matches every note
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
 
@@ -144,7 +143,8 @@ pub(crate) struct Conditions {
     /// Last seen before this time
     #[arg(long, value_name = "TIME", value_parser = time::point)]
     until: Option<DateTime<Utc>>,
-    /// Which time --since and --until are about, and is listed. What states no time of creation is not within any
+    /// Which time --since and --until compare, and which is listed. An artifact that states no creation time never
+    /// matches by "created"
     #[arg(long, value_enum, value_name = "TIME", default_value_t)]
     pub(super) by: By,
 }
@@ -162,20 +162,20 @@ fn what(text: &str) -> Result<What, String> {
     let any = What { kind: None, plural: "artifacts" };
     kinds.by_ref().chain([any]).find(|what| what.plural == text).ok_or_else(|| {
         let plurals: Vec<&str> = kinds::ALL.into_iter().map(Kind::plural).collect();
-        format!("one of {} or artifacts can be found", plurals.join(", "))
+        format!("expected one of {} or artifacts", plurals.join(", "))
     })
 }
 
 pub(super) fn attribute(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("an attribute is given as NAME=VALUE")?;
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
     let known = columns::attributes();
     if !known.contains(&name) {
-        return Err(format!("no kind has an attribute {}; there are {}", brief(name), known.join(", ")));
+        return Err(format!("unknown attribute {}; known attributes: {}", brief(name), known.join(", ")));
     }
     Ok((name.to_owned(), value.to_owned()))
 }
 
-/// So many artifacts are listed on a terminal.
+/// Maximum number of artifacts listed on a terminal.
 const SCREENFUL: usize = 100;
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -184,11 +184,11 @@ enum Order {
     Seen,
     /// First added, newest first
     Added,
-    /// Created, newest first; those that state no time last
+    /// Created, newest first; artifacts that state no time come last
     Created,
     /// By core hash
     Core,
-    /// By kind, then as they were last seen
+    /// By kind, then last seen, newest first
     Kind,
 }
 
@@ -230,7 +230,7 @@ impl Args {
             None => hits::table(&mut out, &snapshot, &hits, &self.columns, by)?,
         }
         out.flush()?;
-        // Programs that read the lines are not to miss what is left out.
+        // Programs that parse the output must learn of omitted results too.
         match (self.json || self.format.is_some(), hidden) {
             (false, _) => output::note(&self.ending(hits.len(), (found, is_more), hidden)),
             (true, 1..) => output::note(&not_shown(hidden)),
@@ -239,7 +239,7 @@ impl Args {
         Ok(if found == 0 { Status::No } else { Status::Done })
     }
 
-    /// How many are printed. What scrolls away helps nobody; programs get everything.
+    /// Returns the maximum number of hits printed. It is limited only on a terminal.
     fn most(&self) -> usize {
         let people = output::is_terminal() && !self.json && self.format.is_none();
         self.limit.unwrap_or(if people { SCREENFUL } else { usize::MAX })
@@ -264,7 +264,7 @@ impl Args {
         Ok(Found { hits, is_more })
     }
 
-    /// The last line, which says how many there are, and how to see the rest.
+    /// Returns the last line, with the number of hits and how to see the rest.
     fn ending(&self, shown: usize, (found, is_more): (usize, bool), hidden: usize) -> String {
         let plural = self.what.plural;
         let mut found_text = counted(found as u64, plural.strip_suffix('s').unwrap_or(plural));
@@ -295,7 +295,7 @@ fn not_shown(hidden: usize) -> String {
     format!("{hidden} not shown, --all-versions shows all")
 }
 
-/// Leaves out the artifacts that others of them extend, and gives how many these are.
+/// Removes the artifacts that others among the hits extend, and returns their number.
 fn leave_out_extended(snapshot: &Snapshot<'_>, hits: &mut Vec<Hit>) -> Result<usize, Failure> {
     let before = hits.len();
     let artifacts = hits.iter().map(|hit| &hit.artifact);
@@ -305,7 +305,7 @@ fn leave_out_extended(snapshot: &Snapshot<'_>, hits: &mut Vec<Hit>) -> Result<us
 }
 
 impl Conditions {
-    /// The query for artifacts of a kind, or of any, that match.
+    /// Builds the query for matching artifacts of a kind, or of any.
     pub(crate) fn query(&self, vault: &Vault, kind: Option<&str>) -> Result<Query, Failure> {
         Ok(Query {
             kind: kind.map(str::to_owned),
@@ -359,7 +359,7 @@ impl Conditions {
         Ok(filters)
     }
 
-    /// Says of hashes that nothing mentions that what they stood for was removed.
+    /// Reports hashes that nothing mentions because their artifact was removed.
     fn tell_of_removals(&self, vault: &Vault) -> Result<(), Failure> {
         let mentions = self.mentions.as_ref().and_then(Named::hash);
         for prefix in self.hashes().into_iter().filter_map(|(_, prefix)| prefix).chain(mentions) {
@@ -370,7 +370,7 @@ impl Conditions {
         Ok(())
     }
 
-    /// The conditions that are hashes, each with the group of roles that it is about.
+    /// Returns the conditions that are hashes, each with its group of roles.
     fn hashes(&self) -> [(Option<&'static str>, Option<&DigestPrefix>); 7] {
         [
             (Some("prompt"), self.prompt_hash.as_ref()),
@@ -384,7 +384,7 @@ impl Conditions {
     }
 }
 
-/// Which digest a prefix stands for among those that are mentioned.
+/// Resolves a prefix among the mentioned digests.
 pub(super) fn mentioned(
     vault: &Vault,
     prefix: &DigestPrefix,
@@ -397,7 +397,7 @@ pub(super) fn mentioned(
                 return Err(Failure::No(tombstone.to_string()));
             }
             let what = group.map_or(String::new(), |group| format!(" {group}"));
-            Err(Failure::No(format!("nothing in the vault mentions a{what} hash that begins with {prefix}")))
+            Err(Failure::No(format!("no artifact mentions a{what} hash that begins with {prefix}")))
         }
         PrefixResolution::Ambiguous(candidates) => {
             let message =
@@ -408,7 +408,7 @@ pub(super) fn mentioned(
     }
 }
 
-/// The digest of a file, or of standard input, of any size.
+/// Returns the digest of a file of any size, or of standard input.
 fn digest_of(path: &Path) -> Result<Digest, Failure> {
     let digest = match path.to_str() {
         Some("-") => Digest::of_reader(io::stdin().lock()),
@@ -418,7 +418,7 @@ fn digest_of(path: &Path) -> Result<Digest, Failure> {
         .map_err(|error| Failure::CouldNotRun(format!("cannot read the prompt {}: {error}", path.display())))
 }
 
-/// What people know artifacts by, most telling first.
+/// The attributes used as labels, most specific first.
 pub(super) const TELLING: [&str; 6] = ["run_id", "result", "trace_id", "adapter_id", "model_id", "io_ref"];
 
 pub(super) fn label(attributes: &[(String, String)]) -> String {

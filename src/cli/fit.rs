@@ -1,5 +1,5 @@
-//! Text in the columns of a terminal. Wide characters, such as Chinese ones and emoji, take two; what is measured here was
-//! escaped, so nothing in it moves the cursor, and what begins with an escape is a colour of ours.
+//! Text layout in terminal columns. Wide characters, such as Chinese ones and emoji, take two columns. The text is
+//! already escaped, so it does not move the cursor, and escape sequences in it are colours.
 
 use std::io::{self, Write};
 
@@ -8,10 +8,10 @@ use unicode_width::UnicodeWidthChar;
 
 use super::output;
 
-/// What stands for the end of a text that was cut off.
+/// The mark at the end of truncated text.
 pub(crate) const CUT: char = '…';
 
-/// The characters of `text`, where they begin, and how many columns they take. Colours of ours take none.
+/// Returns the offset and the width in columns of each character of `text`. Colour sequences have no width.
 fn measured(text: &str) -> impl Iterator<Item = (usize, usize)> {
     let mut is_colour = false;
     text.char_indices().map(move |(at, character)| {
@@ -21,12 +21,13 @@ fn measured(text: &str) -> impl Iterator<Item = (usize, usize)> {
     })
 }
 
-/// How many columns `text` takes.
+/// Returns the width of `text` in columns.
 pub(crate) fn width(text: &str) -> usize {
     measured(text).map(|(_, width)| width).sum()
 }
 
-/// `text` if it takes no more than `most` columns, else its beginning and a mark. Nothing fits into no column.
+/// Returns `text` if it takes at most `most` columns, otherwise its start and a mark; an empty string if there are no
+/// columns.
 pub(crate) fn cut(text: &str, most: usize) -> String {
     if width(text) <= most {
         return text.to_owned();
@@ -35,17 +36,17 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
     format!("{}{CUT}", beginning(text, room))
 }
 
-/// What is left of a column of the width `wanted` where the others may take `most`: it needs `least` of what it wants.
+/// Returns the width of a column that wants `wanted` if others are limited to `most`; at least `least`.
 pub(crate) fn narrowed((wanted, least): (usize, usize), most: usize) -> usize {
     wanted.min(most.max(least))
 }
 
-/// How wide columns may be for all to have room, each given by the width that it wants and the least that it needs: the
-/// short ones are whole, the others of one width. 0 if there is not enough room.
+/// Returns the width limit with which all columns fit into `room`, each given by the width that it wants and its
+/// minimum: short columns keep their width, the others get the limit. 0 if there is not enough room.
 pub(crate) fn widest(columns: &[(usize, usize)], room: usize) -> usize {
     let taken = |most| columns.iter().map(|column| narrowed(*column, most)).sum::<usize>();
     let longest = columns.iter().map(|(wanted, _)| *wanted).max().unwrap_or(0);
-    // The largest width that fits, by halves.
+    // Binary search for the largest width that fits.
     let (mut fits, mut too_much) = (0, longest.min(room) + 1);
     while too_much - fits > 1 {
         let middle = usize::midpoint(fits, too_much);
@@ -54,7 +55,7 @@ pub(crate) fn widest(columns: &[(usize, usize)], room: usize) -> usize {
     fits
 }
 
-/// As much of the beginning of `text` as takes no more than `most` columns.
+/// Returns the longest prefix of `text` that takes at most `most` columns.
 fn beginning(text: &str, most: usize) -> &str {
     let mut taken = 0;
     let past = measured(text).find(|(_, width)| {
@@ -64,10 +65,10 @@ fn beginning(text: &str, most: usize) -> &str {
     text.get(..past.map_or(text.len(), |(at, _)| at)).unwrap_or_default()
 }
 
-/// The lines of `text` when none may take more than `most` columns: broken between words where that is possible. Nothing is
-/// left out but the spaces at which it is broken.
+/// Wraps `text` into lines of at most `most` columns, between words where possible. Only the spaces at line breaks are
+/// dropped.
 pub(crate) fn fold(text: &str, most: usize) -> Vec<String> {
-    // The widest characters must fit.
+    // The widest characters take two columns.
     let most = most.max(2);
     if width(text) <= most {
         return vec![text.to_owned()];
@@ -86,7 +87,7 @@ pub(crate) fn fold(text: &str, most: usize) -> Vec<String> {
     lines
 }
 
-/// Appends `word` to the last of `lines`, and breaks it where it would be too long.
+/// Appends `word` to the last of `lines`, and breaks it if it is too long.
 fn hard(word: &str, most: usize, lines: &mut Vec<String>) {
     let mut rest = word;
     loop {
@@ -101,7 +102,7 @@ fn hard(word: &str, most: usize, lines: &mut Vec<String>) {
     }
 }
 
-/// `line` as several when it would take more than `most` columns; those below are moved to the right.
+/// Wraps `line` at `most` columns, with a hanging indent.
 pub(crate) fn hang(line: &str, most: usize) -> String {
     if width(line) <= most {
         return line.to_owned();
@@ -115,22 +116,22 @@ pub(crate) fn hang(line: &str, most: usize) -> String {
     first + &lines.join(&gap)
 }
 
-/// Lines below one that was too long are moved so far to the right.
+/// The hanging indent of wrapped lines.
 const HANGING: usize = 2;
 
-/// How a line ends on which something stands already.
+/// The layout of text appended to a line.
 #[derive(Clone, Copy)]
 pub(crate) struct Trail {
-    /// So many columns are taken.
+    /// The columns already taken.
     pub(crate) taken: usize,
-    /// What does not fit stands below the line, moved so far to the right,
+    /// The indent of text that does not fit and is put below the line,
     pub(crate) below: usize,
-    /// unless there are so many columns beside it: then it goes on below itself.
+    /// unless at least this number of columns is available: then it is wrapped in place.
     pub(crate) least: usize,
 }
 
 impl Trail {
-    /// Ends the line with `text`, and breaks that into several on a terminal that is too narrow.
+    /// Appends `text` to the line and ends it, wrapping the text on a narrow terminal.
     pub(crate) fn write(self, out: &mut dyn Write, text: &str, style: Style) -> io::Result<()> {
         let all = output::width().unwrap_or(usize::MAX);
         let room = all.saturating_sub(self.taken + 1);

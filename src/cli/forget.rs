@@ -21,36 +21,36 @@ use super::{json, links, rm, time};
 
 use rules::RuleArgs;
 
-/// Remove artifacts by rules of what to keep.
+/// Apply a retention policy.
 ///
-/// An artifact is kept if any rule says so. Artifacts are divided into groups, one for each kind unless --group-by says
-/// otherwise, and the rules apply to each group for itself. Ages are counted from now. Hours, days, weeks (Monday to Sunday),
-/// months and years are those of UTC. What is pinned is always kept, and so is what is in a pack that is kept. What something
-/// that is kept links to is kept as well, unless --force. The rest is removed as by rm. Says of every artifact why it is kept or
-/// removed. If more than half of a kind would be removed, it asks on a terminal, and elsewhere removes nothing without --yes.
+/// An artifact is kept if any rule matches it. Rules apply separately to each group; by default, each kind is one
+/// group. Ages are counted from now. Hours, days, weeks (Monday to Sunday), months and years are in UTC. Pinned
+/// artifacts and the members of kept packs are always kept. Artifacts that a kept artifact links to are kept unless
+/// --force is given. All others are removed as by rm. The output gives the reason for each artifact. If more than half
+/// of a kind would be removed, it asks for confirmation on a terminal; otherwise it removes nothing without --yes.
 #[derive(ClapArgs)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Args {
     #[command(flatten)]
     rules: RuleArgs,
 
-    /// Only look at artifacts of this kind. May be given several times
+    /// Consider only artifacts of this kind. Can be repeated
     #[arg(long, value_name = "KIND", value_parser = kind)]
     kind: Vec<String>,
 
-    /// Say what would be removed, and remove nothing
+    /// Print what would be removed without removing anything
     #[arg(long)]
     dry_run: bool,
 
-    /// Remove it even if that is more than half of a kind, without asking
+    /// Do not ask for confirmation, even if more than half of a kind would be removed
     #[arg(long)]
     yes: bool,
 
-    /// Remove even what others link to; never what is pinned or in a pack that is kept
+    /// Remove artifacts even if they are still referenced, but never if they are pinned or in a kept pack
     #[arg(long)]
     force: bool,
 
-    /// Why, in a sentence; tombstones say so. Default: the rules
+    /// The reason, recorded in the tombstones. Default: the rules
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
 
@@ -64,7 +64,7 @@ fn kind(text: &str) -> Result<String, String> {
     if names.contains(&text) {
         Ok(text.to_owned())
     } else {
-        Err(format!("a kind is one of {}", names.join(", ")))
+        Err(format!("expected one of {}", names.join(", ")))
     }
 }
 
@@ -99,7 +99,7 @@ impl Args {
         self.sum_up(plan, Some(&forgetting));
         if !forgetting.spared.is_empty() {
             let spared = counted(forgetting.spared.len() as u64, "artifact");
-            output::note(&format!("{spared} kept after all: added again, tagged or linked to meanwhile"));
+            output::note(&format!("{spared} kept: added again, tagged or linked to in the meantime"));
         }
         if let Some(erasure) = forgetting.removal.erasure {
             rm::warn_of_remnants(&erasure, vault);
@@ -124,7 +124,7 @@ impl Args {
         Ok(out.flush()?)
     }
 
-    /// Says how much is removed, or would be if nothing was.
+    /// Prints how much was removed, or would be.
     fn sum_up(&self, plan: &Plan, done: Option<&Forgetting>) {
         if self.json {
             return;
@@ -144,7 +144,7 @@ impl Args {
         output::note(&format!("{removed} {did} ({}), {kept} kept", output::size(size)));
     }
 
-    /// The rules as they were given.
+    /// Returns the rules as given.
     fn stated_rules(&self) -> String {
         let kinds = self.kind.iter().map(|kind| format!("--kind {kind}"));
         let rules: Vec<String> =
@@ -154,15 +154,15 @@ impl Args {
 }
 
 fn share_text(Share { kind, removed, total }: &Share) -> String {
-    format!("{removed} of {total} artifacts of the kind {kind}")
+    format!("{removed} of {total} artifacts of kind {kind}")
 }
 
 fn refusal(large: &[Share]) -> Failure {
-    let message = "more than half of a kind would be removed; --dry-run lists it, --yes removes it";
+    let message = "more than half of a kind would be removed; --dry-run lists them, --yes removes them";
     Failure::Refused { message: message.to_owned(), because: large.iter().map(share_text).collect() }
 }
 
-/// Asks whether so much is to be removed. Everything but y and yes means no.
+/// Asks for confirmation of a large removal. Any answer except y and yes means no.
 fn is_allowed(large: &[Share]) -> Result<bool, Failure> {
     let shares: Vec<String> = large.iter().map(|share| escaped(&share_text(share)).to_string()).collect();
     let mut err = anstream::stderr().lock();
@@ -174,7 +174,7 @@ fn is_allowed(large: &[Share]) -> Result<bool, Failure> {
     Ok(["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str()))
 }
 
-/// A group, such as `kind rpk, agent triage`. Names without a value are not told if others have one.
+/// Formats a group, such as `kind rpk, agent triage`. Names without values are omitted if others have one.
 fn group_text(group: &Group) -> String {
     let key = |(name, values): &(String, Vec<String>)| {
         let values: Vec<String> = values.iter().map(|value| brief(value).to_string()).collect();
@@ -201,16 +201,16 @@ fn print(out: &mut dyn Write, decision: &Decision, policy: &Policy) -> io::Resul
     let begin = format!("{style}{word:<6}{style:#} {kind:<8} {HASH}{core:.12}{HASH:#}");
     let whole = format!("{begin} {FAINT}{at}{FAINT:#} {size}:");
     let fits = output::width().is_none_or(|width| fit::width(&whole) <= width);
-    // How large it is matters more than how old.
+    // The size matters more than the age, so the time is omitted first.
     let lead = if fits { whole } else { format!("{begin} {size}:") };
     write!(out, "{lead}")?;
     Trail { taken: fit::width(&lead), below: BELOW, least: usize::MAX }.write(out, &why, Style::new())
 }
 
-/// Reasons that have no room beside a decision stand below it, under the kind.
+/// The indent of reasons that do not fit next to a decision: they are below it, under the kind.
 const BELOW: usize = 7;
 
-/// Why an artifact is kept, or why no rule keeps it.
+/// Returns the reasons that an artifact is kept, or that no rule keeps it.
 fn why(decision: &Decision, policy: &Policy) -> Vec<String> {
     if decision.is_kept() {
         decision.reasons.iter().map(reason).collect()
@@ -228,7 +228,7 @@ fn reason(reason: &Reason) -> String {
         Reason::Tag { pattern, tag } if pattern.is_prefix() => format!("tag {pattern} ({tag})"),
         Reason::Tag { tag, .. } => format!("tag {tag}"),
         Reason::Pinned => "pinned".to_owned(),
-        Reason::Undated => "states no time of creation".to_owned(),
+        Reason::Undated => "states no creation time".to_owned(),
         Reason::Contained(row) => format!("contained in {} {:.12}", row.kind, row.core),
         Reason::Linked(link) => {
             format!("linked from {} ({})", links::plain_target(&link.target), link.relation)
@@ -271,7 +271,7 @@ struct Line<'d> {
     added_at: String,
     seen_at: String,
     by: &'static str,
-    /// The time that counts.
+    /// The time that is used.
     at: Option<String>,
     group: Vec<JsonKey<'d>>,
     size: u64,

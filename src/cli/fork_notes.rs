@@ -1,4 +1,4 @@
-//! What is told after adding runs: that one of them is another history of a run that the vault has.
+//! Reports forks of added runs: different histories of a run that is already in the vault.
 
 use std::collections::HashSet;
 
@@ -11,10 +11,10 @@ use super::escape::brief;
 use super::exit::Failure;
 use super::output::{self, HASH};
 
-/// So many forks are told.
+/// Maximum number of forks reported.
 const LISTED: usize = 10;
 
-/// So many pairs of artifacts are compared. That is enough for whoever adds the runs of a day, and takes little time.
+/// Maximum number of pairs of artifacts compared: enough for the runs of a day, at a small cost.
 const COMPARED: usize = 10_000;
 
 /// The runs that were added.
@@ -24,7 +24,7 @@ pub(super) struct ForkNotes {
 }
 
 impl ForkNotes {
-    /// Remembers a document if it is a new run.
+    /// Records a document if it is a new run.
     pub(super) fn see(&mut self, examined: &Examined) {
         if let (Outcome::Added, Some(kind), Some(core)) = (examined.outcome, examined.kind, examined.core)
             && kind.is_run()
@@ -33,9 +33,9 @@ impl ForkNotes {
         }
     }
 
-    /// Tells which of them fork from another artifact.
+    /// Reports which of them fork from another artifact.
     pub(super) fn tell(&self, vault: &Vault) -> Result<(), Failure> {
-        // Where nothing was stored there may be no vault.
+        // If nothing was stored, the vault may not exist.
         if self.added.is_empty() {
             return Ok(());
         }
@@ -58,7 +58,7 @@ impl ForkNotes {
                 output::note(&text(&fork));
             }
             if left == 0 {
-                output::note("not every run was looked at for forks; \"runvault forks\" looks at all");
+                output::note("not every run was checked for forks; \"runvault forks\" checks all");
                 return Ok(());
             }
         }

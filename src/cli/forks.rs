@@ -16,7 +16,7 @@ use super::json;
 use super::output::{self, BAD, FAINT, HASH, counted};
 use super::vault::VaultArgs;
 
-/// List traces and run packs of one run that disagree.
+/// List traces and run packs that record different histories of one run.
 ///
 /// Traces that share a header, or run packs that share the id of their run, and then have different records or steps are
 /// two histories of one run. Exit status 0 if there are none, 1 if there are.
@@ -34,7 +34,7 @@ pub(crate) struct Args {
 /// The maximum number of pairs that people are shown without asking for more.
 const LISTED: u64 = 1_000;
 
-/// A fork, as programs read it.
+/// A fork, in machine-readable form.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Line {
@@ -139,7 +139,7 @@ impl Line {
     }
 }
 
-/// So many characters of a record are shown.
+/// Maximum number of characters shown of a record.
 const SHOWN: usize = 400;
 
 fn print(out: &mut dyn Write, fork: &Fork, says: &[Option<String>; 2]) -> io::Result<()> {

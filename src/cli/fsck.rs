@@ -23,29 +23,29 @@ use super::resume::Resume;
 use super::vault::VaultArgs;
 use super::{json, reindex};
 
-/// Check the vault, and mend what can be mended.
+/// Check the vault and optionally repair it.
 ///
-/// The file, every stored byte, every artifact against the rules and the index, and the journal. Exit status: 0 nothing
-/// was found, 1 something was, 2 nobody could look.
+/// Checks the file, every stored byte, every artifact against its rules and the indexes, and the journal. Exit status:
+/// 0 no findings, 1 findings, 2 the check could not run.
 ///
-/// With keys, signatures are checked again as well; without, what the vault says of them is compared with the journal and
+/// With keys, signatures are checked again; without, the recorded signature states are compared with the journal and
 /// the bytes.
 #[derive(ClapArgs)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Args {
-    /// Check the file, its tables and the journal, and no stored bytes
+    /// Check the file, its tables and the journal, but no stored bytes
     #[arg(long, group = "depth")]
     quick: bool,
 
-    /// The same, and so many of a hundred artifacts as in a full check
+    /// As --quick, and check this percentage of the artifacts fully
     #[arg(long, group = "depth", value_name = "N%", value_parser = percent)]
     sample: Option<f64>,
 
-    /// Check everything; this is the default
+    /// Check everything (the default)
     #[arg(long, group = "depth")]
     full: bool,
 
-    /// Which artifacts a sample has: every number gives others
+    /// Seed that selects the artifacts of a sample
     #[arg(long, value_name = "NUMBER", default_value_t = 0, requires = "sample")]
     seed: u64,
 
@@ -53,15 +53,15 @@ pub(crate) struct Args {
     #[arg(long, value_parser = a_kind())]
     kind: Option<Kind>,
 
-    /// Note in this file how far the check came; if it is there already, go on from it
+    /// Record progress in this file, and continue from it if it exists
     #[arg(long, value_name = "FILE", conflicts_with = "repair")]
     resume: Option<PathBuf>,
 
-    /// Mend what can be mended without guessing, then check again
+    /// Repair what can be repaired without guessing, then check again
     #[arg(long)]
     repair: bool,
 
-    /// Take lost and damaged bytes from another vault, or from the files and archives in a directory
+    /// Restore lost and damaged bytes from another vault, or from files and archives in a directory
     #[arg(long, value_name = "PATH", requires = "repair")]
     from: Vec<PathBuf>,
 
@@ -91,7 +91,7 @@ impl Args {
         };
         let Printer { trouble, resume, progress, .. } = printer;
         drop(progress);
-        // A closed pipe is no trouble for the exit status, which is the answer.
+        // A closed pipe does not affect the exit status, which is the answer.
         if let Some(error) = trouble.filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
             return Err(error.into());
         }
@@ -114,7 +114,7 @@ impl Args {
         Ok(if findings == 0 { Status::Done } else { Status::No })
     }
 
-    /// Checks, mends, and checks again: what that finds could not be mended.
+    /// Checks, repairs, and checks again: the remaining findings could not be repaired.
     fn repair(&self, vault: &Vault, options: &Options, printer: &mut Printer) -> Result<Report, Failure> {
         let report = vault.fsck(options, &mut Silent(&mut printer.progress))?;
         if report.is_clean() {
@@ -135,7 +135,7 @@ impl Args {
     }
 }
 
-/// What a check is of: one of other things cannot go on where it ended.
+/// Returns a key of the checked scope: a check of another scope cannot be resumed.
 fn asked(options: &Options) -> String {
     let Options { depth, kind, after, keys } = options;
     let keys = if keys.is_empty() { String::new() } else { format!(", keys: {keys:?}") };
@@ -145,7 +145,7 @@ fn asked(options: &Options) -> String {
 fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text);
     let percent = number.parse().ok().filter(|percent| (0.0..=100.0).contains(percent));
-    percent.ok_or_else(|| "a sample is a number from 0 to 100, such as 5%".to_owned())
+    percent.ok_or_else(|| "expected a percentage from 0 to 100, such as 5%".to_owned())
 }
 
 #[derive(Serialize)]
@@ -165,7 +165,7 @@ struct MendedLine<'f> {
     subject: String,
 }
 
-/// Tells nothing: what is found at first may be mended.
+/// A monitor without output: the first findings may be repaired.
 struct Silent<'p>(&'p mut Progress);
 
 impl Monitor for Silent<'_> {
@@ -184,7 +184,7 @@ struct Printer {
     as_json: bool,
     progress: Progress,
     resume: Option<Resume>,
-    /// The first error of writing. Checking goes on without lines.
+    /// The first output error. The check continues without output.
     trouble: Option<io::Error>,
 }
 
@@ -250,11 +250,11 @@ fn print_mended(mended: &Mended, as_json: bool) -> io::Result<()> {
     }
     let subject = subject.to_string();
     let mut out = output::text();
-    writeln!(out, "{GOOD}mended{GOOD:#} {}: {did}", escaped(&subject))?;
+    writeln!(out, "{GOOD}repaired{GOOD:#} {}: {did}", escaped(&subject))?;
     out.flush()
 }
 
-/// Says of every sort of finding that there was what it means and what to do.
+/// Explains each type of finding that occurred, and what to do about it.
 fn explain(report: &Report) -> io::Result<()> {
     let found: BTreeSet<&str> = report.findings.iter().map(|finding| finding.info.id).collect();
     let mut out = output::text();

@@ -11,14 +11,14 @@ use super::output::{self, counted};
 use super::vault::VaultArgs;
 use super::{json, rm};
 
-/// Reclaim space.
+/// Reclaim disk space.
 ///
-/// Removes what nothing uses, compresses what was stored before there was a dictionary for it, and writes the file anew
-/// without what is free in it, for which it takes as much space again for a while. After "rm", nothing of what was removed
-/// is left in the file. Others may read and write meanwhile.
+/// Removes unreferenced data, compresses blobs that were stored before a dictionary was available, and rewrites the
+/// file without free pages, which temporarily needs as much disk space again. Afterwards, no removed bytes are left in
+/// the file. The vault can be read and written meanwhile.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// Say what would be done, and do nothing
+    /// Print what would be done without doing it
     #[arg(long)]
     dry_run: bool,
 
@@ -76,7 +76,7 @@ fn print(done: &Reclaimed) -> Result<(), Failure> {
     let dictionaries = dictionaries_text(done.dictionaries);
     let (before, after) = (output::size(before), output::size(after));
     writeln!(output::text(), "{change}: {before} before, {after} after")?;
-    writeln!(output::text(), "{blobs} and {dictionaries} removed, {recompressed} compressed anew")?;
+    writeln!(output::text(), "{blobs} and {dictionaries} removed, {recompressed} recompressed")?;
     Ok(())
 }
 

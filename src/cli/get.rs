@@ -18,24 +18,24 @@ use super::signature::{self, State};
 use super::vault::VaultArgs;
 use super::{disk, hash, output};
 
-/// Write an artifact's exact bytes, as they were received.
+/// Write an artifact's bytes exactly as they were received.
 ///
-/// The bytes are hashed again before anything is written. Of an artifact with several captures, one whose signature was
-/// verified comes first, then one that is not signed, then one whose signature was not checked; among equals the one that
-/// arrived first. If they differ in that, standard error says which one it is. The hash of a capture gives exactly that one.
+/// The bytes are hashed before they are written. If an artifact has several captures, one with a verified signature is
+/// preferred, then an unsigned one, then one whose signature was not checked; among equals the first to arrive. If
+/// their signature states differ, standard error says which one was chosen. The hash of a capture selects that capture.
 ///
-/// Without -o they go to standard output. A pack has several files: -o writes them as a directory, or as an archive if the
-/// name ends with .zip, .tar, .tar.gz, .tgz, .tar.zst or .tzst; --member gives one of them.
+/// Without -o the bytes go to standard output. For a pack, -o writes a directory, or an archive if the name ends with
+/// .zip, .tar, .tar.gz, .tgz, .tar.zst or .tzst; --member writes one of its files.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// A core hash, a capture's own hash, the first digits of one, @tag, or latest
+    /// A core hash, a capture hash, a prefix of either, @tag, or latest
     hash: Named,
 
-    /// Write to this file instead, of a pack to this directory or archive; - is standard output
+    /// Write to this file (for a pack, to this directory or archive); - is standard output
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
 
-    /// Write only the file of this name, such as run.json
+    /// Write only the member with this name, such as run.json
     #[arg(long, value_name = "NAME", conflicts_with = "core")]
     member: Option<String>,
 
@@ -47,7 +47,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "HASH", value_parser = hash::prefix)]
     capture: Option<DigestPrefix>,
 
-    /// Replace the file or the directory of a pack at PATH, and write to a terminal what may control it
+    /// Replace an existing file or pack directory at PATH, and allow control characters to be written to a terminal
     #[arg(long)]
     force: bool,
 
@@ -100,7 +100,7 @@ impl Args {
     }
 }
 
-/// Says which capture is written if those of the artifact differ in what is known of their signatures.
+/// Reports which capture is written if the captures of the artifact have different signature states.
 fn say_which(vault: &Vault, located: &Located) -> Result<(), Failure> {
     if !kinds::named(&located.artifact.kind).is_some_and(Kind::can_be_signed) {
         return Ok(());
@@ -113,7 +113,7 @@ fn say_which(vault: &Vault, located: &Located) -> Result<(), Failure> {
         let (count, hash) = (counted(captures.len() as u64, "capture"), capture.capture);
         let said = signature::text(capture.signature.as_ref());
         output::note(&format!(
-            "{:.12} has {count} whose signatures differ; this is {HASH}{hash}{HASH:#}, {said}; --capture HASH gives another",
+            "{:.12} has {count} whose signatures differ; this is {HASH}{hash}{HASH:#}, {said}; --capture HASH selects another",
             artifact.core
         ));
     }
@@ -124,11 +124,11 @@ fn is_of_directories(located: &Located) -> bool {
     kinds::named(&located.artifact.kind).is_some_and(Kind::is_of_directories)
 }
 
-/// The bytes of the file `name`.
+/// Returns the bytes of the file `name`.
 fn member(name: &str, members: Vec<StoredMember>) -> Result<Vec<u8>, Failure> {
     let names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
     let found = members.into_iter().find(|member| member.name == name);
     found
         .map(|member| member.bytes)
-        .ok_or_else(|| Failure::No(format!("there is no member {name}, only {}", names.join(", "))))
+        .ok_or_else(|| Failure::No(format!("there is no member {name}; members: {}", names.join(", "))))
 }

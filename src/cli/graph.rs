@@ -1,4 +1,4 @@
-//! What a walk along links has found, as a tree for people and as text for other programs.
+//! Output of a graph of links, as a tree and in formats of other programs.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use super::escape::brief;
 use super::json;
 use super::links::{self, JsonLink};
 
-/// Writes the links of each node below it. What was written in full before is not written again.
+/// Writes the links of each node below it. Nodes already expanded are not expanded again.
 pub(crate) fn tree(out: &mut dyn Write, graph: &Graph) -> io::Result<()> {
     if let Some(LinkTarget::Artifact(artifact)) = graph.nodes.first().map(|node| &node.target) {
         links::heading(out, artifact)?;
@@ -20,7 +20,7 @@ pub(crate) fn tree(out: &mut dyn Write, graph: &Graph) -> io::Result<()> {
     below(out, graph, 0, "  ", &mut written)
 }
 
-/// The depth of the walk bounds the recursion.
+/// Writes the links below a node. The depth of the traversal limits the recursion.
 fn below(
     out: &mut dyn Write,
     graph: &Graph,
@@ -59,7 +59,7 @@ pub(crate) fn json(out: &mut dyn Write, graph: &Graph) -> io::Result<()> {
     Ok(())
 }
 
-/// What a node is called in a picture: nothing in it can end a quoted text.
+/// Returns the label of a node in a diagram, without characters that end a quoted text.
 fn label(target: &LinkTarget) -> String {
     let text = match target {
         LinkTarget::Artifact(artifact) => format!("{} {:.12}", artifact.kind, artifact.core),
@@ -69,7 +69,7 @@ fn label(target: &LinkTarget) -> String {
     quotable(&text)
 }
 
-/// `text` without what could end a quoted text or mean something to the reader of a picture.
+/// Returns `text` without characters that end a quoted text or are special in diagrams.
 fn quotable(text: &str) -> String {
     brief(text).to_string().replace(['"', '\\', '<', '>', '[', ']', '{', '}', '|', '#', '&'], "'")
 }

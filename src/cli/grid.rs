@@ -1,7 +1,7 @@
-//! Rows under columns that nobody knows beforehand, printed as they come.
+//! Tables with unknown columns, printed as rows arrive.
 //!
-//! The first rows decide how wide the columns are. On a terminal, cells that are too long end with `…`; in a pipe or a
-//! file, everything is there.
+//! The first rows determine the column widths. On a terminal, cells that are too long end with `…`; in a pipe or a
+//! file, they are complete.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -15,29 +15,29 @@ use super::fit;
 use super::hash::DIGITS;
 use super::output::{FAINT, HASH};
 
-/// So many rows are waited for.
+/// Number of rows that are buffered to determine the widths.
 const WAITED_FOR: usize = 200;
 
-/// Where there is no end, longer cells do not make a column wider: they stick out.
+/// Maximum column width if the line length is unlimited: longer cells overflow.
 const WIDEST: usize = 72;
 
-/// No column is narrower, however many there are.
+/// Minimum column width.
 const NARROWEST: usize = 6;
 
-/// Between two columns.
+/// The gap between two columns.
 const GAP: usize = 2;
 
-/// Prints rows.
+/// A printer of rows.
 pub(crate) struct Grid<'o> {
     out: &'o mut dyn Write,
-    /// The titles, if they are to be printed.
+    /// The titles, if they are printed.
     titles: Option<Vec<String>>,
     room: Option<usize>,
     state: State,
 }
 
 enum State {
-    /// Rows that wait for the widths.
+    /// Rows buffered until the widths are known.
     Waiting(Vec<Vec<Cell>>),
     Printing(Vec<Column>),
 }
@@ -49,14 +49,14 @@ struct Column {
 }
 
 impl<'o> Grid<'o> {
-    /// A grid on `out`, where lines may have `room` columns of a terminal, or any number.
+    /// Creates a grid on `out`, with lines of at most `room` terminal columns, or unlimited.
     pub(crate) fn new(out: &'o mut dyn Write, titles: Option<&[String]>, room: Option<usize>) -> Self {
         let harmless = |title: &String| whole(title);
         let titles = titles.map(|titles| titles.iter().map(harmless).collect());
         Self { out, titles, room, state: State::Waiting(Vec::new()) }
     }
 
-    /// Prints a row, or keeps it until the widths are known.
+    /// Prints a row, or buffers it until the widths are known.
     pub(crate) fn row(&mut self, cells: Vec<Cell>) -> io::Result<()> {
         match &mut self.state {
             State::Waiting(rows) if rows.len() + 1 < WAITED_FOR => {
@@ -71,7 +71,7 @@ impl<'o> Grid<'o> {
         }
     }
 
-    /// Prints what is left.
+    /// Prints the remaining rows.
     pub(crate) fn end(mut self) -> io::Result<()> {
         self.begin()
     }
@@ -110,7 +110,7 @@ fn columns(titles: Option<&[String]>, rows: &[Vec<Cell>], room: Option<usize>) -
     columns
 }
 
-/// Makes columns narrower if there is not enough room: first the hashes, then what is longest.
+/// Narrows columns that do not fit: hashes first, then the widest ones.
 fn fit_in(columns: &mut [Column], room: Option<usize>) {
     let Some(room) = room else {
         for column in columns {
@@ -135,15 +135,15 @@ fn is_hash(cell: &Cell) -> bool {
     matches!(cell, Cell::Text(text) if text.starts_with(PREFIX))
 }
 
-/// NULL stands under numbers as well.
+/// Returns whether a cell is a number or NULL, which is also aligned with numbers.
 fn is_number(cell: Option<&Cell>) -> bool {
     matches!(cell, Some(Cell::Null | Cell::Integer(_) | Cell::Real(_)))
 }
 
-/// The cells of a row as text that does nothing to a terminal, no more of it than there is room for.
+/// Returns the cells of a row as escaped text, truncated to the room.
 fn shown(cells: &[Cell], room: Option<usize>) -> Vec<(String, Style)> {
     let text = |text: &str| match room {
-        // What is shown of a character takes a column at least, or is escaped, which takes more.
+        // Every character takes at least one column, or more if it is escaped.
         Some(room) => {
             let end = text.char_indices().nth(room + 1).map_or(text.len(), |(at, _)| at);
             whole(text.get(..end).unwrap_or_default())
@@ -158,7 +158,7 @@ fn shown(cells: &[Cell], room: Option<usize>) -> Vec<(String, Style)> {
     cells.iter().map(shown).collect()
 }
 
-/// A cell as text that says everything: bytes as hex digits, NULL as nothing.
+/// Formats a cell without loss: bytes as hex digits, NULL as an empty text.
 pub(crate) fn plain(cell: &Cell) -> String {
     match cell {
         Cell::Null => String::new(),
@@ -169,7 +169,7 @@ pub(crate) fn plain(cell: &Cell) -> String {
     }
 }
 
-/// A double, told from a whole number.
+/// Formats a double so that it differs from an integer.
 fn real_text(real: f64) -> String {
     match real {
         infinite if infinite.is_infinite() => (if infinite > 0.0 { "Inf" } else { "-Inf" }).to_owned(),
@@ -177,7 +177,7 @@ fn real_text(real: f64) -> String {
     }
 }
 
-/// The hex digits of `bytes`.
+/// Returns the hex digits of `bytes`.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
     bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
@@ -187,7 +187,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// `text` if it fits, else its beginning: of a hash, that of its digits, which need not be told to be one.
+/// Returns `text` if it fits, otherwise its start; of a hash, the start of its digits without the algorithm.
 fn cut(text: &str, width: usize) -> String {
     let digits = text.strip_prefix(PREFIX).filter(|_| fit::width(text) > width);
     fit::cut(digits.unwrap_or(text), width)
@@ -206,7 +206,7 @@ fn line(
         let is_last = index + 1 == columns.len();
         let (before, after) = if column.is_right { (pad, 0) } else { (0, if is_last { 0 } else { pad }) };
         let before = gap + before;
-        // No colour where there is nothing to see.
+        // Empty cells are not coloured.
         let style = if text.is_empty() { Style::new() } else { *style };
         write!(out, "{:before$}{style}{text}{style:#}{:after$}", "", "")?;
         gap = GAP;
@@ -283,7 +283,7 @@ mod tests {
             assert!(fit::width(line) <= 40, "{line}");
         }
         assert_eq!(shown.lines().last().unwrap(), "01234567890123…  short  01234567890123…");
-        // Where nothing fits, everything is at its narrowest.
+        // If nothing fits, every column has its minimum width.
         let rows = [vec![text(&long); 20]];
         assert!(printed(&["t"; 20], &rows, Some(40)).contains("01234…  01234…"));
     }

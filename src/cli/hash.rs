@@ -8,16 +8,16 @@ use runvault::{Located, LookupError, Vault};
 
 use super::exit::Failure;
 
-/// Where hashes are not shown whole, so many of their digits are: enough for every command.
+/// Number of digits of shortened hashes: enough for every command.
 pub(crate) const DIGITS: usize = 12;
 
-/// A hash or a prefix of one, for clap.
+/// Parses a hash or a prefix of one, for clap.
 pub(crate) fn prefix(text: &str) -> Result<DigestPrefix, String> {
     text.parse().map_err(|error: runvault::digest::ParseDigestError| error.to_string())
 }
 
-/// An artifact as an argument: a core hash, a capture's own hash, the first digits of one, @ and a tag, or the artifact that
-/// arrived last, or so many before that.
+/// An artifact argument: a core hash, a capture's own hash, a prefix of one, @ and a tag, or the artifact that arrived
+/// last or a number of artifacts before it.
 #[derive(Clone)]
 pub(crate) enum Named {
     Hash(DigestPrefix),
@@ -35,13 +35,13 @@ impl FromStr for Named {
         match text.strip_prefix("latest") {
             Some(back) => latest(back).map(Self::Latest),
             None => prefix(text).map(Self::Hash).map_err(|error| {
-                format!("{error}; @NAME stands for a tag, and latest for what arrived last")
+                format!("{error}; use @NAME for a tag, or latest for the artifact that arrived last")
             }),
         }
     }
 }
 
-/// How far the rest of `latest`, such as `~2`, goes back.
+/// Parses the rest of `latest`, such as `~2`.
 fn latest(rest: &str) -> Result<u64, String> {
     if rest.is_empty() {
         return Ok(0);
@@ -54,7 +54,7 @@ fn latest(rest: &str) -> Result<u64, String> {
 }
 
 impl Named {
-    /// A hash of what it stands for.
+    /// Returns a hash of the artifact.
     pub(crate) fn prefix(&self, vault: &Vault) -> Result<DigestPrefix, LookupError> {
         match self {
             Self::Hash(prefix) => Ok(*prefix),
@@ -63,7 +63,7 @@ impl Named {
         }
     }
 
-    /// The hash, if one was given.
+    /// Returns the hash, if one was given.
     pub(crate) fn hash(&self) -> Option<&DigestPrefix> {
         match self {
             Self::Hash(prefix) => Some(prefix),
@@ -71,7 +71,7 @@ impl Named {
         }
     }
 
-    /// What it stands for, which must be in the vault.
+    /// Looks up the artifact, which must be in the vault.
     pub(crate) fn locate(&self, vault: &Vault) -> Result<Located, LookupError> {
         match self {
             Self::Hash(prefix) => vault.locate(prefix),
@@ -80,18 +80,18 @@ impl Named {
         }
     }
 
-    /// Whether what it stands for, which is `located`, is one capture and not an artifact.
+    /// Returns whether the argument, which is resolved as `located`, is a single capture rather than an artifact.
     pub(crate) fn is_capture(&self, located: &Located) -> bool {
         self.hash().is_some_and(|prefix| !prefix.matches(&located.artifact.core.0))
     }
 
-    /// What it stands for, for commands that are about whole artifacts: a capture's own hash is not meant.
+    /// Looks up the artifact for commands on whole artifacts: a capture's own hash is rejected.
     pub(crate) fn locate_artifact(&self, vault: &Vault) -> Result<Located, Failure> {
         let located = self.locate(vault)?;
         if self.is_capture(&located) {
             let prefix = self.hash().map(ToString::to_string).unwrap_or_default();
             return Err(Failure::Usage(format!(
-                "{prefix} is a capture of {}; this is done to whole artifacts, give the core hash",
+                "{prefix} is a capture of {}; this command needs an artifact, give the core hash",
                 located.artifact.core
             )));
         }
@@ -99,12 +99,12 @@ impl Named {
     }
 }
 
-/// The name of a tag, for clap.
+/// Parses the name of a tag, for clap.
 pub(crate) fn tag(text: &str) -> Result<String, String> {
     let text = text.strip_prefix('@').unwrap_or(text);
     if is_tag(text) {
         Ok(text.to_owned())
     } else {
-        Err(format!("a tag has 1 to {MAX_TAG_BYTES} of the letters a-z and A-Z, digits, and - _ . /"))
+        Err(format!("a tag consists of 1 to {MAX_TAG_BYTES} characters of a-z, A-Z, 0-9, - _ . /"))
     }
 }

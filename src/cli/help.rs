@@ -1,4 +1,4 @@
-//! What `--help`, the manual pages and docs/commands.md say beside the arguments: groups of commands, and examples.
+//! Additions to `--help`, the manual pages and docs/commands.md: groups of commands, and examples.
 
 mod examples;
 mod groups;
@@ -11,12 +11,12 @@ pub(crate) use examples::of as examples_of;
 
 use super::Cli;
 
-/// The commands with all that is said of them.
+/// Returns the commands with their complete help.
 pub(crate) fn command() -> Command {
     groups::arranged(with_examples(Cli::command(), &mut String::new()))
 }
 
-/// `path` are the names of the commands above this one.
+/// Adds the examples to a command. `path` contains the names of its parent commands.
 fn with_examples(command: Command, path: &mut String) -> Command {
     let length = path.len();
     let command = match examples::text(path) {

@@ -1,4 +1,4 @@
-//! The next step after an error of the library, which knows no commands.
+//! Hints for errors of the library, which has no knowledge of commands.
 
 use std::error::Error;
 
@@ -7,7 +7,7 @@ use runvault::search::SearchError;
 use runvault::sql::SqlError;
 use runvault::store::{BackupError, StoreError};
 
-/// The message of `error`, and the command that helps, if one does.
+/// Returns the message of `error`, with the command that helps, if there is one.
 pub(crate) fn with_hint(error: &(dyn Error + 'static)) -> String {
     match hint(error) {
         Some(hint) => format!("{error}; {hint}"),
@@ -15,7 +15,7 @@ pub(crate) fn with_hint(error: &(dyn Error + 'static)) -> String {
     }
 }
 
-/// What to do about `error`, or about the error of the store that it passes on.
+/// Returns a hint for `error`, or for the store error that it wraps.
 fn hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
     if let Some(error) = error.downcast_ref() {
         return for_store(error);
@@ -24,7 +24,7 @@ fn hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
         return for_lookup(error);
     }
     match error.downcast_ref() {
-        Some(SearchError::NoIndex) => return Some("\"runvault search --build\" makes one"),
+        Some(SearchError::NoIndex) => return Some("\"runvault search --build\" builds one"),
         Some(SearchError::Differs { .. }) => {
             return Some(
                 "\"runvault search --build\" rebuilds the index, \"runvault fsck\" checks the vault",
@@ -47,16 +47,14 @@ fn hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
 
 fn for_store(error: &StoreError) -> Option<&'static str> {
     Some(match error {
-        StoreError::Missing { .. } => {
-            "\"runvault init\" creates one, and so does \"runvault add --create\" with what it stores"
-        }
+        StoreError::Missing { .. } => "\"runvault init\" or \"runvault add --create\" creates one",
         StoreError::Older { .. } => "\"runvault upgrade\" does that, and keeps a copy",
         StoreError::Damaged { .. } => {
             "\"runvault fsck --repair --from PATH\" restores them if PATH is another vault or a directory that has them"
         }
         StoreError::Pinned { .. } => "\"runvault unpin\" allows it to be removed",
         StoreError::Corrupt { .. } => {
-            "\"runvault fsck\" says what and \"runvault fsck --repair\" repairs what it can, otherwise restore it from a \
+            "\"runvault fsck\" shows details and \"runvault fsck --repair\" repairs what it can; otherwise restore it from a \
              backup"
         }
         StoreError::Index { .. } => "\"runvault reindex\" rebuilds it from the artifacts",
@@ -70,10 +68,10 @@ fn for_store(error: &StoreError) -> Option<&'static str> {
 
 fn for_lookup(error: &LookupError) -> Option<&'static str> {
     Some(match error {
-        LookupError::NotFound(_) => "\"runvault find\" lists what there is",
+        LookupError::NotFound(_) => "\"runvault find\" lists the artifacts",
         LookupError::NoSuchTag(_) => "\"runvault tags\" lists the tags",
-        LookupError::NotItsCapture { .. } => "\"runvault show\" lists them",
-        LookupError::SeveralMembers { .. } => "--member NAME gives one of them, -o all of them",
+        LookupError::NotItsCapture { .. } => "\"runvault show\" lists its captures",
+        LookupError::SeveralMembers { .. } => "--member NAME writes one of them, -o all of them",
         LookupError::NoRecording { .. } => {
             "sessions and runs do, and \"runvault links\" shows which belong to it"
         }

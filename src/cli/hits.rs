@@ -1,4 +1,4 @@
-//! How artifacts that were found are listed, by `find` and by `search`.
+//! Lists of artifacts for `find` and `search`.
 
 use std::io::Write;
 
@@ -13,7 +13,7 @@ use super::output;
 use super::table::{Cell, Table};
 use super::template::Template;
 
-/// What is listed of artifacts, with the time that counts. In pipes and files it must be right tomorrow as well.
+/// Returns the default columns, with the time that is used. In pipes and files the time is absolute.
 fn columns(by: TimeBasis) -> [Column; 4] {
     let time = match by {
         _ if output::is_terminal() => Column::Age,
@@ -24,12 +24,12 @@ fn columns(by: TimeBasis) -> [Column; 4] {
     [Column::Hash, Column::Kind, time, Column::Label]
 }
 
-/// An artifact to be listed.
+/// An artifact to list.
 pub(crate) struct Listed<'h> {
     pub(crate) artifact: &'h ArtifactRow,
-    /// Where it matches.
+    /// Its matches.
     pub(crate) matches: &'h [Match],
-    /// What stands below it.
+    /// The cells below it.
     pub(crate) below: Vec<Cell>,
 }
 
@@ -40,7 +40,7 @@ impl<'h> From<&'h Hit> for Listed<'h> {
     }
 }
 
-/// Prints artifacts with the columns that most people want, and the time that counts.
+/// Prints artifacts with the default columns and the time that is used.
 pub(crate) fn list<'h>(
     out: &mut dyn Write,
     snapshot: &Snapshot<'_>,
@@ -62,13 +62,13 @@ pub(crate) fn list<'h>(
             column => subject.cell(*column),
         };
         table.push_with(columns.iter().map(cell).collect::<Result<_, Failure>>()?, below);
-        // All but the last column are as wide in one row as in another, and who reads a pipe need not wait for all.
+        // All columns except the last have the same width in every row, so rows can be written before all are known.
         table.write_early(out)?;
     }
     Ok(table.write(out)?)
 }
 
-/// Prints the columns that somebody asked for.
+/// Prints the requested columns.
 pub(crate) fn table(
     out: &mut dyn Write,
     snapshot: &Snapshot<'_>,
@@ -88,7 +88,7 @@ pub(crate) fn table(
     Ok(table.write(out)?)
 }
 
-/// Prints each artifact as `template` says.
+/// Prints each artifact formatted by `template`.
 pub(crate) fn fill(
     out: &mut dyn Write,
     snapshot: &Snapshot<'_>,

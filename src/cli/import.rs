@@ -24,16 +24,15 @@ use super::output::{self, CAUTION, GOOD, HASH, counted};
 use super::vault::{CreateArgs, VaultArgs};
 use super::{json, search, settings, time};
 
-/// Store what is in a bundle.
+/// Import artifacts from a bundle.
 ///
-/// Everything is verified again, like anything that is added, and is told in the same lines. A bundle that is not what its
-/// manifest says is refused as a whole. Links that people stated are stated here as well, if both ends are in the vault
-/// then; "import" tells which are not. Tags are given to the artifacts unless they stand for others here, and
-/// notes unless they have others.
+/// Every artifact is validated again, as by "add", with the same output. A bundle that does not match its manifest is
+/// rejected as a whole. Manual links are imported if both ends are in the vault; the others are listed. Tags are
+/// imported unless they already name other artifacts here, and notes unless the artifacts already have others.
 #[derive(ClapArgs)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
 pub(crate) struct Args {
-    /// A bundle that "export" wrote; - is standard input
+    /// A bundle written by "export"; - is standard input
     file: PathBuf,
 
     #[command(flatten)]
@@ -46,11 +45,11 @@ pub(crate) struct Args {
     #[arg(long)]
     allow_removed: bool,
 
-    /// Tell what would be done, and store nothing
+    /// Print what would be done without storing anything
     #[arg(long)]
     dry_run: bool,
 
-    /// List what was there already as well
+    /// Also list artifacts that are already stored
     #[arg(short, long)]
     verbose: bool,
 
@@ -105,7 +104,7 @@ impl Args {
         Ok(bundle::read(io::BufReader::new(file), &self.file, limit)?)
     }
 
-    /// `verb` as what was done, or in a dry run as what would be.
+    /// Returns `verb` in its completed form, or in a dry run in its conditional form.
     fn done(&self, verb: &str) -> String {
         if self.dry_run { format!("would be {verb}") } else { verb.to_owned() }
     }
@@ -131,8 +130,8 @@ impl Args {
         if !imported.links.is_empty() {
             let links = counted(stated, "link");
             output::note(&format!(
-                "{links} {}, {present} already there, {missing} with an end that is missing",
-                self.done("stated")
+                "{links} {}, {present} already present, {missing} with a missing end",
+                self.done("added")
             ));
         }
         Ok(())
@@ -183,17 +182,17 @@ fn note_missing(link: &BundledLink, ends: &[CoreHash]) {
     ));
 }
 
-/// Says why a tag was not set.
+/// Reports why a tag was not set.
 fn note_tag(tag: &ImportedTag) {
     let why = match tag.outcome {
         TagOutcome::Set | TagOutcome::Present => return,
-        TagOutcome::Taken(holder) => format!("it stands for {HASH}{holder:.12}{HASH:#} here"),
+        TagOutcome::Taken(holder) => format!("it names {HASH}{holder:.12}{HASH:#} here"),
         TagOutcome::Missing => format!("not in the vault: {HASH}{}{HASH:#}", tag.core),
     };
     output::note(&format!("{CAUTION}not tagged{CAUTION:#} {:.12} @{}: {why}", tag.core, escaped(&tag.name)));
 }
 
-/// Says why a note was not set.
+/// Reports why a note was not set.
 fn tell_of_note(note: &ImportedNote) {
     let why = match note.outcome {
         NoteOutcome::Set | NoteOutcome::Present => return,
@@ -226,7 +225,7 @@ struct TagLine<'t> {
     outcome: &'static str,
     tag: &'t str,
     core_hash: CoreHash,
-    /// Who has it here, if another artifact does.
+    /// The other artifact that has the tag, if any.
     stands_for: Option<CoreHash>,
 }
 

@@ -9,12 +9,12 @@ use super::vault::VaultArgs;
 
 /// Create an empty vault.
 ///
-/// Only its owner can read it. Nothing happens to a file that exists already.
+/// Only its owner can read it. An existing file is left unchanged.
 #[derive(ClapArgs)]
 pub(crate) struct Args {}
 
 impl Args {
-    #[expect(clippy::unused_self, reason = "commands are called alike")]
+    #[expect(clippy::unused_self, reason = "all commands have the same signature")]
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.create()?;
         output::note(&format!("created {}", escaped(&vault.path().to_string_lossy())));

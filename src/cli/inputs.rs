@@ -1,4 +1,4 @@
-//! What "add" and "verify" read, and how strictly.
+//! Inputs of "add" and "verify", and how strictly they are checked.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -18,11 +18,11 @@ use super::output;
 /// Files and how they are checked.
 #[derive(Args)]
 pub(crate) struct InputArgs {
-    /// Files, directories (with all that is in them), packs as directories or archives, or - for standard input
+    /// Files, directories (recursively), packs as directories or archives, or - for standard input
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
 
-    /// Insist on a kind instead of recognising it by content
+    /// Require this kind instead of recognising it by content
     #[arg(long, value_parser = a_kind())]
     kind: Option<Kind>,
 
@@ -40,7 +40,7 @@ pub(crate) struct CheckArgs {
     #[command(flatten)]
     keys: KeyArgs,
 
-    /// Refuse rpk files that are not signed and, if any key is given, those whose key id no key was given for
+    /// Reject run packs that are not signed and, if a key is given, those signed with a key id that no given key has
     #[arg(long)]
     require_signature: bool,
 
@@ -49,7 +49,7 @@ pub(crate) struct CheckArgs {
 }
 
 impl InputArgs {
-    /// The inputs; standard input is read here.
+    /// Returns the inputs; reads standard input.
     pub(crate) fn inputs(&self) -> Result<Inputs, Failure> {
         self.inputs_of(&self.paths)
     }
@@ -60,12 +60,11 @@ impl InputArgs {
             _ => Ok(Input::Path(path.clone())),
         };
         let inputs = paths.iter().map(input).collect::<Result<_, _>>().map(Inputs::new);
-        // What was named is never skipped, and neither is a directory in which nothing is recognised.
+        // Named paths are never skipped, nor are directories in which nothing is recognised.
         inputs.map(|inputs| inputs.of_kind(self.kind).with_ends())
     }
 
-    /// Those of the paths that are no files and may stand for artifacts in the vault, as such, and the inputs that the
-    /// others are.
+    /// Separates paths that do not exist and may identify artifacts in the vault from the other inputs.
     #[expect(clippy::type_complexity, reason = "two lists, each described above")]
     pub(crate) fn split(&self) -> Result<(Vec<(&str, Named)>, Option<Inputs>), Failure> {
         let (mut stored, mut paths) = (Vec::new(), Vec::new());
@@ -81,14 +80,14 @@ impl InputArgs {
         Ok((stored, inputs))
     }
 
-    /// Whether standard input is one of them.
+    /// Returns whether standard input is one of them.
     pub(crate) fn has_standard_input(&self) -> bool {
         self.paths.iter().any(|path| path.to_str() == Some("-"))
     }
 
     fn standard_input(&self) -> Result<Input, Failure> {
         let mut bytes = Vec::new();
-        // One more than allowed is enough to be refused.
+        // One byte more than allowed is enough to reject it.
         let mut limited = std::io::stdin().lock().take(self.checks.limits.limits()?.bytes.saturating_add(1));
         limited
             .read_to_end(&mut bytes)
@@ -96,18 +95,18 @@ impl InputArgs {
         Ok(Input::Document { name: "-".to_owned(), bytes })
     }
 
-    /// How to examine.
+    /// Returns the examination options.
     pub(crate) fn options(&self) -> Result<ExamineOptions, Failure> {
         Ok(ExamineOptions { strict: self.strict, ..self.checks.options(self.kind)? })
     }
 }
 
 impl CheckArgs {
-    /// How to examine documents of a kind, or of any.
+    /// Returns the examination options for documents of a kind, or of any.
     pub(crate) fn options(&self, kind: Option<Kind>) -> Result<ExamineOptions, Failure> {
         let signing_keys = self.keys.ring()?;
         if self.require_signature && signing_keys.is_empty() {
-            output::note("note: signatures must be there, but are not checked: no signing key was given");
+            output::note("note: signatures are required but not checked, because no signing key was given");
         }
         Ok(ExamineOptions {
             kind,
@@ -125,7 +124,7 @@ impl CheckArgs {
         })
     }
 
-    /// So many violations of one document are told; nothing if nobody said how many.
+    /// Returns the maximum number of violations listed per document; `None` if not given.
     pub(crate) fn listed(&self) -> Result<Option<usize>, Failure> {
         self.limits.violations()
     }

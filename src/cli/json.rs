@@ -1,4 +1,4 @@
-//! JSON for other programs. Its shapes are documented in `docs/json.md`.
+//! JSON output. `docs/json.md` specifies its structure.
 
 use std::ffi::OsStr;
 use std::io::{self, Write};
@@ -41,18 +41,18 @@ struct ExaminedLine<'e, V> {
     #[serde(flatten)]
     verdict: V,
     core_hash: Option<CoreHash>,
-    /// The artifact that the document continues, if it is the rest of one.
+    /// The artifact that the document continues, if it is a continuation.
     #[serde(skip_serializing_if = "Option::is_none")]
     continues: Option<CoreHash>,
     #[serde(flatten)]
     signature: Option<SignatureMembers<'e>>,
     violations: &'e [Violation],
-    /// How many more there are; reports of hostile documents are cut off, and so are those of which less is wanted.
+    /// Number of further violations; reports of hostile documents are truncated, and so are those limited on request.
     #[serde(skip_serializing_if = "is_zero")]
     violations_omitted: usize,
 }
 
-/// What is known of the signature of a document that has one.
+/// The signature of a document, if it has one.
 #[derive(Serialize)]
 pub(crate) struct SignatureMembers<'s> {
     signature: &'static str,
@@ -65,8 +65,8 @@ impl<'s> SignatureMembers<'s> {
     }
 }
 
-/// Writes what is known of a document that was examined, with `most` of its violations; `verdict` has the members that
-/// say what came of it.
+/// Writes the data of an examined document, with up to `most` violations; `verdict` contains the members with the
+/// result.
 pub(crate) fn examined(
     out: &mut dyn Write,
     examined: &Examined,
@@ -97,7 +97,7 @@ struct RemovedLine<'r> {
     captures: Vec<CaptureHash>,
     size: u64,
     shared: Vec<SharedLine<'r>>,
-    /// Missing in a dry run.
+    /// Omitted in a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     erased: Option<bool>,
 }
@@ -109,7 +109,7 @@ struct SharedLine<'r> {
     count: u64,
 }
 
-/// Writes what was removed, and whether nothing of it is left in the vault's files.
+/// Writes what was removed, and whether no trace of it remains in the vault's files.
 pub(crate) fn removed(out: &mut dyn Write, removed: &Removed, erased: Option<bool>) -> io::Result<()> {
     let captures = removed.captures.iter().map(|capture| capture.capture).collect();
     let Removed { artifact, shared, .. } = removed;
@@ -122,13 +122,13 @@ pub(crate) fn removed(out: &mut dyn Write, removed: &Removed, erased: Option<boo
     line(out, &RemovedLine { core_hash, kind, captures, size, shared: shared.collect(), erased })
 }
 
-/// Whether a count is not worth a member.
+/// Whether a count is zero and omitted.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// Compact JSON that escapes what could control a terminal.
+/// Compact JSON that escapes characters that could control a terminal.
 struct Ascii;
 
 impl Formatter for Ascii {
@@ -144,7 +144,7 @@ impl Formatter for Ascii {
         out.write_all(fragment.get(start..).unwrap_or_default().as_bytes())
     }
 
-    /// Of compact JSON, in which only strings have such characters.
+    /// Writes part of compact JSON, in which only strings contain such characters.
     fn write_raw_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
         self.write_string_fragment(out, fragment)
     }

@@ -1,5 +1,5 @@
-//! The keys that signatures are checked with: where they come from and how they are read. No message has a key in it, nor
-//! a part of one. `docs/signatures.md` describes the files.
+//! Keys for checking signatures: their sources and how they are read. No message contains a key or a part of one.
+//! `docs/signatures.md` describes the files.
 
 mod ring;
 
@@ -23,20 +23,20 @@ pub(crate) struct KeyArgs {
     signing_key_file: Vec<PathBuf>,
 }
 
-/// Holds a key, or a key ring, itself.
+/// The variable that contains a key, or a key ring.
 const KEY_VARIABLE: &str = "RUNVAULT_SIGNING_KEY";
 
-/// The most bytes of what one path names.
+/// Maximum bytes read from one path.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// The most files of a directory of keys.
+/// Maximum number of files in a directory of keys.
 const MAX_FILES: usize = 10_000;
 
-/// The ending of a file of a directory of keys that is no part of the key's id.
+/// The extension of a key file in a directory that is not part of the key's id.
 const ENDING: &str = ".key";
 
 impl KeyArgs {
-    /// The keys; none if nobody named any.
+    /// Returns the keys; none if no source is given.
     pub(crate) fn ring(&self) -> Result<KeyRing, Failure> {
         let mut ring = KeyRing::default();
         match self.source()? {
@@ -46,17 +46,17 @@ impl KeyArgs {
         Ok(ring)
     }
 
-    /// The argument goes before the variable that holds the key itself, and that before the setting.
+    /// Returns the source: the argument takes precedence over the variable with the key, and that over the setting.
     fn source(&self) -> Result<Source, Failure> {
         if !self.signing_key_file.is_empty() {
             return Ok(Source::Paths(self.signing_key_file.clone()));
         }
         match std::env::var(KEY_VARIABLE) {
-            // This is how many systems pass a secret that is not set.
+            // Many systems pass an unset secret as an empty variable.
             Ok(text) if text.is_empty() => {}
             Ok(text) => return Ok(Source::Variable(text)),
             Err(std::env::VarError::NotPresent) => {}
-            // The error would tell what the key is.
+            // The error would contain the key.
             Err(std::env::VarError::NotUnicode(_)) => {
                 return Err(Failure::Usage(format!("{KEY_VARIABLE} is not valid UTF-8")));
             }
@@ -65,7 +65,7 @@ impl KeyArgs {
     }
 }
 
-/// Where keys come from.
+/// The source of keys.
 enum Source {
     Variable(String),
     Paths(Vec<PathBuf>),
@@ -80,7 +80,8 @@ fn read_path(ring: &mut KeyRing, path: &Path) -> Result<(), Failure> {
     add(ring, &text, &path.display().to_string(), None)
 }
 
-/// Every file is a key. Hidden ones are passed over: systems that mount secrets keep their own links there.
+/// Reads a directory in which every file is a key. Hidden files are skipped: systems that mount secrets keep their own
+/// links there.
 fn read_directory(ring: &mut KeyRing, path: &Path) -> Result<(), Failure> {
     let failed = |error: &io::Error| unreadable(path, error);
     let mut files = Vec::new();
@@ -113,7 +114,7 @@ fn read_directory(ring: &mut KeyRing, path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The text of a file or a pipe, which must not have more than `left` bytes; those that it has are taken from that.
+/// Returns the text of a file or a pipe, which must not exceed `left` bytes; its size is subtracted from `left`.
 fn read_file(path: &Path, left: &mut u64) -> Result<String, Failure> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(*left + 1).read_to_end(&mut bytes));
@@ -122,11 +123,11 @@ fn read_file(path: &Path, left: &mut u64) -> Result<String, Failure> {
         let what = if *left == MAX_BYTES { "it has" } else { "it and the keys before it have" };
         unreadable(path, &io::Error::other(format!("{what} more than {MAX_BYTES} bytes")))
     })?;
-    // The error would have the bytes in it.
+    // The error would contain the bytes.
     String::from_utf8(bytes).map_err(|_| unreadable(path, &io::Error::other("it is not valid UTF-8")))
 }
 
-/// Adds the key that is `text`, with an id if it has one, or those of the key ring that it is.
+/// Adds the key in `text`, with an id if it has one, or the keys of the key ring in it.
 fn add(ring: &mut KeyRing, text: &str, origin: &str, id: Option<&str>) -> Result<(), Failure> {
     if ring::is_ring(text) {
         return ring::add(ring, text).map_err(|why| Failure::Usage(format!("{origin} {why}")));

@@ -1,8 +1,8 @@
-//! Short lengths of time as arguments.
+//! Short durations as arguments.
 
 use std::time::Duration;
 
-/// A short length of time for clap: a number of seconds, or one followed by `ms`, `s`, `m` or `h`.
+/// Parses a short duration, for clap: a number of seconds, or one followed by `ms`, `s`, `m` or `h`.
 pub(crate) fn length(text: &str) -> Result<Duration, String> {
     let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match text.get(number.len()..).unwrap_or_default() {
@@ -14,11 +14,11 @@ pub(crate) fn length(text: &str) -> Result<Duration, String> {
     };
     let seconds = number.parse::<f64>().map_or(f64::NAN, |number| number * unit);
     let length = Duration::try_from_secs_f64(seconds).ok();
-    let wanted = || "a length of time is like 500ms, 2s or 1m, and at most 24h".to_owned();
+    let wanted = || "expected a duration such as 500ms, 2s or 1m, at most 24h".to_owned();
     length.filter(|length| length.as_secs() <= 24 * 3600).ok_or_else(wanted)
 }
 
-/// A length of time as [`length`] reads it: `90s`, `10m`.
+/// Formats a duration in the form that [`length`] parses: `90s`, `10m`.
 pub(crate) fn text(length: Duration) -> String {
     let (seconds, milliseconds) = (length.as_secs(), length.subsec_millis());
     match (seconds, milliseconds) {

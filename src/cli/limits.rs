@@ -1,4 +1,4 @@
-//! How much "add" and "verify" take, by arguments or by settings.
+//! Limits of "add" and "verify", from arguments or settings.
 
 use clap::Args;
 use runvault::canonical::reader::Limits;
@@ -9,30 +9,30 @@ use super::settings;
 /// Limits. Each is a setting as well; arguments go before settings.
 #[derive(Args)]
 pub(crate) struct LimitArgs {
-    /// Refuse documents of more bytes; k, M and G stand for KiB, MiB and GiB. Default: the setting max-size, else 256M
+    /// Maximum document size in bytes; k, M and G stand for KiB, MiB and GiB. Default: the setting max-size, else 256M
     #[arg(long = "max-size", value_name = "BYTES", help_heading = "Limits", value_parser = bytes)]
     size: Option<u64>,
 
-    /// Refuse documents of more levels within each other. Default: the setting max-depth, else 128
+    /// Maximum nesting depth. Default: the setting max-depth, else 128
     #[arg(long = "max-depth", value_name = "N", help_heading = "Limits", value_parser = depth)]
     depth: Option<usize>,
 
-    /// Refuse JSON texts of more values. Default: the setting max-values, else 10000000
+    /// Maximum number of values in a JSON text. Default: the setting max-values, else 10000000
     #[arg(long = "max-values", value_name = "N", help_heading = "Limits", value_parser = values)]
     values: Option<usize>,
 
-    /// Refuse packs of more entries, read or not. Default: the setting max-entries, else 10000
+    /// Maximum number of entries in a pack, including those that are not read. Default: the setting max-entries, else
+    /// 10000
     #[arg(long = "max-entries", value_name = "N", help_heading = "Limits", value_parser = entries)]
     entries: Option<usize>,
 
-    /// Tell so many violations of one document. Default: the setting max-violations, else 20,
-    /// with --json all
+    /// Maximum violations reported per document. Default: the setting max-violations, else 20, with --json all
     #[arg(long = "max-violations", value_name = "N", help_heading = "Limits", value_parser = violations)]
     violations: Option<usize>,
 }
 
 impl LimitArgs {
-    /// How large documents may be.
+    /// Returns the limits of documents.
     pub(crate) fn limits(&self) -> Result<Limits, Failure> {
         let default = Limits::default();
         Ok(Limits {
@@ -43,7 +43,7 @@ impl LimitArgs {
         })
     }
 
-    /// How many violations are told.
+    /// Returns the maximum number of violations listed.
     pub(crate) fn violations(&self) -> Result<Option<usize>, Failure> {
         settings::MAX_VIOLATIONS.unless(self.violations)
     }
@@ -56,11 +56,11 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
         "k" | "kb" | "kib" => 1 << 10,
         "m" | "mb" | "mib" => 1 << 20,
         "g" | "gb" | "gib" => 1 << 30,
-        _ => return Err("a size is a number of bytes, or a number followed by k, M or G".to_owned()),
+        _ => return Err("expected a number of bytes, or a number followed by k, M or G".to_owned()),
     };
-    let number: u64 = digits.parse().map_err(|_| "a size begins with a whole number".to_owned())?;
+    let number: u64 = digits.parse().map_err(|_| "a size must begin with a whole number".to_owned())?;
     let bytes = number.checked_mul(unit).filter(|bytes| (1..=Limits::MAX_BYTES).contains(bytes));
-    bytes.ok_or_else(|| "a size from 1 to 900M is wanted".to_owned())
+    bytes.ok_or_else(|| "expected a size from 1 to 900M".to_owned())
 }
 
 pub(super) fn depth(text: &str) -> Result<usize, String> {
@@ -81,7 +81,7 @@ pub(super) fn violations(text: &str) -> Result<usize, String> {
 
 fn number(text: &str, least: usize, most: usize) -> Result<usize, String> {
     let number = text.parse().ok().filter(|number| (least..=most).contains(number));
-    number.ok_or_else(|| format!("a whole number from {least} to {most} is wanted"))
+    number.ok_or_else(|| format!("expected a whole number from {least} to {most}"))
 }
 
 #[cfg(test)]

@@ -8,16 +8,16 @@ use super::hash::Named;
 use super::output;
 use super::vault::VaultArgs;
 
-/// State a link between two artifacts.
+/// Add a link between two artifacts manually.
 ///
-/// For what no artifact says itself, such as a contract that governs a run. Stated links are kept apart from derived
-/// ones and are recorded in the journal.
+/// For relations that no artifact states itself, such as a contract that governs a run. Manual links are stored
+/// separately from derived ones and are recorded in the journal.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     #[command(flatten)]
     ends: Ends,
 
-    /// Why, in a sentence
+    /// The reason
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
 }
@@ -25,19 +25,19 @@ pub(crate) struct Args {
 /// A link as arguments.
 #[derive(ClapArgs)]
 pub(crate) struct Ends {
-    /// The hash of the artifact that relates to the other
+    /// The artifact where the link starts
     from: Named,
 
-    /// How: a derived relation such as governs, or one of your own in lowercase letters, digits and dashes
+    /// The relation: a derived one such as governs, or a name of your own in lowercase letters, digits and hyphens
     #[arg(value_parser = relation)]
     pub(crate) relation: String,
 
-    /// The hash of the other artifact
+    /// The artifact where the link ends
     to: Named,
 }
 
 impl Ends {
-    /// Both artifacts, which must be in the vault.
+    /// Looks up both artifacts, which must be in the vault.
     pub(crate) fn locate(
         &self,
         vault: &runvault::Vault,
@@ -56,7 +56,7 @@ impl Args {
         let (source, target) = self.ends.locate(&vault)?;
         let link = StatedLink { source: &source, relation: &self.ends.relation, target: &target };
         let new = vault.state_link(link, self.note.as_deref())?;
-        output::note(if new { "linked" } else { "was linked before" });
+        output::note(if new { "linked" } else { "already linked" });
         Ok(Status::Done)
     }
 }
@@ -65,5 +65,7 @@ fn relation(text: &str) -> Result<String, String> {
     if is_relation(text) {
         return Ok(text.to_owned());
     }
-    Err(format!("a relation begins with a letter and has at most {MAX_RELATION_BYTES} of a-z, 0-9 and -"))
+    Err(format!(
+        "a relation begins with a letter and has at most {MAX_RELATION_BYTES} characters of a-z, 0-9 and -"
+    ))
 }

@@ -18,16 +18,16 @@ use super::hash::Named;
 use super::output::{self, CAUTION, FAINT, HASH, counted};
 use super::vault::VaultArgs;
 
-/// List what an artifact is linked to, near and far.
+/// List an artifact's links, optionally followed to a given depth.
 ///
-/// Most links follow from what artifacts state, so the order of arrival does not matter. A dangling link points to
-/// something that is not in the vault, and resolves by itself when that arrives.
+/// Most links are derived from what artifacts state, so the order of arrival does not matter. A dangling link refers to
+/// an artifact that is not in the vault, and is resolved when that artifact arrives.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// A core hash, a capture's own hash, the first digits of one, @tag, or latest
+    /// A core hash, a capture hash, a prefix of either, @tag, or latest
     hash: Named,
 
-    /// Follow links so far, at most 100
+    /// Maximum depth, at most 100
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=100))]
     depth: u8,
 
@@ -43,7 +43,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
 
-    /// How to print: for people, as lines of JSON, or for Graphviz or Mermaid
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Tree)]
     format: Format,
 
@@ -129,19 +129,19 @@ pub(crate) fn print(out: &mut dyn Write, indent: &str, link: &Link) -> io::Resul
     print_parts(out, indent, link.direction, &link.relation, &link.target, &link.origin)
 }
 
-/// Relations are padded to so many columns.
+/// The width of the relation column.
 const RELATION_WIDTH: usize = 12;
 
-/// A reason with less room than this beside a link stands below it,
+/// The minimum width of a reason next to a link; otherwise it is put below,
 const REASON_WIDTH: usize = 20;
 
-/// so far to the right.
+/// with this indent.
 const BELOW: usize = 3;
 
-/// All of a link but the reason takes no more than this.
+/// Maximum width of a link without the reason.
 const LINK_WIDTH: usize = 38;
 
-/// Writes a link, given by its parts, as one line, or as several on a terminal that is not wide enough.
+/// Writes a link, given by its parts, as one line, or as several on a narrow terminal.
 pub(crate) fn print_parts(
     out: &mut dyn Write,
     indent: &str,
@@ -157,7 +157,7 @@ pub(crate) fn print_parts(
     let relation = escaped(relation).to_string();
     let because = escaped(&because(origin)).to_string();
     let width = output::width().unwrap_or(usize::MAX);
-    // What is far away cannot be moved to the right without end.
+    // The indentation of distant links is limited.
     let indent = indent.get(..width.saturating_sub(LINK_WIDTH)).unwrap_or(indent);
     let has_room = fit::width(indent) + LINK_WIDTH <= width;
     let (relation_pad, kind_pad) = if has_room { (RELATION_WIDTH, KIND_WIDTH) } else { (0, 0) };
@@ -171,15 +171,15 @@ pub(crate) fn print_parts(
     trail.write(out, &because, FAINT)
 }
 
-/// Writes what an artifact is, on a line of its own.
+/// Writes the heading of an artifact on its own line.
 pub(crate) fn heading(out: &mut dyn Write, artifact: &ArtifactRow) -> io::Result<()> {
     let kind = escaped(&artifact.kind).to_string();
     let core = fitting(artifact.core, fit::width(&kind) + 1);
     writeln!(out, "{kind} {HASH}{core}{HASH:#}")
 }
 
-/// A core hash for a line of which so many columns are taken: whole, or on a terminal that is too narrow for that as much
-/// of it as is enough to type.
+/// Formats a core hash for a line with this number of columns taken: in full, or on a narrow terminal as a prefix long
+/// enough for other commands.
 pub(crate) fn fitting(core: CoreHash, taken: usize) -> String {
     let whole = core.to_string();
     match output::width() {
@@ -188,13 +188,13 @@ pub(crate) fn fitting(core: CoreHash, taken: usize) -> String {
     }
 }
 
-/// The other end of a link as people read it.
+/// Formats the other end of a link.
 pub(crate) fn target_text(target: &LinkTarget) -> String {
     let [(kind, kind_style), (name, name_style)] = target_parts(target);
     format!("{kind_style}{kind:<KIND_WIDTH$}{kind_style:#} {name_style}{name}{name_style:#}")
 }
 
-/// What the other end of a link is, and which, each with its colour.
+/// Returns the type and the identity of the other end of a link, each with its colour.
 fn target_parts(target: &LinkTarget) -> [(String, Style); 2] {
     let dangling = || ("dangling".to_owned(), CAUTION);
     match target {
@@ -206,7 +206,7 @@ fn target_parts(target: &LinkTarget) -> [(String, Style); 2] {
     }
 }
 
-/// The same without colours.
+/// Formats the other end of a link without colours.
 pub(crate) fn plain_target(target: &LinkTarget) -> String {
     match target {
         LinkTarget::Artifact(artifact) => format!("{} {:.12}", artifact.kind, artifact.core),
@@ -215,7 +215,7 @@ pub(crate) fn plain_target(target: &LinkTarget) -> String {
     }
 }
 
-/// Why there is a link, as people read it.
+/// Formats the origin of a link.
 pub(crate) fn because(origin: &Origin) -> String {
     match origin {
         Origin::Derived(because) => because.clone(),

@@ -22,23 +22,23 @@ use super::vault::VaultArgs;
 use super::{json, time};
 use verify::KnownHead;
 
-/// Print the journal: what was done to the vault, when, and by whom.
+/// Show the journal of changes to the vault.
 ///
-/// Oldest first. Every entry is chained to the one before by its digest. Write --head down elsewhere, and --verify-from
-/// proves later that no entry before it was changed; with --full, also that the vault has what the journal says.
-/// docs/journal.md says how to check the chain without runvault.
+/// Oldest first. Each entry is chained to the previous one by its digest. Save the output of --head elsewhere, and
+/// --verify-from can later prove that no entry up to it was changed; with --full, also that the catalog matches the
+/// journal. docs/journal.md describes how to check the chain without runvault.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// At this time or later: 2026-11-20, an RFC 3339 time, or an age like 90m, 36h, 7d, 4w
+    /// Entries at this time or later: 2026-11-20, an RFC 3339 time, or an age like 90m, 36h, 7d, 4w
     #[arg(long, value_name = "TIME", value_parser = time::point)]
     since: Option<DateTime<Utc>>,
-    /// Before this time
+    /// Entries before this time
     #[arg(long, value_name = "TIME", value_parser = time::point)]
     until: Option<DateTime<Utc>>,
     /// Only entries of this action, such as add, link or remove
     #[arg(long, value_name = "ACTION")]
     action: Option<String>,
-    /// Only the last so many
+    /// Only the last N entries
     #[arg(long, value_name = "N")]
     limit: Option<u32>,
 
@@ -46,12 +46,12 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["since", "until", "action", "limit", "verify_from"])]
     head: bool,
 
-    /// Recompute the chain of the whole journal, and check that this digest was its head once
+    /// Recompute the chain of the whole journal and check that this digest is one of its former heads
     #[arg(long, value_name = "DIGEST", value_parser = verify::known_head,
         conflicts_with_all = ["since", "until", "action", "limit"])]
     verify_from: Option<KnownHead>,
 
-    /// Compare the catalog with the journal as well: artifacts, captures, tags, notes, pins, stated links, tombstones
+    /// Also compare the catalog with the journal: artifacts, captures, tags, notes, pins, manual links, tombstones
     #[arg(long, requires = "verify_from")]
     full: bool,
 
@@ -97,7 +97,7 @@ impl Args {
             json::line(&mut output::raw(), &JsonHead { seq: head.seq, chain: head.chain })?;
             return Ok(Status::Done);
         }
-        // The digest alone, so that what is written down can be given to --verify-from as it is.
+        // The bare digest, so that it can be passed to --verify-from unchanged.
         writeln!(output::text(), "{HASH}{}{HASH:#}", head.chain)?;
         Ok(Status::Done)
     }
@@ -123,10 +123,10 @@ fn print(out: &mut dyn Write, row: &JournalRow) -> Result<(), Failure> {
     Ok(trail(fit::width(&begin)).write(out, &format!("{} {said}", strip_str(&what)), Style::new())?)
 }
 
-/// What has no room beside an entry stands below it, under its time.
+/// The indent of text that does not fit next to an entry: it is below it, under its time.
 const BELOW: usize = 7;
 
-/// What an entry is about, in words.
+/// Describes the subject of an entry.
 fn what(members: &Map<String, Value>) -> String {
     let text = |name: &str| escaped(members.get(name).and_then(Value::as_str).unwrap_or("?")).to_string();
     let number = |name: &str| members.get(name).and_then(Value::as_u64).unwrap_or(0);

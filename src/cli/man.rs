@@ -20,7 +20,7 @@ pub(crate) struct Args {
     #[arg(value_name = "COMMAND")]
     command: Vec<String>,
 
-    /// Write the pages of all commands into this directory instead
+    /// Write the pages of all commands to this directory
     #[arg(long, value_name = "DIR", conflicts_with = "command", value_hint = clap::ValueHint::DirPath)]
     all: Option<PathBuf>,
 }
@@ -65,7 +65,7 @@ fn write_all(root: &Command, directory: &Path, vault: Option<&Path>) -> Result<S
     Ok(Status::Done)
 }
 
-/// The page of a command, of which `path` is the names that lead to it.
+/// Returns the manual page of a command. `path` contains the names of its parent commands and its own.
 fn page(command: &Command, path: &str) -> io::Result<Vec<u8>> {
     let name = format!("runvault {path}").trim_end().replace(' ', "-");
     let has_commands = command.get_subcommands().next().is_some();
@@ -84,7 +84,7 @@ fn page(command: &Command, path: &str) -> io::Result<Vec<u8>> {
     }
     examples(path).to_writer(&mut page)?;
     man.render_version_section(&mut page)?;
-    // What help is made of is documentation as well, which marks code so.
+    // The help texts are also doc comments, which mark code with backquotes.
     page.retain(|byte| *byte != b'`');
     Ok(page)
 }

@@ -1,4 +1,5 @@
-//! Arguments in, text out. Each command is one file: its arguments, its run, its printing.
+//! The command-line interface: arguments in, text out. Each command is one file with its arguments, execution and
+//! output.
 
 mod actor;
 mod add;
@@ -85,11 +86,11 @@ use clap::{Args, FromArgMatches, Parser, Subcommand};
 use exit::{Failure, Status};
 use vault::VaultArgs;
 
-/// An archive for what AI agent runs leave behind: verified, content-addressed, in one file.
+/// A verified, content-addressed archive for AI agent runs.
 #[derive(Parser)]
 #[command(name = "runvault", version, propagate_version = true, max_term_width = 100)]
-#[command(after_help = "Exit status: 0 done; 1 the answer is no (violations, not found, different); \
-    2 could not run (I/O, database); 3 wrong usage.")]
+#[command(after_help = "Exit status: 0 success; 1 negative result (violations, not found, different); \
+    2 could not run (I/O, database); 3 usage error.")]
 struct Cli {
     #[command(flatten)]
     vault: VaultArgs,
@@ -98,7 +99,7 @@ struct Cli {
     command: Command,
 }
 
-/// Makes the enum of all commands, and what it takes to define one of them without the others.
+/// Defines the enum of all commands, and a function that defines a single command.
 macro_rules! commands {
     ($($command:ident($name:ident)),* $(,)?) => {
         #[derive(Subcommand)]
@@ -107,7 +108,7 @@ macro_rules! commands {
         }
 
         impl Command {
-            /// The definition of the command with this name.
+            /// Returns the definition of the command with this name.
             fn alone(name: &str) -> Option<clap::Command> {
                 Some(match name {
                     $(stringify!($name) => $name::Args::augment_args(clap::Command::new(stringify!($name))),)*
@@ -163,7 +164,7 @@ commands! {
     Man(man),
 }
 
-/// Runs the command that the process was started with.
+/// Runs the command given on the command line.
 pub(crate) fn main() -> ExitCode {
     if let Err(failure) = time::fix_clock_for_tests() {
         return exit::of(Err(failure));
@@ -182,8 +183,9 @@ pub(crate) fn main() -> ExitCode {
 }
 
 impl Cli {
-    /// The arguments, if they are those of a command and there is nothing to say of them. Defining all commands takes longer
-    /// than most of them do, so this defines the one that seems to be meant. If it is not, everything will be looked at.
+    /// Parses the arguments if they are those of a single command without errors. Defining all commands takes longer
+    /// than most of them run, so this defines only the command that seems to be used. Otherwise, all commands are
+    /// defined and parsed.
     fn quickly() -> Option<Self> {
         let command = std::env::args_os().skip(1).find_map(|argument| Command::alone(argument.to_str()?))?;
         let root = VaultArgs::augment_args(clap::Command::new("runvault")).subcommand(command);

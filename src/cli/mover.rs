@@ -1,4 +1,4 @@
-//! Removing files once they are stored, as `--move` asks for.
+//! Removal of stored files, for `--move`.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
@@ -22,18 +22,18 @@ use super::{output, settings};
 /// Which files are removed, and when.
 #[derive(Args)]
 pub(crate) struct MoveArgs {
-    /// Remove each file once it is stored, if it has not changed since and no process has it open for writing
+    /// Remove each file after it is stored, unless it has changed since or a process has it open for writing
     #[arg(long = "move")]
     pub(crate) moves: bool,
 
-    /// How long after its last write a trace that may still grow is removed. Default: the setting settle-traces, else
-    /// 10m
+    /// With --move: how long after its last write a trace that may still grow is removed. Default: the setting
+    /// settle-traces, else 10m
     #[arg(long, value_name = "DURATION", requires = "moves", value_parser = length)]
     settle_traces: Option<Duration>,
 }
 
 impl MoveArgs {
-    /// What removes files, if that is asked for.
+    /// Returns the mover, if files are to be removed.
     pub(crate) fn mover(&self, examine: &ExamineOptions) -> Result<Option<Mover>, Failure> {
         if !self.moves {
             return Ok(None);
@@ -44,29 +44,29 @@ impl MoveArgs {
     }
 }
 
-/// Removes the files of what is in the vault, and says which it cannot.
+/// Removes the files of stored documents, and reports those that it cannot remove.
 pub(crate) struct Mover {
     options: MoveOptions,
-    /// What became of files whose documents were not reported yet, in their order.
+    /// Results for files whose documents were not reported yet, in order.
     taken: VecDeque<Taken>,
-    /// Files that are kept for now, by path, if they are to be tried again.
+    /// Files that are kept for now, by path, if they are to be retried.
     waiting: Option<BTreeMap<PathBuf, Waiting>>,
-    /// How many documents are gone from where they were.
+    /// Number of documents whose files were removed.
     pub(crate) moved: u64,
-    /// How many are still there, whole or in part, though they are stored.
+    /// Number of stored documents whose files remain, completely or in part.
     pub(crate) kept: u64,
-    /// How many files could not be removed.
+    /// Number of files that could not be removed.
     pub(crate) failed: u64,
 }
 
-/// A document that is stored, and whose file is to be removed later.
+/// A stored document whose file is to be removed later.
 struct Waiting {
     original: Original,
     path: String,
     path_bytes: Option<Vec<u8>>,
     kind: Option<Kind>,
     core: Option<CoreHash>,
-    /// Why it is kept, as it was reported.
+    /// The reason that it is kept, as reported.
     why: Option<Kept>,
 }
 
@@ -75,17 +75,17 @@ impl Mover {
         Self { options, taken: VecDeque::new(), waiting: None, moved: 0, kept: 0, failed: 0 }
     }
 
-    /// The same, and what is kept for now is tried again by [`Mover::retry`].
+    /// Returns the mover, with [`Mover::retry`] enabled for files that are kept for now.
     pub(crate) fn retrying(self) -> Self {
         Self { waiting: Some(BTreeMap::new()), ..self }
     }
 
-    /// How many files are kept for now, and are tried again.
+    /// Returns the number of files to be retried.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.as_ref().map_or(0, BTreeMap::len)
     }
 
-    /// How it ended: a file that could not be removed is one that somebody has to look at, one that is kept is an answer.
+    /// Returns the status: a file that could not be removed requires attention, one that was kept is a negative result.
     pub(crate) fn status(&self) -> Status {
         match self {
             Self { failed: 1.., .. } => Status::Incomplete,
@@ -94,13 +94,13 @@ impl Mover {
         }
     }
 
-    /// Removes files whose documents are in the vault now. What became of each is reported by [`Mover::take`].
+    /// Removes files whose documents are now in the vault. [`Mover::take`] reports the results.
     pub(crate) fn remove(&mut self, originals: &[&Original]) {
         self.taken.extend(Original::remove_all(originals, &self.options, clock::now().into()));
     }
 
-    /// Reports what became of the files of a document, and whether they are gone; nothing if there was no file or it was
-    /// not stored.
+    /// Reports the result for the files of a document, and returns whether they were removed; `None` if there was no
+    /// file or it was not stored.
     pub(crate) fn take(&mut self, examined: &Examined) -> Option<bool> {
         let is_stored = matches!(examined.outcome, Outcome::Added | Outcome::NewCapture | Outcome::Present);
         let original = examined.original.as_ref().filter(|_| is_stored)?;
@@ -124,8 +124,9 @@ impl Mover {
         Some(taken.is_whole())
     }
 
-    /// Tries again to remove what was kept for now, and gives what is gone. Minutes may have passed since it was stored,
-    /// so it is removed only if it is still in the vault. If that cannot be told now, it is tried later.
+    /// Retries removing files that were kept, and returns those that were removed. Minutes may have passed since a
+    /// document was stored, so its file is removed only if the document is still in the vault. If that cannot be
+    /// determined, it is retried later.
     pub(crate) fn retry(&mut self, vault: &Vault) -> Vec<Examined> {
         let Some(mut waiting) = self.waiting.take() else { return Vec::new() };
         let is_known = self.forget_what_is_not_stored(&mut waiting, vault);
@@ -146,7 +147,7 @@ impl Mover {
                 left.insert(path, waiting);
                 continue;
             }
-            // What was written since settles again, and is examined again.
+            // Files written since then settle again, and are examined again.
             if taken.kept.iter().any(|(_, why)| *why == Kept::Changed) {
                 continue;
             }
@@ -189,24 +190,26 @@ impl Mover {
             output::note(&format!("kept {}: {}", escaped(&path.to_string_lossy()), self.reason(*why)));
         }
         for error in &taken.failed {
-            output::error(&format!("cannot remove {error}; what it holds is in the vault"));
+            output::error(&format!("cannot remove {error}; its content is in the vault"));
         }
     }
 
     fn reason(&self, why: Kept) -> String {
         match why {
-            Kept::Changed => "it changed after it was read; what it was is in the vault".to_owned(),
-            Kept::Link => "it is a link; what it leads to is in the vault".to_owned(),
-            Kept::Stranger => "it is not part of the pack, and is not in the vault".to_owned(),
+            Kept::Changed => "it changed after it was read; the earlier content is in the vault".to_owned(),
+            Kept::Link => "it is a link; its target is in the vault".to_owned(),
+            Kept::Stranger => "it is not part of the pack and is not in the vault".to_owned(),
             Kept::MayGrow => format!(
                 "the trace may still grow; it is in the vault, and its file can be removed {} after the last write \
                  (--settle-traces)",
                 length::text(self.options.settle_growing)
             ),
-            Kept::InUse => "a process has it open for writing; what was read is in the vault".to_owned(),
+            Kept::InUse => {
+                "a process has it open for writing; the content that was read is in the vault".to_owned()
+            }
             Kept::Replaced => {
-                "its directory was replaced by another one or by a link, in which nothing was touched; \
-                               what was read is in the vault"
+                "its directory was replaced by another one or by a link, which was left untouched; \
+                               the content that was read is in the vault"
                     .to_owned()
             }
         }
@@ -214,7 +217,7 @@ impl Mover {
 }
 
 impl Waiting {
-    /// The document, which is in the vault.
+    /// Returns the document, which is in the vault.
     fn into_examined(self) -> Examined {
         Examined {
             path: self.path,

@@ -14,20 +14,19 @@ use super::hash::Named;
 use super::vault::VaultArgs;
 use super::{json, output, time};
 
-/// Write down what is worth remembering of an artifact, or print it.
+/// Set, print or remove an artifact's note.
 ///
-/// An artifact has one note: another text takes the place of the first. Nothing that is hashed changes. "show" prints the
-/// note, "find --note TEXT" looks for it, and the journal has every text that there ever was, also of notes that were
-/// removed.
+/// An artifact has at most one note; a new text replaces it. Hashes do not change. "show" prints the note, "find --note
+/// TEXT" searches notes, and the journal keeps every text, including those of removed notes.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// A core hash, the first digits of one, @tag, or latest
+    /// A core hash, a prefix of one, @tag, or latest
     hash: Named,
 
-    /// The text; - reads it from standard input; without it, the note is printed
+    /// The text; - reads it from standard input; if omitted, the note is printed
     text: Option<String>,
 
-    /// Take the note away
+    /// Remove the note
     #[arg(long, conflicts_with = "text")]
     remove: bool,
 
@@ -51,7 +50,7 @@ impl Args {
         match text {
             Some(text) => {
                 let new = vault.note(&artifact, &text)?;
-                output::note(if new { "noted" } else { "had this note before" });
+                output::note(if new { "note set" } else { "note unchanged" });
             }
             None if self.remove => {
                 if !vault.remove_note(&artifact)? {
@@ -74,7 +73,7 @@ impl Args {
         }
         let mut out = output::text();
         for line in text.lines() {
-            // A note is short enough to be printed whole.
+            // A note is short enough to be printed in full.
             writeln!(out, "{}", escaped(line).up_to(MAX_NOTE_BYTES))?;
         }
         Ok(())
@@ -86,20 +85,20 @@ fn has_none(artifact: &ArtifactRow) -> Failure {
     Failure::No(format!("{core} has no note; \"runvault note {core:.12} TEXT\" writes one"))
 }
 
-/// The note that was given, or that standard input has.
+/// Returns the note from the argument or from standard input.
 fn text(given: &str) -> Result<String, Failure> {
     let text = if given == "-" { read()? } else { given.to_owned() };
     if is_note(&text) {
         return Ok(text);
     }
     Err(Failure::Usage(if text.trim().is_empty() {
-        "this note has no text; --remove takes a note away".to_owned()
+        "the note is empty; --remove removes a note".to_owned()
     } else {
-        format!("this text is too long for a note, which has at most {MAX_NOTE_BYTES} bytes")
+        format!("the text is too long; a note has at most {MAX_NOTE_BYTES} bytes")
     }))
 }
 
-/// Standard input without the line end at its end, and not much more of it than can be a note.
+/// Reads standard input without its final line end, and not much more than the maximum size of a note.
 fn read() -> Result<String, Failure> {
     let mut bytes = Vec::new();
     let failed = |error: &dyn std::fmt::Display| {
@@ -110,7 +109,7 @@ fn read() -> Result<String, Failure> {
         .take(2 * MAX_NOTE_BYTES as u64)
         .read_to_end(&mut bytes)
         .map_err(|error| failed(&error))?;
-    // Where it was cut off, half a character may stand at the end; then it is too long anyway.
+    // Truncation may leave a partial character at the end; such a text is too long in any case.
     let text = match String::from_utf8(bytes) {
         Err(error) if error.as_bytes().len() <= MAX_NOTE_BYTES => return Err(failed(&"it is not UTF-8")),
         Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),

@@ -9,13 +9,13 @@ use super::vault::VaultArgs;
 
 /// Protect an artifact from removal.
 ///
-/// Neither rm, with or without --force, nor forget removes it, until it is unpinned. "runvault pins" lists what is pinned.
+/// Neither rm (even with --force) nor forget removes a pinned artifact. "runvault pins" lists pinned artifacts.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// A core hash, the first digits of one, @tag, or latest
+    /// A core hash, a prefix of one, @tag, or latest
     hash: Named,
 
-    /// Why, in a sentence
+    /// The reason
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
 }
@@ -25,7 +25,7 @@ impl Args {
         let vault = vault.open()?;
         let artifact = self.hash.locate_artifact(&vault)?.artifact;
         let new = vault.pin(&artifact, self.note.as_deref())?;
-        output::note(if new { "pinned" } else { "was pinned before" });
+        output::note(if new { "pinned" } else { "already pinned" });
         Ok(Status::Done)
     }
 }

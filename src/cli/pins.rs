@@ -14,7 +14,7 @@ use super::table::{Cell, Column, Table};
 use super::vault::VaultArgs;
 use super::{json, time};
 
-/// List the artifacts that must not be removed.
+/// List pinned artifacts.
 ///
 /// In the order in which they were pinned.
 #[derive(ClapArgs)]

@@ -1,9 +1,9 @@
-//! Where something stands in an artifact, for people and as JSON.
+//! Locations in artifacts, as text and as JSON.
 
 use runvault::artifact::Place;
 use serde::Serialize;
 
-/// A place as people read it, such as `step 3`, or a pointer; not yet harmless for terminals.
+/// Formats a location, such as `step 3`, or a pointer; not yet escaped for terminals.
 pub(crate) fn text(unit: &str, place: &Place) -> String {
     match place {
         Place::Index(index) => format!("{unit} {index}"),
@@ -11,7 +11,7 @@ pub(crate) fn text(unit: &str, place: &Place) -> String {
     }
 }
 
-/// The members of an object that say where something stands.
+/// The JSON members of a location.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(crate) enum JsonPlace<'p> {

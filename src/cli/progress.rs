@@ -1,4 +1,4 @@
-//! A progress bar on standard error, if that is a terminal and the command takes a while.
+//! A progress bar on standard error, if that is a terminal and the command takes long enough.
 
 use std::io::{IsTerminal, stderr};
 use std::time::{Duration, Instant};
@@ -7,10 +7,10 @@ use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::output;
 
-/// Commands that are done by then need no bar.
+/// The delay before the bar is shown.
 const A_WHILE: Duration = Duration::from_millis(500);
 
-/// Shows how far a command is.
+/// The progress of a command.
 pub(crate) struct Progress {
     bar: ProgressBar,
     /// Whether there is a terminal to show it on.
@@ -26,19 +26,19 @@ impl Progress {
         Self::of("files", doing)
     }
 
-    /// Shows nothing: of what goes on for as long as somebody wants.
+    /// Creates a progress that is never shown, for commands that run indefinitely.
     pub(crate) fn none() -> Self {
         let mut none = Self::new("");
         none.is_shown = false;
         none
     }
 
-    /// Nothing more will be shown.
+    /// Removes the bar.
     pub(crate) fn end(&self) {
         self.bar.finish_and_clear();
     }
 
-    /// The same for what are not `files`.
+    /// Like `new`, for items other than `files`.
     pub(crate) fn of(things: &'static str, doing: &'static str) -> Self {
         let style = ProgressStyle::with_template("{spinner} {prefix} {msg}, {elapsed}")
             .unwrap_or_else(|_| ProgressStyle::default_spinner());
@@ -53,7 +53,7 @@ impl Progress {
         }
     }
 
-    /// One more file was dealt with.
+    /// Counts a processed file.
     pub(crate) fn file(&mut self, bytes: u64) {
         self.files += 1;
         self.bytes += bytes;
@@ -61,7 +61,7 @@ impl Progress {
         self.show(|files, bytes| format!("{files} {things}, {}", HumanBytes(bytes)));
     }
 
-    /// So many parts of something are done.
+    /// Shows the completed and the total number of parts.
     pub(crate) fn part(&mut self, what: &str, done: u64, of: u64) {
         self.show(|_, _| format!("{what}, {done} of {of}"));
     }
@@ -77,12 +77,12 @@ impl Progress {
         self.bar.set_message(text(self.files, self.bytes));
     }
 
-    /// Runs `print`, which writes to standard error, while the bar is out of the way.
+    /// Runs `print`, which writes to standard error, with the bar suspended.
     pub(crate) fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
         self.bar.suspend(print)
     }
 
-    /// Runs `print`, which writes to standard output.
+    /// Runs `print`, which writes to standard output, with the bar suspended on a terminal.
     pub(crate) fn beside<T>(&self, print: impl FnOnce() -> T) -> T {
         if output::is_terminal() { self.aside(print) } else { print() }
     }

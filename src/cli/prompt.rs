@@ -15,21 +15,21 @@ use super::{find, hash};
 /// Which prompt is asked.
 #[derive(Args)]
 pub(crate) struct PromptArgs {
-    /// Ask this prompt
+    /// The prompt
     #[arg(long, value_name = "TEXT", group = "asked")]
     prompt: Option<String>,
-    /// Ask the prompt in a file, byte for byte; - is standard input
+    /// Read the prompt from a file, byte for byte; - is standard input
     #[arg(long, value_name = "FILE", group = "asked")]
     prompt_file: Option<PathBuf>,
-    /// Ask the prompt with this SHA-256
+    /// The SHA-256 of the prompt
     #[arg(long, value_name = "HASH", group = "asked", value_parser = hash::prefix)]
     prompt_hash: Option<DigestPrefix>,
 }
 
-/// A prompt that is asked.
+/// The requested prompt.
 pub(crate) struct Prompt {
     pub(crate) digest: Digest,
-    /// The prompt itself, if it was given.
+    /// The prompt itself, if given as text.
     pub(crate) bytes: Option<Vec<u8>>,
 }
 
@@ -40,7 +40,7 @@ impl Prompt {
 }
 
 impl PromptArgs {
-    /// The prompt, if one was given.
+    /// Returns the prompt, if one was given.
     pub(crate) fn prompt(&self, vault: &Vault) -> Result<Option<Prompt>, Failure> {
         let prompt = match (&self.prompt, &self.prompt_file, &self.prompt_hash) {
             (Some(text), ..) => Prompt::of(text.clone().into_bytes()),

@@ -14,13 +14,13 @@ use super::output::{self, CAUTION, counted};
 use super::progress::Progress;
 use super::vault::VaultArgs;
 
-/// Make everything that artifacts are found by anew.
+/// Rebuild all indexes from the stored artifacts.
 ///
-/// All of it follows from their stored bytes. The vault can be used meanwhile, and interrupting it does no harm.
-/// Artifacts that would not be admitted any more are named, and stay as they are.
+/// The vault can be used meanwhile, and interrupting the rebuild is safe. Artifacts that are no longer valid under
+/// today's rules are listed and left unchanged.
 ///
-/// Signatures are checked with the keys that are given, and what that gives is recorded. Without a key for it, what an
-/// earlier check of a signature gave stays. Exit status 1 if a signature is wrong.
+/// Signatures are checked with the given keys, and the results are recorded. If no key is given for a signature, the
+/// result of an earlier check is kept. The exit status is 1 if a signature is wrong.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -39,7 +39,7 @@ impl Args {
     }
 }
 
-/// Prints what making the index again found.
+/// Prints the report of a rebuild.
 pub(super) fn print_report(report: &Report, started: Instant) -> Result<Status, Failure> {
     let mut out = output::text();
     for Finding { info, subject, detail } in &report.findings {
@@ -55,17 +55,17 @@ pub(super) fn print_report(report: &Report, started: Instant) -> Result<Status, 
     Ok(if report.is_clean() { Status::Done } else { Status::No })
 }
 
-/// Says what checking signatures gave.
+/// Reports the results of checking signatures.
 pub(super) fn note_signatures(counts: SignatureCounts) {
     let SignatureCounts { verified, verified_now, unchecked, wrong } = counts;
     let now = match verified_now {
         0 => String::new(),
-        now => format!(" ({now} recorded as not checked; \"reindex\" with the same keys records it)"),
+        now => format!(" ({now} recorded as not checked; \"reindex\" with the same keys records the result)"),
     };
     output::note(&format!("signatures: {verified} verified{now}, {unchecked} not checked, {wrong} wrong"));
 }
 
-/// Shows how far it is.
+/// A monitor that shows the progress.
 pub(super) struct Printer(Progress);
 
 impl Printer {

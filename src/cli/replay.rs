@@ -31,11 +31,11 @@ pub(super) use serve::{Ending, serve};
 pub(super) use stage::One;
 use stage::{Any, Stage, Unplayed};
 
-/// Give the recorded response to a prompt, byte for byte.
+/// Print the recorded response to a prompt, byte for byte.
 ///
-/// A prompt is looked up by its SHA-256. With --sequential, the n-th call must ask the n-th prompt of the session.
-/// --serve-stdio answers many requests in one process: the n-th time that a prompt is asked, it gets its n-th recording.
-/// docs/replay.md describes what it reads and writes. Exit status 1 if the prompt was not recorded.
+/// A prompt is looked up by its SHA-256. With --sequential, the n-th call must be the n-th prompt of the session.
+/// --serve-stdio answers many requests in one process: the n-th request for a prompt gets its n-th recorded response.
+/// docs/replay.md describes the protocol. The exit status is 1 if the prompt was not recorded.
 #[derive(ClapArgs)]
 #[command(group = ArgGroup::new("asked").required(true), group = ArgGroup::new("call"))]
 pub(crate) struct Args {
@@ -53,10 +53,11 @@ pub(crate) struct Args {
     #[command(flatten)]
     any: AnyArgs,
 
-    /// Print one JSON document with the response and its place; of --serve-stdio, the report at the end, on standard error
+    /// Print one JSON document with the response and its location; with --serve-stdio, print the final report on
+    /// standard error
     #[arg(long)]
     json: bool,
-    /// Write to a terminal what may control it
+    /// Allow control characters to be written to a terminal
     #[arg(long)]
     force: bool,
 }
@@ -89,7 +90,8 @@ impl Args {
         let located = named.locate(vault)?;
         let (core, kind) = (located.artifact.core, &located.artifact.kind);
         if kinds::named(kind).and_then(Kind::playback) == Some(Playback::InOrder) {
-            let message = format!("{core} is a {kind}; \"runvault stub {core:.12}\" plays its responses");
+            let message =
+                format!("{core} is of kind {kind}; \"runvault stub {core:.12}\" replays its responses");
             return Err(Failure::No(message));
         }
         if !named.is_capture(&located) {
@@ -137,7 +139,7 @@ impl Args {
         if of > 1 && self.order.occurrence.is_none() {
             let times = counted(of as u64, "time");
             output::note(&format!(
-                "the prompt was recorded {times}; this is occurrence {number}, --occurrence N gives another"
+                "the prompt was recorded {times}; this is occurrence {number}, --occurrence N selects another"
             ));
         }
         let Exchange { response, .. } = exchange;

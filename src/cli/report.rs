@@ -1,4 +1,4 @@
-//! Violations as people read them.
+//! Output of violations.
 
 use std::io::{self, Write};
 
@@ -9,20 +9,20 @@ use super::escape::escaped;
 use super::fit::Trail;
 use super::output::{self, BAD, CAUTION};
 
-/// So many violations of one document are listed unless `--max-violations` says otherwise; the rest is counted. `--json`
-/// lists all.
+/// Maximum number of violations listed per document unless `--max-violations` is given; the others are counted.
+/// `--json` lists all.
 pub(crate) const LISTED: usize = 20;
 
-/// Writes the violations of a report, `most` of them, indented.
+/// Writes up to `most` violations of a report, indented.
 pub(crate) fn write(out: &mut dyn Write, report: &Report, most: usize) -> io::Result<()> {
     write_some(out, "  ", report.violations(), most)?;
     match report.omitted() {
         0 => Ok(()),
-        omitted => writeln!(out, "  and {omitted} more that were only counted"),
+        omitted => writeln!(out, "  and {omitted} more, not listed"),
     }
 }
 
-/// Writes violations, `most` of them, each on a line after `indent`.
+/// Writes up to `most` violations, each on a line after `indent`.
 pub(crate) fn write_some(
     out: &mut dyn Write,
     indent: &str,
@@ -47,12 +47,13 @@ pub(crate) fn write_some(
     }
 }
 
-/// Tells where rules are explained, if any were broken, and how to store what was `refused` because it was removed before.
+/// Prints where rules are explained, if any were violated, and how to store the `refused` documents that were removed
+/// before.
 pub(crate) fn hint(rejected: u64, refused: u64) {
     if rejected > refused {
         output::note("\"runvault rules ID\" explains a rule and what to do");
     }
     if refused > 0 {
-        output::note("--allow-removed takes back what was removed");
+        output::note("--allow-removed adds removed artifacts again");
     }
 }

@@ -1,4 +1,4 @@
-//! A file that says how far a check came, so that the next one goes on there.
+//! A file that records the progress of a check, so that the next check can resume it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,22 +10,22 @@ use serde::{Deserialize, Serialize};
 
 use super::exit::Failure;
 
-/// The file is written so often at most.
+/// Minimum time between writes of the file.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// How far a check came.
+/// The progress of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Position {
-    /// What was asked for; another question cannot go on there.
+    /// The scope of the check; a check of another scope cannot resume it.
     pub(crate) asked: String,
-    /// The last artifact that was checked.
+    /// The last checked artifact.
     pub(crate) after: Option<CoreHash>,
-    /// How many artifacts were checked, and how many findings were told.
+    /// Number of checked artifacts, and below of reported findings.
     pub(crate) artifacts: u64,
     pub(crate) findings: u64,
 }
 
-/// The file, and what to write into it next.
+/// The file, and its next contents.
 pub(crate) struct Resume {
     path: PathBuf,
     /// Whose files it must not be.
@@ -35,17 +35,18 @@ pub(crate) struct Resume {
 }
 
 impl Resume {
-    /// Where the check that `asked` the same and wrote to `path` came to, or the beginning if there is no such file.
+    /// Opens the progress of a check with the scope `asked` in the file `path`; starts at the beginning if there is no
+    /// such file.
     pub(crate) fn open(path: &Path, asked: &str, vault: &Path) -> Result<Self, Failure> {
         let failed = |error: &dyn std::fmt::Display| {
-            Failure::CouldNotRun(format!("cannot go on from {}: {error}", path.display()))
+            Failure::CouldNotRun(format!("cannot resume from {}: {error}", path.display()))
         };
         if files::is_of_vault(path, vault) {
             return Err(failed(&"this is the vault itself, or one of its files (-wal, -shm, -journal)"));
         }
         let position = match std::fs::read(path) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| {
-                failed(&format!("it is not what a check wrote ({error}); remove it to begin anew"))
+                failed(&format!("it is not a progress file ({error}); remove it to start over"))
             })?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Position { asked: asked.to_owned(), ..Position::default() }
@@ -53,14 +54,16 @@ impl Resume {
             Err(error) => return Err(failed(&error)),
         };
         if position.asked != asked {
-            let message =
-                format!("it is of a check of other things ({}); remove it to begin anew", position.asked);
+            let message = format!(
+                "it belongs to a check with other options ({}); remove it to start over",
+                position.asked
+            );
             return Err(failed(&message));
         }
         Ok(Self { path: path.to_owned(), vault: vault.to_owned(), position, written: Instant::now() })
     }
 
-    /// Notes that everything up to this artifact was checked and told.
+    /// Records that everything up to this artifact was checked and reported.
     pub(crate) fn checked(&mut self, core: CoreHash) -> io::Result<()> {
         self.position.after = Some(core);
         self.position.artifacts += 1;
@@ -71,16 +74,16 @@ impl Resume {
         self.write()
     }
 
-    /// Writes the file in one step: whoever reads it finds the whole of it.
+    /// Writes the file atomically.
     pub(crate) fn write(&self) -> io::Result<()> {
         let bytes = serde_json::to_vec(&self.position)?;
         let options = WriteOptions { replace: true, vault: Some(&self.vault), ..WriteOptions::default() };
         files::write(&self.path, &options, &bytes).map_err(io::Error::other)
     }
 
-    /// There is nothing to go on with.
+    /// Removes the file after a complete check.
     pub(crate) fn done(self) {
-        // It may never have been written.
+        // The file may never have been written.
         let _ = std::fs::remove_file(&self.path);
     }
 }

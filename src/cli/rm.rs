@@ -17,31 +17,31 @@ use super::{json, links};
 
 /// Remove artifacts.
 ///
-/// An artifact goes with all its captures, its tags, its note and its stated links. If other artifacts have its bytes, as a pack
-/// has those of its session, nothing is removed and they are named; --with-containers removes them as well. Files of a pack
-/// that other artifacts have stay, and are named. The journal keeps a tombstone that says what was removed, when, by whom and
-/// why, and keeps it from being added again. All given artifacts are removed, or none. Says so if something is still in the
-/// vault's file until "gc".
+/// An artifact is removed with all its captures, tags, notes and manual links. If other artifacts contain its bytes, as
+/// a pack contains its session, nothing is removed and they are listed; --with-containers removes them too. Members of
+/// a pack that other artifacts also contain are kept and listed. The vault keeps a tombstone that records what was
+/// removed, when, by whom and why, and that prevents the artifact from being added again. Either all given artifacts
+/// are removed, or none. The output says if removed bytes remain in the vault file until "gc" runs.
 #[derive(ClapArgs)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
 pub(crate) struct Args {
-    /// Core hashes, first digits of them, @tags, or latest
+    /// Core hashes, prefixes of them, @tags, or latest
     #[arg(required = true, value_name = "HASH")]
     hashes: Vec<Named>,
 
-    /// Say what would be removed, and remove nothing
+    /// Print what would be removed without removing anything
     #[arg(long)]
     dry_run: bool,
 
-    /// Remove even what others link to; never what is pinned
+    /// Remove artifacts even if they are still referenced, but never if they are pinned
     #[arg(long)]
     force: bool,
 
-    /// Remove the artifacts as well that have the bytes, such as the packs of a session
+    /// Also remove the artifacts that contain the bytes, such as the packs of a session
     #[arg(long)]
     with_containers: bool,
 
-    /// Why, in a sentence; the tombstone says so
+    /// The reason, recorded in the tombstone
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
 
@@ -91,12 +91,12 @@ fn print(removed: &Removed, erased: Option<bool>) -> Result<(), Failure> {
         let mut names: Vec<String> = holders.iter().map(named).collect();
         let more = count.saturating_sub(holders.len() as u64);
         names.extend((more > 0).then(|| format!("{more} more")));
-        writeln!(out, "  {} stays, it is also in {}", escaped(name), names.join(", "))?;
+        writeln!(out, "  {} is kept, it is also in {}", escaped(name), names.join(", "))?;
     }
     Ok(())
 }
 
-/// An artifact as lists name it.
+/// Formats an artifact for lists.
 fn named(artifact: &ArtifactRow) -> String {
     let kind = escaped(&artifact.kind).to_string();
     format!("{kind:<8} {HASH}{:.12}{HASH:#}", artifact.core)
@@ -105,7 +105,7 @@ fn named(artifact: &ArtifactRow) -> String {
 /// The maximum number of artifacts, and of containers of each, that a refusal lists; the others are counted.
 const LISTED: usize = 20;
 
-/// Lists what is in the way of a removal.
+/// Lists the reasons that a removal is refused.
 pub(crate) fn refusal(error: RemoveError) -> Failure {
     let message = error.to_string();
     match error {
@@ -129,7 +129,7 @@ pub(crate) fn refusal(error: RemoveError) -> Failure {
             }
             let more = contained.len().saturating_sub(LISTED);
             because.extend((more > 0).then(|| format!("and {more} more artifacts")));
-            let message = format!("{message}; --with-containers removes them as well");
+            let message = format!("{message}; --with-containers also removes those");
             Failure::Refused { message, because }
         }
         RemoveError::Linked { held } => {
@@ -144,13 +144,13 @@ pub(crate) fn refusal(error: RemoveError) -> Failure {
             }
             let more = held.len().saturating_sub(LISTED);
             because.extend((more > 0).then(|| format!("and {more} more artifacts")));
-            let message = format!("{message}; --force removes anyway");
+            let message = format!("{message}; --force removes them anyway");
             Failure::Refused { message, because }
         }
     }
 }
 
-/// Says where there is still something of what was removed, or may be.
+/// Warns of locations where removed bytes remain or may remain.
 pub(crate) fn warn_of_remnants(erasure: &Erasure, vault: &Vault) {
     for remnant in &erasure.remnants {
         match remnant {
@@ -162,7 +162,7 @@ pub(crate) fn warn_of_remnants(erasure: &Erasure, vault: &Vault) {
             Remnant::Dictionaries(kinds) => {
                 let kinds = kinds.join(", ");
                 until_gc(&format!(
-                    "the compression dictionary of {kinds} may have parts of what was removed"
+                    "the compression dictionary of {kinds} may contain parts of removed artifacts"
                 ));
             }
             Remnant::Log => warn_of_log(vault.path()),
@@ -172,13 +172,13 @@ pub(crate) fn warn_of_remnants(erasure: &Erasure, vault: &Vault) {
 }
 
 fn until_gc(why: &str) {
-    output::warning(&format!("still in the file until \"runvault gc\": {why}"));
+    output::warning(&format!("removed bytes are still in the file until \"runvault gc\": {why}"));
 }
 
-/// Says that removed bytes are still in the write-ahead log.
+/// Warns that removed bytes remain in the write-ahead log.
 pub(crate) fn warn_of_log(vault: &Path) {
     output::warning(&format!(
-        "still in {}-wal until \"runvault gc\": what was removed, because other processes are reading the vault",
+        "removed bytes are still in {}-wal until \"runvault gc\", because other processes are reading the vault",
         vault.display()
     ));
 }
@@ -192,7 +192,7 @@ fn warn_of_copies(vault: &Vault) {
         let copy = Path::new(&copy);
         if copy.exists() {
             output::warning(&format!(
-                "{} was kept before an upgrade and has what was removed; delete it",
+                "{} was kept before an upgrade and contains removed bytes; delete it",
                 copy.display()
             ));
         }

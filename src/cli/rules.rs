@@ -13,7 +13,7 @@ use super::exit::{Failure, Status};
 use super::json;
 use super::output::{self, BAD, CAUTION};
 
-/// List the rules that artifacts are held to, or explain one.
+/// List or explain validation rules.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// A rule id, such as MI7
@@ -26,14 +26,14 @@ pub(crate) struct Args {
 
 #[derive(Serialize)]
 struct Row {
-    /// The kind that the rule is for; `document` for all, `vault` for what is added to one, `audit` for contracts held
-    /// against runs, `bundle` for bundles.
+    /// The kind that the rule is for; `document` for all, `vault` for artifacts added to one, `audit` for audits of
+    /// contracts, `bundle` for bundles.
     kind: &'static str,
     #[serde(flatten)]
     rule: RuleInfo,
 }
 
-/// The ids of all rules, each with what the rule is.
+/// Returns the ids and summaries of all rules.
 pub(crate) fn summaries() -> impl Iterator<Item = (String, String)> {
     all().into_iter().map(|row| (row.rule.id.to_owned(), row.rule.summary.to_owned()))
 }
@@ -94,7 +94,7 @@ fn explain(out: &mut dyn Write, Row { kind, rule }: &Row) -> io::Result<()> {
     writeln!(out, "{}", wrapped(rule.why, 80))
 }
 
-/// `text` in lines of at most `width` characters.
+/// Wraps `text` into lines of at most `width` characters.
 fn wrapped(text: &str, width: usize) -> String {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {

@@ -27,13 +27,13 @@ use super::table::{BELOW, Cell};
 use super::vault::VaultArgs;
 use super::{json, time};
 
-/// For what matches.
+/// Style of matches.
 const MATCH: Style = AnsiColor::Red.on_default().bold();
 
-/// Who waits longer is told what for.
+/// The delay after which a long operation is announced.
 const A_WHILE: Duration = Duration::from_secs(2);
 
-/// Find artifacts by words in what they say.
+/// Search the text of artifacts.
 ///
 /// Searched are the responses of sessions; the prompts, responses, tool calls, outputs and step names of runs and traces;
 /// the refs and effects of contracts; and the files of packs. All words must be in one passage, in any order; upper case
@@ -41,20 +41,20 @@ const A_WHILE: Duration = Duration::from_secs(2);
 /// alternatives. Everything else is text. Search needs an index, which --build makes; after that it is kept in step.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// The words to look for
+    /// The words to search for
     #[arg(value_name = "TEXT", required_unless_present_any = ["build", "drop"])]
     text: Vec<String>,
 
-    /// Only in these: response, prompt, tool, output, step, contract, pack
+    /// Search only these fields: response, prompt, tool, output, step, contract, pack
     #[arg(long = "in", value_name = "FIELD", value_delimiter = ',', value_parser = field)]
     fields: Vec<Field>,
     /// Only artifacts of this kind
     #[arg(long, value_name = "KIND", value_parser = kind)]
     kind: Option<Kind>,
-    /// At most so many
+    /// Maximum number of results
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
-    /// List every passage that matches, not only the best of each artifact
+    /// List every matching passage, not only the best one of each artifact
     #[arg(long)]
     all: bool,
     /// Print one line of JSON for each hit
@@ -71,7 +71,7 @@ pub(crate) struct Args {
 /// What to do with the index.
 #[derive(ClapArgs)]
 struct IndexArgs {
-    /// Make the index, or make it anew
+    /// Build or rebuild the index
     #[arg(long, conflicts_with_all = ["text", "drop", "json"])]
     build: bool,
     /// Remove the index
@@ -82,11 +82,11 @@ struct IndexArgs {
 fn field(name: &str) -> Result<Field, String> {
     Field::ALL.into_iter().find(|field| field.name() == name).ok_or_else(|| {
         let names: Vec<&str> = fields().collect();
-        format!("one of {} can be searched", names.join(", "))
+        format!("expected one of {}", names.join(", "))
     })
 }
 
-/// The names of the fields that can be searched.
+/// Returns the names of the searchable fields.
 pub(super) fn fields() -> impl Iterator<Item = &'static str> {
     Field::ALL.into_iter().map(Field::name)
 }
@@ -95,7 +95,7 @@ fn kind(name: &str) -> Result<Kind, String> {
     let known = kinds::ALL.into_iter().find(|kind| [kind.name(), kind.plural()].contains(&name));
     known.ok_or_else(|| {
         let plurals = kinds::ALL.map(Kind::plural).join(", ");
-        format!("the kinds are {}, also called {plurals}, and one of them is wanted", kinds::names())
+        format!("expected one of {}, or {plurals}", kinds::names())
     })
 }
 
@@ -143,7 +143,7 @@ impl Args {
             fields: self.fields.clone(),
             among: (!is_any).then_some(among),
             grouping,
-            // One more tells whether there are more.
+            // One extra result shows whether there are more.
             limit: self.limit.saturating_add(1),
             width: if self.json { WIDTH } else { width() },
             ..SearchQuery::new(words)
@@ -152,7 +152,7 @@ impl Args {
 
     fn print(&self, vault: &Vault, hits: &[SearchHit], are_more: bool) -> Result<(), Failure> {
         let mut out = io::BufWriter::new(output::text());
-        // Passages of one artifact that follow one another share its line.
+        // Consecutive passages of one artifact share its line.
         let listed =
             hits.chunk_by(|one, other| one.artifact.core == other.artifact.core).filter_map(|hits| {
                 let artifact = &hits.first()?.artifact;
@@ -163,7 +163,7 @@ impl Args {
         hits::list(&mut out, &vault.snapshot()?, listed, self.conditions.by.basis())?;
         out.flush()?;
         let things = if self.all { "passage" } else { "artifact" };
-        let cut = if are_more { ", the best; there are more, and --limit lists them" } else { "" };
+        let cut = if are_more { " (the best; --limit lists more)" } else { "" };
         output::note(&format!("{}{cut}", counted(hits.len() as u64, things)));
         Ok(())
     }
@@ -179,13 +179,13 @@ fn place_cell(hit: &SearchHit) -> Cell {
     Cell::plain(&format!("{place} ({})", hit.field.name())).and(Cell::new(&more, FAINT))
 }
 
-/// How many characters of a passage fit into a line.
+/// Returns the number of characters of a passage that fit on a line.
 fn width() -> usize {
-    // One is left for each mark of what was cut off.
+    // One column is reserved for each truncation mark.
     output::width().map_or(WIDTH, |columns| columns.saturating_sub(BELOW + 2).clamp(20, WIDTH))
 }
 
-/// A passage on one line, with what matches set off.
+/// Formats a passage on one line, with its matches highlighted.
 fn passage_cell(snippet: &Snippet) -> Cell {
     let mark = |is_cut: bool| Cell::plain(if is_cut { "…" } else { "" });
     let mut cell = mark(snippet.is_cut_before);
@@ -209,7 +209,7 @@ fn passage_cell(snippet: &Snippet) -> Cell {
     cell.with(Cell::plain(piece.trim_end())).with(mark(snippet.is_cut_after))
 }
 
-/// Says what is to be done if there is no index.
+/// Returns an error with a hint if there is no index.
 fn expect_index(vault: &Vault) -> Result<(), Failure> {
     if vault.search_index()?.is_some() {
         return Ok(());
@@ -217,7 +217,7 @@ fn expect_index(vault: &Vault) -> Result<(), Failure> {
     let size = std::fs::metadata(vault.path()).map_or(0, |metadata| metadata.len());
     let artifacts = counted(vault.snapshot()?.artifact_count()?, "artifact");
     Err(Failure::No(format!(
-        "{} has no search index; \"runvault search --build\" makes one of the {artifacts} in this file of {}",
+        "{} has no search index; \"runvault search --build\" builds one of the {artifacts} in this file of {}",
         vault.path().display(),
         output::size(size)
     )))
@@ -231,11 +231,11 @@ fn build(vault: &Vault) -> Result<Status, Failure> {
         captures = format!("{} of {captures}", indexed.captures.saturating_sub(indexed.damaged.len() as u64));
     }
     let size = output::size(vault.search_index_size()?);
-    output::note(&format!("{captures} can be searched, with an index of {size}; {seconds:.2} s"));
+    output::note(&format!("{captures} indexed, index size {size}; {seconds:.2} s"));
     Ok(if indexed.damaged.is_empty() { Status::Done } else { Status::Incomplete })
 }
 
-/// Makes the index, and tells how far it is and what is damaged.
+/// Builds the index, and reports progress and damage.
 fn make(vault: &Vault) -> Result<Indexed, Failure> {
     let mut progress = Progress::of("captures", "building the search index:");
     let indexed = vault.build_search(&mut |step| show(&mut progress, step))?;
@@ -246,7 +246,7 @@ fn make(vault: &Vault) -> Result<Indexed, Failure> {
 
 fn drop_index(vault: &Vault) -> Result<Status, Failure> {
     if vault.drop_search()? {
-        output::note("removed the search index; \"runvault gc\" gives the space back");
+        output::note("removed the search index; \"runvault gc\" reclaims the space");
         return Ok(Status::Done);
     }
     output::note("there is no search index");
@@ -256,7 +256,7 @@ fn drop_index(vault: &Vault) -> Result<Status, Failure> {
 /// Puts into the index what is not there yet, as far as others let it, and tells of it if that takes long.
 fn bring_in_step(vault: &Vault) -> Result<(), Failure> {
     let started = Instant::now();
-    let mut progress = Progress::of("captures", "bringing the search index in step:");
+    let mut progress = Progress::of("captures", "updating the search index:");
     let CaughtUp { indexed, hindrance } = vault.catch_up_search(&mut |step| show(&mut progress, step))?;
     drop(progress);
     tell_of_damage(&indexed);
@@ -269,7 +269,7 @@ fn bring_in_step(vault: &Vault) -> Result<(), Failure> {
     }
     if started.elapsed() >= A_WHILE {
         let (captures, seconds) = (counted(indexed.captures, "capture"), started.elapsed().as_secs_f64());
-        output::note(&format!("{captures} put into the search index in {seconds:.2} s"));
+        output::note(&format!("{captures} added to the search index in {seconds:.2} s"));
     }
     Ok(())
 }
@@ -279,15 +279,15 @@ fn show(progress: &mut Progress, step: Step) {
 }
 
 fn tell_of_damage(indexed: &Indexed) {
-    // An artifact stands there once for each of its captures that is damaged.
+    // An artifact is listed once for each damaged capture.
     for core in BTreeSet::from_iter(&indexed.damaged) {
         output::warning(&format!(
-            "the bytes of {core} are damaged and cannot be searched; \"runvault fsck\" says more"
+            "the bytes of {core} are damaged and cannot be searched; \"runvault fsck\" shows details"
         ));
     }
 }
 
-/// Brings the index in step after something was added, and makes it if there is none, if that is wanted.
+/// Updates the index after an addition, and builds it if there is none, if this is enabled.
 pub(crate) fn after_adding(vault: &Vault, is_wanted: bool) -> Result<(), Failure> {
     if !is_wanted {
         return Ok(());
@@ -327,7 +327,7 @@ impl<'h> Line<'h> {
             capture_hash: hit.capture,
             field: hit.field.name(),
             place: JsonPlace::of(hit.unit, &hit.place),
-            // Further digits depend on who computes them.
+            // Further digits depend on the platform.
             score: (hit.score * 1e9).round() / 1e9,
             more: hit.more,
             text,

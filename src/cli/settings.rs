@@ -1,6 +1,6 @@
-//! What people set for good: the one list of settings, and where their values come from.
+//! Settings: the list of all settings, and the sources of their values.
 //!
-//! An argument goes before a variable, a variable before the configuration file, the file before the default.
+//! An argument takes precedence over a variable, a variable over the configuration file, and the file over the default.
 
 mod file;
 mod read;
@@ -18,19 +18,19 @@ use super::{actor, limits, vault};
 pub(crate) use file::{Place, at_home, edit, path};
 pub(crate) use read::be_silent;
 
-/// A setting that is told of: its name is that in the file and of `config`.
+/// A description of a setting. The name is that in the file and of `config`.
 pub(crate) struct Entry {
     pub(crate) name: &'static str,
     pub(crate) variable: &'static str,
-    /// The argument that goes before it.
+    /// The argument that takes precedence over it.
     pub(crate) argument: Option<&'static str>,
-    /// One sentence, with Markdown where code is meant.
+    /// One sentence, in Markdown with code marks.
     pub(crate) about: &'static str,
-    /// What counts if nobody says anything, in words.
+    /// A description of the default.
     pub(crate) default_text: &'static str,
-    /// The same as a value, if it has one.
+    /// The default as a value, if it has one.
     pub(crate) default: fn() -> Option<String>,
-    /// Whether values are paths, which mean something else in another directory.
+    /// Whether values are paths, which must be resolved against a directory.
     pub(crate) is_path: bool,
 }
 
@@ -40,11 +40,11 @@ pub(crate) struct Setting<T: 'static> {
     parse: fn(&str) -> Result<T, String>,
 }
 
-/// A setting whatever its type.
+/// A setting of any type.
 pub(crate) trait Known: Sync {
     fn entry(&self) -> &Entry;
 
-    /// What is wrong with `text` as a value.
+    /// Returns an error if `text` is not a valid value.
     fn check(&self, text: &str) -> Result<(), String>;
 }
 
@@ -58,7 +58,7 @@ impl<T> Known for Setting<T> {
     }
 }
 
-/// Every setting, in the order in which they are listed.
+/// Every setting, in listing order.
 pub(crate) static ALL: [&dyn Known; 10] = [
     &VAULT,
     &ACTOR,
@@ -72,13 +72,13 @@ pub(crate) static ALL: [&dyn Known; 10] = [
     &MAX_VIOLATIONS,
 ];
 
-/// Which vault is used.
+/// The vault to use.
 pub(crate) static VAULT: Setting<PathBuf> = Setting {
     entry: Entry {
         name: "vault",
         variable: "RUNVAULT_VAULT",
         argument: Some("--vault"),
-        about: "The vault to use.",
+        about: "Path of the vault.",
         default_text: "`runvault/default.vault` in the user's data directory",
         default: || vault::default().ok().map(|path| path.to_string_lossy().into_owned()),
         is_path: true,
@@ -86,27 +86,27 @@ pub(crate) static VAULT: Setting<PathBuf> = Setting {
     parse: some_path,
 };
 
-/// Who the journal says did it.
+/// Name recorded in the journal.
 pub(crate) static ACTOR: Setting<Actor> = Setting {
     entry: Entry {
         name: "actor",
         variable: "RUNVAULT_ACTOR",
         argument: Some("--actor"),
-        about: "Who the journal says did it.",
-        default_text: "the user and the machine",
+        about: "Name recorded in the journal.",
+        default_text: "USER@HOST",
         default: || Some(actor::user_and_machine()),
         is_path: false,
     },
     parse: |text| Actor::new(text).map_err(|error| error.to_string()),
 };
 
-/// Whether full-text search is kept in step with the vault.
+/// Whether the full-text index is kept in sync with the vault.
 pub(crate) static SEARCH: Setting<bool> = Setting {
     entry: Entry {
         name: "search",
         variable: "RUNVAULT_SEARCH",
         argument: None,
-        about: "Whether what is added gets into the index of `search` at once: on or off.",
+        about: "Whether added artifacts are indexed for `search` at once: on or off.",
         default_text: "off",
         default: || Some("off".to_owned()),
         is_path: false,
@@ -114,15 +114,15 @@ pub(crate) static SEARCH: Setting<bool> = Setting {
     parse: on_or_off,
 };
 
-/// Where the keys are that signatures are checked with: a list of paths.
+/// The sources of keys for checking signatures: a list of paths.
 pub(crate) static SIGNING_KEY_FILE: Setting<PathBuf> = Setting {
     entry: Entry {
         name: "signing-key-file",
         variable: "RUNVAULT_SIGNING_KEY_FILE",
         argument: Some("--signing-key-file"),
-        about: "Check rpk signatures with the keys in this file or directory, or in several that are separated as in \
-                `PATH`. A key itself may stand in the variable `RUNVAULT_SIGNING_KEY`, which goes before this setting, and \
-                never in the configuration file.",
+        about: "Check run pack signatures with the keys in this file or directory, or in several, separated as in \
+                `PATH`. A key itself can be given in the variable `RUNVAULT_SIGNING_KEY`, which takes precedence, but \
+                not in the configuration file.",
         default_text: "signatures are not checked",
         default: || None,
         is_path: true,
@@ -130,13 +130,13 @@ pub(crate) static SIGNING_KEY_FILE: Setting<PathBuf> = Setting {
     parse: some_path,
 };
 
-/// How long a trace must not have been written before `--move` removes it.
+/// Minimum time since the last write of a trace before `--move` removes it.
 pub(crate) static SETTLE_TRACES: Setting<Duration> = Setting {
     entry: Entry {
         name: "settle-traces",
         variable: "RUNVAULT_SETTLE_TRACES",
         argument: Some("--settle-traces"),
-        about: "With `--move`, how long after its last write a trace that may still grow is removed: 90s, 10m, 1h.",
+        about: "With `--move`: how long after its last write a trace that may still grow is removed: 90s, 10m, 1h.",
         default_text: "10m",
         default: || Some("10m".to_owned()),
         is_path: false,
@@ -144,13 +144,13 @@ pub(crate) static SETTLE_TRACES: Setting<Duration> = Setting {
     parse: length,
 };
 
-/// The most bytes of a document.
+/// Maximum bytes of a document.
 pub(crate) static MAX_SIZE: Setting<u64> = Setting {
     entry: Entry {
         name: "max-size",
         variable: "RUNVAULT_MAX_SIZE",
         argument: Some("--max-size"),
-        about: "Refuse documents of more bytes; k, M and G stand for KiB, MiB and GiB.",
+        about: "Maximum document size in bytes; k, M and G stand for KiB, MiB and GiB.",
         default_text: "256M",
         default: || Some("256M".to_owned()),
         is_path: false,
@@ -158,13 +158,13 @@ pub(crate) static MAX_SIZE: Setting<u64> = Setting {
     parse: limits::bytes,
 };
 
-/// The most levels within each other.
+/// Maximum nesting depth.
 pub(crate) static MAX_DEPTH: Setting<usize> = Setting {
     entry: Entry {
         name: "max-depth",
         variable: "RUNVAULT_MAX_DEPTH",
         argument: Some("--max-depth"),
-        about: "Refuse documents of more levels within each other.",
+        about: "Maximum nesting depth.",
         default_text: "128",
         default: || Some("128".to_owned()),
         is_path: false,
@@ -172,13 +172,13 @@ pub(crate) static MAX_DEPTH: Setting<usize> = Setting {
     parse: limits::depth,
 };
 
-/// The most values of a JSON text.
+/// Maximum number of values of a JSON text.
 pub(crate) static MAX_VALUES: Setting<usize> = Setting {
     entry: Entry {
         name: "max-values",
         variable: "RUNVAULT_MAX_VALUES",
         argument: Some("--max-values"),
-        about: "Refuse JSON texts of more values.",
+        about: "Maximum number of values in a JSON text.",
         default_text: "10000000",
         default: || Some("10000000".to_owned()),
         is_path: false,
@@ -186,13 +186,13 @@ pub(crate) static MAX_VALUES: Setting<usize> = Setting {
     parse: limits::values,
 };
 
-/// The most entries of a pack.
+/// Maximum number of entries of a pack.
 pub(crate) static MAX_ENTRIES: Setting<usize> = Setting {
     entry: Entry {
         name: "max-entries",
         variable: "RUNVAULT_MAX_ENTRIES",
         argument: Some("--max-entries"),
-        about: "Refuse packs of more entries, read or not.",
+        about: "Maximum number of entries in a pack, including those that are not read.",
         default_text: "10000",
         default: || Some("10000".to_owned()),
         is_path: false,
@@ -200,13 +200,13 @@ pub(crate) static MAX_ENTRIES: Setting<usize> = Setting {
     parse: limits::entries,
 };
 
-/// So many violations of one document are told.
+/// Maximum number of violations reported per document.
 pub(crate) static MAX_VIOLATIONS: Setting<usize> = Setting {
     entry: Entry {
         name: "max-violations",
         variable: "RUNVAULT_MAX_VIOLATIONS",
         argument: Some("--max-violations"),
-        about: "Tell so many violations of one document.",
+        about: "Maximum violations reported per document.",
         default_text: "20; with `--json` all",
         default: || None,
         is_path: false,
@@ -214,22 +214,22 @@ pub(crate) static MAX_VIOLATIONS: Setting<usize> = Setting {
     parse: limits::violations,
 };
 
-/// Whether full-text search is kept in step with what is added.
+/// Returns whether the full-text index is kept in sync with additions.
 pub(crate) fn search() -> Result<bool, Failure> {
     Ok(SEARCH.get()?.unwrap_or(false))
 }
 
-/// The setting with this name.
+/// Returns the setting with this name.
 pub(crate) fn named(name: &str) -> Option<&'static dyn Known> {
     ALL.into_iter().find(|known| known.entry().name == name)
 }
 
-/// What a variable says. One that is set to nothing counts as not set.
+/// Returns the value of a variable. An empty variable counts as unset.
 pub(crate) fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|text| !text.is_empty())
 }
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     Variable(&'static str),
@@ -237,7 +237,7 @@ pub(crate) enum Origin {
 }
 
 impl Origin {
-    /// What is wrong with the value of `name` from there, and how to set another.
+    /// Returns an error for the value of `name` from this source, with how to correct it.
     fn refuses(&self, name: &str, why: &str) -> Failure {
         Failure::Usage(match self {
             Self::Variable(variable) => format!("{variable}: {why}"),
@@ -248,14 +248,14 @@ impl Origin {
     }
 }
 
-/// A value as it was written.
+/// A value as written.
 pub(crate) struct Value {
     pub(crate) text: OsString,
     pub(crate) origin: Origin,
 }
 
 impl Entry {
-    /// What the variable says, else the file.
+    /// Returns the value of the variable, otherwise that in the file.
     pub(crate) fn value(&self) -> Result<Option<Value>, Failure> {
         if let Some(text) = self.stated() {
             return Ok(Some(Value { text, origin: Origin::Variable(self.variable) }));
@@ -271,38 +271,38 @@ impl Entry {
         Ok(Some(Value { text, origin: Origin::File(place) }))
     }
 
-    /// Whether the value is a list of paths, separated as in `PATH`.
+    /// Returns whether the value is a list of paths, separated as in `PATH`.
     pub(crate) fn is_path_list(&self) -> bool {
         self.name == SIGNING_KEY_FILE.entry.name
     }
 
-    /// What the variable says.
+    /// Returns the value of the variable.
     pub(crate) fn stated(&self) -> Option<OsString> {
         variable(self.variable)
     }
 }
 
 impl<T> Setting<T> {
-    /// What the variable says, else the file; nothing if both say nothing.
+    /// Returns the value of the variable, otherwise that in the file; `None` if neither is set.
     pub(crate) fn get(&self) -> Result<Option<T>, Failure> {
         let Some(Value { text, origin }) = self.entry.value()? else { return Ok(None) };
         let parsed = (self.parse)(&text.to_string_lossy());
         parsed.map(Some).map_err(|why| origin.refuses(self.entry.name, &why))
     }
 
-    /// The same, if there is no argument.
+    /// Returns the argument, or the value if there is none.
     pub(crate) fn unless(&self, argument: Option<T>) -> Result<Option<T>, Failure> {
         argument.map_or_else(|| self.get(), |argument| Ok(Some(argument)))
     }
 }
 
 impl Setting<PathBuf> {
-    /// The same for paths, which may be no text.
+    /// Returns the value as a path, which may not be valid Unicode.
     pub(crate) fn get_path(&self) -> Result<Option<PathBuf>, Failure> {
         Ok(self.entry.value()?.map(|value| value.text.into()))
     }
 
-    /// The paths of a list; none if it is not set.
+    /// Returns the paths of a list; none if it is not set.
     pub(crate) fn get_paths(&self) -> Result<Vec<PathBuf>, Failure> {
         let value = self.entry.value()?;
         Ok(value.map_or_else(Vec::new, |value| {
@@ -311,7 +311,7 @@ impl Setting<PathBuf> {
     }
 }
 
-/// The list of paths in which every path of the list `text` is what `change` makes of it.
+/// Returns the list of paths `text` with `change` applied to each.
 pub(crate) fn path_list(
     text: &str,
     change: impl Fn(&str) -> Result<OsString, Failure>,
@@ -323,14 +323,14 @@ pub(crate) fn path_list(
 }
 
 fn some_path(text: &str) -> Result<PathBuf, String> {
-    if text.is_empty() { Err("a path is not empty".to_owned()) } else { Ok(text.into()) }
+    if text.is_empty() { Err("a path must not be empty".to_owned()) } else { Ok(text.into()) }
 }
 
 fn on_or_off(text: &str) -> Result<bool, String> {
     match text {
         "on" | "true" | "yes" | "1" => Ok(true),
         "off" | "false" | "no" | "0" => Ok(false),
-        _ => Err("on or off is wanted".to_owned()),
+        _ => Err("expected on or off".to_owned()),
     }
 }
 

@@ -27,15 +27,15 @@ use super::template::Template;
 use super::vault::VaultArgs;
 use super::{json, report, time};
 
-/// Tell what is known of an artifact, and what it is linked to.
+/// Show an artifact's metadata and links.
 ///
-/// Its kind, what it can be found by, its captures, its tags and its links.
+/// Prints its kind, attributes, captures, tags, note and links.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// A core hash, a capture's own hash, the first digits of one, @tag, or latest
+    /// A core hash, a capture hash, a prefix of either, @tag, or latest
     hash: Named,
 
-    /// Print one line like this instead, such as '{{kind}} {{size}}'; names are as for the --columns of "find"
+    /// Print one line in this format, such as '{{kind}} {{size}}'; the names are those of "find --columns"
     #[arg(long, value_name = "TEXT")]
     format: Option<Template>,
 
@@ -65,7 +65,7 @@ impl Args {
     }
 }
 
-/// So many values of one attribute are listed; `--json` lists all.
+/// Maximum number of values listed per attribute; `--json` lists all.
 const LISTED: usize = 8;
 
 /// The maximum number of captures, and of links, that are listed.
@@ -119,7 +119,7 @@ fn print(out: &mut dyn Write, description: &Description) -> io::Result<()> {
     Ok(())
 }
 
-/// What people said of the artifact.
+/// Adds the tags, note and pin of the artifact.
 fn marks(description: &Description, fields: &mut Fields) {
     if !description.tags.is_empty() {
         let tags: Vec<String> =
@@ -136,7 +136,7 @@ fn marks(description: &Description, fields: &mut Fields) {
     }
 }
 
-/// What goes on where the artifact ends.
+/// Adds the artifacts that extend the artifact.
 fn extensions(description: &Description, fields: &mut Fields) {
     let mut texts: Vec<String> = description.extended_by.iter().take(LISTED).map(extension).collect();
     if texts.is_empty() {
@@ -184,7 +184,7 @@ fn print_capture(
     let rest = rest.join(", ");
     let whole = capture.capture.to_string();
     let room = fields.room().unwrap_or(usize::MAX);
-    // Where it has no room, as much of it as is enough to type.
+    // If it does not fit, it is shortened to a prefix that can be typed.
     let fits = whole.len() + 1 + rest.len() <= room;
     let hash = if fits { whole } else { format!("{:.12}", capture.capture) };
     fields.lead(out, "capture")?;
@@ -200,7 +200,7 @@ struct JsonDescription<'d> {
     kind: &'d str,
     added_at: String,
     seen_at: String,
-    /// The latest of the times of creation that it states.
+    /// The latest creation time that it states.
     created_at: Option<&'d str>,
     attributes: Vec<JsonAttribute<'d>>,
     mentions: Vec<JsonCount<'d>>,
@@ -242,7 +242,7 @@ impl<'d> JsonDescription<'d> {
         let Description {
             artifact, attributes, mentions, captures, links, extended_by, tags, note, pin, ..
         } = description;
-        // They are sorted, and their order is that of the times.
+        // They are sorted, and their order is chronological.
         let created = attributes.iter().rfind(|(name, _)| name == CREATED_AT);
         Self {
             core_hash: artifact.core,

@@ -1,4 +1,4 @@
-//! What is known of signatures, as people and programs read it.
+//! Output of signature states.
 
 use clap::ValueEnum;
 use runvault::artifact::{Signature, SignatureState};
@@ -23,7 +23,7 @@ pub(crate) enum State {
 }
 
 impl State {
-    /// That of a capture.
+    /// Returns the state of a capture.
     pub(crate) fn of(signature: Option<&Signature>) -> Self {
         match signature.map(|signature| signature.state) {
             Some(SignatureState::Verified) => Self::Verified,
@@ -33,12 +33,12 @@ impl State {
         }
     }
 
-    /// Its name, as arguments, JSON and SQL have it.
+    /// Returns its name in arguments, JSON and SQL.
     pub(crate) fn name(self) -> &'static str {
         self.signed().map_or(UNSIGNED, SignatureState::name)
     }
 
-    /// What finds the captures that have it.
+    /// Returns the filter for captures in this state.
     pub(crate) fn filter(self) -> Filter {
         match self.signed() {
             None => Filter::Unsigned,
@@ -56,7 +56,7 @@ impl State {
     }
 }
 
-/// In words, harmless for terminals, such as `signature verified, key id ci-2026`.
+/// Describes a signature, escaped for terminals, such as `signature verified, key id ci-2026`.
 pub(crate) fn text(signature: Option<&Signature>) -> String {
     let words = match State::of(signature) {
         State::Verified => "signature verified",

@@ -22,13 +22,13 @@ use super::progress::Progress;
 use super::stop::Stop;
 use super::vault::VaultArgs;
 
-/// Ask the vault in SQL.
+/// Query the vault with SQL.
 ///
-/// A query can only read, and it sees the vault as it was when it began. Beside what every SQLite program sees in the vault's
-/// file, it can name what artifacts contain: interactions, steps, records, effects, mentions, links. --tables lists all of
-/// it. Other programs get everything with --save.
+/// Queries are read-only and see one snapshot of the vault. Besides the tables in the vault file, they can use tables
+/// of the contents of artifacts: interactions, steps, records, effects, mentions, links. --tables lists them. --save
+/// writes all of them to a SQLite file for other programs.
 #[derive(ClapArgs)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
 pub(crate) struct Args {
     /// The query; - reads it from standard input
     #[arg(required_unless_present_any = ["file", "tables", "save"])]
@@ -37,42 +37,42 @@ pub(crate) struct Args {
     /// Read the query from this file
     #[arg(long, value_name = "FILE", conflicts_with = "query")]
     file: Option<PathBuf>,
-    /// The value of :NAME in the query, as text
+    /// Bind :NAME in the query to this text
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parameter)]
     parameters: Vec<(String, String)>,
 
-    /// Print CSV, as RFC 4180 has it
+    /// Print CSV (RFC 4180)
     #[arg(long, conflicts_with = "json")]
     csv: bool,
     /// Print one line of JSON for each row
     #[arg(long)]
     json: bool,
-    /// Leave out the names of the columns
+    /// Omit the header
     #[arg(long, conflicts_with = "json")]
     no_header: bool,
 
-    /// List what a query can name
+    /// List the tables and columns that queries can use
     #[arg(long, conflicts_with_all = ["query", "file", "save", "parameters", "csv", "no_header"])]
     tables: bool,
 
-    /// Write everything that a query can name into a new SQLite file, as tables
+    /// Write all tables that queries can use to a new SQLite file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["query", "file", "parameters", "csv", "no_header"])]
     save: Option<PathBuf>,
-    /// Replace the file that is there
+    /// Replace an existing file
     #[arg(long, requires = "save", conflicts_with_all = ["query", "file", "tables"])]
     force: bool,
 }
 
-/// What may take hours is better asked otherwise.
-const REREADING: &str = "this query reads the same artifacts again and again, as joins of contents do; \
+/// The note about queries that may take hours and have a faster form.
+const REREADING: &str = "this query reads the same artifacts repeatedly, as joins of contents do; \
     WITH … AS MATERIALIZED reads them once (docs/sql.md, \"What a query costs\")";
 
 fn parameter(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').unwrap_or_default();
-    // Some write the name as the query has it.
+    // Some write the name with its prefix, as in the query.
     let name = name.trim_start_matches([':', '@', '$']);
     if name.is_empty() {
-        return Err("a parameter is given as NAME=VALUE, where the query has :NAME".to_owned());
+        return Err("expected NAME=VALUE, where the query has :NAME".to_owned());
     }
     Ok((name.to_owned(), value.to_owned()))
 }
@@ -102,7 +102,7 @@ impl Args {
         Ok(Status::Done)
     }
 
-    /// The query.
+    /// Returns the query.
     fn text(&self) -> Result<String, Failure> {
         let failed = |name: &dyn std::fmt::Display, error: io::Error| {
             Failure::CouldNotRun(format!("cannot read the query from {name}: {error}"))
@@ -124,7 +124,7 @@ impl Args {
     fn as_grid(&self, statement: &mut Statement<'_>) -> Result<(), Failure> {
         let mut out = BufWriter::new(output::text());
         let titles = (!self.no_header).then(|| statement.columns().to_vec());
-        // A terminal may not know how wide it is, but there is an end.
+        // Some terminals do not report a width, but the line must be limited.
         let room = output::width().or_else(|| output::is_terminal().then_some(100));
         let mut grid = Grid::new(&mut out, titles.as_deref(), room);
         let mut count = 0;
@@ -158,13 +158,12 @@ impl Args {
     }
 }
 
-/// Writes a record. It is data, so nothing in it is escaped; a terminal gets it only if nothing in it controls one.
+/// Writes a record. It is data, so nothing in it is escaped; on a terminal, control characters are an error.
 fn write_record(out: &mut dyn Write, cells: &[Cell]) -> Result<(), Failure> {
     let record = csv::record(cells);
     if output::is_terminal() && !is_plain(record.as_bytes()) {
         out.flush()?;
-        let message =
-            "the answer has characters that may control the terminal; use --json, or a file or pipe";
+        let message = "the result contains terminal control characters; use --json, a file or a pipe";
         return Err(Failure::CouldNotRun(message.to_owned()));
     }
     Ok(out.write_all(record.as_bytes())?)
@@ -201,7 +200,7 @@ fn as_json(statement: &mut Statement<'_>) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// Names of which no two are the same: members of an object must be told apart.
+/// Makes names unique: the members of an object must have different names.
 fn distinct(names: &[String]) -> Vec<String> {
     let mut distinct: Vec<String> = Vec::new();
     for name in names {

@@ -21,13 +21,12 @@ use super::time::By;
 use super::vault::VaultArgs;
 use super::{json, time};
 
-/// Tell how much is in the vault, what it takes, and how it grew.
+/// Show counts, disk usage and growth.
 ///
-/// Nothing that is stored is read for this, so it is quick in large vaults as well. What was removed does not count. Days
-/// are those of UTC.
+/// Stored bytes are not read, so this is fast in large vaults too. Removed artifacts are not counted. Days are in UTC.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// Which time decides what is oldest and newest, and of which day something is
+    /// Which time is used for the oldest, the newest and the day of an artifact
     #[arg(long, value_enum, value_name = "TIME", default_value_t)]
     by: By,
     /// Print one JSON document with everything
@@ -35,7 +34,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// So many days are shown, up to today.
+/// Number of days shown, up to today.
 const DAYS: u64 = 30;
 
 impl Args {
@@ -50,7 +49,7 @@ impl Args {
             if stats.undated > 0 {
                 let verb = if stats.undated == 1 { "states" } else { "state" };
                 let undated = counted(stats.undated, "artifact");
-                output::note(&format!("{undated} {verb} no time of creation"));
+                output::note(&format!("{undated} {verb} no creation time"));
             }
         }
         Ok(Status::Done)
@@ -106,7 +105,7 @@ fn storage(stats: &Stats, fields: &mut Fields) {
     let received = format!("{} in {}", output::size(stats.bytes()), counted(stats.captures(), "capture"));
     fields.push("received", received, plain);
     let shared = storage.shared_blobs;
-    let shared = if shared > 0 { format!(", {shared} of them in several captures") } else { String::new() };
+    let shared = if shared > 0 { format!(", {shared} shared by several captures") } else { String::new() };
     let blobs = counted(storage.blobs, "blob");
     fields.push("distinct", format!("{} in {blobs}{shared}", output::size(storage.blob_bytes)), plain);
     let mut stored = vec![output::size(packed_bytes(storage))];
@@ -114,7 +113,7 @@ fn storage(stats: &Stats, fields: &mut Fields) {
         ratio(stats).map(|tenths| format!("{}.{} times smaller than received", tenths / 10, tenths % 10)),
     );
     if storage.differences > 0 {
-        stored.push(counted(storage.differences, "difference"));
+        stored.push(counted(storage.differences, "delta"));
     }
     match storage.dictionaries {
         0 => {}
@@ -129,27 +128,27 @@ fn storage(stats: &Stats, fields: &mut Fields) {
     }
 }
 
-/// What is stored takes this, in bytes.
+/// Returns the size of the stored data in bytes.
 fn packed_bytes(storage: &Storage) -> u64 {
     storage.stored_bytes + storage.dictionary_bytes
 }
 
-/// How many times smaller that is than what was received, in tenths; nothing if there is nothing.
+/// Returns the ratio of the received to the stored size, in tenths; `None` if nothing is stored.
 fn ratio(stats: &Stats) -> Option<u64> {
     stats.bytes().saturating_mul(10).checked_div(packed_bytes(&stats.storage))
 }
 
 fn marks(stats: &Stats, fields: &mut Fields) {
     fields.push("mentions", counted(stats.mentions, "digest"), Style::new());
-    let (links, tags) = (counted(stats.stated_links, "stated link"), counted(stats.tags, "tag"));
+    let (links, tags) = (counted(stats.stated_links, "manual link"), counted(stats.tags, "tag"));
     let (pins, notes) = (counted(stats.pins, "pin"), counted(stats.notes, "note"));
-    fields.push("by people", format!("{links}, {tags}, {pins}, {notes}"), Style::new());
+    fields.push("annotations", format!("{links}, {tags}, {pins}, {notes}"), Style::new());
     let entries = stats.journal_entries;
     let entries = if entries == 1 { "1 entry".to_owned() } else { format!("{entries} entries") };
     fields.push("journal", entries, Style::new());
 }
 
-/// The first, the last, and the largest artifacts.
+/// Returns a table of the first, the last, and the largest artifacts.
 fn artifacts(stats: &Stats, oldest: &Dated, newest: &Dated) -> Table {
     let whole = |title| Column::new(title).whole();
     let mut table = Table::new(vec![
@@ -171,7 +170,7 @@ fn artifacts(stats: &Stats, oldest: &Dated, newest: &Dated) -> Table {
     table.indented(2)
 }
 
-/// What there is of each of the last days.
+/// Returns the counts of each of the last days.
 fn recent(days: &[Day], today: NaiveDate) -> Vec<Day> {
     let first = today.checked_sub_days(Days::new(DAYS - 1)).unwrap_or(today);
     let none = |date| Day { date, artifacts: 0, captures: 0, bytes: 0 };
@@ -179,7 +178,7 @@ fn recent(days: &[Day], today: NaiveDate) -> Vec<Day> {
     first.iter_days().take_while(|date| *date <= today).map(day).collect()
 }
 
-/// The days of which there is something.
+/// Returns a table of the days with additions.
 fn growth(days: &[Day]) -> Table {
     let number = |title| Column::new(title).whole().right();
     let columns = vec![Column::new("day").whole(), number("artifacts"), number("captures"), number("size")];

@@ -1,4 +1,4 @@
-//! Ending on Ctrl-C, after what has begun was ended or undone.
+//! Orderly termination on Ctrl-C, which completes or undoes unfinished work.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -11,24 +11,24 @@ use signal_hook::flag;
 
 use super::exit::Failure;
 
-/// Nobody notices that it takes so long.
+/// The polling interval, too short to notice.
 const AT_ONCE: Duration = Duration::from_millis(50);
 
-/// What a shell says of a program that was interrupted.
+/// The conventional exit status of an interrupted program.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// Whether somebody asked to end.
+/// Whether termination was requested.
 pub(crate) struct Stop {
     asked: Arc<AtomicBool>,
 }
 
 impl Stop {
-    /// Asked by Ctrl-C or SIGTERM. Who asks again does not want to wait: what is stored survives it. SIGHUP is left as it
-    /// was, so that `nohup` works.
+    /// Handles SIGINT and SIGTERM. A second signal ends the process immediately, which stored data survives. SIGHUP is
+    /// not handled, so that `nohup` works.
     pub(crate) fn on_signals() -> Result<Self, Failure> {
         let asked = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
-            // In this order: the first time, the flag is not yet set when it is looked at.
+            // The order matters: at the first signal, the flag is not yet set when it is checked.
             flag::register_conditional_shutdown(signal, INTERRUPTED.into(), Arc::clone(&asked))
                 .and_then(|_| flag::register(signal, Arc::clone(&asked)))
                 .map_err(|error| Failure::CouldNotRun(format!("cannot wait for Ctrl-C: {error}")))?;
@@ -40,12 +40,12 @@ impl Stop {
         self.asked.load(Ordering::Relaxed)
     }
 
-    /// The same for library functions that can be interrupted.
+    /// Returns the request for library functions that can be interrupted.
     pub(crate) fn control(&self) -> ControlFlow<()> {
         if self.is_asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// Waits for so long, or until somebody asks.
+    /// Waits for this duration, or until termination is requested.
     pub(crate) fn wait(&self, length: Duration) {
         let began = Instant::now();
         while let Some(rest) = length.checked_sub(began.elapsed()).filter(|rest| !rest.is_zero()) {

@@ -20,25 +20,26 @@ use super::output::{self, FAINT, counted};
 use super::replay::{Asked, Ending, OfRun, One, RepeatArg, serve};
 use super::vault::VaultArgs;
 
-/// List the responses that a run recorded, or play them back.
+/// List or replay the responses recorded in a run.
 ///
-/// They are those of its models and tools, in their order. --serve-stdio answers requests as "replay" does: a prompt gets
-/// its response, and a call of a tool that of the same tool with the same arguments. docs/replay.md describes what it reads
-/// and writes.
+/// Responses of models and tools are listed in recorded order. --serve-stdio serves requests as "replay" does: a prompt
+/// gets its response, and a tool call the recorded response of the same tool with the same arguments. docs/replay.md
+/// describes the protocol.
 #[derive(ClapArgs)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
 pub(crate) struct Args {
-    /// The run, by its core hash, the first digits of it, or @ and a tag
+    /// A run, by its core hash, a prefix of it or @tag
     #[arg(value_name = "RUN")]
     run: Named,
 
-    /// Answer requests on standard input, one JSON object per line, until it ends
+    /// Serve requests from standard input, one JSON object per line, until end of input
     #[arg(long)]
     serve_stdio: bool,
-    /// Insist on the order of the run
+    /// Require requests in recorded order
     #[arg(long, requires = "serve_stdio")]
     sequential: bool,
-    /// What a request gets that is asked more often than it was recorded: "never" refuses it, "last" plays the last recording again
+    /// What to do when a request comes more often than it was recorded: "never" refuses it, "last" repeats the last
+    /// recording
     #[arg(
         long,
         value_name = "WHICH",
@@ -48,11 +49,11 @@ pub(crate) struct Args {
         conflicts_with = "sequential"
     )]
     repeat: RepeatArg,
-    /// Exit with status 1 if any recording was not played
+    /// Exit with status 1 if a recording was not used
     #[arg(long, requires = "serve_stdio")]
     fail_unused: bool,
 
-    /// Print one line of JSON for each response; of --serve-stdio, the report at the end, on standard error
+    /// Print one line of JSON for each response; with --serve-stdio, print the final report on standard error
     #[arg(long)]
     json: bool,
 }
@@ -63,7 +64,7 @@ struct Line<'l> {
     #[serde(flatten)]
     of_run: OfRun<'l>,
     prompt_hashes: &'l [Digest],
-    /// As JSON, in the form in which calls are compared.
+    /// The arguments as JSON, in the form in which calls are compared.
     arguments: Option<&'l RawValue>,
     arguments_hash: Option<Digest>,
     response: &'l str,
@@ -127,13 +128,13 @@ impl Args {
     }
 }
 
-/// So many characters of a response are shown.
+/// Maximum number of characters shown of a response.
 const SHOWN: usize = 200;
 
-/// One with less room than this beside its place stands below,
+/// The minimum width of a response next to its location; otherwise it is put below,
 const RESPONSE_WIDTH: usize = 30;
 
-/// so far to the right.
+/// with this indent.
 const BELOW: usize = 4;
 
 fn print(out: &mut dyn Write, unit: &str, exchange: &Exchange) -> io::Result<()> {

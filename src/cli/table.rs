@@ -1,7 +1,7 @@
 //! Tables that fit the terminal.
 //!
-//! Where the width is known, cells that are too long end with `…`, and columns that have no room at all are left out, which a
-//! `…` at the end tells. Where it is not, as in a pipe, everything is there.
+//! If the width is known, cells that are too long end with `…`, and columns that do not fit are omitted, which is
+//! marked by a `…` at the end. Otherwise, as in a pipe, the table is complete.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -12,32 +12,32 @@ use super::escape::whole;
 use super::fit;
 use super::output::{self, FAINT};
 
-/// Nothing can be shown on less.
+/// Minimum width of a table.
 const NARROWEST: usize = 20;
 
-/// Where nothing is cut, cells that are longer do not move those below each other: one of a megabyte would make all so.
+/// Maximum width to which cells are aligned in complete tables: otherwise one very long cell would widen all others.
 const ALIGNED: usize = 200;
 
-/// What is cut keeps so many columns, or is left out.
+/// Minimum width of a truncated column, below which it is omitted.
 const LEAST: usize = 8;
 
-/// A text in a table, harmless for terminals, in pieces of one colour each.
+/// The escaped text of a cell, in pieces of one colour each.
 #[derive(Clone, Debug)]
 pub(crate) struct Cell(Vec<(String, Style)>);
 
 impl Cell {
-    /// A cell with `text`, escaped.
+    /// Creates a cell with `text`, which is escaped.
     pub(crate) fn new(text: &str, style: Style) -> Self {
-        // The whole of it: what has no room is cut off when it is printed.
+        // In full: text that does not fit is truncated when printed.
         Self(vec![(whole(text), style)])
     }
 
-    /// A cell of the usual colour.
+    /// Creates a cell in the default colour.
     pub(crate) fn plain(text: &str) -> Self {
         Self::new(text, Style::new())
     }
 
-    /// This cell and another one behind it, with a space between them.
+    /// Appends another cell, separated by a space.
     pub(crate) fn and(mut self, other: Self) -> Self {
         if !self.is_empty() && !other.is_empty() {
             self.0.push((" ".to_owned(), Style::new()));
@@ -45,7 +45,7 @@ impl Cell {
         self.with(other)
     }
 
-    /// This cell and another one that goes on where it ends.
+    /// Appends another cell without a separator.
     pub(crate) fn with(mut self, mut other: Self) -> Self {
         self.0.append(&mut other.0);
         self
@@ -59,12 +59,12 @@ impl Cell {
         self.0.iter().map(|(text, _)| fit::width(text)).sum()
     }
 
-    /// Writes what has room in so many columns, and gives how many that takes.
+    /// Writes as much as fits in `width` columns, and returns the width written.
     fn write(&self, out: &mut dyn Write, width: usize) -> io::Result<usize> {
         let is_whole = self.width() <= width;
         let mut left = width;
         for (text, style) in self.0.iter().filter(|(text, _)| !text.is_empty()) {
-            // Where one piece ends the cell, the next ones have no room to say so.
+            // If one piece fills the cell, there is no room to show that the others are cut off.
             let has_room = is_whole || fit::width(text) < left;
             let shown = if has_room {
                 Cow::Borrowed(text)
@@ -81,12 +81,12 @@ impl Cell {
     }
 }
 
-/// How a column may be made to fit.
+/// The way a column is fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fit {
-    /// It is whole or not there: half a time or number is worse than none.
+    /// Complete or omitted, as a partial time or number would be misleading.
     Whole,
-    /// It may be cut to so many columns.
+    /// Truncated to this width or more.
     Least(usize),
 }
 
@@ -101,22 +101,22 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    /// A column that may be cut.
+    /// Creates a column that can be truncated.
     pub(crate) fn new(title: &str) -> Self {
         Self { title: title.to_owned(), fit: Fit::Least(LEAST), is_right: false, is_minor: false, pad: 0 }
     }
 
-    /// The same column, whole or not there.
+    /// Returns the column, complete or omitted.
     pub(crate) fn whole(self) -> Self {
         Self { fit: Fit::Whole, ..self }
     }
 
-    /// The same column, of which `least` columns of the terminal are always seen.
+    /// Returns the column with a minimum width of `least`.
     pub(crate) fn at_least(self, least: usize) -> Self {
         Self { fit: Fit::Least(least), ..self }
     }
 
-    /// What it needs of the columns of the terminal that it would take.
+    /// Returns the minimum width of a column with the width `natural`.
     fn least(&self, natural: usize) -> usize {
         match self.fit {
             Fit::Whole => natural,
@@ -124,30 +124,30 @@ impl Column {
         }
     }
 
-    /// The same column, for numbers.
+    /// Returns the column, right-aligned for numbers.
     pub(crate) fn right(self) -> Self {
         Self { is_right: true, ..self }
     }
 
-    /// The same column, which is left out before others are.
+    /// Returns the column, which is omitted before others.
     pub(crate) fn minor(self) -> Self {
         Self { is_minor: true, ..self }
     }
 
-    /// The same column, which takes `width` columns of the terminal even if nothing in it does.
+    /// Returns the column with a minimum width of `width`, even if its contents are shorter.
     pub(crate) fn padded(self, width: usize) -> Self {
         Self { pad: width, ..self }
     }
 }
 
-/// A row, and lines that belong below it.
+/// A row, and the lines below it.
 #[derive(Clone, Debug)]
 struct Row {
     cells: Vec<Cell>,
     below: Vec<Cell>,
 }
 
-/// Rows under columns.
+/// A table of rows and columns.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     columns: Vec<Column>,
@@ -158,23 +158,23 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// An empty table for standard output.
+    /// Creates an empty table for standard output.
     pub(crate) fn new(columns: Vec<Column>) -> Self {
         Self { columns, rows: Vec::new(), indent: 0, has_titles: false, width: output::width() }
     }
 
-    /// The same table for a terminal of this width, or for none.
+    /// Returns the table for a terminal of this width, or for none.
     #[cfg(test)]
     pub(crate) fn for_width(self, width: Option<usize>) -> Self {
         Self { width, ..self }
     }
 
-    /// The same table, moved to the right.
+    /// Returns the table with an indent.
     pub(crate) fn indented(self, indent: usize) -> Self {
         Self { indent, ..self }
     }
 
-    /// The same table with the titles of its columns above it.
+    /// Returns the table with column titles.
     pub(crate) fn titled(self) -> Self {
         Self { has_titles: true, ..self }
     }
@@ -189,7 +189,7 @@ impl Table {
         self.rows.push(Row { cells, below });
     }
 
-    /// In a pipe, writes the rows that there are and forgets them. For columns that are as wide in one row as in another.
+    /// If the output is not a terminal, writes the buffered rows and drops them. Requires columns of fixed width.
     pub(crate) fn write_early(&mut self, out: &mut dyn Write) -> io::Result<()> {
         if self.width.is_none() {
             self.write(out)?;
@@ -217,7 +217,7 @@ impl Table {
         Ok(())
     }
 
-    /// How many columns of the terminal each column would take.
+    /// Returns the natural width of each column.
     fn widths(&self) -> Vec<usize> {
         let titles = |column: &Column| if self.has_titles { fit::width(&column.title) } else { 0 };
         let mut widths: Vec<usize> =
@@ -257,23 +257,23 @@ impl Table {
     }
 }
 
-/// What stands below a row is moved so far to the right.
+/// The indent of lines below a row.
 pub(crate) const BELOW: usize = 4;
 
-/// Between two columns on a terminal.
+/// The gap between two columns on a terminal.
 const GAP: usize = 2;
 
-/// Which columns are shown, and how wide.
+/// The columns shown, and their widths.
 struct Layout {
     /// Their numbers and widths.
     shown: Vec<(usize, usize)>,
     gap: usize,
-    /// Whether there are others.
+    /// Whether columns are omitted.
     is_cut: bool,
 }
 
 impl Layout {
-    /// How far a column of this width moves what stands behind it.
+    /// Returns the width to which a column is aligned.
     fn aligned(&self, width: usize) -> usize {
         if self.gap == GAP { width } else { width.min(ALIGNED) }
     }
@@ -297,7 +297,7 @@ impl Layout {
                 let shown = shown.into_iter().zip(shared(&pairs, room)).collect();
                 return Self { shown, gap: GAP, is_cut };
             }
-            // The first is what the row is about.
+            // The first column is the subject of the row.
             let minor = shown
                 .iter()
                 .skip(1)
@@ -307,19 +307,19 @@ impl Layout {
     }
 }
 
-/// Shares `room` among columns, given by what they would take and the least that they need: those that are short are whole,
-/// and the others are of one width if they can.
+/// Distributes `room` among columns, each given by its natural and minimum width: short columns keep their width, and
+/// the others get equal widths if possible.
 fn shared(columns: &[(usize, usize)], room: usize) -> Vec<usize> {
     let widest = fit::widest(columns, room);
     let mut widths: Vec<usize> = columns.iter().map(|column| fit::narrowed(*column, widest)).collect();
-    // What is left over would fill no column, but one of them has room for it.
+    // The remainder after equal sharing goes to columns that can use it.
     let mut left = room.saturating_sub(widths.iter().sum());
     for (width, (natural, _)) in widths.iter_mut().zip(columns) {
         let more = left.min(natural.saturating_sub(*width));
         *width += more;
         left -= more;
     }
-    // A single one that needs more than there is gets what there is.
+    // A single column that exceeds the width gets the whole width.
     widths.iter().map(|width| room.min(*width)).collect()
 }
 
@@ -434,7 +434,7 @@ mod tests {
                 let mut rest = line;
                 for cell in row {
                     let whole = whole(cell);
-                    // Spaces at the end of a line are not printed apart from the padding.
+                    // Trailing spaces are printed only as padding.
                     let found = rest.find(whole.trim_end());
                     prop_assert!(found.is_some(), "{whole:?} in {line:?}");
                     rest = &rest[found.unwrap() + whole.trim_end().len()..];

@@ -7,16 +7,16 @@ use super::hash::{self, Named};
 use super::output;
 use super::vault::VaultArgs;
 
-/// Give an artifact a name.
+/// Set a tag on an artifact.
 ///
-/// @NAME stands for it wherever a hash is asked for. A name stands for one artifact: another one that had it loses it, and
-/// the journal knows which.
+/// @NAME can be used in place of a hash. A tag names one artifact: setting it on another artifact moves it, and the
+/// journal records both.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// A core hash, the first digits of one, another @tag of it, or latest
+    /// A core hash, a prefix of one, another @tag, or latest
     hash: Named,
 
-    /// The name, such as baseline or release/1.4
+    /// The tag, such as baseline or release/1.4
     #[arg(value_parser = hash::tag)]
     name: String,
 }
@@ -28,9 +28,9 @@ impl Args {
         let before = vault.snapshot()?.tagged(&self.name)?.filter(|before| before.id != artifact.id);
         let new = vault.tag(&artifact, &self.name)?;
         output::note(&match before {
-            Some(before) if new => format!("tagged; @{} was {:.12} before", self.name, before.core),
+            Some(before) if new => format!("tagged; @{} was {:.12}", self.name, before.core),
             _ if new => "tagged".to_owned(),
-            _ => "was tagged so before".to_owned(),
+            _ => "already tagged".to_owned(),
         });
         Ok(Status::Done)
     }

@@ -13,7 +13,7 @@ use super::table::{Cell, Column, Table};
 use super::vault::VaultArgs;
 use super::{json, time};
 
-/// List the names that were given to artifacts.
+/// List tags.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// Print one line of JSON for each

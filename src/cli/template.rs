@@ -1,4 +1,4 @@
-//! Formats of lines: text with names in double braces.
+//! Line templates: text with names in double braces.
 
 use std::str::FromStr;
 
@@ -6,7 +6,7 @@ use super::columns::{self, Column, Subject};
 use super::escape::{brief, whole};
 use super::exit::Failure;
 
-/// What a line is made of, such as `{{core}}\t{{model_id}}`.
+/// A template of a line, such as `{{core}}\t{{model_id}}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Template(Vec<Piece>);
 
@@ -24,7 +24,7 @@ impl FromStr for Template {
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("{{") {
             let Some((name, after)) = after.split_once("}}") else {
-                return Err(format!("{{{{ has no }}}} after it, at {}", brief(after)));
+                return Err(format!("{{{{ without }}}} at {}", brief(after)));
             };
             pieces.push(Piece::Text(unescaped(before)?));
             pieces.push(Piece::Column(columns::named(name)?));
@@ -36,7 +36,7 @@ impl FromStr for Template {
     }
 }
 
-/// `text` with line feeds for `\n`, tabs for `\t` and backslashes for `\\`.
+/// Replaces `\n` by a line feed, `\t` by a tab and `\\` by a backslash in `text`.
 fn unescaped(text: &str) -> Result<String, String> {
     let mut plain = String::new();
     let mut characters = text.chars();
@@ -46,7 +46,7 @@ fn unescaped(text: &str) -> Result<String, String> {
                 Some('n') => '\n',
                 Some('t') => '\t',
                 Some('\\') => '\\',
-                _ => return Err("after \\ comes n, t or another \\".to_owned()),
+                _ => return Err("expected n, t or \\ after \\".to_owned()),
             },
             other => other,
         });
@@ -55,8 +55,8 @@ fn unescaped(text: &str) -> Result<String, String> {
 }
 
 impl Template {
-    /// The text for an artifact. Values are escaped wherever it goes: a pipe often ends at a terminal, and a line feed in a
-    /// value would make two lines of one. `--json` has them as they are.
+    /// Returns the text for an artifact. Values are always escaped: a pipe often ends at a terminal, and a line feed in
+    /// a value would split the line. `--json` contains them unchanged.
     pub(crate) fn fill(&self, subject: &Subject<'_>) -> Result<String, Failure> {
         let mut line = String::new();
         for piece in &self.0 {
@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(read(r"{{core}}\t{{ tool }}"), Ok(both));
         assert_eq!(read(r"a\n\\n{b}}"), Ok(vec![text("a\n\\n{b}}")]));
         assert_eq!(read(""), Ok(vec![]));
-        assert!(read("{{core").unwrap_err().contains("no }} after it, at core"));
+        assert!(read("{{core").unwrap_err().contains("without }} at core"));
         assert!(read("{{}}").unwrap_err().contains("there are core, hash"));
         assert!(read(r"\e[1m").is_err());
         assert!(read("\\").is_err());
@@ -96,7 +96,7 @@ mod tests {
         #[test]
         fn what_names_nothing_stands_for_itself(before in "[^\\\\{]{0,20}", after in any::<String>()) {
             prop_assert_eq!(before.parse(), Ok(Template(if before.is_empty() { vec![] } else { vec![text(&before)] })));
-            // Whatever it is, it is read or refused.
+            // Any text must either be parsed or rejected.
             let named: Result<Template, String> = format!("{before}{{{{core}}}}{after}").parse();
             if let Ok(Template(pieces)) = named {
                 prop_assert!(pieces.contains(&Piece::Column(Column::Core)));

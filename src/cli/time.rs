@@ -9,10 +9,10 @@ use super::output::{self, counted};
 
 use runvault::{Vault, clock};
 
-/// For tests only: the time at which the clock stands still, as an RFC 3339 timestamp.
+/// For tests only: the fixed time of the clock, as an RFC 3339 timestamp.
 const TEST_CLOCK: &str = "RUNVAULT_TEST_CLOCK";
 
-/// Fixes the clock of this process if the environment says so, which only tests do.
+/// Fixes the clock of this process if the environment variable is set, as only tests do.
 pub(crate) fn fix_clock_for_tests() -> Result<(), Failure> {
     let Some(text) = std::env::var_os(TEST_CLOCK) else { return Ok(()) };
     let time = text.to_str().and_then(|text| DateTime::parse_from_rfc3339(text).ok());
@@ -24,12 +24,12 @@ pub(crate) fn fix_clock_for_tests() -> Result<(), Failure> {
 /// Which time of artifacts counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum By {
-    /// When they were added first
+    /// First added
     FirstSeen,
-    /// When they were last added or seen again
+    /// Last added or seen again
     #[default]
     LastSeen,
-    /// When they were made, as they state themselves; some state no time
+    /// Creation time as stated by the artifact, where it states one
     Created,
 }
 
@@ -43,7 +43,7 @@ impl By {
     }
 }
 
-/// The name of a time of artifacts, as arguments have it.
+/// Returns the argument name of a time of artifacts.
 pub(crate) fn basis_text(basis: TimeBasis) -> &'static str {
     match basis {
         TimeBasis::FirstSeen => "first-seen",
@@ -52,11 +52,11 @@ pub(crate) fn basis_text(basis: TimeBasis) -> &'static str {
     }
 }
 
-/// Clocks may differ by this much.
+/// The permitted difference between clocks.
 const TOLERANCE: Duration = Duration::minutes(1);
 
-/// Warns if the last entry of the journal is later than the clock of this machine says. What is added until then gets that
-/// time as well, because times in a journal never go back.
+/// Warns if the last journal entry is later than this machine's clock. Additions until then also get that time, because
+/// times in a journal never decrease.
 pub(crate) fn warn_of_future(vault: &Vault) -> Result<(), Failure> {
     if !vault.is_created() {
         return Ok(());
@@ -64,15 +64,15 @@ pub(crate) fn warn_of_future(vault: &Vault) -> Result<(), Failure> {
     let last = vault.snapshot()?.last_entry_at()?;
     if let Some(last) = last.filter(|last| last.signed_duration_since(clock::now()) > TOLERANCE) {
         output::warning(&format!(
-            "the last entry of the journal is in the future ({}): a clock is or was wrong, and what is added until then is \
-             recorded as of that time",
+            "the last journal entry is in the future ({}): a clock is or was wrong, and artifacts added until then are \
+             recorded with that time",
             display(last)
         ));
     }
     Ok(())
 }
 
-/// A point in time for clap: `2026-11-20`, an RFC 3339 timestamp, or an age such as `90m`, `36h`, `7d` or `4w`.
+/// Parses a point in time, for clap: `2026-11-20`, an RFC 3339 timestamp, or an age such as `90m`, `36h`, `7d` or `4w`.
 pub(crate) fn point(text: &str) -> Result<DateTime<Utc>, String> {
     if let Ok(time) = DateTime::parse_from_rfc3339(text) {
         return Ok(time.to_utc());
@@ -81,16 +81,17 @@ pub(crate) fn point(text: &str) -> Result<DateTime<Utc>, String> {
         return Ok(midnight.and_utc());
     }
     age(text).and_then(|age| clock::now().checked_sub_signed(age)).ok_or_else(|| {
-        "a time is like 2026-11-20, 2026-11-20T12:00:00Z, or an age like 90m, 36h, 7d, 4w".to_owned()
+        "expected a time such as 2026-11-20 or 2026-11-20T12:00:00Z, or an age such as 90m, 36h, 7d, 4w"
+            .to_owned()
     })
 }
 
-/// A length of time for clap, such as `90m`, `36h`, `7d` or `4w`.
+/// Parses a duration, for clap, such as `90m`, `36h`, `7d` or `4w`.
 pub(crate) fn length(text: &str) -> Result<Duration, String> {
-    age(text).ok_or_else(|| "a length of time is like 90m, 36h, 7d, 4w".to_owned())
+    age(text).ok_or_else(|| "expected a duration such as 90m, 36h, 7d, 4w".to_owned())
 }
 
-/// A length of time as [`length`] reads it.
+/// Formats a duration in the form that [`length`] parses.
 pub(crate) fn length_text(length: Duration) -> String {
     const UNITS: [(i64, &str); 3] = [(24 * 3600, "d"), (3600, "h"), (60, "m")];
     let seconds = length.num_seconds();
@@ -112,13 +113,12 @@ fn age(text: &str) -> Option<Duration> {
     }
 }
 
-/// A time for people, to the second.
+/// Formats a time for display, to the second.
 pub(crate) fn display(time: DateTime<Utc>) -> String {
     time.format("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
-/// A time for people as they would say it at the time `now`, such as "3 minutes ago". What is not in the past by the clock
-/// of this machine is told exactly.
+/// Formats a time relative to `now`, such as "3 minutes ago". A time that is not in the past is formatted exactly.
 pub(crate) fn ago(time: DateTime<Utc>, now: DateTime<Utc>) -> String {
     let past = now.signed_duration_since(time);
     let say = |count: i64, unit: &str| format!("{} ago", counted(count.unsigned_abs(), unit));
@@ -134,13 +134,12 @@ pub(crate) fn ago(time: DateTime<Utc>, now: DateTime<Utc>) -> String {
     }
 }
 
-/// A time as people are told it: on a terminal how long ago that was, elsewhere exactly, for it must be right tomorrow as
-/// well.
+/// Formats a time for display: relative on a terminal, otherwise absolute, so that the output stays correct.
 pub(crate) fn shown(time: DateTime<Utc>) -> String {
     if output::is_terminal() { ago(time, clock::now()) } else { display(time) }
 }
 
-/// A time for programs, as exact as the vault has it.
+/// Formats a time in full precision, for programs.
 pub(crate) fn exact(time: DateTime<Utc>) -> String {
     time.to_rfc3339_opts(SecondsFormat::Millis, true)
 }

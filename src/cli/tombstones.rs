@@ -16,10 +16,10 @@ use super::table::{Cell, Column, Table};
 use super::vault::VaultArgs;
 use super::{json, time};
 
-/// List the artifacts that were removed.
+/// List removed artifacts.
 ///
-/// In the order in which they were removed. They are refused when they are to be added again, unless --allow-removed is given;
-/// those that were taken back are not listed. "runvault log --action remove" has every removal.
+/// In the order in which they were removed. Adding them again is refused unless --allow-removed is given; artifacts
+/// that were added again are not listed. "runvault log --action remove" lists every removal.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// Only artifacts of this kind

@@ -8,9 +8,9 @@ use super::link::Ends;
 use super::output;
 use super::vault::VaultArgs;
 
-/// Take a stated link back.
+/// Remove a manually added link.
 ///
-/// Derived links follow from what artifacts say and cannot be taken back.
+/// Derived links follow from the content of artifacts and cannot be removed.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -24,7 +24,7 @@ impl Args {
         let link = StatedLink { source: &source, relation: &self.ends.relation, target: &target };
         if !vault.take_back_link(link)? {
             return Err(Failure::No(format!(
-                "nobody stated that {:.12} {} {:.12}; \"runvault links\" shows which links are stated",
+                "there is no manual link {:.12} {} {:.12}; \"runvault links\" lists links",
                 source.core, self.ends.relation, target.core
             )));
         }

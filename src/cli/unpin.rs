@@ -7,10 +7,10 @@ use super::hash::Named;
 use super::output;
 use super::vault::VaultArgs;
 
-/// Allow a pinned artifact to be removed.
+/// Unpin an artifact.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// A core hash, the first digits of one, @tag, or latest
+    /// A core hash, a prefix of one, @tag, or latest
     hash: Named,
 }
 
@@ -20,7 +20,7 @@ impl Args {
         let artifact = self.hash.locate_artifact(&vault)?.artifact;
         if !vault.unpin(&artifact)? {
             return Err(Failure::No(format!(
-                "{:.12} is not pinned; \"runvault pins\" lists what is",
+                "{:.12} is not pinned; \"runvault pins\" lists pinned artifacts",
                 artifact.core
             )));
         }

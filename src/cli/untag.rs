@@ -6,10 +6,10 @@ use super::exit::{Failure, Status};
 use super::vault::VaultArgs;
 use super::{hash, output};
 
-/// Take a name away.
+/// Remove a tag.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// The name
+    /// The tag
     #[arg(value_parser = hash::tag)]
     name: String,
 }
@@ -18,7 +18,7 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         if !vault.open()?.untag(&self.name)? {
             let name = &self.name;
-            return Err(Failure::No(format!("nothing is tagged {name}; \"runvault tags\" lists the tags")));
+            return Err(Failure::No(format!("there is no tag {name}; \"runvault tags\" lists the tags")));
         }
         output::note("untagged");
         Ok(Status::Done)

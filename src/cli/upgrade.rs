@@ -12,15 +12,15 @@ use super::output;
 use super::reindex::{Printer, print_report};
 use super::vault::VaultArgs;
 
-/// Make a vault of an older runvault one of this version.
+/// Upgrade a vault to the current schema version.
 ///
-/// A copy of the vault as it was is kept beside it. Interrupting this does no harm; repeating it goes on where it ended. A
-/// vault that is current stays as it is. Older versions of runvault cannot open the vault afterwards.
+/// A copy of the old vault is kept beside it. An interrupted upgrade can be repeated. A current vault is left
+/// unchanged. Older versions of runvault cannot open the upgraded vault.
 #[derive(ClapArgs)]
 pub(crate) struct Args {}
 
 impl Args {
-    #[expect(clippy::unused_self, reason = "commands are called alike")]
+    #[expect(clippy::unused_self, reason = "all commands have the same signature")]
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let started = Instant::now();
         let path = vault.path()?;
@@ -32,7 +32,7 @@ impl Args {
         if let Some(copy) = &copy {
             let copy = copy.to_string_lossy();
             output::note(&format!(
-                "{name}: schema version {from} to {SCHEMA_VERSION}; the vault as it was is kept as {}",
+                "{name}: schema version {from} to {SCHEMA_VERSION}; a copy of the old vault is kept as {}",
                 escaped(&copy)
             ));
         }

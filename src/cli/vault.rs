@@ -1,4 +1,4 @@
-//! Which vault is meant.
+//! Selection of the vault.
 
 use std::path::{Path, PathBuf};
 
@@ -13,12 +13,12 @@ use super::{actor, output, settings};
 /// Which vault to use.
 #[derive(Args)]
 pub(crate) struct VaultArgs {
-    /// The vault to use. Default: the setting vault, else runvault/default.vault in the user's data directory, which is
-    /// created when it is first needed
+    /// Path of the vault. Default: the setting vault, else runvault/default.vault in the user's data directory, which
+    /// is created on first use
     #[arg(long, global = true, value_name = "PATH", help_heading = "Vault")]
     vault: Option<PathBuf>,
 
-    /// Who the journal says did it. Default: the setting actor, else the user and the machine
+    /// Name recorded in the journal. Default: the setting actor, else USER@HOST
     #[arg(long, global = true, value_name = "NAME", help_heading = "Vault")]
     actor: Option<String>,
 }
@@ -32,7 +32,7 @@ pub(crate) struct CreateArgs {
 }
 
 impl VaultArgs {
-    /// Where the vault is or will be.
+    /// Returns the path of the vault, which need not exist.
     pub(crate) fn path(&self) -> Result<PathBuf, Failure> {
         match &self.vault {
             Some(path) => Ok(path.clone()),
@@ -40,20 +40,20 @@ impl VaultArgs {
         }
     }
 
-    /// The vault, which must exist.
+    /// Opens the vault, which must exist.
     pub(crate) fn open(&self) -> Result<Vault, Failure> {
         self.opened(Vault::open)
     }
 
-    /// The vault to store artifacts in. If there is none, it is created when the first artifact is stored: at the default
-    /// location, elsewhere only if `create` allows it, so that a mistyped path is an error.
+    /// Opens the vault for additions. If there is none, it is created when the first artifact is stored: at the default
+    /// location, elsewhere only if `create` permits it, so that a mistyped path is an error.
     pub(crate) fn open_to_add(&self, create: CreateArgs) -> Result<Vault, Failure> {
         let create: fn(&Path) -> _ =
             if self.may_create(create)? { Vault::create_when_needed } else { Vault::open };
         self.opened(create)
     }
 
-    /// The vault in which nothing is to be stored; none if it would be created.
+    /// Opens the vault for a dry run; `None` if it would be created.
     pub(crate) fn open_to_rehearse(&self, create: CreateArgs) -> Result<Option<Vault>, Failure> {
         if self.may_create(create)? && !self.path()?.exists() {
             return Ok(None);
@@ -69,7 +69,7 @@ impl VaultArgs {
         Ok(open(&self.path()?).map(|vault| vault.acting_as(actor)))
     }
 
-    /// A new vault.
+    /// Creates a vault.
     pub(crate) fn create(&self) -> Result<Vault, Failure> {
         self.opened(Vault::create)
     }
@@ -88,16 +88,18 @@ impl VaultArgs {
         Ok(create.create || self.is_default()?)
     }
 
-    /// Whether no vault was named, neither by an argument nor by a setting.
+    /// Returns whether neither an argument nor a setting names a vault.
     fn is_default(&self) -> Result<bool, Failure> {
         Ok(self.vault.is_none() && settings::VAULT.get_path()?.is_none())
     }
 }
 
-/// The vault of those who name none.
+/// Returns the path of the default vault.
 pub(super) fn default() -> Result<PathBuf, Failure> {
     let directories = etcetera::choose_base_strategy().map_err(|error| {
-        Failure::CouldNotRun(format!("cannot tell the user's data directory ({error}); use --vault PATH"))
+        Failure::CouldNotRun(format!(
+            "cannot determine the user's data directory ({error}); use --vault PATH"
+        ))
     })?;
     Ok(directories.data_dir().join("runvault").join("default.vault"))
 }

@@ -18,23 +18,23 @@ use super::progress::Progress;
 use super::vault::VaultArgs;
 use super::{json, report, signature};
 
-/// Apply the same checks as "add" and store nothing.
+/// Validate artifacts without storing them.
 ///
-/// What "add" would reject is bad, what it would skip is skipped.
+/// The checks are those of "add": what it would reject is invalid, what it would skip is skipped.
 ///
-/// The name of an existing file is always that file. Anything else that is a hash, the first digits of one, @tag or latest
-/// stands for an artifact in the vault: each of its captures is read, hashed and checked again, with the keys that are
-/// given. The hash of a capture stands for that capture alone.
+/// An argument that names an existing file is that file. Otherwise, a hash, a hash prefix, @tag or latest names an
+/// artifact in the vault: each of its captures is read, hashed and checked again, with the given keys. The hash of a
+/// capture names that capture only.
 #[derive(ClapArgs)]
 #[command(mut_arg("paths", |paths| paths.value_name("PATH|HASH").help(
-    "Files, directories (with all that is in them), packs as directories or archives, or - for standard input; or \
-     artifacts in the vault: core hashes, capture hashes, the first digits of one, @tag, or latest",
+    "Files, directories (recursively), packs as directories or archives, or - for standard input; or \
+     artifacts in the vault: core hashes, capture hashes, prefixes of them, @tag, or latest",
 )))]
 pub(crate) struct Args {
     #[command(flatten)]
     input: InputArgs,
 
-    /// List files that are no artifacts as well, and say which run packs are not signed
+    /// Also list files that are not artifacts and run packs that are not signed
     #[arg(short, long)]
     verbose: bool,
 
@@ -57,7 +57,7 @@ impl Args {
         if let Some(stored) = stored {
             stored.verify(&mut printer, &mut summary)?;
         }
-        // A closed pipe is no reason to call broken artifacts good: the status is that of what was verified.
+        // A closed pipe must not make invalid artifacts count as valid: the exit status reflects the verification.
         match printer.trouble.take() {
             Some(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error.into()),
             _ => drop(printer),
@@ -79,7 +79,7 @@ struct Verdict {
 
 struct Printer<'a> {
     args: &'a Args,
-    /// So many violations are told, if somebody said how many.
+    /// Maximum number of violations listed, if given.
     listed: Option<usize>,
     progress: Progress,
     trouble: Option<io::Error>,
@@ -98,7 +98,7 @@ impl Monitor for Printer<'_> {
 }
 
 impl Printer<'_> {
-    /// Prints what something of so many bytes came to, unless printing failed before.
+    /// Prints the result for an item of this size, unless an earlier write failed.
     fn print(&mut self, bytes: u64, print: impl FnOnce(&Self) -> io::Result<()>) {
         self.progress.file(bytes);
         if self.trouble.is_none() {

@@ -29,37 +29,37 @@ use held::Held;
 use taking::Taking;
 use waiting::Waiting;
 
-/// Looking is to take no more than one part in so many of the time.
+/// The minimum ratio of pause to scan time.
 const SHARE: u32 = 10;
 
-/// Whoever asks for no interval gets the shortest one.
+/// Minimum pause, also if the given interval is shorter.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
 
-/// Add what appears in directories, until interrupted.
+/// Watch directories and add new artifacts until interrupted.
 ///
-/// What is there already is added as well. A file is taken when it has not changed for a while, a pack when nothing in it
-/// has; what changes later is taken again. What is rejected is told once and tried again when it has changed. Ctrl-C or
-/// SIGTERM end it after what is at hand is stored; exit status 0.
+/// Existing files are added too. A file is added once it has not changed for the --settle time, a pack once none of its
+/// files has; a file that changes later is added again. A rejected file is reported once and tried again when it
+/// changes. Ctrl-C or SIGTERM stops after the files being processed are stored; the exit status is 0.
 #[derive(ClapArgs)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
 pub(crate) struct Args {
-    /// The directories, with all that is in them
+    /// Directories to watch, recursively
     #[arg(required = true, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     directories: Vec<PathBuf>,
 
-    /// How often to look
+    /// How often to scan
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = length)]
     interval: Duration,
 
-    /// Take what has not changed for so long
+    /// Add files that have not changed for this long
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = length)]
     settle: Duration,
 
-    /// Leave alone what is there already, unless it changes
+    /// Ignore existing files unless they change
     #[arg(long)]
     new_only: bool,
 
-    /// Add what has settled by now, and end; exit status as of "add"
+    /// Add what has settled and exit, with the exit status of "add"
     #[arg(long, conflicts_with = "new_only")]
     once: bool,
 
@@ -73,7 +73,7 @@ pub(crate) struct Args {
     #[arg(long)]
     allow_removed: bool,
 
-    /// Insist on a kind instead of recognising it by content
+    /// Require this kind instead of recognising it by content
     #[arg(long, value_parser = a_kind())]
     kind: Option<Kind>,
 
@@ -84,7 +84,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     checks: CheckArgs,
 
-    /// List files that were there already or are no artifacts as well
+    /// Also list files that are already stored and files that are not artifacts
     #[arg(short, long)]
     verbose: bool,
 
@@ -152,21 +152,21 @@ impl Args {
         names.collect::<Vec<_>>().join(", ")
     }
 
-    /// Whoever mistypes a name should not wait for what never comes.
+    /// Returns an error unless the paths are directories: a mistyped name would otherwise be watched forever.
     fn expect_directories(&self) -> Result<(), Failure> {
         for path in &self.directories {
             let failed =
                 |why: String| Failure::CouldNotRun(format!("cannot watch {}: {why}", path.display()));
             let metadata = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?;
             if !metadata.is_dir() {
-                return Err(failed("it is no directory; \"runvault add\" adds a file".to_owned()));
+                return Err(failed("it is not a directory; \"runvault add\" adds a file".to_owned()));
             }
         }
         Ok(())
     }
 
-    /// The files of the vault itself, by the names under which they would be found. They change whenever something is
-    /// added.
+    /// Returns the files of the vault itself, by the paths under which a scan would find them. They change at each
+    /// addition.
     fn files_of(&self, vault: &Path) -> Vec<PathBuf> {
         let Ok(vault) = std::fs::canonicalize(vault) else { return Vec::new() };
         let mut files = Vec::new();
@@ -183,7 +183,7 @@ impl Args {
     }
 }
 
-/// What goes on while directories are watched.
+/// The state of watching.
 struct Watch {
     vault: Vault,
     held: Held,
@@ -191,21 +191,21 @@ struct Watch {
     stop: Stop,
     taking: Taking,
     waiting: Waiting,
-    /// Whether the search index is to be kept in step.
+    /// Whether to keep the search index in sync.
     search: bool,
 }
 
 impl Watch {
-    /// Goes on until somebody asks it to end, and gives how many had not settled then.
+    /// Runs until termination is requested, and returns the number of files that have not settled.
     fn run(&mut self, args: &Args) -> Result<usize, Failure> {
         let mut is_first = true;
         loop {
             let began = Instant::now();
             self.retry_moving()?;
             let look = self.look(args);
-            // From here on, it is noticed when something appears.
+            // From here on, new files are detected.
             if std::mem::take(&mut is_first) && !args.once {
-                output::note(&format!("watching {}; Ctrl-C ends it", args.shown_directories()));
+                output::note(&format!("watching {}; press Ctrl-C to stop", args.shown_directories()));
             }
             let (looking, unsettled, is_empty) = (began.elapsed(), look.unsettled, look.settled.is_empty());
             if !is_empty {
@@ -230,8 +230,8 @@ impl Watch {
         }
     }
 
-    /// Looks at the directories. With `--once` there is no second look to tell whether files with times in the future
-    /// have settled, so they are observed here.
+    /// Scans the directories. With `--once` there is no second scan to determine whether files with future times have
+    /// settled, so this function waits and scans again.
     fn look(&mut self, args: &Args) -> Look {
         let look = self.taking.look();
         if !args.once || look.timeless == 0 {
@@ -241,7 +241,7 @@ impl Watch {
         self.taking.look()
     }
 
-    /// Removes files that were kept for now, if the vault that holds them is still at its path.
+    /// Removes files that were kept for now, if the vault that contains their documents is still at its path.
     fn retry_moving(&mut self) -> Result<(), Failure> {
         if self.taking.is_waiting_to_move() {
             self.held.check()?;
@@ -257,7 +257,7 @@ impl Watch {
         }
     }
 
-    /// What cannot be indexed now is when somebody searches.
+    /// Updates the search index. What cannot be indexed now is indexed at the next search.
     fn keep_searchable(&self) {
         if let Err(error) = search::after_adding(&self.vault, self.search) {
             output::error(&error.to_string());

@@ -12,15 +12,15 @@ use super::links::{self, JsonLink};
 use super::output;
 use super::vault::VaultArgs;
 
-/// Show the shortest chain of links between two artifacts.
+/// Show the shortest path of links between two artifacts.
 ///
-/// With the reason for each step.
+/// Prints the reason for each step.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// Where the chain begins
+    /// The artifact where the path starts
     one: Named,
 
-    /// Where it ends
+    /// The artifact where the path ends
     other: Named,
 
     /// Print one line of JSON for each step
@@ -41,7 +41,7 @@ impl Args {
         let (one, other) = (self.one.locate(&vault)?.artifact, self.other.locate(&vault)?.artifact);
         let Some(chain) = query::chain(&vault.snapshot()?, &one, &other)? else {
             return Err(Failure::No(format!(
-                "no chain of links leads from {:.12} to {:.12}; the {MAX_SEARCHED} nearest artifacts were searched",
+                "no path of links from {:.12} to {:.12}; the {MAX_SEARCHED} nearest artifacts were searched",
                 one.core, other.core
             )));
         };

@@ -1,26 +1,26 @@
-//! Which elements of two lists belong together: a patience alignment that stays near linear whatever the lists are.
+//! Sequence alignment: a patience diff that stays nearly linear for all inputs.
 //!
-//! Common beginnings and ends are taken off. What is left is cut at elements that occur once on both sides, as far as
-//! they are in the same order, and so on in between. Where nothing occurs once, the n-th occurrence on one side belongs to
-//! the n-th on the other. Short lists are aligned exactly.
+//! Common prefixes and suffixes are removed. The rest is split at elements that occur once on both sides, as far as
+//! they are in the same order, and the parts are aligned recursively. If no element is unique, the n-th occurrences on
+//! both sides are paired. Short lists are aligned exactly.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// Lists are aligned exactly if the product of their lengths is no more.
+/// Maximum product of the lengths of two lists that are aligned exactly.
 const EXACT_CELLS: usize = 4096;
 
-/// So often lists are cut into lists.
+/// Maximum recursion depth.
 const MAX_CUTS: usize = 12;
 
-/// Pairs of indices of equal elements, ascending on both sides.
+/// Returns the pairs of indices of equal elements, ascending on both sides.
 pub(super) fn align<T: Copy + Eq + Hash>(one: &[T], other: &[T]) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     cut(one, other, (0, 0), 0, &mut pairs);
     pairs
 }
 
-/// Aligns two lists that begin at the indices `at` of whole lists.
+/// Aligns two sublists that start at the indices `at` of the whole lists.
 fn cut<T: Copy + Eq + Hash>(
     one: &[T],
     other: &[T],
@@ -40,7 +40,7 @@ fn cut<T: Copy + Eq + Hash>(
     pairs.extend((0..after).map(|index| (end.0 + index, end.1 + index)));
 }
 
-/// Aligns two lists that neither begin nor end alike.
+/// Aligns two sublists without a common prefix or suffix.
 fn between<T: Copy + Eq + Hash>(
     one: &[T],
     other: &[T],
@@ -75,7 +75,7 @@ fn between<T: Copy + Eq + Hash>(
     }
 }
 
-/// The elements that occur once on both sides.
+/// Returns the elements that occur once on both sides.
 fn unique<T: Copy + Eq + Hash>(one: &[T], other: &[T]) -> Vec<(usize, usize)> {
     let (one_places, other_places) = (places(one), places(other));
     let only = |places: Option<&Vec<usize>>| match places.map(Vec::as_slice) {
@@ -88,7 +88,7 @@ fn unique<T: Copy + Eq + Hash>(one: &[T], other: &[T]) -> Vec<(usize, usize)> {
     one.iter().enumerate().filter_map(pair).collect()
 }
 
-/// The n-th occurrence of each element on one side with its n-th on the other.
+/// Returns the n-th occurrence of each element on one side paired with its n-th on the other.
 fn by_occurrence<T: Copy + Eq + Hash>(one: &[T], other: &[T]) -> Vec<(usize, usize)> {
     let other_places = places(other);
     let mut seen: HashMap<T, usize> = HashMap::new();
@@ -109,9 +109,9 @@ fn places<T: Copy + Eq + Hash>(list: &[T]) -> HashMap<T, Vec<usize>> {
     places
 }
 
-/// The longest subsequence of `pairs`, which ascend on one side, that ascends on the other side as well.
+/// Returns the longest subsequence of `pairs`, which ascend on one side, that also ascends on the other side.
 fn ascending(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
-    // The pair that ends the best sequence of each length, and for each pair the one before it.
+    // For each length, the pair that ends the best sequence; for each pair, its predecessor.
     let mut ends: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = Vec::with_capacity(pairs.len());
     let other_of = |index: usize| pairs.get(index).map_or(0, |pair| pair.1);
@@ -131,9 +131,9 @@ fn ascending(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
     chosen
 }
 
-/// A longest common subsequence.
+/// Returns a longest common subsequence.
 fn exact<T: Eq>(one: &[T], other: &[T]) -> Vec<(usize, usize)> {
-    // Row by row from the end: how much there is in common from here on.
+    // Row by row from the end: the length of the longest common subsequence of the remaining elements.
     let mut rows = vec![vec![0_usize; other.len() + 1]];
     for element in one.iter().rev() {
         let below = rows.last().cloned().unwrap_or_default();

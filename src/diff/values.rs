@@ -1,4 +1,4 @@
-//! Where two JSON values differ.
+//! Differences between two JSON values.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,20 +8,20 @@ use crate::canonical::pointer::{self, Token};
 use crate::canonical::{Object, Value};
 use crate::digest::Digest;
 
-/// A place in which two values differ.
+/// A difference between two values.
 #[derive(Clone, Debug)]
 pub struct ValueChange {
-    /// Where, as a JSON Pointer; elements of arrays are counted as they were before, what was added as it is after.
+    /// The location as a JSON Pointer; array elements have their old index, inserted ones their new index.
     pub pointer: String,
-    /// What was there; nothing if it was added.
+    /// The old value; `None` if it was added.
     pub old: Option<Value<'static>>,
-    /// What is there; nothing if it was removed.
+    /// The new value; `None` if it was removed.
     pub new: Option<Value<'static>>,
     /// Whether it varies between identical runs.
     pub is_ephemeral: bool,
     /// Whether both have the same canonical form, such as texts that differ in their line ends.
     pub is_spelling: bool,
-    /// The member of the whole value in which it is.
+    /// The top-level member that contains it.
     pub(super) member: Option<String>,
 }
 
@@ -33,7 +33,7 @@ pub(super) fn compare(one: &Value<'_>, other: &Value<'_>, sort: &PartSort, all: 
     comparison.changes
 }
 
-/// A value that is in one artifact only, as one change.
+/// Returns a value that only one artifact has as a single change.
 pub(super) fn whole(old: Option<&Value<'_>>, new: Option<&Value<'_>>) -> ValueChange {
     let (old, new) = (old.map(Value::to_owned_value), new.map(Value::to_owned_value));
     ValueChange { pointer: String::new(), old, new, is_ephemeral: false, is_spelling: false, member: None }
@@ -95,12 +95,12 @@ impl<'v> Comparison<'_, 'v> {
         }
     }
 
-    /// Some lists mean the same in any order.
+    /// Returns whether the lists are equal, which may be independent of order.
     fn is_same(&self, one: &[Value<'_>], other: &[Value<'_>]) -> bool {
         self.sort.is_same(self.name(), &Value::Array(one.to_vec()), &Value::Array(other.to_vec()))
     }
 
-    /// The name of the member that holds the values directly.
+    /// Returns the name of the innermost member that contains the values.
     fn name(&self) -> &'v str {
         match self.at.last() {
             Some(Token::Name(name)) => name,
@@ -109,7 +109,7 @@ impl<'v> Comparison<'_, 'v> {
     }
 
     fn objects(&mut self, one: &'v Object<'_>, other: &'v Object<'_>) {
-        // Objects may have very many members, and looking one up goes through them.
+        // Objects may have very many members, and each lookup is linear.
         let others: HashMap<&str, &'v Value<'_>> = other.iter().collect();
         let names: HashSet<&str> = one.iter().map(|(name, _)| name).collect();
         for (name, value) in one.iter() {
@@ -144,7 +144,7 @@ impl<'v> Comparison<'_, 'v> {
         }
     }
 
-    /// Elements without equals: as many as there are on both sides took each other's place.
+    /// Compares unaligned elements: as many as there are on both sides are paired in order.
     fn elements(
         &mut self,
         (one, mut at, end): (&'v [Value<'_>], usize, usize),
@@ -165,7 +165,7 @@ impl<'v> Comparison<'_, 'v> {
     }
 
     fn change(&mut self, old: Option<&Value<'_>>, new: Option<&Value<'_>>) {
-        // What is in an ephemeral value is ephemeral.
+        // Values within an ephemeral value are ephemeral.
         let is_ephemeral = (0..=self.at.len())
             .any(|length| self.at.get(..length).is_some_and(|at| (self.sort.is_ephemeral)(at)));
         if is_ephemeral && !self.all {

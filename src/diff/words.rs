@@ -1,20 +1,20 @@
-//! Where two texts differ, word by word.
+//! Word-level differences between two texts.
 
 use super::align::align;
 
-/// A piece of two texts.
+/// A span of two compared texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Span<'t> {
-    /// Both have it.
+    /// In both.
     Same(&'t str),
-    /// Only the first has it.
+    /// Only in the first.
     Removed(&'t str),
-    /// Only the second has it.
+    /// Only in the second.
     Added(&'t str),
 }
 
-/// What is to be done to `one` to make it `other`: put together without what was added, the pieces are `one`, and without
-/// what was removed they are `other`.
+/// Returns the spans that turn `one` into `other`: without the added spans they form `one`, and without the removed
+/// spans `other`.
 #[must_use]
 pub fn words<'t>(one: &'t str, other: &'t str) -> Vec<Span<'t>> {
     let (one_words, other_words) = (split(one), split(other));
@@ -42,7 +42,7 @@ pub fn words<'t>(one: &'t str, other: &'t str) -> Vec<Span<'t>> {
     spans
 }
 
-/// Where words begin, and the end of the text. Letters and digits make words, and so does white space.
+/// Returns the start of each word, and the end of the text. A word is a run of letters and digits, or of white space.
 fn split(text: &str) -> Vec<usize> {
     let sort = |character: char| match character {
         character if character.is_alphanumeric() || character == '_' => Some(true),

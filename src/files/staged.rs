@@ -131,7 +131,7 @@ pub(crate) fn check_target(path: &Path, options: &WriteOptions<'_>) -> Result<()
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(WriteError::io(path)(error)),
         Ok(there) if !is_replaceable(path, &there) => {
-            return Err(WriteError::refused(path, "it is there and is not a file"));
+            return Err(WriteError::refused(path, "it exists and is not a file"));
         }
         Ok(_) if ends_in_slash => {}
         Ok(_) => {
@@ -159,9 +159,9 @@ fn check_directory(path: &Path, options: &WriteOptions<'_>) -> Result<(), WriteE
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(WriteError::io(path)(error)),
         Ok(_) if !options.replace => return Err(WriteError::Exists { path: path.to_owned() }),
-        Ok(there) if !there.is_dir() => return refused("it is there already and is not a directory"),
+        Ok(there) if !there.is_dir() => return refused("it exists and is not a directory"),
         Ok(_) if path.file_name().is_none() => {
-            return refused("it cannot be replaced under this name; name it from outside");
+            return refused("it cannot be replaced by this name; use a path that ends in its name");
         }
         Ok(_) => {}
     }

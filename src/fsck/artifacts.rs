@@ -1,4 +1,4 @@
-//! Every artifact against its bytes.
+//! Comparison of every artifact with its bytes.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::store::check::finding::{EMBEDDED_MISSING, Finding, MENTIONS_DISORDERE
 use crate::store::check::{CheckedArtifact, Facts, Inspection, Removals};
 use crate::store::{Result, Store, StoreError};
 
-/// Checks the artifacts that `options` ask for, and, if that is all of them, whether look-ups of digests lead to them.
+/// Checks the artifacts that `options` select, and, if these are all artifacts, whether lookups of digests find them.
 pub(super) fn check(
     store: &Store,
     inspection: &Inspection<'_>,
@@ -23,7 +23,7 @@ pub(super) fn check(
     let mut look_up = matches!(options.depth, Depth::Sample(_));
     if options.depth == Depth::Full {
         let (mut found, is_complete) = inspection.mentions_index()?;
-        // Where look-ups cannot work, there is nothing to be learned from trying them for each artifact.
+        // If lookups cannot work, there is no point in trying them for each artifact.
         look_up = !is_complete && !found.iter().any(|finding| finding.info.id == MENTIONS_DISORDERED.id);
         if is_first_part {
             findings.append(&mut found);
@@ -50,18 +50,18 @@ pub(super) fn check(
     })
 }
 
-/// What became of an item.
+/// The result of checking an item.
 enum Judged {
     Capture { findings: Vec<Finding>, admitted: Option<Found>, bytes: u64 },
     End(Arc<CheckedArtifact>, End),
     Failed(StoreError),
 }
 
-/// What an admitted capture says.
+/// The data derived from an admitted capture.
 struct Found {
     facts: Facts,
     embedded: Vec<(CoreHash, CaptureHash)>,
-    /// What the vault says of its signature, and what checking it gave.
+    /// The recorded state of its signature, and the result of checking it.
     signature: Option<(SignatureState, Signature)>,
 }
 
@@ -87,14 +87,14 @@ fn judge(item: Item, keys: &KeyRing) -> Judged {
 
 struct Checking<'i, 's> {
     inspection: &'i Inspection<'s>,
-    /// Whether look-ups are tried for each artifact.
+    /// Whether to test lookups for each artifact.
     look_up: bool,
-    /// Read when it is needed.
+    /// Loaded on first use.
     removals: Option<Removals>,
     state: State,
 }
 
-/// What is known of the artifact whose captures are coming.
+/// The state of the artifact whose captures are being read.
 #[derive(Default)]
 struct State {
     facts: Facts,
@@ -130,7 +130,7 @@ impl Checking<'_, '_> {
         let State { facts, admitted, bytes, mut findings, embedded } = std::mem::take(&mut self.state);
         findings.extend(end.findings);
         if let Some(stored) = end.facts {
-            // What a capture that cannot be read says may be in the index.
+            // Entries of a capture that cannot be read may be in the index.
             let are_complete = admitted == end.captures.len();
             findings.extend(facts.compare(stored, &Subject::Artifact(artifact.core), are_complete));
         }

@@ -1,4 +1,4 @@
-//! Artifacts read from the vault and admitted again.
+//! Reading and readmission of stored artifacts.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,29 +16,29 @@ use crate::store::check::{CaptureId, CheckedArtifact, Facts, Inspection, ReadCap
 use crate::store::{Result, Store, StoreError, StoredMember};
 use crate::verify::Report;
 
-/// What is read, in this order: the captures of an artifact, then what its index says.
+/// An item read from the vault: first the captures of an artifact, then its index entries.
 pub(super) enum Item {
     Capture(Arc<CheckedArtifact>, ReadCapture),
-    /// All of the artifact's captures were given, if they could be.
+    /// The end of the artifact's captures, all readable ones of which were returned.
     End(Arc<CheckedArtifact>, End),
-    /// Nobody can look any more.
+    /// The check cannot continue.
     Failed(StoreError),
 }
 
-/// What comes after the captures of an artifact.
+/// The data that follows the captures of an artifact.
 pub(super) struct End {
-    /// All of its captures, also those whose rows could not be read.
+    /// All of its captures, including those whose rows cannot be read.
     pub(super) captures: Vec<CaptureId>,
     pub(super) facts: Option<Facts>,
     pub(super) findings: Vec<Finding>,
 }
 
-/// Reads artifacts in their order.
+/// A reader of artifacts, in order.
 pub(super) struct Reading<'s> {
     inspection: Inspection<'s>,
     artifacts: std::vec::IntoIter<CheckedArtifact>,
     current: Option<Current>,
-    /// Whether what the index says is wanted.
+    /// Whether to read the index entries.
     with_facts: bool,
 }
 
@@ -92,7 +92,7 @@ impl Iterator for Reading<'_> {
 }
 
 impl Item {
-    /// With the bytes that it has in memory.
+    /// Returns the item with its size in memory, in bytes.
     pub(super) fn weighed(self) -> (Self, u64) {
         let size = match &self {
             Self::Capture(_, capture) => size(capture),
@@ -106,7 +106,7 @@ pub(super) fn size(capture: &ReadCapture) -> u64 {
     capture.files.iter().flatten().map(|file| file.bytes.len() as u64).sum()
 }
 
-/// Admits a capture again; nothing but findings in `capture` if it is not what the vault says.
+/// Admits a capture again. Returns `None` if it does not match the catalog; the findings are in `capture`.
 pub(super) fn admit(
     artifact: &CheckedArtifact,
     capture: &mut ReadCapture,
@@ -119,7 +119,7 @@ pub(super) fn admit(
     let finding = match outcome {
         Some(Ok(admitted)) if admitted.core() == artifact.core => {
             if capture.warnings.as_deref() != Some(admitted.report().violations()) {
-                let detail = format!("admitting it gives {}", admitted.report().violations().len());
+                let detail = format!("checking it gives {}", admitted.report().violations().len());
                 capture.findings.push(Finding::new(WARNINGS_DIFFER, subject(), detail));
             }
             let differs = signatures::compare(capture.signature.as_ref(), admitted.signature());
@@ -127,25 +127,25 @@ pub(super) fn admit(
             return Some(admitted);
         }
         Some(Ok(admitted)) => {
-            let detail = format!("{} in place of {}", admitted.core(), artifact.core);
+            let detail = format!("{} instead of {}", admitted.core(), artifact.core);
             Finding::new(CORE_DIFFERS, subject(), detail)
         }
         Some(Err(report)) => Finding::new(NOT_ADMITTED, subject(), first_of(&report)),
         None => {
-            let detail = artifact.kind.as_deref().unwrap_or("the vault does not say which it is");
+            let detail = artifact.kind.as_deref().unwrap_or("the vault does not record it");
             Finding::new(KIND_UNKNOWN, subject(), detail)
         }
     };
-    // The core hash proves what an artifact is, whatever the vault calls it.
+    // The core hash proves what an artifact is, whatever kind the vault records.
     let others = kinds::ALL.into_iter().filter(|kind| Some(*kind) != known);
     for admitted in others.filter_map(|kind| admit_as(kind, capture.is_directory, &files, keys).ok()) {
         if admitted.core() == artifact.core {
-            let detail = format!("it is a {}", admitted.kind().name());
+            let detail = format!("it is of kind {}", admitted.kind().name());
             capture.findings.push(Finding::new(KIND_WRONG, subject(), detail));
             return Some(admitted);
         }
         if Store::seal_of(&admitted) == capture.seal.as_slice() {
-            let detail = format!("{} in place of {}", admitted.core(), artifact.core);
+            let detail = format!("{} instead of {}", admitted.core(), artifact.core);
             capture.findings.push(Finding::new(CORE_DIFFERS, subject(), detail));
             return None;
         }
@@ -154,7 +154,8 @@ pub(super) fn admit(
     None
 }
 
-/// Admits files of a vault as an artifact of `kind`, and checks signatures with `keys`. A wrong one does not reject them.
+/// Admits files from a vault as an artifact of `kind`, and checks signatures with `keys`. A wrong signature does not
+/// cause a rejection.
 pub(super) fn admit_as(
     kind: Kind,
     is_directory: bool,
@@ -169,14 +170,14 @@ pub(super) fn admit_as(
     admit_stored(kind, is_directory, files, options)
 }
 
-/// Admits files of a vault as an artifact of `kind`.
+/// Admits files from a vault as an artifact of `kind`.
 pub(crate) fn admit_stored(
     kind: Kind,
     is_directory: bool,
     files: &[StoredMember],
     options: AdmitOptions,
 ) -> std::result::Result<Admitted, Report> {
-    // What is in the vault was within the limits of its day.
+    // Artifacts in the vault were within the limits when they were added.
     let options = AdmitOptions { limits: Limits::most(), ..options };
     match files {
         [only] if !is_directory => kind.admit(only.bytes.clone(), &options),
@@ -197,6 +198,6 @@ fn first_of(report: &Report) -> String {
         return String::new();
     };
     let text = format!("{}: {} (rule {})", first.path, first.message, first.rule_id);
-    // Paths and messages have parts of the document in them, which may be megabytes.
+    // Paths and messages contain parts of the document, which may be megabytes long.
     text.chars().take(1000).collect()
 }

@@ -1,4 +1,4 @@
-//! Everything that artifacts are found by, made anew from their bytes.
+//! Rebuild of all indexes from the artifacts' bytes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,14 +12,15 @@ use crate::store::check::finding::{Finding, SIGNATURE_WRONG, Subject};
 use crate::store::check::{CaptureId, CheckedArtifact};
 use crate::store::{Readmitted, Reindexed, Result, Store, StoreError};
 
-/// A batch is written when it has so many artifacts or bytes.
+/// Artifacts or bytes per written batch.
 const BATCH_ARTIFACTS: usize = 500;
 const BATCH_BYTES: u64 = 16 << 20;
 
-/// An artifact that changes so often while it is read was indexed by who changes it.
+/// Maximum number of passes. An artifact that changes this often during them was indexed by the process that changed
+/// it.
 const ROUNDS: usize = 5;
 
-/// Makes the index anew; tells of the captures whose part of it had to stay as it was.
+/// Rebuilds the index; reports the captures whose entries were left unchanged.
 pub(super) fn reindex(store: &Store, keys: &KeyRing, teller: &mut Teller<'_>) -> Result<()> {
     if !keys.is_empty() {
         teller.report.signatures = Some(SignatureCounts::default());
@@ -74,7 +75,7 @@ struct Pass<'r, 'm> {
     again: Vec<CheckedArtifact>,
 }
 
-/// What is to be written, and the captures of the artifact that is being read.
+/// The pending writes, and the captures of the artifact being read.
 #[derive(Default)]
 struct Waiting {
     batch: Vec<(Readmitted, u64)>,
@@ -96,7 +97,7 @@ impl Pass<'_, '_> {
                         let detail = "it is recorded as wrong now";
                         waiting.findings.push(Finding::new(SIGNATURE_WRONG, subject, detail));
                     }
-                    // What stands beside it is put right with the rest.
+                    // The recorded state is corrected together with the rest.
                     waiting.admitted.insert(id.number(), *admitted);
                 } else {
                     self.not_admitted += 1;

@@ -1,4 +1,4 @@
-//! Mending what can be mended without guessing.
+//! Repair of findings that have an unambiguous fix.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ use crate::store::check::finding::{
 use crate::store::check::{CheckedArtifact, Integrity, ReadCapture, RecordedSignatures};
 use crate::store::{Mended, PutOutcome, Result, Store, StoreError, StoredMember};
 
-/// What making the index anew can mend.
+/// Findings that rebuilding the index repairs.
 const OF_THE_INDEX: &[FindingInfo] = &[
     INDEX_MISSING,
     INDEX_SURPLUS,
@@ -39,14 +39,14 @@ const OF_THE_INDEX: &[FindingInfo] = &[
     REFERENCE_BROKEN,
 ];
 
-/// What the journal proves.
+/// Findings that the journal's entries repair.
 const OF_THE_JOURNAL: &[FindingInfo] =
     &[TIME_DIFFERS, ORDER_DIFFERS, ANNOTATION_LOST, ANNOTATION_DIFFERS, TOMBSTONE_DIFFERS, SIGNATURE_DIFFERS];
 
-/// While any of these is found, bytes that nothing refers to may be what is missing elsewhere.
+/// While any of these findings exists, unreferenced bytes may be missing elsewhere and are kept.
 const NOTHING_IS_DROPPED: &[FindingInfo] = &[ARTIFACT_EMPTY, FILE_DAMAGED, REFERENCE_BROKEN, UNREADABLE];
 
-/// Mends what `report` found, in the order in which one thing needs another.
+/// Repairs the findings of `report`, in the order of their dependencies.
 pub(super) fn repair(
     store: &Store,
     report: &Report,
@@ -74,7 +74,7 @@ pub(super) fn repair(
     as_far_as_possible(repair.journal())?;
     if repair.has_any(OF_THE_INDEX) || changed || repair.is_reordered {
         as_far_as_possible(reindex::reindex(store, keys, teller).map(|()| {
-            let did = "made anew, with all that artifacts are found by";
+            let did = "rebuilt, with all indexes of artifacts";
             repair.done.push(Mended { subject: Subject::Mentions, did });
         }))?;
     }
@@ -83,7 +83,7 @@ pub(super) fn repair(
     Ok(repair.done)
 }
 
-/// Where the file is too damaged for a step, the others are taken all the same; the next check finds what is left.
+/// Ignores errors caused by damage, so that the other steps run; the next check finds what remains.
 fn as_far_as_possible(outcome: Result<()>) -> Result<()> {
     match outcome {
         Err(
@@ -102,7 +102,7 @@ struct Repair<'r> {
     sources: Vec<Source>,
     keys: &'r KeyRing,
     done: Vec<Mended>,
-    /// Whether rows got other numbers.
+    /// Whether rows were renumbered.
     is_reordered: bool,
     /// What the journal says of the signatures of captures before anything is added again.
     signatures: RecordedSignatures,
@@ -155,7 +155,7 @@ impl Repair<'_> {
         Ok(())
     }
 
-    /// Dictionaries and blobs.
+    /// Repairs dictionaries and blobs.
     fn bytes(&mut self) -> Result<()> {
         if self.has(PAYLOAD_SURPLUS) {
             self.done.append(&mut self.store.drop_surplus()?);
@@ -175,7 +175,7 @@ impl Repair<'_> {
         for blob in &wanted {
             self.done.append(&mut self.store.mend_digest(*blob)?);
         }
-        // What others are differences to comes first: with it, they may be readable again.
+        // Delta bases come first: once they are restored, their dependents may be readable again.
         let inspection = self.store.inspect()?;
         let mut whole = BTreeSet::new();
         for blob in &wanted {
@@ -213,7 +213,7 @@ impl Repair<'_> {
         Ok(())
     }
 
-    /// Artifacts whose rows are lost or changed, as far as seals prove what they were.
+    /// Repairs artifacts whose rows are lost or changed, as far as seals prove their identity.
     fn artifacts(&mut self) -> Result<()> {
         if self.has(REFERENCE_BROKEN) {
             let artifacts = self.store.inspect()?.lost_artifacts(&mut Vec::new())?;
@@ -236,7 +236,7 @@ impl Repair<'_> {
         Ok(())
     }
 
-    /// Shows `mend` every capture of `artifacts` as what it is admitted as.
+    /// Calls `mend` with every capture of `artifacts` and its admitted form.
     fn of_captures(
         &mut self,
         artifacts: Vec<CheckedArtifact>,
@@ -257,7 +257,7 @@ impl Repair<'_> {
         Ok(())
     }
 
-    /// Captures that the journal knows and the vault has not, and artifacts that are part of others.
+    /// Restores captures that are in the journal but not in the vault, and artifacts that are contained in others.
     fn captures(&mut self) -> Result<()> {
         if self.has_any(&[CAPTURE_LOST, CAPTURE_DAMAGED, ARTIFACT_EMPTY, BLOB_UNREFERENCED]) {
             let inspection = self.store.inspect()?;
@@ -272,7 +272,7 @@ impl Repair<'_> {
             for capture in lost.values().cloned().collect::<Vec<_>>() {
                 let Some(admitted) = from_vault(self.store, &capture, self.keys)? else { continue };
                 lost.remove(&capture.key());
-                // One that was damaged may be whole by now.
+                // A damaged capture may be intact by now.
                 if !inspection.has_capture(capture.core, capture.capture)? {
                     self.add(admitted)?;
                 }
@@ -314,7 +314,8 @@ impl Repair<'_> {
         Ok(())
     }
 
-    /// Adds an artifact like any other; the journal says so. What was removed, or has something in it that was, stays out.
+    /// Adds an artifact as usual, with a journal entry. Artifacts that were removed, or contain a removed one, are not
+    /// added.
     fn add(&mut self, admitted: Admitted) -> Result<()> {
         if !self.store.snapshot()?.tombstones_of(&admitted)?.is_empty() {
             return Ok(());
@@ -338,9 +339,9 @@ impl Repair<'_> {
         Ok(())
     }
 
-    /// What the journal determines, now that all is there that can be.
+    /// Restores what the journal determines, after everything else was restored.
     fn journal(&mut self) -> Result<()> {
-        // Rows that were restored have no times yet.
+        // Restored rows do not have their times yet.
         if self.has_any(OF_THE_JOURNAL) || self.has_any(&[REFERENCE_BROKEN]) || !self.done.is_empty() {
             let mut restored = self.store.restore_from_journal()?;
             self.done.append(&mut restored.mended);
@@ -349,7 +350,7 @@ impl Repair<'_> {
         Ok(())
     }
 
-    /// The search index.
+    /// Rebuilds the search index.
     fn search(&mut self) -> Result<()> {
         if self.has_any(&[SEARCH_DAMAGED, SEARCH_DIFFERS, FILE_DAMAGED]) && self.store.has_search_tables()? {
             search::rebuild(self.store)?;
@@ -358,7 +359,7 @@ impl Repair<'_> {
         Ok(())
     }
 
-    /// Drops what nothing refers to, if it is sure that nothing should.
+    /// Removes unreferenced blobs, if they are certainly not needed.
     fn unreferenced(&mut self) -> Result<()> {
         if !self.has(BLOB_UNREFERENCED) || self.has(CAPTURE_DAMAGED) {
             return Ok(());
@@ -377,7 +378,7 @@ impl Repair<'_> {
     }
 }
 
-/// The capture as the artifact that its seal says it is of, whatever its kind.
+/// Returns the capture as the artifact that its seal identifies, of any kind.
 fn proven(capture: &ReadCapture, files: &[StoredMember], keys: &KeyRing) -> Option<Admitted> {
     let admit = |kind| admit_as(kind, capture.is_directory, files, keys).ok();
     kinds::ALL

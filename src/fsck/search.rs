@@ -1,19 +1,19 @@
-//! The search index against the documents.
+//! Comparison of the search index with the documents.
 
 use super::Teller;
 use crate::search;
 use crate::store::check::finding::{Finding, SEARCH_DAMAGED, SEARCH_DIFFERS, Subject};
 use crate::store::{Result, Store, StoreError};
 
-/// Holds the index, if there is one, against what the captures say that are in it.
+/// Compares the index, if there is one, with the captures that it contains.
 pub(super) fn check(store: &Store, teller: &mut Teller<'_>) -> Result<()> {
     let differences = match search::compare(store, &mut |what, done, of| teller.progress(what, done, of)) {
         Ok(differences) => differences.unwrap_or_default(),
-        // Of the documents, other findings say what is wrong with them.
+        // Other findings report the documents themselves.
         Err(
             error @ (StoreError::Corrupt { .. } | StoreError::Database { .. } | StoreError::Index { .. }),
         ) => {
-            let detail = format!("it cannot be held against the artifacts: {}", cause(&error));
+            let detail = format!("it cannot be compared with the artifacts: {}", cause(&error));
             teller.tell(Finding::new(SEARCH_DAMAGED, Subject::Search, detail));
             return Ok(());
         }
@@ -24,17 +24,17 @@ pub(super) fn check(store: &Store, teller: &mut Teller<'_>) -> Result<()> {
         teller.tell(Finding::new(SEARCH_DIFFERS, Subject::Search, detail));
     }
     if differences.unreachable > 0 {
-        let detail = format!("pages with words that are not found: {}", differences.unreachable);
+        let detail = format!("pages with words that lookups do not find: {}", differences.unreachable);
         teller.tell(Finding::new(SEARCH_DIFFERS, Subject::Search, detail));
     }
     for core in differences.artifacts {
-        let detail = "the search index says something else than its documents";
+        let detail = "the search index does not match its documents";
         teller.tell(Finding::new(SEARCH_DIFFERS, Subject::Artifact(core), detail));
     }
     Ok(())
 }
 
-/// What is wrong, without where and what to do.
+/// Returns the cause of an error, without location and hints.
 fn cause(error: &StoreError) -> String {
     match error {
         StoreError::Corrupt { source, .. } | StoreError::Database { source, .. } => source.to_string(),
@@ -43,7 +43,7 @@ fn cause(error: &StoreError) -> String {
     }
 }
 
-/// Makes the index anew if there is one, whole or not.
+/// Rebuilds the index if there is one, complete or not.
 pub(super) fn rebuild(store: &Store) -> Result<()> {
     if store.has_search_tables()? {
         search::build(store, &mut |_| {})?;

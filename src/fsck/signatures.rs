@@ -1,14 +1,14 @@
-//! Signatures: what the vault says of them, compared with what checking the stored bytes again gives.
+//! Comparison of recorded signature states with the results of checking the stored bytes.
 
 use crate::artifact::{Signature, SignatureState};
 use crate::store::check::finding::{FindingInfo, SIGNATURE_DIFFERS, SIGNATURE_WRONG};
 
-/// What checking the signatures of all captures again gave.
+/// Results of checking the signatures of all captures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SignatureCounts {
-    /// Verified with the keys that were given.
+    /// Verified with the given keys.
     pub verified: u64,
-    /// Of these, how many the vault says were never checked.
+    /// Number of these that are recorded as never checked.
     pub verified_now: u64,
     /// Signed with keys that were not given.
     pub unchecked: u64,
@@ -17,7 +17,7 @@ pub struct SignatureCounts {
 }
 
 impl SignatureCounts {
-    /// Counts a signature that checking gave as `found`, and that is in the vault as `recorded`.
+    /// Counts a signature with the result `found` and the recorded state `recorded`.
     pub(super) fn count(&mut self, found: &Signature, recorded: SignatureState) {
         match found.state {
             SignatureState::Verified => {
@@ -30,8 +30,8 @@ impl SignatureCounts {
     }
 }
 
-/// What contradicts `found`, which checking the bytes gave, in what is `stored`. That a signature was never checked, or that
-/// one that was checked before cannot be checked with the keys of today, is no contradiction.
+/// Returns the contradiction between `found`, the result of checking the bytes, and `stored`. A signature that was
+/// never checked, or one that was checked before but cannot be checked with the current keys, is not a contradiction.
 pub(super) fn compare(
     stored: Option<&Signature>,
     found: Option<&Signature>,
@@ -48,14 +48,14 @@ pub(super) fn compare(
         (Unchecked, Wrong) => Some((SIGNATURE_WRONG, "it is recorded as not checked")),
         (Wrong, Wrong) => Some((SIGNATURE_WRONG, "it is recorded as wrong")),
         _ if stored.key_id != found.key_id => {
-            Some((SIGNATURE_DIFFERS, "it is recorded with another key id than it states"))
+            Some((SIGNATURE_DIFFERS, "it is recorded with a key id other than the one it states"))
         }
         (Wrong, Verified) => Some((SIGNATURE_DIFFERS, "it is verified now and is recorded as wrong")),
         (_, Unchecked) | (Verified | Unchecked, Verified) => None,
     }
 }
 
-/// Whether a signature was found to be wrong.
+/// Returns whether a signature is wrong.
 pub(super) fn is_wrong(signature: Option<&Signature>) -> bool {
     signature.is_some_and(|signature| signature.state == SignatureState::Wrong)
 }

@@ -1,4 +1,4 @@
-//! Where lost and damaged bytes may be found again.
+//! Sources of lost and damaged bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -23,14 +23,14 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// What is at `path`: a directory, or else a vault.
+    /// Opens the source at `path`: a directory, or otherwise a vault.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let metadata = fs::metadata(path);
         let metadata = metadata.map_err(|source| StoreError::io(path, source))?;
         if metadata.is_dir() { Ok(Self::Files(path.to_owned())) } else { Store::open(path).map(Self::Vault) }
     }
 
-    /// The vault, if it is one.
+    /// Returns the vault, if the source is one.
     pub(super) fn vault(&self) -> Option<&Store> {
         match self {
             Self::Vault(store) => Some(store),
@@ -38,7 +38,7 @@ impl Source {
         }
     }
 
-    /// Gives those of the `wanted` bytes that are here to `give`, and takes them from `wanted`.
+    /// Passes the `wanted` bytes that the source has to `give`, and removes them from `wanted`.
     pub(super) fn blobs(
         &self,
         wanted: &mut BTreeSet<BlobHash>,
@@ -70,7 +70,7 @@ impl Source {
         }
     }
 
-    /// Gives those of the `wanted` captures that are here, admitted, to `give`, and takes them from `wanted`.
+    /// Passes the `wanted` captures that the source has to `give`, admitted, and removes them from `wanted`.
     pub(super) fn captures(
         &self,
         wanted: &mut BTreeMap<(CoreHash, CaptureHash), RecordedCapture>,
@@ -99,7 +99,7 @@ impl Source {
                     if wanted.is_empty() {
                         break;
                     }
-                    // What cannot be read has nothing to give.
+                    // Unreadable files have nothing to offer.
                     let Ok(Verdict::Admitted(mut admitted)) =
                         item.and_then(|item| source::examine(item, &options))
                     else {
@@ -155,7 +155,7 @@ fn recorded(
     admitted.find(|admitted| (admitted.core(), admitted.capture()) == lost.key())
 }
 
-/// A capture that the journal of another vault says was added, from the bytes of `store`.
+/// Admits a capture that a journal records, from the bytes of `store`.
 pub(super) fn from_vault(store: &Store, lost: &RecordedCapture, keys: &KeyRing) -> Result<Option<Admitted>> {
     let document = store.inspect()?.bytes_of(BlobHash(lost.capture.0))?;
     let (is_directory, files) = match document {
@@ -168,8 +168,8 @@ pub(super) fn from_vault(store: &Store, lost: &RecordedCapture, keys: &KeyRing) 
     Ok(recorded(lost, is_directory, &files, keys))
 }
 
-/// Gives the bytes of every file below `path`, links not followed, until `look` has seen enough. Files that cannot be read
-/// have nothing to give.
+/// Passes the bytes of every file below `path` to `look` until it returns false, without following links. Unreadable
+/// files are skipped.
 fn files(path: &Path, look: &mut dyn FnMut(&[u8]) -> Result<bool>) -> Result<bool> {
     let Ok(entries) = fs::read_dir(path) else { return Ok(true) };
     let mut entries: Vec<_> = entries.flatten().collect();
@@ -193,14 +193,14 @@ fn files(path: &Path, look: &mut dyn FnMut(&[u8]) -> Result<bool>) -> Result<boo
     Ok(true)
 }
 
-/// The bytes of a file that is not larger than any artifact can be.
+/// Returns the bytes of a file, unless it exceeds the maximum size of artifacts.
 fn bytes(path: &Path) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let length = files::open(path).ok()?.take(Limits::MAX_BYTES + 1).read_to_end(&mut bytes).ok()?;
     (length as u64 <= Limits::MAX_BYTES).then_some(bytes)
 }
 
-/// The files in an archive that may be of an artifact.
+/// Returns the files in an archive that may be part of an artifact.
 fn members(bytes: &[u8]) -> Vec<Entry> {
     let Some(format) = Format::of(bytes) else { return Vec::new() };
     let is_member = |name: &str| {

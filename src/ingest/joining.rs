@@ -1,4 +1,4 @@
-//! Documents that are the rest of a longer one: each is put together with its beginning, which is in the vault or among the
+//! Documents that are the rest of a longer one: each is joined to its beginning, which is in the vault or among the
 //! documents that are added with it, before or after it. The whole is verified like any other document.
 
 use std::collections::{HashMap, VecDeque};
@@ -10,7 +10,8 @@ use crate::digest::{CoreHash, Digest};
 use crate::source::{Continuation, ExamineOptions, Original, Place, Rejection, Verdict, Wanted};
 use crate::store::{Result, Snapshot, StoreError};
 
-/// So many bytes of documents whose beginning may come later are kept; files beyond that are read again.
+/// Maximum total size in bytes of documents kept in memory until their beginning arrives; files beyond that are read
+/// again.
 const MOST_KEPT: usize = 64 << 20;
 
 /// A document that is the rest of another one.
@@ -36,33 +37,33 @@ impl Beginning {
     }
 }
 
-/// Where documents go, and where their beginnings are looked for.
+/// The destination of documents, which also finds their beginnings.
 pub(super) trait Target<A> {
-    /// Why no more is taken.
+    /// The error that stops processing.
     type Error: From<StoreError>;
 
-    /// The document that goes up to what is wanted, or further.
+    /// Returns the document that extends to `wanted` or further.
     fn beginning(&mut self, wanted: &Wanted) -> Result<Option<Beginning>>;
 
-    /// Takes the next document, the one with this number among the inputs.
+    /// Accepts the next document, with its number among the inputs.
     fn push(&mut self, number: usize, item: Item<A>) -> std::result::Result<(), Self::Error>;
 
-    /// Everything that was pushed can be found by all that it mentions from here on.
+    /// Makes everything pushed so far findable by its mentions.
     fn settle(&mut self) -> std::result::Result<(), Self::Error>;
 }
 
-/// Puts documents together.
+/// The state of joining.
 pub(super) struct Joining<'o, M> {
     options: &'o ExamineOptions,
-    /// Makes of an admission what the target takes.
+    /// Converts an admitted artifact into the type of the target.
     make: M,
-    /// Whether a document may wait for a beginning that comes after it.
+    /// Whether a document may wait for a beginning that comes later.
     may_wait: bool,
     waiting: Vec<Waiting>,
     kept: usize,
 }
 
-/// A document whose beginning was not there yet.
+/// A document whose beginning has not been found yet.
 struct Waiting {
     number: usize,
     path: OsString,
@@ -80,7 +81,7 @@ impl<'o, M> Joining<'o, M> {
         Self { options, make, may_wait, waiting: Vec::new(), kept: 0 }
     }
 
-    /// Gives `item` as it is to be pushed; nothing if it waits for its beginning.
+    /// Returns `item` in the form to be pushed, or `None` if it waits for its beginning.
     pub(super) fn take<A>(
         &mut self,
         number: usize,
@@ -117,7 +118,7 @@ impl<'o, M> Joining<'o, M> {
         }
     }
 
-    /// Pushes all that waits: with their beginnings those that have one by now, the others as rejected.
+    /// Pushes all waiting documents: joined if their beginning has been found, the others as rejected.
     pub(super) fn finish<A, T: Target<A>>(mut self, target: &mut T) -> std::result::Result<(), T::Error>
     where
         M: Fn(Admitted) -> A,
@@ -142,7 +143,7 @@ impl<'o, M> Joining<'o, M> {
                     let number = next.number;
                     let (item, core) = self.resolve(next, target)?;
                     target.push(number, item)?;
-                    // Whoever waits for exactly this one need not be looked for.
+                    // Items that wait for exactly this one need no search.
                     ready.extend(core.and_then(|core| waiting.remove(&core.0)).into_iter().flatten());
                 }
             }
@@ -195,7 +196,7 @@ impl<'o, M> Joining<'o, M> {
         Ok(Examination::of(path, None, examined, &self.make))
     }
 
-    /// What `rest` is together with `beginning`, and which artifact that is.
+    /// Joins `rest` to `beginning`, and returns the result with its core hash.
     fn join<A>(&self, path: OsString, rest: Rest, beginning: &Beginning) -> (Examination<A>, Option<CoreHash>)
     where
         M: Fn(Admitted) -> A,
@@ -219,7 +220,7 @@ impl<'o, M> Joining<'o, M> {
     }
 }
 
-/// What is waited for, in the order of the first who waits for it.
+/// Returns the awaited digests, in the order of their first waiting document.
 fn in_order(waiting: &HashMap<Digest, VecDeque<Waiting>>) -> Vec<Digest> {
     let first = |(after, all): (&Digest, &VecDeque<Waiting>)| (all.front().map(|first| first.number), *after);
     let mut order: Vec<_> = waiting.iter().map(first).collect();
@@ -232,7 +233,7 @@ fn unmatched<A>(path: OsString, continuation: &Continuation) -> Examination<A> {
 }
 
 impl<A> Examination<A> {
-    /// Of what was examined; `make` makes of an admission what is wanted. `items` says that it is the end of a directory.
+    /// Creates an examination; `make` converts an admitted artifact. `items` is set for the end of a directory.
     pub(super) fn of(
         path: OsString,
         items: Option<u64>,
@@ -260,8 +261,8 @@ impl<A> Examination<A> {
     }
 }
 
-/// The document in a vault that goes up to what is wanted: the one that ends there, else the first by its core hash of
-/// those that go further.
+/// Returns the document in a vault that extends to `wanted`: the one that ends there, else the first by core hash of
+/// those that extend further.
 pub(super) fn in_vault(snapshot: &Snapshot<'_>, wanted: &Wanted) -> Result<Option<Beginning>> {
     let is_of_kind = |kind: &str| kind == wanted.kind.name();
     let exact = snapshot.artifact(CoreHash(wanted.after))?.filter(|artifact| is_of_kind(&artifact.kind));

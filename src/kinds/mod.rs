@@ -1,4 +1,4 @@
-//! The kinds of artifacts. This is the only list of them: a new kind is a folder and a line here.
+//! The kinds of artifacts. This is the only list of kinds: a new kind is a folder and a line here.
 
 pub mod contract;
 pub mod model_io;
@@ -9,7 +9,7 @@ pub mod trace;
 use crate::artifact::{Kind, Peek, Recognition, Versions};
 use crate::canonical::reader::{self, MemberNames};
 
-/// Every kind, in the order in which they are asked whether they recognise a document.
+/// Every kind, in the order in which they recognise documents.
 pub static ALL: [Kind; 5] = [
     Kind::of::<model_io::ModelIo>(),
     Kind::of::<rpk::Rpk>(),
@@ -18,26 +18,26 @@ pub static ALL: [Kind; 5] = [
     Kind::of_directories::<pack::Pack>(),
 ];
 
-/// The kind named `name`.
+/// Returns the kind named `name`.
 #[must_use]
 pub fn named(name: &str) -> Option<Kind> {
     ALL.into_iter().find(|kind| kind.name() == name)
 }
 
-/// The names of all kinds, as messages list them.
+/// Returns the names of all kinds for messages.
 #[must_use]
 pub fn names() -> String {
     ALL.map(Kind::name).join(", ")
 }
 
-/// The names of the kinds of which one artifact may be a longer version of another, each with how that is seen.
+/// Returns the names of the kinds whose documents have longer versions, each with how these are detected.
 #[must_use]
 pub fn versions() -> Vec<(&'static str, Versions)> {
     ALL.into_iter().filter_map(|kind| Some((kind.name(), kind.versions()?))).collect()
 }
 
-/// The kind that a document is meant to be of, told by its content, whether it is valid or not: the first that is sure,
-/// else the first that thinks so.
+/// Returns the kind that a document is intended to be of, valid or not, by its content: the first that is certain, else
+/// the first that is possible.
 #[must_use]
 pub fn recognise(document: &[u8]) -> Option<(Kind, Recognition)> {
     let text = reader::lossy(document);
@@ -66,8 +66,7 @@ pub fn recognise_all(document: &[u8]) -> Vec<(Kind, Recognition)> {
     if sure.is_empty() { perhaps } else { sure }
 }
 
-/// The kind whose artifacts are directories like one with entries of these names; `peek` gives the beginning of a file
-/// in it.
+/// Returns the kind of a directory with entries of these names; `peek` returns the beginning of a file in it.
 #[must_use]
 pub fn recognise_directory(names: &[&str], peek: &mut Peek<'_>) -> Option<Kind> {
     ALL.into_iter().find(|kind| kind.recognises_directory(names, peek))

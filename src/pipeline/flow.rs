@@ -1,47 +1,47 @@
-//! From the workers to the consumer: results in order, and no more of them than there is room for.
+//! The bounded, ordered queue from the workers to the consumer.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How many bytes may be on their way between input and consumer.
+/// Maximum number of bytes in flight between input and consumer.
 pub(super) const BUDGET: u64 = 64 << 20;
 
-/// So many results are worth waking the consumer for.
+/// The number of results for which the consumer is woken.
 const GROUP: usize = 32;
 
-/// The consumer gets what there is, however little, after so long; when there is nothing, it is told so.
+/// The time after which the consumer receives the available results, however few, or an idle event if there are none.
 pub(super) const IDLE: Duration = Duration::from_millis(20);
 
-/// A result, and what its input weighs.
+/// A result with the weight of its input.
 pub(super) struct Weighed<R> {
     pub(super) weight: u64,
     pub(super) result: R,
 }
 
-/// What is on its way from the workers to the consumer.
+/// The results in flight from the workers to the consumer.
 pub(super) struct Flow<R> {
     state: Mutex<State<R>>,
-    /// Something was put that the consumer should look at.
+    /// Signals that there are results for the consumer.
     arrived: Condvar,
-    /// Something was consumed.
+    /// Signals that results were consumed.
     consumed: Condvar,
 }
 
 struct State<R> {
-    /// The results that were not handed out yet, by their numbers; the first has the number `handed_out`.
+    /// The results that have not been handed out, by number; the first has the number `handed_out`.
     results: VecDeque<Option<Weighed<R>>>,
-    /// How many results there are among them.
+    /// The number of available results among them.
     present: usize,
     handed_out: u64,
     consumed: u64,
-    /// The weight of all that is on its way.
+    /// The total weight in flight.
     weight: u64,
-    /// How many workers there are still, and how many of them wait for room.
+    /// The number of running workers, and of those that wait for space.
     workers: usize,
     waiting: usize,
-    /// Whether the consumer waits.
+    /// Whether the consumer is waiting.
     asleep: bool,
     closed: bool,
 }
@@ -51,7 +51,7 @@ impl<R> State<R> {
         self.results.front().is_some_and(Option::is_some)
     }
 
-    /// Whether it is time for the consumer to act.
+    /// Returns whether the consumer should be woken.
     fn is_due(&self) -> bool {
         let enough = self.present >= GROUP || self.waiting > 0;
         self.workers == 0 || enough && self.has_next()
@@ -74,8 +74,8 @@ impl<R> Flow<R> {
         Self { state: Mutex::new(state), arrived: Condvar::new(), consumed: Condvar::new() }
     }
 
-    /// Waits until there is room for `weight` more; false if nothing is wanted any more. There always is for the input
-    /// that the consumer needs next: otherwise everybody could wait for each other.
+    /// Waits until there is space for `weight` more, and returns false if the queue was closed. There is always space
+    /// for the input that the consumer needs next, which prevents a deadlock.
     pub(super) fn take_room(&self, number: u64, weight: u64) -> bool {
         let mut state = self.lock();
         while !state.closed && state.consumed != number && state.weight + weight > BUDGET {
@@ -108,7 +108,7 @@ impl<R> Flow<R> {
         }
     }
 
-    /// The next results: none of them if nothing came for a while, nothing if there will be no more.
+    /// Returns the next results: an empty group if none arrived for a while, `None` at the end.
     pub(super) fn next_group(&self) -> Option<Vec<Weighed<R>>> {
         let mut state = self.lock();
         if !state.is_due() {
@@ -143,7 +143,7 @@ impl<R> Flow<R> {
     }
 }
 
-/// Signs a worker off, also if it panics: nobody may wait for its result then.
+/// A guard that deregisters a worker, even if it panics, so that its result is not awaited.
 pub(super) struct Leaving<'f, R>(pub(super) &'f Flow<R>);
 
 impl<R> Drop for Leaving<'_, R> {

@@ -1,21 +1,21 @@
-//! In which other artifacts the bytes of an artifact stand.
+//! Artifacts whose bytes contain those of another artifact.
 
 use std::collections::BTreeSet;
 
 use crate::digest::CoreHash;
 use crate::store::{ArtifactId, ArtifactRow, Result, Snapshot};
 
-/// An artifact whose bytes other artifacts have as well.
+/// An artifact whose bytes other artifacts also contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contained {
     /// The artifact.
     pub artifact: ArtifactRow,
-    /// Those that have its bytes, by core hash: packs that it is a file of, and artifacts of another kind with the same
-    /// bytes.
+    /// Those that contain its bytes, by core hash: packs that it is a member of, and artifacts of another kind with the
+    /// same bytes.
     pub containers: Vec<ArtifactRow>,
 }
 
-/// Returns those of `artifacts` whose bytes would stay in others when those in `leaving` are gone.
+/// Returns those of `artifacts` whose bytes would remain in other artifacts after those in `leaving` are removed.
 ///
 /// # Errors
 /// Returns an error if the database cannot be read or the index is damaged.
@@ -35,11 +35,11 @@ pub fn contained(
     Ok(contained)
 }
 
-/// Returns every artifact that must go as well if nothing of the bytes of `artifacts` may stay: their containers, and the
-/// containers of these, each once, by core hash.
+/// Returns every artifact that must also be removed so that no bytes of `artifacts` remain: their containers,
+/// recursively, each once, by core hash.
 ///
 /// # Errors
-/// As [`contained`].
+/// Same as [`contained`].
 pub fn all_containers(snapshot: &Snapshot<'_>, artifacts: &[ArtifactRow]) -> Result<Vec<ArtifactRow>> {
     let mut known: BTreeSet<ArtifactId> = artifacts.iter().map(|artifact| artifact.id).collect();
     let mut waiting: Vec<ArtifactRow> = artifacts.to_vec();

@@ -1,54 +1,55 @@
-//! What artifacts refer to and the vault does not have.
+//! References to missing artifacts.
 
 use super::links::LinkTarget;
 use crate::artifact::Place;
 use crate::store::{ArtifactRow, Reference, Result, Snapshot};
 
-/// Something that is not in the vault, with everybody who refers to it.
+/// A missing artifact, with all references to it.
 #[derive(Clone, Debug)]
 pub struct Dangling {
-    /// What is missing.
+    /// The missing artifact.
     pub target: LinkTarget,
-    /// Who refers to it.
+    /// The artifacts that refer to it.
     pub referrers: Vec<Referrer>,
 }
 
-/// Who refers to something that is not in the vault.
+/// An artifact that refers to a missing one.
 #[derive(Clone, Debug)]
 pub struct Referrer {
     /// The artifact.
     pub artifact: ArtifactRow,
-    /// How it relates to what is missing.
+    /// The relation of the reference.
     pub relation: String,
-    /// In which role; `None` for names.
+    /// The role; `None` for names.
     pub role: Option<String>,
-    /// Where it says so; empty for names.
+    /// The location of the reference; empty for names.
     pub place: String,
-    /// Whether the place is named for something that no kind of artifact is.
+    /// Whether the location refers to data that is not of any artifact kind.
     pub is_of_no_kind: bool,
 }
 
-/// Which references are listed. All conditions must hold.
+/// A filter of the listed references. All conditions must hold.
 #[derive(Clone, Debug, Default)]
 pub struct DanglingQuery {
-    /// Those of artifacts of this kind.
+    /// Only references of artifacts of this kind.
     pub kind: Option<String>,
-    /// Those in this role, such as `reference`, or of this relation, such as `derived-from`.
+    /// Only references in this role, such as `reference`, or of this relation, such as `derived-from`.
     pub role: Option<String>,
-    /// Also those to things that no kind of artifact is, such as schemas: the vault could not have them.
+    /// Whether to include references to data that is not of any artifact kind, such as schemas, and so cannot be in a
+    /// vault.
     pub all: bool,
 }
 
-/// What is missing, and how many references to things that no kind of artifact is were left out.
+/// The missing artifacts, and the number of omitted references to data that is not of any artifact kind.
 #[derive(Clone, Debug, Default)]
 pub struct DanglingReferences {
-    /// Digests in their order, then names.
+    /// The missing artifacts: digests in order, then names.
     pub missing: Vec<Dangling>,
-    /// So many references were left out.
+    /// The number of omitted references.
     pub left_out: u64,
 }
 
-/// Returns what is referred to and missing.
+/// Returns the references to missing artifacts.
 ///
 /// # Errors
 /// Returns an error if the database cannot be read.
@@ -94,7 +95,7 @@ fn grouped<T: PartialEq + Clone>(
             })
         });
         let mut referrers = referrers.collect::<Result<Vec<_>>>()?;
-        // Numbers of artifacts depend on the order of arrival, hashes do not.
+        // Row ids depend on the order of arrival, hashes do not.
         referrers
             .sort_by(|one, other| (one.artifact.core, &one.place).cmp(&(other.artifact.core, &other.place)));
         all.push(Dangling { target: target(first.missing.clone()), referrers });

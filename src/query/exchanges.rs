@@ -1,4 +1,4 @@
-//! Prompts with the responses that answer them: what runs and sessions have in common.
+//! Exchanges: prompts with their responses, which runs and sessions share.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -22,16 +22,17 @@ pub(super) struct Exchanges {
     pairs: BTreeMap<Pair, Places>,
 }
 
-/// Where an exchange stands, in words.
+/// The locations of an exchange, formatted as text.
 struct Places {
-    /// The first place of the prompt with this response.
+    /// The first location of the prompt with this response.
     first: String,
-    /// The first place that has both the prompt and the response.
+    /// The first location of both the prompt and the response.
     both: Option<String>,
 }
 
 impl Exchanges {
-    /// The response to a prompt is what the first place at or after the prompt's carries.
+    /// Reads the exchanges of an artifact. The response to a prompt is at the first location with a response at or
+    /// after the prompt's.
     pub(super) fn read(snapshot: &Snapshot<'_>, artifact: ArtifactId) -> Result<Self> {
         let prompts = snapshot.mentions_of(artifact, PROMPT)?;
         let responses = snapshot.mentions_of(artifact, RESPONSE)?;
@@ -55,7 +56,8 @@ impl Exchanges {
         Ok(Self { is_recording, pairs })
     }
 
-    /// Whether each prompt stands at the place of its response, as in a session. In runs they stand at different steps.
+    /// Returns whether each prompt is at the same location as its response, as in a session. In runs they are at
+    /// different steps.
     pub(super) fn is_recording(&self) -> bool {
         self.is_recording
     }
@@ -111,17 +113,17 @@ struct OfKind {
     sharers: BTreeMap<Pair, Sharers>,
 }
 
-/// Who has an exchange.
+/// The artifacts with an exchange.
 #[derive(Default)]
 struct Sharers {
-    /// Those that have both digests at one place, and that place in words.
+    /// Those with both digests at one location, and that location as text.
     together: Vec<(ArtifactId, String)>,
-    /// The others, with the place of the prompt.
+    /// The others, with the location of the prompt.
     apart: Vec<(ArtifactId, String)>,
 }
 
 impl Known {
-    /// So many exchanges, and artifacts that have them, are kept at most.
+    /// Maximum number of cached exchanges and of their artifacts.
     const MOST: usize = 1 << 20;
 
     /// Of more captures than these, those of other kinds are looked up all at once.
@@ -132,7 +134,7 @@ impl Known {
         Self { leaving, ..Self::default() }
     }
 
-    /// Forgets everything if it is too much. Those who come together have much in common, and others little.
+    /// Clears the cache if it exceeds its limit. Artifacts queried together share most exchanges, others few.
     pub(super) fn forget_what_is_too_much(&mut self) {
         if self.size > Self::MOST {
             *self = Self::without(std::mem::take(&mut self.leaving));

@@ -8,128 +8,128 @@ use crate::artifact::{Place, Signature, SignatureState};
 use crate::digest::{CaptureHash, Digest};
 use crate::store::{ArtifactId, ArtifactRow, MentionRow, Result, Snapshot, StoreError, TimeBasis};
 
-/// Which artifacts to find. All conditions must hold.
+/// A query for artifacts. All conditions must hold.
 #[derive(Clone, Debug, Default)]
 pub struct Query {
-    /// The name of the kind; any if not given.
+    /// The name of the kind; any if `None`.
     pub kind: Option<String>,
-    /// What must match.
+    /// The filters, all of which must match.
     pub filters: Vec<Filter>,
-    /// Whether an artifact matches as well where something that it contains does: the session of a pack.
+    /// Whether an artifact also matches where an artifact that it contains does, such as the session of a pack.
     pub through_members: bool,
-    /// Which of their times must be within `since` and `until`.
+    /// The time that must be within `since` and `until`.
     pub by: TimeBasis,
-    /// At this time or later. Artifacts without a time by `by` do not match.
+    /// The earliest time, inclusive. Artifacts without a time by `by` do not match.
     pub since: Option<DateTime<Utc>>,
-    /// Before this time. Artifacts without a time by `by` do not match.
+    /// The end of the period, exclusive. Artifacts without a time by `by` do not match.
     pub until: Option<DateTime<Utc>>,
-    /// The order of the answer.
+    /// The order of the results.
     pub sort: Sort,
-    /// How many at most; all if not given.
+    /// Maximum number of results; unlimited if `None`.
     pub limit: Option<usize>,
 }
 
-/// One thing that an artifact must match.
+/// A condition on artifacts.
 #[derive(Clone, Debug)]
 pub enum Filter {
-    /// It mentions this digest.
+    /// The artifact mentions this digest.
     Mention {
-        /// In a role of this group, such as `prompt`; in any if not given.
+        /// The group of the role, such as `prompt`; any if `None`.
         group: Option<&'static str>,
         /// The digest.
         digest: Digest,
     },
-    /// It has this attribute.
+    /// The artifact has this attribute.
     Attribute {
         /// The name.
         name: String,
         /// The value.
         value: String,
     },
-    /// It has a signed capture.
+    /// The artifact has a signed capture.
     Signature {
-        /// What checking the signature gave.
+        /// The signature state.
         state: SignatureState,
-        /// The key id that the capture states; any if not given.
+        /// The key id that the capture states; any if `None`.
         key_id: Option<String>,
     },
-    /// It has a capture that is not signed.
+    /// The artifact has an unsigned capture.
     Unsigned,
-    /// It has a note in which this text stands, in small letters or large.
+    /// The artifact has a note that contains this text, ignoring case.
     Note {
-        /// The text; every note has an empty one in it.
+        /// The text; every note contains an empty text.
         text: String,
     },
 }
 
-/// The order of an answer.
+/// The order of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sort {
-    /// Newest first by this time, as [`Chronology::newest_first`](crate::store::Chronology::newest_first) says.
+    /// Newest first by this time, as by [`Chronology::newest_first`](crate::store::Chronology::newest_first).
     Newest(TimeBasis),
     /// By core hash.
     Core,
-    /// By kind, then as they were last seen, newest first.
+    /// By kind, then by when they were last seen, newest first.
     Kind,
 }
 
 impl Default for Sort {
-    /// The order of the journal, newest first.
+    /// Returns the order of the journal, newest first.
     fn default() -> Self {
         Self::Newest(TimeBasis::LastSeen)
     }
 }
 
-/// An artifact that matches.
+/// A matching artifact.
 #[derive(Clone, Debug)]
 pub struct Hit {
     /// The artifact.
     pub artifact: ArtifactRow,
-    /// Where it matches, in the order of the filters.
+    /// The matches, in the order of the filters.
     pub matches: Vec<Match>,
 }
 
-/// Where an artifact matches a filter.
+/// A match of a filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Match {
-    /// It mentions the digest there.
+    /// A mention of the digest.
     Mention {
-        /// In this role.
+        /// The role.
         role: String,
-        /// What the place counts; empty where it is a pointer.
+        /// The unit of the location; empty if it is a pointer.
         unit: String,
-        /// The place.
+        /// The location.
         place: Place,
         /// The digest.
         digest: Digest,
     },
-    /// It has the attribute.
+    /// The attribute.
     Attribute {
         /// The name.
         name: String,
         /// The value.
         value: String,
     },
-    /// It has the signed capture.
+    /// A signed capture.
     Signature {
         /// The capture.
         capture: CaptureHash,
-        /// What is known of its signature.
+        /// The state of its signature.
         signature: Signature,
     },
-    /// It has a capture that is not signed.
+    /// The artifact has an unsigned capture.
     Unsigned,
-    /// It has the note.
+    /// The note.
     Note {
-        /// The whole of it.
+        /// Its full text.
         text: String,
     },
 }
 
-/// The artifacts that match `query`.
+/// Returns the artifacts that match `query`.
 ///
 /// # Errors
-/// What the database says.
+/// Returns an error if the database cannot be read.
 pub fn find(snapshot: &Snapshot<'_>, query: &Query) -> Result<Vec<Hit>> {
     let mut hits: Vec<Hit> = if let Some(matches) = matching(snapshot, query)? {
         let hit = |(id, matches)| Ok(Hit { artifact: snapshot.artifact_by_id(id)?, matches });
@@ -235,7 +235,7 @@ fn sort(snapshot: &Snapshot<'_>, hits: &mut [Hit], sort: Sort) -> Result<()> {
     Ok(())
 }
 
-/// The artifacts that match all filters, and where; nothing if there are no filters.
+/// Returns the artifacts that match all filters, with their matches; `None` if there are no filters.
 fn matching(snapshot: &Snapshot<'_>, query: &Query) -> Result<Option<BTreeMap<ArtifactId, Vec<Match>>>> {
     let mut all: Option<BTreeMap<ArtifactId, Vec<Match>>> = None;
     for filter in &query.filters {

@@ -1,7 +1,7 @@
-//! Two histories of one run: how an archive catches a history that was rewritten, or a run id that was given twice.
+//! Forks: two different histories of one run, which reveal a rewritten history or a reused run id.
 //!
-//! Traces of one run share their header, by its hash; run packs share the id of the run. Where both have a record or a step
-//! and these differ, one forks from the other. One that only ends earlier is the beginning of the other.
+//! Traces of one run share the hash of their header; run packs share the run id. If two of them have different records
+//! or steps at the same index, they fork. One that only ends earlier is a prefix of the other, not a fork.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -10,32 +10,32 @@ use crate::artifact::Place;
 use crate::digest::Digest;
 use crate::store::{ArtifactId, ArtifactRow, Result, Snapshot};
 
-/// The roles of records and of steps.
+/// Roles of records and steps.
 const RECORD: &str = "record";
 const STEP: &str = "step";
 
-/// Two histories of one run.
+/// Two different histories of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fork {
-    /// What makes them histories of one run.
+    /// What identifies them as histories of one run.
     pub shared: Shared,
-    /// The number of the first record or step in which they differ, from 0.
+    /// The index of the first record or step that differs, from 0.
     pub index: usize,
-    /// Both, with the hash of their record or step there.
+    /// Both artifacts, with the hash of their record or step at that index.
     pub sides: [(ArtifactRow, Digest); 2],
 }
 
-/// What histories of one run share.
+/// The common identity of the histories of one run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Shared {
-    /// The hash of the header of traces.
+    /// The hash of the header of two traces.
     Header(Digest),
-    /// The id of a run that was recorded in run packs.
+    /// The run id of two run packs.
     RunId(String),
 }
 
 impl Shared {
-    /// What the histories count: `record` or `step`.
+    /// Returns the unit of the histories: `record` or `step`.
     #[must_use]
     pub fn unit(&self) -> &'static str {
         match self {
@@ -105,7 +105,7 @@ impl Forks {
 pub fn forks_of(snapshot: &Snapshot<'_>, artifact: &ArtifactRow, limit: usize) -> Result<(Vec<Fork>, usize)> {
     let mut compared = 0;
     let mut forks = Vec::new();
-    // Histories of one run have a name in common, which is sooner looked up than their records.
+    // Histories of one run share a name, which is cheaper to look up than their records.
     if !snapshot.has_namesake(artifact.id)? {
         return Ok((forks, compared));
     }
@@ -176,7 +176,7 @@ pub(super) fn histories(snapshot: &Snapshot<'_>, shared: &Shared) -> Result<Hist
 /// The namespace of the names of runs.
 const RUN: &str = "run";
 
-/// The id in the name of a run, `run:ID`.
+/// Returns the id in the name of a run, `run:ID`.
 fn run_id(name: &str) -> Shared {
     Shared::RunId(name.split_once(':').map_or(name, |(_, id)| id).to_owned())
 }
@@ -198,7 +198,8 @@ impl History {
         Ok(Self(snapshot.mentions_of(artifact, group)?.into_iter().map(|mention| mention.digest).collect()))
     }
 
-    /// Where it parts from another history, and what both say there; nothing if one is the beginning of the other.
+    /// Returns the index at which two histories first differ, with both hashes there; `None` if one is a prefix of the
+    /// other.
     fn parting(&self, other: &Self) -> Option<(usize, [Digest; 2])> {
         let both = self.0.iter().zip(&other.0).enumerate();
         let mut differing = both.filter(|(_, (ours, theirs))| ours != theirs);

@@ -1,4 +1,4 @@
-//! Walking along links.
+//! Graph traversal along links.
 
 use std::collections::BTreeMap;
 
@@ -6,23 +6,23 @@ use super::exchanges::Known;
 use super::links::{Direction, Link, LinkTarget, Origin, Selection, links_knowing};
 use crate::store::{ArtifactRow, Result, Snapshot};
 
-/// How far to walk, and along which links.
+/// The limits of a traversal.
 #[derive(Clone, Debug)]
 pub struct Walk {
-    /// So many links away from the beginning.
+    /// Maximum distance from the start, in links.
     pub depth: usize,
-    /// Only along this relation.
+    /// Only links of this relation.
     pub relation: Option<String>,
-    /// Only in this direction.
+    /// Only links in this direction.
     pub direction: Option<Direction>,
     /// The maximum number of links.
     pub limit: usize,
 }
 
-/// What a walk has seen: everything once, the beginning first, then by distance.
+/// The result of a traversal: each node once, the start first, then by distance.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
-    /// What was reached.
+    /// The nodes.
     pub nodes: Vec<Node>,
     /// The links between them.
     pub edges: Vec<Edge>,
@@ -35,8 +35,8 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// The links that are seen from the node `number`: those to nodes that come after it. Every link is seen from one of
-    /// its ends. Outgoing ones first, by relation and number of the other end.
+    /// Returns the links between the node `number` and the nodes after it, so that every link belongs to one of its
+    /// ends. Outgoing links first, by relation and number of the other end.
     #[must_use]
     pub fn seen_from(&self, number: usize) -> Vec<(Direction, usize, &Edge)> {
         let seen = self.seen.get(number).map(Vec::as_slice).unwrap_or_default().iter();
@@ -66,25 +66,25 @@ impl Graph {
     }
 }
 
-/// Something that was reached.
+/// A node of the graph.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// What it is.
+    /// The artifact or missing reference.
     pub target: LinkTarget,
-    /// How many links it is away from the beginning.
+    /// Its distance from the start, in links.
     pub depth: usize,
 }
 
-/// A link between two nodes: the first relates to the second.
+/// A link between two nodes, from the first to the second.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// The number of the node that relates.
+    /// The number of the source node.
     pub from: usize,
-    /// How.
+    /// The relation.
     pub relation: String,
-    /// The number of the node that it relates to.
+    /// The number of the target node.
     pub to: usize,
-    /// Why.
+    /// The origin of the link.
     pub origin: Origin,
 }
 

@@ -119,7 +119,7 @@ impl HolderFinder {
         for edge in snapshot.digest_edges_to(artifact)? {
             let key = (edge.relation, edge.mention.artifact);
             if !own.contains(&key) {
-                let because = format!("{} of the other states this core hash", place(&edge.mention));
+                let because = format!("{} of the other artifact states this core hash", place(&edge.mention));
                 holders.push((key.1, Why::Link { relation: key.0, origin: Origin::Derived(because) }));
             }
         }

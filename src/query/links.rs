@@ -1,8 +1,8 @@
-//! Links that follow from what artifacts identify and mention, and links that people state.
+//! Links derived from what artifacts identify and mention, and manual links.
 //!
-//! Nearly all derived ones are one join: A is linked to B when A mentions a handle that B identifies. Kinds declare both
-//! sides, so nothing here knows what links to what, and the order of arrival cannot matter. Two relations need more than
-//! one handle and stand here by name:
+//! Nearly all derived links are one join: A links to B when A mentions a handle that B identifies. Kinds declare both
+//! sides, so this module has no knowledge of kinds, and the order of arrival does not matter. Two relations need more
+//! than one handle and are defined here:
 //!
 //! - `replays`: a run and a session share a prompt *and* its response. One of them alone is no replay: the same prompt
 //!   is often asked again and answered otherwise.
@@ -16,12 +16,12 @@ use super::forks::{self, Fork, Shared};
 use crate::digest::Digest;
 use crate::store::{ArtifactId, ArtifactRow, MentionRow, NameMention, Result, Snapshot};
 
-/// From where a link is seen.
+/// The direction of a link, seen from an artifact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Direction {
-    /// The artifact relates to the other.
+    /// From the artifact to the other.
     Out,
-    /// The other relates to the artifact.
+    /// From the other to the artifact.
     In,
 }
 
@@ -30,14 +30,14 @@ pub enum Direction {
 pub enum LinkTarget {
     /// An artifact in the vault.
     Artifact(ArtifactRow),
-    /// Nothing in the vault has this core hash, yet.
+    /// A core hash that is not in the vault.
     MissingDigest(Digest),
-    /// Nothing in the vault has this name, yet.
+    /// A name that is not in the vault.
     MissingName(String),
 }
 
 impl LinkTarget {
-    /// What tells targets apart, in the order of answers: artifacts first, each sort by hash or name.
+    /// Returns the sort key that identifies the target: artifacts first, then digests, then names, each in order.
     #[must_use]
     pub fn key(&self) -> (u8, String) {
         match self {
@@ -48,25 +48,25 @@ impl LinkTarget {
     }
 }
 
-/// Where a link comes from.
+/// The origin of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// It follows from what the artifacts say; this is the first of the places that make it, in words.
+    /// Derived from the artifacts; contains the first location that it is derived from, as text.
     Derived(String),
-    /// A person stated it, with this note.
+    /// Added manually, with this note.
     Stated(Option<String>),
 }
 
 /// A typed edge between an artifact and another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// From where it is seen.
+    /// The direction.
     pub direction: Direction,
-    /// The relation of the one that relates to the other.
+    /// The relation of the source to the target.
     pub relation: String,
     /// The other end.
     pub target: LinkTarget,
-    /// Why there is a link.
+    /// The origin of the link.
     pub origin: Origin,
 }
 
@@ -78,14 +78,14 @@ pub fn links(snapshot: &Snapshot<'_>, artifact: &ArtifactRow) -> Result<Vec<Link
     links_knowing(snapshot, artifact, &mut Known::default(), &mut Selection::default())
 }
 
-/// Finds the links of many artifacts of one snapshot. What several of them have in common is looked up once.
+/// Finds the links of many artifacts of one snapshot. Data that they share is looked up once.
 #[derive(Default)]
 pub struct Linker {
     known: Known,
 }
 
 impl Linker {
-    /// All links of `artifact`, as [`links`] gives them.
+    /// Returns all links of `artifact`, like [`links`].
     ///
     /// # Errors
     /// As [`links`].
@@ -158,13 +158,13 @@ pub(super) fn links_knowing(
     Ok(links.into_values().collect())
 }
 
-/// Whether a person stated it counts: such a link stands beside a derived one.
+/// The key of a link. The last field is whether it is manual: a manual link is separate from a derived one.
 type LinkKey = (Direction, String, (u8, String), bool);
 
 struct Found<'s, 'w> {
     snapshot: &'s Snapshot<'s>,
     selection: &'s mut Selection<'w>,
-    /// One link for each relation and target, however many places make it.
+    /// One link for each relation and target, however many locations it is derived from.
     links: BTreeMap<LinkKey, Link>,
 }
 
@@ -217,7 +217,7 @@ impl Found<'_, '_> {
             self.derive(Direction::Out, &edge.relation, target, because);
         }
         for edge in self.snapshot.digest_edges_to(artifact)? {
-            let because = format!("{} of the other states this core hash", place(&edge.mention));
+            let because = format!("{} of the other artifact states this core hash", place(&edge.mention));
             if !self.selection.is_new(edge.mention.artifact) {
                 continue;
             }
@@ -289,7 +289,7 @@ impl Found<'_, '_> {
     }
 
     fn forks(&mut self, artifact: &ArtifactRow, known: &mut Known) -> Result<()> {
-        // Neither of two histories came first, so a fork is seen the same from both sides.
+        // Neither of two histories came first, so a fork looks the same from both sides.
         if !self.selection.takes(Direction::Out, FORKS) {
             return Ok(());
         }
@@ -326,7 +326,7 @@ pub(super) fn replayed_by(ours: &str, theirs: &str) -> String {
 pub(super) const REPLAYS: &str = "replays";
 const FORKS: &str = "forks";
 
-/// The place of a mention in words: `interaction 3`, or its pointer.
+/// Formats the location of a mention: `interaction 3`, or its pointer.
 pub(super) fn place(mention: &MentionRow) -> String {
     match mention.unit.as_str() {
         "" => mention.place.to_string(),

@@ -1,7 +1,6 @@
-//! Questions to a vault: what a hash stands for, which artifacts match, what is linked to what.
+//! Queries of a vault: resolving hashes, finding artifacts, following links.
 //!
-//! Everything here is asked of one [`Snapshot`](crate::store::Snapshot), so an answer never mixes two states of the
-//! vault.
+//! Each query reads one [`Snapshot`](crate::store::Snapshot), so a result never mixes two states of the vault.
 
 mod containers;
 mod dangling;

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use crate::digest::{CaptureHash, CoreHash, Digest, DigestPrefix, PrefixResolution};
 use crate::store::{Result, Snapshot};
 
-/// What a hash stands for.
+/// The target of a hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HashTarget {
     /// An artifact, by its core hash.
@@ -13,7 +13,7 @@ pub enum HashTarget {
 }
 
 impl HashTarget {
-    /// The hash.
+    /// Returns the hash.
     #[must_use]
     pub fn digest(&self) -> Digest {
         match self {
@@ -23,14 +23,14 @@ impl HashTarget {
     }
 }
 
-/// As many candidates are worth listing when a prefix is ambiguous.
+/// Maximum number of candidates listed for an ambiguous prefix.
 const MAX_CANDIDATES: u32 = 20;
 
 /// What `prefix` stands for among the core hashes and capture hashes in the vault. Of an ambiguous one, the first 20
 /// candidates of each sort are given. A whole capture hash is ambiguous if artifacts of several kinds have those bytes.
 ///
 /// # Errors
-/// What the database says.
+/// Returns an error if the database cannot be read.
 pub fn resolve(snapshot: &Snapshot<'_>, prefix: &DigestPrefix) -> Result<PrefixResolution<HashTarget>> {
     if let Some(digest) = prefix.whole()
         && snapshot.artifact(CoreHash(digest))?.is_some()
@@ -40,8 +40,8 @@ pub fn resolve(snapshot: &Snapshot<'_>, prefix: &DigestPrefix) -> Result<PrefixR
     let artifacts: BTreeSet<CoreHash> =
         snapshot.artifacts_beginning(prefix, MAX_CANDIDATES)?.into_iter().collect();
     let captures = snapshot.captures_beginning(prefix, MAX_CANDIDATES)?.into_iter();
-    // A document that is written in its canonical form has its core hash as capture hash, too. The artifact counts: what
-    // its hash gives must not change when that document arrives.
+    // A document in canonical form has its core hash as its capture hash too. The artifact takes precedence: adding
+    // that document must not change what its hash resolves to.
     let captures = captures.filter(|(_, capture)| !artifacts.contains(&CoreHash(capture.0)));
     let captures: Vec<HashTarget> =
         captures.map(|(core, capture)| HashTarget::Capture(core, capture)).collect();
@@ -51,11 +51,11 @@ pub fn resolve(snapshot: &Snapshot<'_>, prefix: &DigestPrefix) -> Result<PrefixR
     Ok(candidates.into_iter().collect())
 }
 
-/// Which mentioned digest `prefix` stands for, in any role or in those of one group. A whole digest stands for itself,
-/// mentioned or not. Of an ambiguous prefix, the first 20 candidates are given.
+/// Resolves `prefix` among the mentioned digests, in any role or in those of one group. A full digest resolves to
+/// itself, mentioned or not. If the prefix is ambiguous, returns the first 20 candidates.
 ///
 /// # Errors
-/// What the database says.
+/// Returns an error if the database cannot be read.
 pub fn resolve_mentioned(
     snapshot: &Snapshot<'_>,
     prefix: &DigestPrefix,

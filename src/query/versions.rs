@@ -1,4 +1,4 @@
-//! Which artifacts are the longest versions of what they record.
+//! Detection of the longest version of a recording.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use super::links::{Direction, Link, LinkTarget, Origin};
 use crate::artifact::Versions;
 use crate::store::{ArtifactId, ArtifactRow, Result, Snapshot};
 
-/// An artifact that goes on where another one ends.
+/// An artifact that extends another one.
 #[derive(Clone, Debug)]
 pub struct Extension {
     /// The longer artifact.
@@ -15,10 +15,10 @@ pub struct Extension {
     pub attributes: Vec<(String, String)>,
 }
 
-/// Those of `artifacts` that another one of them extends, by the kinds whose artifacts can.
+/// Returns those of `artifacts` that another one of them extends, by the kinds whose artifacts can.
 ///
 /// # Errors
-/// What the database says.
+/// Returns an error if the database cannot be read.
 pub fn extended<'a>(
     snapshot: &Snapshot<'_>,
     artifacts: &(impl Iterator<Item = &'a ArtifactRow> + Clone),
@@ -35,10 +35,11 @@ pub fn extended<'a>(
     Ok(all)
 }
 
-/// The longest artifacts that extend `artifact`, as its `links` show: those that no other one of them extends.
+/// Returns the longest artifacts that extend `artifact` according to its `links`: those that no other one of them
+/// extends.
 ///
 /// # Errors
-/// What the database says.
+/// Returns an error if the database cannot be read.
 pub fn longest_extensions(
     snapshot: &Snapshot<'_>,
     artifact: &ArtifactRow,

@@ -1,27 +1,27 @@
-//! Where in a recording what is asked stands.
+//! Index of the requests of a recording.
 
 use std::collections::HashMap;
 
 use crate::artifact::{Exchange, Responder};
 use crate::digest::Digest;
 
-/// What a lookup asks for.
+/// The key of a lookup.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Asked {
     Prompt(Digest),
     Call { tool: Option<String>, arguments: Digest },
 }
 
-/// The recordings of something, in order.
+/// The recorded exchanges of a request, in order.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     pub(super) at: Vec<usize>,
-    /// None of the recordings before this one is left.
+    /// All exchanges before this one are used.
     next: usize,
 }
 
 impl Places {
-    /// The number of the first recording that is left, from 0.
+    /// Returns the number of the first unused exchange, from 0.
     pub(super) fn first_left(&mut self, is_used: impl Fn(usize) -> bool) -> Option<usize> {
         let used = self.at.get(self.next..)?.iter().take_while(|at| is_used(**at)).count();
         self.next += used;
@@ -29,17 +29,17 @@ impl Places {
     }
 }
 
-/// Where everything stands that can be asked.
+/// The index of all recorded requests.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     asked: HashMap<Asked, Places>,
-    /// How many calls of a tool were recorded.
+    /// Number of recorded calls by tool.
     calls: HashMap<Option<String>, usize>,
 }
 
 impl Index {
-    /// A request may carry many texts. Those that it asks in the end decide; what else it carries, such as instructions
-    /// or what was said before, leads to it if no other request asks that.
+    /// Builds the index. A request can contain several texts. It is indexed by the last one; other texts, such as
+    /// instructions or earlier messages, are indexed only if no other request has them as its last.
     pub(super) fn new<'e>(exchanges: impl Iterator<Item = &'e Exchange> + Clone) -> Self {
         let mut index = Self::default();
         for (at, exchange) in exchanges.clone().enumerate() {
@@ -79,7 +79,7 @@ impl Index {
         self.asked.get_mut(asked)
     }
 
-    /// How many calls of a tool were recorded, with whatever arguments.
+    /// Returns the number of recorded calls of a tool, with any arguments.
     pub(super) fn calls_of(&self, tool: Option<&str>) -> usize {
         self.calls.get(&tool.map(str::to_owned)).copied().unwrap_or_default()
     }

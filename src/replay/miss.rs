@@ -1,112 +1,112 @@
 use crate::artifact::{Exchange, Responder};
 use crate::digest::Digest;
 
-/// Why there is no response to give.
+/// The reason that there is no response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Miss {
-    /// The prompt was not asked when the recording was made.
+    /// The prompt was not recorded.
     #[error("the prompt {prompt} was not recorded")]
     NotRecorded {
-        /// The prompt that was asked.
+        /// The requested prompt.
         prompt: Digest,
     },
-    /// The prompt was not asked as often.
+    /// The prompt was recorded fewer times.
     #[error("there is no occurrence {wanted} of the prompt {prompt}: it was recorded {}", times(*.recorded))]
     NoOccurrence {
-        /// The prompt that was asked.
+        /// The requested prompt.
         prompt: Digest,
-        /// Which occurrence was wanted, from 1.
+        /// The requested occurrence, from 1.
         wanted: usize,
-        /// How many there are.
+        /// The number of occurrences.
         recorded: usize,
     },
-    /// The tool was not called with these arguments when the recording was made.
+    /// No call of the tool with these arguments was recorded.
     #[error("no call of {} with the arguments {arguments} was recorded{}", named(.tool.as_deref()), others(*.calls))]
     CallNotRecorded {
-        /// The tool that was called.
+        /// The called tool.
         tool: Option<String>,
         /// The digest of the arguments.
         arguments: Digest,
-        /// How many calls of the tool were recorded.
+        /// Number of recorded calls of the tool.
         calls: usize,
     },
-    /// The tool was not called as often with these arguments.
+    /// The call with these arguments was recorded fewer times.
     #[error(
         "there is no occurrence {wanted} of the call of {} with the arguments {arguments}: it was recorded {}",
         named(.tool.as_deref()), times(*.recorded)
     )]
     NoCallOccurrence {
-        /// The tool that was called.
+        /// The called tool.
         tool: Option<String>,
         /// The digest of the arguments.
         arguments: Digest,
-        /// Which occurrence was wanted, from 1.
+        /// The requested occurrence, from 1.
         wanted: usize,
-        /// How many there are.
+        /// The number of occurrences.
         recorded: usize,
     },
-    /// A lookup needs a prompt.
+    /// A lookup requires a prompt.
     #[error("there is no prompt to look up")]
     NoPrompt,
-    /// A call of a tool is known by its arguments.
-    #[error("the arguments of the call are not given")]
+    /// A call of a tool requires its arguments.
+    #[error("the arguments of the call are missing")]
     NoArguments,
-    /// The next response of a sequence answers something else.
-    #[error("call {call} must ask {} of {unit} {index}, and asks {asked}", wanted(.expected))]
+    /// The next response of the sequence answers another prompt.
+    #[error("call {call}: expected {} of {unit} {index}, got {asked}", wanted(.expected))]
     OutOfOrder {
         /// The number of the call, from 0.
         call: usize,
-        /// What the recording counts.
+        /// The unit of the recording.
         unit: &'static str,
-        /// The number of the interaction or step that comes next, from 0.
+        /// The number of the next interaction or step, from 0.
         index: usize,
-        /// What was asked there; nothing if that was not recorded.
+        /// The recorded prompts; empty if they were not recorded.
         expected: Vec<Digest>,
-        /// The prompt that was asked now.
+        /// The requested prompt.
         asked: Digest,
     },
-    /// The next response of a tool in a sequence is of another tool.
-    #[error("call {call} must be of {} of {unit} {index}, and is of {}", named(.expected.as_deref()), named(.asked.as_deref()))]
+    /// The next tool response of the sequence is that of another tool.
+    #[error("call {call}: expected {} of {unit} {index}, got {}", named(.expected.as_deref()), named(.asked.as_deref()))]
     OtherTool {
         /// The number of the call, from 0.
         call: usize,
-        /// What the recording counts.
+        /// The unit of the recording.
         unit: &'static str,
-        /// The number of the step that comes next, from 0.
+        /// The number of the next step, from 0.
         index: usize,
-        /// Its tool, if its name was recorded.
+        /// The recorded tool, if its name was recorded.
         expected: Option<String>,
-        /// The tool that was asked now.
+        /// The requested tool.
         asked: Option<String>,
     },
-    /// The next call of the tool in a sequence has other arguments.
-    #[error("call {call} must have {} of {unit} {index}, and has {asked}", with(.expected.as_ref()))]
+    /// The next call of the tool in the sequence has other arguments.
+    #[error("call {call}: expected {} of {unit} {index}, got {asked}", with(.expected.as_ref()))]
     OtherArguments {
         /// The number of the call, from 0.
         call: usize,
-        /// What the recording counts.
+        /// The unit of the recording.
         unit: &'static str,
-        /// The number of the step that comes next, from 0.
+        /// The number of the next step, from 0.
         index: usize,
-        /// The digest of its arguments, if they were recorded.
+        /// The digest of the recorded arguments, if they were recorded.
         expected: Option<Digest>,
-        /// The digest of the arguments of now.
+        /// The digest of the requested arguments.
         asked: Digest,
     },
-    /// A sequence has come to its end.
+    /// The sequence has no more responses.
     #[error("the recording has no response{} left for call {call}", of(*.responder))]
     Exhausted {
         /// The number of the call, from 0.
         call: usize,
-        /// Whose response was wanted, if that was said.
+        /// The requested responder, if any.
         responder: Option<Responder>,
     },
-    /// The call failed when the recording was made. This is what was recorded of it, and it counts as played.
+    /// The recorded call failed. This contains its recording, which counts as played.
     #[error("{unit} {} recorded an error: {}", .exchange.index, .exchange.response)]
     RecordedError {
-        /// What the recording counts.
+        /// The unit of the recording.
         unit: &'static str,
-        /// The call that failed, with the message of the error as its response.
+        /// The failed call, with the error message as its response.
         exchange: Box<Exchange>,
     },
 }

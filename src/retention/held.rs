@@ -1,4 +1,4 @@
-//! What is kept because of something else that is kept.
+//! Retention of artifacts that kept artifacts depend on.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 

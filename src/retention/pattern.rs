@@ -1,40 +1,40 @@
-//! Which tags a rule is about.
+//! Tag patterns of retention rules.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::store::is_tag;
 
-/// A tag, or all tags that begin alike: `release/1`, `release/*`, `*`.
+/// A tag, or a prefix of tags: `release/1`, `release/*`, `*`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TagPattern {
-    /// The tag, or how it begins.
+    /// The tag or the prefix.
     text: String,
     is_prefix: bool,
 }
 
-/// Why a text is not a pattern of tags: no tag could match it.
+/// The error for an invalid tag pattern, which no tag could match.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
     /// It is empty.
-    #[error("it is empty, and every tag has a name")]
+    #[error("it is empty, but tags are not")]
     Empty,
-    /// A `*` stands elsewhere than at the end.
-    #[error("a * can only be the last character, where it stands for any ending")]
+    /// A `*` is not at the end.
+    #[error("a * can only be the last character, where it matches any suffix")]
     Star,
-    /// No tag has such characters or is so long.
-    #[error("no tag can match it: a tag is 1 to 100 of the letters a-z and A-Z, digits, and - _ . /")]
+    /// No tag contains such characters or is this long.
+    #[error("no tag can match it: a tag consists of 1 to 100 characters of a-z, A-Z, 0-9, - _ . /")]
     NotATag,
 }
 
 impl TagPattern {
-    /// Whether `tag` matches.
+    /// Returns whether `tag` matches.
     #[must_use]
     pub fn matches(&self, tag: &str) -> bool {
         if self.is_prefix { tag.starts_with(&self.text) } else { tag == self.text }
     }
 
-    /// Whether it stands for all tags that begin alike.
+    /// Returns whether it is a prefix pattern.
     #[must_use]
     pub fn is_prefix(&self) -> bool {
         self.is_prefix

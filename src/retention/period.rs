@@ -1,18 +1,18 @@
-//! Periods of the calendar, in UTC.
+//! Calendar periods, in UTC.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use chrono::{DateTime, Datelike, Utc};
 
-/// A length of time in the calendar, in UTC.
+/// A type of calendar period, in UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Period {
-    /// From a full hour to the next.
+    /// A full hour.
     Hour,
-    /// From midnight to midnight.
+    /// A day, from midnight to midnight.
     Day,
-    /// From Monday to Sunday: a week of ISO 8601.
+    /// An ISO 8601 week, from Monday to Sunday.
     Week,
     /// A calendar month.
     Month,
@@ -20,8 +20,8 @@ pub enum Period {
     Year,
 }
 
-/// One period of the calendar, such as a certain day. Displays as `2026-11-20 15:00`, `2026-11-20`, `2026-W47`, `2026-11` or
-/// `2026`.
+/// A particular calendar period, such as one day. Displays as `2026-11-20 15:00`, `2026-11-20`, `2026-W47`, `2026-11`
+/// or `2026`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     period: Period,
@@ -29,28 +29,28 @@ pub struct Span {
     time: DateTime<Utc>,
 }
 
-/// What a rule for a period says of an artifact.
+/// The result of a period rule for an artifact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
-    /// It is the newest of this span, and kept.
+    /// It is the newest of this span and kept.
     Newest(Span),
-    /// It is the oldest of all, and kept because there are fewer spans than the rule keeps.
+    /// It is the oldest artifact, and kept because there are fewer spans than the rule keeps.
     Oldest(Span),
-    /// A newer one of this span is kept.
+    /// A newer artifact of this span is kept.
     Superseded(Span),
-    /// Its span is before those of which one is kept.
+    /// Its span is before those that are kept.
     TooOld,
 }
 
 impl Period {
-    /// The span that `time` is in.
+    /// Returns the span that contains `time`.
     #[must_use]
     pub fn span(self, time: DateTime<Utc>) -> Span {
         Span { period: self, time }
     }
 
-    /// What the rule says that keeps the newest of each of the last `count` spans of which there are any. `times` are newest
-    /// first. The oldest is kept as well as long as there are fewer spans: it is what the next ones are counted from.
+    /// Applies the rule that keeps the newest artifact of each of the last `count` non-empty spans. `times` are newest
+    /// first. The oldest artifact is also kept while there are fewer spans: later ones are counted from it.
     pub(super) fn choose(self, times: &[DateTime<Utc>], count: usize) -> Vec<Choice> {
         let spans: BTreeSet<(i64, i64)> = times.iter().map(|time| self.span(*time).key()).collect();
         let is_short = spans.len() < count;
@@ -70,13 +70,13 @@ impl Period {
 }
 
 impl Span {
-    /// The period that it is one of.
+    /// Returns the type of period.
     #[must_use]
     pub fn period(self) -> Period {
         self.period
     }
 
-    /// Orders the spans of a period, and is the same for all times of one.
+    /// Returns a key that orders the spans of a period type, and is equal for all times of one span.
     fn key(self) -> (i64, i64) {
         const HOUR_SECONDS: i64 = 3600;
         let time = self.time;

@@ -1,4 +1,4 @@
-//! The index held against the documents.
+//! Comparison of the index with the documents.
 
 use std::collections::VecDeque;
 
@@ -7,14 +7,14 @@ use crate::digest::CoreHash;
 use crate::pipeline::{self, Event};
 use crate::store::{CapturePassages, SearchDifferences, SearchableCapture, Snapshot, Store, StoreError};
 
-/// So many captures are looked up at once.
+/// Captures looked up per step.
 const CHUNK: u32 = 1_000;
 
-/// What the index has otherwise than the documents say, of those captures that are in it. Nothing if there is no index, or
-/// one of another version. Calls `watch` with what was read, how much of it, and of how much.
+/// Compares the index entries of the indexed captures with the documents, and returns the differences; `None` if there
+/// is no index, or it has another version. Calls `watch` with a description, the count so far and the total.
 ///
 /// # Errors
-/// What the store says.
+/// Returns an error if the vault cannot be read.
 pub fn compare(
     store: &Store,
     watch: &mut dyn FnMut(&'static str, u64, u64),
@@ -30,7 +30,7 @@ pub fn compare(
         if is_whole {
             comparison.take(core, &passages)?;
         } else {
-            // That is a finding of its own, and what the index has of it may be right.
+            // Damage is a separate finding, and the index entries of the capture may be right.
             comparison.pass_over(&passages);
         }
         done += 1;
@@ -40,7 +40,7 @@ pub fn compare(
     comparison.finish().map(Some)
 }
 
-/// What the index should have of a capture.
+/// The expected index entry of a capture.
 struct Compared {
     core: CoreHash,
     passages: CapturePassages,
@@ -54,7 +54,7 @@ fn compared(read: Result<Read, StoreError>) -> Result<Compared, StoreError> {
     Ok(Compared { core, passages: read.passages().0, is_whole })
 }
 
-/// Reads the captures that should be in the index.
+/// A reader of the captures that should be in the index.
 struct Reading<'s> {
     snapshot: Snapshot<'s>,
     chunk: VecDeque<SearchableCapture>,

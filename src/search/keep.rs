@@ -1,4 +1,4 @@
-//! Keeping the index in step with the vault.
+//! Synchronisation of the index with the vault.
 
 use std::time::Duration;
 
@@ -7,48 +7,50 @@ use crate::digest::CoreHash;
 use crate::pipeline::{self, Event};
 use crate::store::{CapturePassages, SearchableCapture, Snapshot, Store, StoreError, StoredMember};
 
-/// So many captures are read from one snapshot. While it is held, the write-ahead log grows.
+/// Number of captures read from one snapshot. While a snapshot is open, the write-ahead log grows.
 const ROUND: u32 = 10_000;
 
-/// A batch goes in with one transaction when it has so many captures or bytes of text: others wait no longer than for an
-/// addition.
+/// Captures or bytes of text per transaction: others wait no longer than for an addition.
 const BATCH_CAPTURES: usize = 2_000;
 const BATCH_BYTES: usize = 8 << 20;
 
-/// Captures that others add and remove at the same moment can make a round useless, but not many in a row.
+/// Maximum number of rounds without progress: concurrent additions and removals can invalidate a round, but not many in
+/// a row.
 const MOST_ROUNDS_WITHOUT_PROGRESS: u32 = 16;
 
-/// How far it is.
+/// Progress of indexing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// So many captures were put into the index.
+    /// Number of captures indexed.
     pub done: u64,
-    /// Of so many, as far as is known.
+    /// Total number, as far as it is known.
     pub of: u64,
 }
 
-/// What was put into the index.
+/// The result of indexing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Indexed {
-    /// So many captures.
+    /// Number of captures.
     pub captures: u64,
-    /// For each capture with stored bytes that are damaged, its artifact. They are in the index without passages.
+    /// The artifacts of captures with damaged bytes, one for each such capture. They are in the index without passages.
     pub damaged: Vec<CoreHash>,
 }
 
-/// Makes the index anew.
+/// Rebuilds the index.
 ///
 /// # Errors
-/// What the store says. What was put into it before stays there, and the next call of [`bring_in_step`] goes on.
+/// Returns an error if the vault cannot be read or written. Entries already indexed are kept, and the next call of
+/// [`bring_in_step`] continues.
 pub fn build(store: &Store, watch: &mut dyn FnMut(Progress)) -> Result<Indexed, StoreError> {
     store.begin_search_index()?;
     Ok(bring_in_step(store, watch)?.unwrap_or_default())
 }
 
-/// Puts into the index what was added since, and makes an index of another version anew. Gives nothing if there is none.
+/// Indexes captures added since the last update, and rebuilds an index of another version. Returns `None` if there is
+/// no index.
 ///
 /// # Errors
-/// As [`build`].
+/// Same as [`build`].
 pub fn bring_in_step(store: &Store, watch: &mut dyn FnMut(Progress)) -> Result<Option<Indexed>, StoreError> {
     bring_in_step_within(store, Store::PATIENCE, watch)
 }
@@ -84,10 +86,10 @@ struct Keeping<'k> {
     indexed: Indexed,
     batch: Vec<CapturePassages>,
     bytes: usize,
-    /// Whether somebody else put something into the index, so that what was read is of no use.
+    /// Whether another process changed the index, which makes the data read so far useless.
     is_late: bool,
     of: u64,
-    /// How many captures were not in the index when the last round began.
+    /// Number of captures not in the index when the last round began.
     waiting: u64,
     rounds_without_progress: u32,
 }
@@ -109,7 +111,7 @@ impl<'k> Keeping<'k> {
         }
     }
 
-    /// Puts the next captures into the index; false if there are none.
+    /// Indexes the next captures; returns false if there are none.
     fn round(&mut self) -> Result<bool, StoreError> {
         let snapshot = self.store.snapshot()?;
         let captures = snapshot.unindexed(ROUND)?;
@@ -117,7 +119,7 @@ impl<'k> Keeping<'k> {
             return Ok(false);
         }
         let waiting = snapshot.search_index()?.map_or(0, |index| index.waiting);
-        // If somebody else was faster, fewer captures are waiting now.
+        // If another process was faster, fewer captures are waiting now.
         let is_stuck = self.is_late && waiting == self.waiting;
         self.rounds_without_progress = if is_stuck { self.rounds_without_progress + 1 } else { 0 };
         self.waiting = waiting;
@@ -164,9 +166,9 @@ impl<'k> Keeping<'k> {
 /// A capture that was read.
 pub(super) struct Read {
     pub(super) capture: SearchableCapture,
-    /// Its files; none if they are damaged.
+    /// Its files; empty if they are damaged.
     members: Vec<StoredMember>,
-    /// Those of the artifact's first capture, if this is another one.
+    /// The files of the artifact's first capture, if this is another one.
     first: Vec<StoredMember>,
     is_damaged: bool,
     is_first_damaged: bool,
@@ -181,19 +183,19 @@ impl Read {
         };
         let (first, is_first_damaged) = match capture.first.map(|first| snapshot.members(core, first)) {
             None => (Vec::new(), false),
-            // Then nothing of it is in the index.
+            // A damaged capture has no entries in the index.
             Some(Err(StoreError::Damaged { .. })) => (Vec::new(), true),
             Some(members) => (members?, false),
         };
         Ok(Self { capture, members, first, is_damaged, is_first_damaged })
     }
 
-    /// Whether all was read that decides what of the capture is in the index.
+    /// Returns whether everything was read that determines the index entries of the capture.
     pub(super) fn is_whole(&self) -> bool {
         !self.is_damaged && !self.is_first_damaged
     }
 
-    /// What goes into the index, and the artifact if its bytes are damaged.
+    /// Returns the passages to index, and the artifact if its bytes are damaged.
     pub(super) fn passages(self) -> (CapturePassages, Option<CoreHash>) {
         let Self { capture, members, first, is_damaged, .. } = self;
         let kind = &capture.artifact.kind;
@@ -203,7 +205,7 @@ impl Read {
     }
 }
 
-/// With the bytes that it has in memory.
+/// Returns the result with its size in memory, in bytes.
 pub(super) fn weighed(read: Result<Read, StoreError>) -> (Result<Read, StoreError>, u64) {
     let files = read.iter().flat_map(|read| read.members.iter().chain(&read.first));
     let bytes = files.map(|file| file.bytes.len() as u64).sum();

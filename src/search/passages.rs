@@ -1,4 +1,4 @@
-//! The passages of captures in the vault.
+//! Passages of captures in the vault.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,8 @@ use crate::digest::CaptureHash;
 use crate::kinds;
 use crate::store::{ArtifactRow, Snapshot, StoreError, StoredMember};
 
-/// The passages of a capture, from its verified bytes. One of a kind that this program does not know, or that it cannot
-/// read, has none.
+/// Returns the passages of a capture, from its verified bytes; none if its kind is not supported or it cannot be
+/// parsed.
 pub(crate) fn of_capture(
     snapshot: &Snapshot<'_>,
     artifact: &ArtifactRow,
@@ -18,15 +18,15 @@ pub(crate) fn of_capture(
     Ok(of_members(&artifact.kind, &snapshot.members(artifact.core, capture)?))
 }
 
-/// The passages of an artifact of a kind that has these files.
+/// Returns the passages of an artifact of a kind with these files.
 pub(crate) fn of_members(kind: &str, members: &[StoredMember]) -> Vec<Passage> {
     let members = StoredMember::borrowed(members);
     let passages = kinds::named(kind).and_then(|kind| kind.passages(&members, &Limits::most()).ok());
     passages.unwrap_or_default()
 }
 
-/// What of the passages of a capture goes into the index: not those that the artifact's first capture has in the same
-/// place.
+/// Returns the passages of a capture that are indexed: not those that the artifact's first capture has at the same
+/// location.
 pub(crate) fn indexed(passages: Vec<Passage>, first: &[Passage]) -> Vec<Option<(Field, String)>> {
     let known: BTreeSet<_> = first.iter().map(identity).collect();
     let text = |passage: Passage| {
@@ -36,7 +36,7 @@ pub(crate) fn indexed(passages: Vec<Passage>, first: &[Passage]) -> Vec<Option<(
     passages.into_iter().map(text).collect()
 }
 
-/// What is the same of two passages that are one for those who search.
+/// Returns the part of a passage by which it is compared with others.
 fn identity(passage: &Passage) -> (Field, &Place, &str) {
     (passage.field, &passage.place, &passage.text)
 }

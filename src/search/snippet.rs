@@ -1,32 +1,32 @@
-//! The part of a passage that says why it matches.
+//! Snippets: the part of a passage that matches.
 
 use std::ops::Range;
 
-/// About so many characters of a passage are given if nobody asks for more.
+/// Default width of a snippet, in characters (approximate).
 pub const WIDTH: usize = 160;
 
-/// Before the first match, so much of the width at most: what follows says more.
+/// Maximum part of the width before the first match, as a divisor: the text that follows is more relevant.
 const LEAD: usize = 4;
 
-/// A word that is cut by the edge goes as a whole, unless it is longer than that.
+/// A word that crosses the edge is dropped completely, unless it is longer than this.
 const LONGEST_WORD: usize = 24;
 
 /// A part of a passage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snippet {
-    /// The text, as it stands in the passage.
+    /// The text, as in the passage.
     pub text: String,
-    /// What of the text matches, in characters, in order.
+    /// The matches in the text, as character ranges in order.
     pub highlights: Vec<Range<usize>>,
-    /// Whether the passage has more before it.
+    /// Whether the passage continues before it.
     pub is_cut_before: bool,
-    /// Whether the passage has more after it.
+    /// Whether the passage continues after it.
     pub is_cut_after: bool,
 }
 
 impl Snippet {
-    /// The part of `text` with the most of `matches`, which are in bytes and in order: `width` characters, or some fewer so
-    /// that words stay whole.
+    /// Returns the part of `text` with the most of `matches`, which are byte ranges in order: `width` characters, or
+    /// slightly fewer to keep words whole.
     #[must_use]
     pub fn of(text: &str, matches: &[Range<usize>], width: usize) -> Self {
         let characters: Vec<(usize, char)> = text.char_indices().collect();
@@ -47,7 +47,7 @@ impl Snippet {
     }
 }
 
-/// Which characters to show.
+/// Returns the range of characters to show.
 fn window(characters: &[(usize, char)], matches: &[Range<usize>], width: usize) -> Range<usize> {
     let all = characters.len();
     if all <= width {
@@ -56,7 +56,7 @@ fn window(characters: &[(usize, char)], matches: &[Range<usize>], width: usize) 
     let best = densest(matches, width - width / LEAD);
     let earliest = best.saturating_sub(width / LEAD).min(all - width);
     let (mut start, mut end) = (earliest, earliest + width);
-    // The best match stays, whatever becomes of words at the edges.
+    // The best match stays, even if words at the edges are cut off.
     let is_word = |at: usize| characters.get(at).is_some_and(|(_, character)| !character.is_whitespace());
     if start > 0 && is_word(start - 1) {
         let limit = best.min(start + LONGEST_WORD);
@@ -71,7 +71,7 @@ fn window(characters: &[(usize, char)], matches: &[Range<usize>], width: usize) 
     start..end
 }
 
-/// The beginning of the first match that has the most others within `width` after it.
+/// Returns the start of the first match that has the most others within `width` after it.
 fn densest(matches: &[Range<usize>], width: usize) -> usize {
     let mut best = (0, 0);
     for (number, first) in matches.iter().enumerate() {

@@ -1,14 +1,14 @@
-//! What people ask, understood: words, phrases, beginnings of words.
+//! The query syntax: words, phrases and prefixes.
 
 use std::str::FromStr;
 
 use crate::store::Term;
 
-/// So many words and phrases can be looked for at once.
+/// Maximum number of words and phrases of a query.
 pub const MAX_TERMS: usize = 100;
 
-/// What people look for: words that must all be in one passage, `"phrases"`, `beginnings*`, and `OR` between alternatives.
-/// Everything else is text: no question is wrong but one without words.
+/// A parsed query: words that must all be in one passage, `"phrases"`, `beginnings*`, and `OR` between alternatives.
+/// Everything else is text: the only invalid query is one without words.
 ///
 /// ```
 /// use runvault::search::Words;
@@ -23,19 +23,19 @@ pub struct Words {
     alternatives: Vec<Vec<Term>>,
 }
 
-/// Why nothing can be looked for.
+/// The reason that a query is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WordsError {
-    /// There is no word.
-    #[error("there is no word to search for: letters and digits are searched")]
+    /// It contains no word.
+    #[error("there is no word to search for: only letters and digits are searched")]
     NoWords,
-    /// There are too many.
-    #[error("that is too much to search for at once: {MAX_TERMS} words and phrases at most")]
+    /// It contains too many words.
+    #[error("too many search terms: at most {MAX_TERMS} words and phrases")]
     TooMany,
 }
 
 impl Words {
-    /// The alternatives: a passage must have all terms of one of them.
+    /// Returns the alternatives: a passage must match all terms of one of them.
     #[must_use]
     pub fn alternatives(&self) -> &[Vec<Term>] {
         &self.alternatives
@@ -71,7 +71,7 @@ impl FromStr for Words {
     }
 }
 
-/// What has no letter and no digit is in no passage, and is no reason not to find the rest.
+/// Returns `None` for text without letters and digits, which matches no passage and does not exclude any.
 fn term(text: &str, is_prefix: bool) -> Option<Term> {
     text.contains(char::is_alphanumeric).then(|| Term { text: text.to_owned(), is_prefix })
 }
@@ -79,7 +79,7 @@ fn term(text: &str, is_prefix: bool) -> Option<Term> {
 #[derive(Debug, PartialEq)]
 enum Piece<'t> {
     Word(&'t str),
-    /// What stands between quotation marks, and whether an asterisk follows. The last one need not be closed.
+    /// The text between quotation marks, and whether an asterisk follows. The last phrase need not be closed.
     Phrase(&'t str, bool),
 }
 

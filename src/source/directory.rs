@@ -15,9 +15,9 @@ use crate::canonical::reader::Limits;
 use crate::kinds;
 use crate::verify::Report;
 
-/// The kind of artifact that a directory with these entries is meant to be, if it is one.
+/// Returns the kind of artifact that a directory with these entries is intended to be, if it is one.
 pub(super) fn recognise(directory: &OpenDir, entries: &[tree::Entry]) -> Option<Kind> {
-    // Directories may have very many entries. Only a few can matter.
+    // Directories may have very many entries, of which only a few can matter.
     let readable = entries.iter().filter_map(|entry| Some((entry.name.to_str()?, entry.kind)));
     let candidates: Vec<(&str, FileKind)> = readable.filter(|(name, _)| is_member(name)).collect();
     let all: Vec<&str> = candidates.iter().map(|(name, _)| *name).collect();
@@ -34,13 +34,13 @@ fn head(directory: &OpenDir, name: &OsStr) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-/// The size of the files that [`read`] would read.
+/// Returns the total size of the files that [`read`] would read.
 pub(super) fn weigh(path: &Path, kind: Kind) -> u64 {
     let size = |name: &&str| fs::symlink_metadata(path.join(name)).map_or(0, |metadata| metadata.len());
     kind.members().iter().map(size).sum()
 }
 
-/// A directory that was read: its files, or why it can be no artifact, and which directory it is.
+/// A directory that was read: its files or the rejection, and its identity.
 pub(super) struct ReadDirectory {
     pub(super) contents: Result<Directory, Report>,
     pub(super) id: Option<FileId>,
@@ -52,7 +52,7 @@ impl From<Report> for ReadDirectory {
     }
 }
 
-/// Reads a directory that is meant to be an artifact of `kind`. Links are not followed, and nothing but regular files is
+/// Reads a directory that is intended to be an artifact of `kind`. Links are not followed, and only regular files are
 /// opened.
 pub(super) fn read(
     path: &FoundPath,
@@ -97,7 +97,7 @@ pub(super) fn read(
     Ok(ReadDirectory { contents: Ok(directory), id: Some(opened.id()) })
 }
 
-/// Opens a directory and lists its entries, but no more than show that there are more than `most`.
+/// Opens a directory and lists its entries, only as many as needed to detect more than `most`.
 fn list(path: &FoundPath, most: usize) -> io::Result<(OpenDir, Vec<tree::Entry>)> {
     let opened = match (path.parent_id(), path.file_name()) {
         (Some(_), Some(name)) => OpenDir::parent_of(path)?.open_directory(name)?,
@@ -108,7 +108,7 @@ fn list(path: &FoundPath, most: usize) -> io::Result<(OpenDir, Vec<tree::Entry>)
     Ok((opened, entries))
 }
 
-/// Reads a file, but no more than shows that it has more than `limit` bytes.
+/// Reads a file, only as far as needed to detect more than `limit` bytes.
 fn read_file(file: File, limit: u64) -> io::Result<Vec<u8>> {
     let size = usize::try_from(file.metadata()?.len().min(limit)).unwrap_or_default();
     let mut bytes = Vec::with_capacity(size);

@@ -1,4 +1,4 @@
-//! Files, read no further than the limits allow.
+//! Files, read only up to the limits.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,16 +11,16 @@ use crate::artifact::document;
 use crate::canonical::reader::Limits;
 use crate::verify::Report;
 
-/// Enough of a file to tell text from anything else, and most kinds from each other.
+/// The number of bytes at the start of a file that distinguish text from binary data, and most kinds from each other.
 pub(super) const HEAD_BYTES: u64 = 64 << 10;
 
-/// A file of which the beginning was read.
+/// An open file whose beginning has been read.
 #[derive(Debug)]
 pub(super) struct OpenFile {
     pub(super) file: File,
     size: u64,
     pub(super) head: Vec<u8>,
-    /// The directory that it was opened in, if its path names one.
+    /// The directory that it was opened in, if its path has one.
     pub(super) directory: Option<FileId>,
 }
 
@@ -30,7 +30,7 @@ pub(super) enum Contents {
 }
 
 impl OpenFile {
-    /// Opens a file that was asked for by its name. A link that is named is meant.
+    /// Opens a file that was named explicitly. A link is followed.
     pub(super) fn open_named(path: &Path) -> io::Result<Self> {
         let Some(name) = path.file_name() else { return Self::of(File::open(path)?, None) };
         let directory = OpenDir::open(tree::parent(path))?;
@@ -51,13 +51,13 @@ impl OpenFile {
         Ok(Self { file, size, head, directory })
     }
 
-    /// About how many bytes examining the file takes into memory. What can be unpacked to any size weighs as much as
-    /// anything can.
+    /// Returns the approximate memory needed to examine the file, in bytes. A compressed file counts as the maximum,
+    /// because its size is unknown.
     pub(super) fn weight(&self) -> u64 {
         if Format::can_grow(&self.head) { u64::MAX } else { self.size }
     }
 
-    /// Reads the rest, but no more than the limit allows: a file may also grow while it is read.
+    /// Reads the rest, up to the limit: a file may also grow while it is read.
     pub(super) fn read(self, options: &ExamineOptions) -> io::Result<Contents> {
         let Self { file, size, head, .. } = self;
         let limit = options.admit.limits.bytes.min(Limits::MAX_BYTES);
@@ -82,8 +82,8 @@ impl OpenFile {
     }
 }
 
-/// The beginning of a file of `size` bytes, all of it if that is not much. Most files are small and come with one call;
-/// those whose size the system does not know say that it is 0.
+/// Returns the beginning of a file of `size` bytes, or all of it if it is small. Most files are small and are read with
+/// one call; a file of unknown size is reported by the system with size 0.
 fn read_head(file: &mut File, size: u64) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     if size == 0 {

@@ -1,5 +1,5 @@
-//! Files that were found in a directory: they may be anything. What resembles an artifact and cannot be admitted is
-//! rejected all the same; nobody should believe that it was stored.
+//! Files found in a directory, which may be anything. A file that resembles an artifact but cannot be admitted is
+//! rejected, so that it is not mistaken for stored.
 
 use std::io;
 use std::path::Path;
@@ -16,10 +16,11 @@ use crate::artifact::{Kind, Recognition, document};
 use crate::kinds;
 use crate::verify::Violation;
 
-/// Judges what is neither a file nor a directory by its name.
+/// Examines an entry that is neither a file nor a directory by its name.
 pub(super) fn examine_other(path: &Path, options: &ExamineOptions) -> Verdict {
     let violation = || {
-        let message = "is a link, device or pipe; in directories these are not opened, name it to add it";
+        let message =
+            "is a link, device or pipe; these are not opened in directories; to add it, name it explicitly";
         Violation::new(document::UNRECOGNISED, "", message)
     };
     match owner(&file_name(path)) {
@@ -74,7 +75,7 @@ pub(super) fn examine(path: &Path, file: OpenFile, options: &ExamineOptions) -> 
     })
 }
 
-/// The verdict on what is no artifact.
+/// Returns the verdict on a file that is not an artifact: rejected in strict mode, else skipped.
 pub(super) fn passed_over(options: &ExamineOptions, why: impl FnOnce() -> Violation) -> Verdict {
     if options.strict { Verdict::Rejected(Rejection::new(None, why().into())) } else { Verdict::NoArtifact }
 }
@@ -93,23 +94,22 @@ fn resembled(bytes: &[u8]) -> Vec<Kind> {
         return sure(bytes);
     }
     let text = without_zeros(head);
-    // No text has these, and almost all other files do.
+    // Text never contains these, and almost all other files do.
     let is_text = !text.iter().any(|byte| (1..=8).contains(byte));
     if is_text { sure(&text) } else { Vec::new() }
 }
 
-/// How far into a document zeros are left out.
+/// Size in bytes of the part of a document in which zero bytes are ignored.
 const ZEROS_WITHIN: usize = 64 << 10;
 
-/// What is left of a document when a disk was full or a machine lost power, or when it is UTF-16: bytes that are zero are no
-/// part of it.
+/// Returns `head` without zero bytes, which remain after a full disk or a power loss, or are part of UTF-16.
 fn without_zeros(head: &[u8]) -> Vec<u8> {
     let marks: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
     let unmarked = marks.into_iter().find_map(|mark| head.strip_prefix(mark)).unwrap_or(head);
     unmarked.iter().copied().filter(|byte| *byte != 0).collect()
 }
 
-/// Judges a file that no kind recognises: it may be what is left of an artifact of several files.
+/// Examines a file that no kind recognises: it may be a fragment of an artifact of several files.
 fn examine_unrecognised(file_name: &str, bytes: &[u8], options: &ExamineOptions) -> Verdict {
     let wanted = kinds::ALL.into_iter().filter(|kind| options.kind.is_none_or(|wanted| wanted == *kind));
     let mut orphans = wanted.filter_map(|kind| Some((kind, kind.orphan(file_name, bytes)?)));
@@ -119,7 +119,7 @@ fn examine_unrecognised(file_name: &str, bytes: &[u8], options: &ExamineOptions)
     }
 }
 
-/// Judges a file by its name that is an archive or compressed in a way that is not read.
+/// Examines a file in an unsupported archive or compression format by its name.
 fn examine_unread(file_name: &str, what: &str, options: &ExamineOptions) -> Verdict {
     let inside = archive::decompressed_name(file_name).and_then(owner);
     let kind = owner(file_name).or(inside);

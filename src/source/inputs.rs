@@ -7,14 +7,14 @@ use super::tree::{self, FileKind, FoundPath, OpenDir};
 use super::{Input, Item, SourceError, directory};
 use crate::artifact::Kind;
 
-/// Walks through inputs: everything in a directory in the order of names, links not followed.
+/// An iterator over inputs: directories recursively in the order of names, links not followed.
 #[derive(Debug)]
 pub struct Inputs {
     waiting: VecDeque<Waiting>,
     kind: Option<Kind>,
-    /// Whether the ends of directories are items.
+    /// Whether the ends of directories are returned.
     with_ends: bool,
-    /// How many items, or errors in their places, there were so far.
+    /// The number of items, or errors in their place, returned so far.
     given: u64,
 }
 
@@ -22,33 +22,34 @@ pub struct Inputs {
 enum Waiting {
     Input(Input),
     Entry(FoundPath, FileKind),
-    /// The end of a directory, and how many items there were before it.
+    /// The end of a directory, and the number of items before it.
     End(PathBuf, u64),
 }
 
 impl Inputs {
-    /// All of `inputs`, in their order.
+    /// Creates an iterator over all of `inputs`, in their order.
     #[must_use]
     pub fn new(inputs: Vec<Input>) -> Self {
         let waiting = inputs.into_iter().map(Waiting::Input).collect();
         Self { waiting, kind: None, with_ends: false, given: 0 }
     }
 
-    /// The same for those who ask for artifacts of one kind. If it is one of directories, every directory that is named
-    /// is taken for one; if it is one of documents, all directories are entered.
+    /// Restricts the iterator to artifacts of one kind. If its artifacts are directories, every directory that was
+    /// named explicitly is taken for one; if they are documents, all directories are entered.
     #[must_use]
     pub fn of_kind(self, kind: Option<Kind>) -> Self {
         Self { kind, ..self }
     }
 
-    /// The same, with an [`Item::End`] after everything in a directory that is named and is no artifact itself.
+    /// Also returns an [`Item::End`] after everything in a directory that was named explicitly and is not an artifact
+    /// itself.
     #[must_use]
     pub fn with_ends(self) -> Self {
         Self { with_ends: true, ..self }
     }
 
     fn named(&mut self, path: PathBuf) -> Result<Option<Item>, SourceError> {
-        // Unlike in directories, a link that is named is meant.
+        // Unlike links found in directories, named links are followed.
         let metadata = fs::metadata(&path);
         if let Some(kind) = self.kind.filter(|kind| kind.is_of_directories())
             && !metadata.as_ref().is_ok_and(fs::Metadata::is_file)
@@ -78,7 +79,7 @@ impl Inputs {
         }
     }
 
-    /// Gives a directory that is one artifact; of others, the entries are next.
+    /// Returns a directory that is one artifact; for any other, queues its entries.
     fn enter(&mut self, path: FoundPath, opened: &OpenDir, named: bool) -> Result<Option<Item>, SourceError> {
         let mut entries = opened.entries(usize::MAX).map_err(SourceError::at(&path))?;
         if self.kind.is_none_or(Kind::is_of_directories)
@@ -90,7 +91,7 @@ impl Inputs {
         if named && self.with_ends {
             self.waiting.push_front(Waiting::End(path.to_path_buf(), self.given));
         }
-        // What is open now is closed before the entries are looked at: there may be very many directories.
+        // The open directory is closed before its entries are examined: there may be very many directories.
         for entry in entries.into_iter().rev() {
             let found = FoundPath::within(opened, &entry.name);
             self.waiting.push_front(Waiting::Entry(found, entry.kind));
@@ -99,7 +100,7 @@ impl Inputs {
     }
 }
 
-/// Opens a directory that was found in another one. Nothing but a directory in the same place is opened.
+/// Opens a directory that was found in another one. Fails unless it is still a directory in the same location.
 pub(super) fn open_found(path: &FoundPath) -> io::Result<OpenDir> {
     let Some(name) = path.file_name() else { return OpenDir::open(path) };
     OpenDir::parent_of(path)?
@@ -116,7 +117,7 @@ impl Iterator for Inputs {
                 Waiting::Input(Input::Document { name, bytes }) => Ok(Some(Item::Document { name, bytes })),
                 Waiting::Input(Input::Path(path)) => self.named(path),
                 Waiting::Entry(path, kind) => self.found(path, kind),
-                // It is none of the items that are counted.
+                // It is not counted as an item.
                 Waiting::End(path, before) => {
                     return Some(Ok(Item::End { path, items: self.given.saturating_sub(before) }));
                 }

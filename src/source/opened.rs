@@ -9,7 +9,7 @@ use super::{
 use crate::files;
 
 impl Item {
-    /// Opens a file, so that its size is known; of other items nothing is touched.
+    /// Opens a file, so that its size is known; other items are not accessed.
     #[must_use]
     pub fn open(self) -> Opened {
         let file = match &self {
@@ -25,21 +25,21 @@ impl Item {
     }
 }
 
-/// An item that is ready to be examined.
+/// An item ready to be examined.
 #[derive(Debug)]
 pub struct Opened {
     item: Item,
-    /// The file if the item is one, or why it cannot be read.
+    /// The file if the item is one, or the error of opening it.
     file: Option<io::Result<OpenFile>>,
 }
 
 impl Opened {
-    /// An item of which nothing is touched before it is examined.
+    /// Creates an item that is not accessed before it is examined.
     pub(super) fn later(item: Item) -> Self {
         Self { item, file: None }
     }
 
-    /// About how many bytes examining it takes into memory.
+    /// Returns the approximate memory needed to examine it, in bytes.
     #[must_use]
     pub fn size(&self) -> u64 {
         match (&self.item, &self.file) {
@@ -54,12 +54,12 @@ impl Opened {
     /// Reads and examines it.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// Returns an error if it cannot be read.
     pub fn examine(self, options: &ExamineOptions) -> Result<Verdict, SourceError> {
         self.examine_in_place(options).map(|(verdict, _)| verdict)
     }
 
-    /// The same, and tells where it was read from, if that was a file or directory.
+    /// Like [`examine`](Self::examine), and also returns the file or directory that it was read from, if any.
     pub(crate) fn examine_in_place(
         self,
         options: &ExamineOptions,

@@ -1,4 +1,4 @@
-//! Files that artifacts were read from, and removing them once they are stored.
+//! The original files of artifacts, and their removal after storing.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -8,12 +8,12 @@ use super::{ExamineOptions, Item, SourceError, removing};
 use crate::artifact::{Admitted, Completeness};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 
-/// Where an artifact was read from, and what was read there.
+/// The location and content that an artifact was read from.
 #[derive(Clone, Debug)]
 pub struct Original {
     pub(super) path: PathBuf,
     pub(super) form: Form,
-    /// Of a file the directory it was read from, of a directory itself.
+    /// The directory that a file was read from, or the directory itself.
     pub(super) directory: Option<FileId>,
     core: CoreHash,
     pub(super) capture: CaptureHash,
@@ -22,23 +22,23 @@ pub struct Original {
     pub(super) completeness: Completeness,
 }
 
-/// In which form the artifact was there.
+/// The form of the original.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// A file with the bytes of the only member.
+    /// A file that is the only member.
     Document,
     /// An archive of the members.
     Archive,
-    /// A directory with the members in it.
+    /// A directory that contains the members.
     Directory,
 }
 
-/// How files are removed.
+/// Options for removing originals.
 #[derive(Clone, Debug)]
 pub struct MoveOptions {
-    /// How the documents were examined.
+    /// The options that the documents were examined with.
     pub examine: ExamineOptions,
-    /// How long a file must not have been written whose artifact may still grow, such as a trace.
+    /// The time since the last write before a file is removed whose artifact may still grow, such as a trace.
     pub settle_growing: Duration,
 }
 
@@ -53,37 +53,36 @@ impl Default for MoveOptions {
     }
 }
 
-/// What became of the files that an artifact was read from.
+/// The outcome of removing the files that an artifact was read from.
 #[derive(Debug, Default)]
 pub struct Taken {
-    /// Those that are gone.
+    /// The removed files.
     pub removed: Vec<PathBuf>,
-    /// Those that are still there, and why they are kept.
+    /// The files that still exist, and why they are kept.
     pub kept: Vec<(PathBuf, Kept)>,
-    /// Those that could not be removed.
+    /// The files that could not be removed.
     pub failed: Vec<SourceError>,
 }
 
-/// Why a file is kept.
+/// The reason a file is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
-    /// It has other bytes than those that were stored.
+    /// Its content differs from what was stored.
     Changed,
-    /// It is a link: what it leads to may belong to something else.
+    /// It is a link: its target may belong to something else.
     Link,
-    /// It is not part of the artifact. Nothing of it was stored.
+    /// It is not part of the artifact. It was not stored.
     Stranger,
     /// Its artifact may still grow, and it was written less than [`MoveOptions::settle_growing`] ago.
     MayGrow,
-    /// A process holds it open for writing.
+    /// A process has it open for writing.
     InUse,
-    /// The directory that it was read from is another one now, or is reached through a link. What is there was not
-    /// touched.
+    /// The directory that it was read from has been replaced, or is reached through a link. It was not touched.
     Replaced,
 }
 
 impl Kept {
-    /// Whether the reason passes by itself, so that removing the file later is worth another try.
+    /// Returns whether the reason is temporary, so that removing the file can be retried later.
     #[must_use]
     pub fn is_for_now(self) -> bool {
         matches!(self, Self::MayGrow | Self::InUse)
@@ -91,7 +90,7 @@ impl Kept {
 }
 
 impl Original {
-    /// Of what was read at `place`; nothing if that was no file.
+    /// Creates the original that was read at `place`, or `None` if it was not a file or directory.
     pub(crate) fn of(place: Option<Place>, admitted: &Admitted) -> Option<Self> {
         let Place { path, directory, sort } = place?;
         let form = match (sort, admitted.kind().is_of_directories()) {
@@ -104,20 +103,21 @@ impl Original {
         Some(Self { path, form, directory, core, capture, members: members.collect(), completeness })
     }
 
-    /// Of a file with the bytes `rest`, which were stored as the last part of the document `joined`.
+    /// Creates the original for a file with the bytes `rest`, which were stored as the last part of the document
+    /// `joined`.
     pub(crate) fn of_rest(place: Option<Place>, rest: &[u8], joined: &Admitted) -> Option<Self> {
         let original = Self::of(place, joined)?;
         let members = original.members.into_iter().map(|(name, _)| (name, BlobHash(Digest::of(rest))));
         Some(Self { members: members.collect(), ..original })
     }
 
-    /// The file or directory.
+    /// Returns the path of the file or directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where the document was read from, to read it again; nothing if it was no file with one.
+    /// Returns the location of the document, for reading it again, or `None` for archives and directories.
     pub(crate) fn place(&self) -> Option<Place> {
         let place = || Place::of_file(self.path.clone(), self.directory, true);
         (self.form == Form::Document).then(place)
@@ -129,26 +129,27 @@ impl Original {
         self.core
     }
 
-    /// The byte form that was stored.
+    /// Returns the capture hash of the stored byte form.
     #[must_use]
     pub fn capture(&self) -> CaptureHash {
         self.capture
     }
 
-    /// Removes what was stored, as [`Original::remove_all`] does.
+    /// Removes the original like [`Original::remove_all`].
     #[must_use]
     pub fn remove(&self, options: &MoveOptions, now: SystemTime) -> Taken {
         Self::remove_all(&[self], options, now).pop().unwrap_or_default()
     }
 
-    /// Removes what was stored: the files whose bytes are still those that were read, hashed again, and no others. A
-    /// directory loses the artifact's files, and goes itself if nothing is left in it. Gives for each of `originals` what
-    /// became of its files.
+    /// Removes the files whose bytes, hashed again, are still those that were stored, and no others. From a directory,
+    /// the artifact's files are removed, then the directory itself if it is empty. Returns the outcome for each of
+    /// `originals`.
     ///
-    /// A file is kept if a process holds it open for writing, where the system can tell, and while its artifact may grow
-    /// and it was written less than [`MoveOptions::settle_growing`] before `now`. Everything is done within the directory
-    /// that was read: what has its path by now is not touched. Nothing that is put in the place of a file meanwhile is
-    /// lost: a file is renamed before it is removed, to `.runvault-` and a number, and renamed back if it is another one.
+    /// A file is kept if a process has it open for writing, where the system can detect this, and while its artifact
+    /// may grow and it was written less than [`MoveOptions::settle_growing`] before `now`. All operations take place
+    /// within the directory that was read: a directory that replaced it under its path is not touched. A file that is
+    /// created in place of another one during the removal is not lost: a file is renamed before it is removed, to
+    /// `.runvault-` and a number, and renamed back if it is a different one.
     #[must_use]
     pub fn remove_all(originals: &[&Self], options: &MoveOptions, now: SystemTime) -> Vec<Taken> {
         removing::remove_all(originals, options, now)
@@ -156,13 +157,13 @@ impl Original {
 }
 
 impl Taken {
-    /// Whether nothing of the artifact is left there.
+    /// Returns whether no file of the artifact remains.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.failed.is_empty() && self.kept.iter().all(|(_, why)| *why == Kept::Stranger)
     }
 
-    /// Whether all that is left is left [for now](Kept::is_for_now).
+    /// Returns whether all files that remain are kept [for temporary reasons](Kept::is_for_now).
     #[must_use]
     pub fn is_for_now(&self) -> bool {
         let mut kept = self.kept.iter().filter(|(_, why)| *why != Kept::Stranger);
@@ -170,7 +171,7 @@ impl Taken {
     }
 }
 
-/// The file or directory that something was read from.
+/// The file or directory that an item was read from.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     path: PathBuf,
@@ -194,7 +195,7 @@ impl Place {
         Self { path, directory, sort: Sort::Directory }
     }
 
-    /// The file, to be read again; nothing if it is a directory.
+    /// Returns the file, to be read again, or `None` if it is a directory.
     pub(crate) fn into_file(self) -> Option<Item> {
         match self.sort {
             Sort::NamedFile => Some(Item::Named(self.path)),

@@ -9,7 +9,7 @@ use crate::canonical::reader::Limits;
 use crate::kinds;
 use crate::verify::{Report, Violation};
 
-/// Examines an archive that is meant to be an artifact.
+/// Examines an archive that is intended to be an artifact.
 pub(super) fn examine(
     format: Format,
     input: impl Read + Seek,
@@ -20,13 +20,13 @@ pub(super) fn examine(
     judge(contents, kind, options)
 }
 
-/// Examines an archive that may be anything.
+/// Examines an archive that was found in a directory.
 pub(super) fn examine_found(format: Format, input: impl Read + Seek, options: &ExamineOptions) -> Verdict {
     let contents = read(format, input, options);
     let recognised = recognise(&contents.entries);
     let may_be_one = match &contents.error {
         None => recognised.is_some(),
-        // Where nothing tells that a broken archive is something else, nobody should believe that it was stored.
+        // If a broken archive cannot be identified as something else, it must not be skipped silently.
         Some(ArchiveError::Broken(_)) if contents.entries.is_empty() => true,
         Some(_) => contents.entries.iter().any(|entry| is_member(&entry.name)),
     };
@@ -42,13 +42,13 @@ pub(super) fn examine_found(format: Format, input: impl Read + Seek, options: &E
     judge(contents, options.kind.or(recognised), options).into()
 }
 
-/// The violation that an entry is which is a file of an artifact that the archive does not contain.
+/// Returns the violation for an entry that is a file of an artifact that the archive does not contain.
 fn orphan(entry: &Entry) -> Option<(Kind, Violation)> {
     let bytes = entry.bytes()?;
     kinds::ALL.into_iter().find_map(|kind| Some((kind, kind.orphan(&entry.name, bytes)?)))
 }
 
-/// Whether this is the name of a file of any kind of directories.
+/// Returns whether this is the name of a file of any kind whose artifacts are directories.
 pub(super) fn is_member(name: &str) -> bool {
     let mut kinds = kinds::ALL.into_iter().filter(|kind| kind.is_of_directories());
     kinds.any(|kind| kind.members().contains(&name))
@@ -65,7 +65,8 @@ fn judge(contents: Contents, kind: Option<Kind>, options: &ExamineOptions) -> Re
         return Err(Rejection::new(kind, report(&error)));
     }
     let Some(kind) = kind else {
-        let message = format!("the archive is no artifact; --kind insists on one of {}", kinds::names());
+        let message =
+            format!("the archive is not an artifact; use --kind to require one of {}", kinds::names());
         return Err(Rejection::new(None, Violation::new(document::UNRECOGNISED, "", message).into()));
     };
     let directory = Directory { entries: contents.entries };

@@ -1,4 +1,4 @@
-//! Removing the files of what is stored. See [`Original::remove_all`].
+//! Removal of original files after storing. See [`Original::remove_all`].
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -15,11 +15,12 @@ use super::{SourceError, Verdict, examine_named, writers};
 use crate::artifact::Completeness;
 use crate::digest::{BlobHash, CaptureHash, Digest};
 
-/// The clocks of file systems are coarse: of what was written so lately, the time does not tell whether it was written again.
+/// The minimum age at which a file's time is reliable. File system clocks are coarse: for a more recent write, the time
+/// does not show whether another one followed.
 const LATELY: Duration = Duration::from_secs(1);
 
-/// Finding out which files are open for writing takes a look at all processes, so it is done for so many originals at
-/// once. Between the first step and the last, the files of these have another name.
+/// The number of originals that are removed at once: detecting files that are open for writing scans all processes.
+/// Between the first step and the last, their files have another name.
 const GROUP: usize = 64;
 
 pub(super) fn remove_all(originals: &[&Original], options: &MoveOptions, now: SystemTime) -> Vec<Taken> {
@@ -27,17 +28,17 @@ pub(super) fn remove_all(originals: &[&Original], options: &MoveOptions, now: Sy
     groups.flat_map(|group| Group::of(group, options, now).remove()).collect()
 }
 
-/// Originals that are removed together, and what became of each so far.
+/// Originals that are removed together, and the outcome of each so far.
 struct Group<'o> {
     originals: &'o [&'o Original],
     options: &'o MoveOptions,
     now: SystemTime,
     taken: Vec<Taken>,
-    /// The directories of those that are directories themselves.
+    /// The directories of those originals that are directories.
     directories: Vec<Option<Rc<OpenDir>>>,
 }
 
-/// A file that is to be removed.
+/// A file to be removed.
 struct Candidate<'o> {
     /// The number of the original that it belongs to.
     owner: usize,
@@ -45,29 +46,29 @@ struct Candidate<'o> {
     name: OsString,
     path: PathBuf,
     proof: Proof<'o>,
-    /// How it was when it was looked at last.
+    /// Its state when it was last examined.
     state: FileState,
 }
 
-/// What a file must hold to be the one that was stored.
+/// The proof that a file is the one that was stored.
 #[derive(Clone, Copy)]
 enum Proof<'o> {
     Bytes(&'o BlobHash),
-    /// An archive has no bytes of its own in the vault: it counts whether it still holds the same files.
+    /// An archive is not stored itself: its members must still be the same.
     Capture(&'o CaptureHash),
 }
 
-/// What came of renaming a file.
+/// The result of renaming a file.
 enum Attempt<'o> {
     Aside(Aside<'o>),
     /// It is not the file that was stored, and is at this path.
     Changed(PathBuf),
 }
 
-/// A failure, and where the file is if that is not its path.
+/// An error, and the location of the file if that is not its path.
 type Failure = (Option<PathBuf>, io::Error);
 
-/// A file that has another name for the moment.
+/// A temporarily renamed file.
 struct Aside<'o> {
     candidate: Candidate<'o>,
     name: OsString,
@@ -95,7 +96,7 @@ impl<'o> Group<'o> {
                 aside.extend(self.set_aside(candidate));
             }
         }
-        // Nothing opens a file by a name that it does not know, so from here on there is no new writer.
+        // No process opens a file by a name that it does not know, so no new writer can appear from here on.
         let in_use = writers::among(&aside.iter().map(|aside| aside.candidate.state.id).collect());
         for aside in &aside {
             self.finish(aside, &in_use);
@@ -118,7 +119,7 @@ impl<'o> Group<'o> {
         self.note(owner, |taken| taken.kept.push((path, why)));
     }
 
-    /// Takes note of a failure. What is gone already is no failure: whoever removed it wanted the same.
+    /// Records a failure. A file that no longer exists is not a failure: its removal was intended.
     fn fail(&mut self, owner: usize, path: &Path, error: io::Error) {
         if error.kind() != ErrorKind::NotFound {
             self.note(owner, |taken| taken.failed.push(SourceError::at(path)(error)));
@@ -173,7 +174,7 @@ impl<'o> Group<'o> {
         Ok(())
     }
 
-    /// How the file `name` is, or why it is kept whatever is in it.
+    /// Returns the state of the file `name`, or the reason it is kept regardless of its content.
     fn candidate(
         &self,
         original: &Original,
@@ -181,11 +182,11 @@ impl<'o> Group<'o> {
         name: &OsStr,
     ) -> io::Result<Result<FileState, Kept>> {
         let state = directory.state(name)?;
-        // Times in the future say nothing: it may have been written just now.
+        // Times in the future are ignored: the file may have just been written.
         let is_quiet = || state.quiet(self.now).unwrap_or_default() >= self.options.settle_growing;
         Ok(match state.kind {
             FileKind::Link => Err(Kept::Link),
-            // It may never end when it is read.
+            // Reading it might never end.
             FileKind::Directory | FileKind::Other => Err(Kept::Changed),
             FileKind::File if original.completeness == Completeness::MayGrow && !is_quiet() => {
                 Err(Kept::MayGrow)
@@ -194,7 +195,7 @@ impl<'o> Group<'o> {
         })
     }
 
-    /// Gives a file a name that no other program knows, if it is the one that was stored.
+    /// Renames a file to a temporary name if it is the one that was stored.
     fn set_aside(&mut self, candidate: Candidate<'o>) -> Option<Aside<'o>> {
         let (owner, path) = (candidate.owner, candidate.path.clone());
         match candidate.set_aside(self.options) {
@@ -205,12 +206,12 @@ impl<'o> Group<'o> {
         None
     }
 
-    /// Removes a file that was set aside, or gives it its name again if it is in use.
+    /// Removes a file that was set aside, or renames it back if it is in use.
     fn finish(&mut self, aside: &Aside<'o>, in_use: &HashSet<FileId>) {
         let Aside { candidate, name } = aside;
         let why = match candidate.directory.state(name) {
             _ if in_use.contains(&candidate.state.id) => Kept::InUse,
-            // Whoever had it open until just now may have written.
+            // A process that had it open until now may have written to it.
             Ok(state) if !candidate.state.has_same_contents(&state) => Kept::Changed,
             Ok(_) => {
                 let (owner, path) = (candidate.owner, candidate.path.clone());
@@ -228,7 +229,7 @@ impl<'o> Group<'o> {
         }
     }
 
-    /// Removes a directory that lost the files of its artifact, if nothing else is in it.
+    /// Removes a directory without its artifact's files if it is empty.
     fn finish_directory(&mut self, owner: usize, directory: &OpenDir) {
         let entries = match directory.entries(usize::MAX) {
             Ok(entries) => entries,
@@ -238,7 +239,7 @@ impl<'o> Group<'o> {
             match remove_directory(directory) {
                 Ok(true) => self.note(owner, |taken| taken.removed.push(directory.path().to_owned())),
                 Ok(false) => self.keep(owner, directory.path().to_owned(), Kept::Replaced),
-                // Something may have appeared in it just now.
+                // A new entry may have appeared in it.
                 Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {}
                 Err(error) => self.fail(owner, directory.path(), error),
             }
@@ -266,10 +267,10 @@ impl<'o> Candidate<'o> {
         if !self.is_still(&self.name, options).map_err(in_place)? {
             return Ok(Attempt::Changed(self.path));
         }
-        // Hashing takes a while for large files, and somebody may have written meanwhile. The time of a change differs
-        // even if the time of writing was set, and when another process renames the file.
+        // Hashing takes a while for large files, and the file may have been written to in the meantime. The change time
+        // differs even if the modification time was reset, or if another process renamed the file.
         let is_untouched = self.state == self.directory.state(&self.name).map_err(in_place)?;
-        // Whatever gets the name of this file just now must not be lost. No other program knows the new name.
+        // A file that takes this name in the meantime must not be lost. No other program knows the new name.
         let number = RandomState::new().build_hasher().finish();
         let name = OsString::from(format!(".runvault-{number:016x}"));
         self.directory.rename(&self.name, &name).map_err(in_place)?;
@@ -288,7 +289,7 @@ impl<'o> Candidate<'o> {
         aside.put_back().map(Attempt::Changed).map_err(elsewhere)
     }
 
-    /// Whether the file called `name` holds what was stored.
+    /// Returns whether the file `name` still contains what was stored.
     fn is_still(&self, name: &OsStr, options: &MoveOptions) -> io::Result<bool> {
         let file = self.directory.open_file(name)?;
         match self.proof {
@@ -307,25 +308,25 @@ impl Aside<'_> {
         self.candidate.directory.path().join(&self.name)
     }
 
-    /// Gives the file its name again, unless that was given to another one meanwhile; gives where it is then.
+    /// Renames the file back, unless its name has been taken, and returns its location.
     fn put_back(&self) -> io::Result<PathBuf> {
         let Self { candidate: Candidate { directory, name, path, .. }, name: aside } = self;
         match directory.link(aside, name) {
             Ok(()) => directory.remove_file(aside).map(|()| path.clone()),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(self.path()),
-            // Where there are no hard links, and for directories.
+            // Used where hard links are not available, and for directories.
             Err(_) if directory.state(name).is_err() => directory.rename(aside, name).map(|()| path.clone()),
             Err(_) => Ok(self.path()),
         }
     }
 }
 
-/// Whether a file was written so long ago that a file system would show if it was written since.
+/// Returns whether a file was written so long ago that a later write would change its time.
 fn is_old(state: &FileState) -> bool {
     state.quiet(tree::now()).is_some_and(|quiet| quiet > LATELY)
 }
 
-/// Removes an empty directory; false if another one has its path.
+/// Removes an empty directory. Returns false if another one has its path.
 fn remove_directory(directory: &OpenDir) -> io::Result<bool> {
     let path = directory.path();
     let Some(name) = path.file_name() else { return std::fs::remove_dir(path).map(|()| true) };

@@ -1,7 +1,7 @@
-//! Directories that are looked at again and again: what appeared or changed in them, and then stayed as it was.
+//! Polling of directories for files that appeared or changed and have since settled.
 //!
-//! Whoever writes a file tells nobody when it is complete. But what had the same size and time for a while most probably
-//! is, and if not, it will change, and settle again.
+//! Writers do not signal when a file is complete. But a file with the same size and time for a while most probably is
+//! complete; if not, it will change and settle again.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -15,8 +15,8 @@ use super::tree::{self, FileKind, FileState, FoundPath, OpenDir};
 use super::{Item, SourceError, directory};
 use crate::artifact::Kind;
 
-/// Looks at directories and remembers what it saw. Every look asks once for each file how it is, and reads nothing but
-/// the beginnings of files that make a directory a pack.
+/// A watcher that scans directories and remembers their state. Every scan queries the state of each file once, and
+/// reads only the beginnings of files that make a directory a pack.
 #[derive(Debug)]
 pub struct Settling {
     roots: Vec<Root>,
@@ -36,31 +36,31 @@ struct Root {
     is_link: bool,
 }
 
-/// What was found when looking.
+/// The result of a scan.
 #[derive(Debug, Default)]
 pub struct Look {
-    /// What has settled and was not dealt with, oldest first.
+    /// Items that have settled and have not been processed, oldest first.
     pub settled: Vec<(PathBuf, Item)>,
-    /// How many files and packs have not settled yet.
+    /// The number of files and packs that have not settled yet.
     pub unsettled: usize,
-    /// How many of these have times in the future, so that only looking again tells whether they have settled.
+    /// The number of these with times in the future, so that only another scan shows whether they have settled.
     pub timeless: usize,
-    /// What could not be looked at.
+    /// Errors of the scan.
     pub errors: Vec<SourceError>,
 }
 
-/// How a file or pack was when it was looked at last.
+/// The state of a file or pack at the last scan.
 #[derive(Debug)]
 struct Seen {
     stamp: Stamp,
-    /// When it has settled, unless it changes.
+    /// The time at which it has settled, unless it changes.
     due: Instant,
     is_done: bool,
-    /// The number of the last look that saw it.
+    /// The number of the last scan that found it.
     look: u64,
 }
 
-/// A directory that was looked into, and what it was found to be.
+/// A directory that was entered, and the result.
 #[derive(Debug)]
 struct Entered {
     stamp: Stamp,
@@ -68,7 +68,7 @@ struct Entered {
     look: u64,
 }
 
-/// What is collected while looking.
+/// The results collected during a scan.
 #[derive(Default)]
 struct Found {
     settled: Vec<(Stamp, PathBuf, Item)>,
@@ -76,7 +76,7 @@ struct Found {
     timeless: usize,
 }
 
-/// What changes when somebody writes a file, or puts another one in its place. Of a pack, that of all that is in it.
+/// The state that changes when a file is written or replaced. For a pack, that of all its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Stamp {
     size: u64,
@@ -88,12 +88,12 @@ struct Stamp {
 struct File {
     path: FoundPath,
     stamp: Stamp,
-    /// For how long it was not written when it was looked at; nothing if its times lie in the future.
+    /// The time since the last write at the scan; `None` if its times are in the future.
     quiet: Option<Duration>,
 }
 
 impl Root {
-    /// Opens the directory. One that was exchanged for a link is not what was to be watched.
+    /// Opens the directory. Fails if it has been replaced by a link.
     fn open(&self) -> io::Result<OpenDir> {
         if self.is_link {
             return OpenDir::open(&self.path);
@@ -106,7 +106,8 @@ impl Root {
 }
 
 impl Settling {
-    /// Of all that is in `roots`, which are directories. It has settled when it stayed as it was for so long.
+    /// Creates a watcher of everything in `roots`, which are directories. A file has settled when it has been unchanged
+    /// for the time `settle`.
     #[must_use]
     pub fn new(roots: Vec<PathBuf>, settle: Duration) -> Self {
         let is_link = |path: &PathBuf| {
@@ -124,19 +125,20 @@ impl Settling {
         }
     }
 
-    /// The same for those who ask for artifacts of one kind, as [`Inputs::of_kind`](super::Inputs::of_kind).
+    /// Restricts the watcher to artifacts of one kind, like [`Inputs::of_kind`](super::Inputs::of_kind).
     #[must_use]
     pub fn of_kind(self, kind: Option<Kind>) -> Self {
         Self { kind, ..self }
     }
 
-    /// The same without these files, such as those of the vault itself.
+    /// Ignores these files, such as those of the vault itself.
     #[must_use]
     pub fn without(self, ignored: Vec<PathBuf>) -> Self {
         Self { ignored, ..self }
     }
 
-    /// Looks at everything. What is there at the first look and was not written for long enough has settled already.
+    /// Scans all directories. A file that exists at the first scan and was last written long enough ago has already
+    /// settled.
     pub fn look(&mut self) -> Look {
         self.looks += 1;
         let (mut look, mut found) = (Look::default(), Found::default());
@@ -168,19 +170,19 @@ impl Settling {
         look
     }
 
-    /// What is at `path` was dealt with as it was at the last look. It is found again when it has changed.
+    /// Marks the item at `path` as processed in its state at the last scan. It is found again when it changes.
     pub fn done(&mut self, path: &Path) {
         if let Some(seen) = self.seen.get_mut(path) {
             seen.is_done = true;
         }
     }
 
-    /// All that was seen was dealt with.
+    /// Marks all items found so far as processed.
     pub fn all_done(&mut self) {
         self.seen.values_mut().for_each(|seen| seen.is_done = true);
     }
 
-    /// Enters a directory that was found in another one. Others remove things while they are looked at.
+    /// Enters a directory that was found in another one. Files may be removed concurrently.
     fn enter_found(&mut self, path: &FoundPath, found: &mut Found) -> Result<Vec<FoundPath>, SourceError> {
         let entered = open_found(path).map_err(SourceError::at(path));
         match entered.and_then(|opened| self.enter(path, &opened, found)) {
@@ -189,7 +191,7 @@ impl Settling {
         }
     }
 
-    /// Looks at a directory and gives those in it that are to be entered.
+    /// Scans a directory and returns its subdirectories to be entered.
     fn enter(
         &mut self,
         path: &FoundPath,
@@ -214,7 +216,7 @@ impl Settling {
         files.retain(|file| !self.ignored.iter().any(|ignored| **ignored == *file.path));
         if let Some((kind, stamp)) = self.pack(opened, &entries, &files) {
             let item = |path: FoundPath| Item::Directory { path, kind, named: false };
-            // As long as the file that was written last.
+            // It has been unchanged for as long as the file that was written last.
             let quiet = files.iter().map(|file| file.quiet).min().unwrap_or_default();
             self.observe(File { path: path.clone(), stamp, quiet }, item, found);
             return Ok(Vec::new());
@@ -225,7 +227,7 @@ impl Settling {
         Ok(further)
     }
 
-    /// The kind of artifact that a directory is, if it is one, and how it is now.
+    /// Returns the kind and state of a directory that is an artifact.
     fn pack(&mut self, opened: &OpenDir, entries: &[tree::Entry], files: &[File]) -> Option<(Kind, Stamp)> {
         let is_candidate =
             |file: &File| file.path.file_name().and_then(|name| name.to_str()).is_some_and(is_member);
@@ -234,7 +236,7 @@ impl Settling {
         }
         let stamp = Stamp::of_all(files, entries.len());
         let known = self.directories.get(opened.path()).filter(|entered| entered.stamp == stamp);
-        // Looking into files each time would cost more than all the rest.
+        // Examining files in every scan would cost more than all the rest.
         let kind = known.map_or_else(|| directory::recognise(opened, entries), |entered| entered.kind);
         self.directories.insert(opened.path().to_owned(), Entered { stamp, kind, look: self.looks });
         kind.map(|kind| (kind, stamp))
@@ -244,7 +246,7 @@ impl Settling {
         let File { path, stamp, quiet } = file;
         let now = Instant::now();
         let is_first = self.looks == 1;
-        // Before the first look nobody observed it: its times tell. Times in the future tell nothing.
+        // Before the first scan nothing was observed, so the file times are used. Times in the future are ignored.
         let known = if is_first { quiet.unwrap_or_default() } else { Duration::ZERO };
         let due = now + self.settle.saturating_sub(known);
         let fresh = || Seen { stamp, due, is_done: false, look: 0 };
@@ -252,7 +254,7 @@ impl Settling {
         if seen.stamp != stamp {
             *seen = Seen { stamp, due: now + self.settle, is_done: false, look: 0 };
         }
-        // Where one directory is in another, and both are watched.
+        // One watched directory may be inside another.
         if seen.look == self.looks {
             return;
         }
@@ -275,7 +277,7 @@ impl Stamp {
         Self { size: state.size, modified: state.modified, number: hasher.finish() }
     }
 
-    /// Of all files of a directory, which has so many entries.
+    /// Creates the stamp of all files of a directory with this number of entries.
     fn of_all(files: &[File], entries: usize) -> Self {
         let mut sorted: Vec<&File> = files.iter().collect();
         sorted.sort_by(|one, other| one.path.cmp(&other.path));
@@ -318,11 +320,11 @@ mod tests {
         assert_eq!((look.settled.len(), look.unsettled), (0, 1));
         fs::write(&path, "{}").unwrap();
         std::thread::sleep(SETTLE * 2);
-        // It changed since the last look: its time begins now.
+        // It changed since the last scan, so its quiet period starts again.
         assert_eq!(settling.look().settled.len(), 0);
         std::thread::sleep(SETTLE * 2);
         assert_eq!(names(&settling.look()), ["a.json"]);
-        // Until somebody says that it was dealt with.
+        // Until it is marked as done.
         assert_eq!(names(&settling.look()), ["a.json"]);
         settling.done(&path);
         assert!(settling.look().settled.is_empty());

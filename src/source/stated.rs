@@ -1,4 +1,4 @@
-//! Byte forms of which somebody states what they are, such as a bundle.
+//! Byte forms with declared hashes, such as those in a bundle.
 
 use std::ffi::OsString;
 
@@ -8,44 +8,44 @@ use crate::digest::{CaptureHash, CoreHash};
 use crate::kinds;
 use crate::verify::{Report, RuleInfo, Severity, Violation};
 
-/// The rule that such a byte form is what it is stated to be.
+/// The rule that such a byte form has the declared kind and hashes.
 pub const STATED: RuleInfo = RuleInfo {
     id: "BU6",
     severity: Severity::Error,
-    summary: "An artifact of a bundle has the kind, the core hash and the capture hashes that the manifest states.",
-    why: "Everything that is imported is verified again, like anything that is added. What turns out to be another \
-          artifact than the bundle promises is not stored under either name: the bundle was changed, or was written by \
-          a program that computes hashes in another way.",
+    summary: "An artifact in a bundle has the kind, the core hash and the capture hashes stated in the manifest.",
+    why: "Imported artifacts are verified again, like added ones. An artifact other than \
+          the one that the bundle states is not stored under either hash: the bundle was \
+          changed, or was written by a program that computes hashes in another way.",
 };
 
-/// A byte form of an artifact, and what it is stated to be.
+/// A byte form of an artifact with its declared identity.
 #[derive(Debug)]
 pub struct Stated {
-    /// The name to report it by.
+    /// The name for reports.
     pub name: OsString,
     /// The name of its kind.
     pub kind: String,
-    /// The artifact.
+    /// The core hash of the artifact.
     pub core: CoreHash,
-    /// The byte form.
+    /// The capture hash.
     pub capture: CaptureHash,
     /// Its files, by name.
     pub files: Vec<(String, Vec<u8>)>,
 }
 
 impl Stated {
-    /// How many bytes its files have.
+    /// Returns the total size of its files in bytes.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.files.iter().map(|(_, bytes)| bytes.len() as u64).sum()
     }
 }
 
-/// Examines a byte form that is meant to be of the stated kind, and is to have the stated hashes.
+/// Examines a byte form, and rejects it unless it is of the declared kind and has the declared hashes.
 pub(super) fn examine(stated: Stated, options: &ExamineOptions) -> Result<Admitted, Rejection> {
     let reject = |kind, report: Report| Err(Rejection::new(kind, report));
     let Some(kind) = kinds::named(&stated.kind) else {
-        let message = format!("this runvault does not know the kind {}", stated.kind);
+        let message = format!("this version of runvault does not know the kind {}", stated.kind);
         return reject(None, Violation::new(document::UNRECOGNISED, "", message).into());
     };
     let limit = options.admit.limits.bytes;
@@ -55,7 +55,7 @@ pub(super) fn examine(stated: Stated, options: &ExamineOptions) -> Result<Admitt
     let Stated { core, capture, files, .. } = stated;
     let admitted = admit(kind, files, options).or_else(|report| reject(Some(kind), report))?;
     let differs = |what: &str, stated: String, found: String| {
-        let message = format!("its {what} is {found}, and the bundle states {stated}");
+        let message = format!("its {what} is {found}, but the bundle states {stated}");
         reject(Some(kind), Violation::new(STATED, "", message).into())
     };
     if admitted.core() != core {
@@ -75,8 +75,12 @@ fn admit(
     if let Some(expected) = kind.document_member() {
         return match (files.pop(), files.is_empty()) {
             (Some((name, bytes)), true) if name == expected => kind.admit(bytes, &options.admit),
-            _ => Err(Violation::new(STATED, "", format!("artifacts of this kind have one file, {expected}"))
-                .into()),
+            _ => Err(Violation::new(
+                STATED,
+                "",
+                format!("artifacts of this kind consist of one file, {expected}"),
+            )
+            .into()),
         };
     }
     let is_member = |name: &str| kind.members().contains(&name);

@@ -1,8 +1,8 @@
-//! Directories, opened, and what is in them.
+//! Open directories and their entries.
 //!
-//! A path may lead elsewhere from one moment to the next: whoever may write in a directory can exchange a part of a path
-//! for a symbolic link. So a path is used only to open a directory, the directory is compared with the one that was meant,
-//! and files are read, renamed and removed by their names within the open directory. Where the system has no such calls
+//! The target of a path can change at any time: anyone who may write in a directory can replace a component of a path
+//! by a symbolic link. Therefore a path is used only to open a directory, the directory is compared with the expected
+//! one, and files are read, renamed and removed by name within the open directory. Where the system has no such calls
 //! (not Unix), paths are used.
 
 use std::ffi::{OsStr, OsString};
@@ -21,14 +21,14 @@ use unix as system;
 
 pub(super) use system::OpenDir;
 
-/// What tells a file or directory from all others of the machine, whatever its name.
+/// The identity of a file or directory on the machine, independent of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct FileId {
     device: u64,
     number: u64,
 }
 
-/// What something in a directory is. Links are not followed.
+/// The type of a directory entry. Links are not followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum FileKind {
     File,
@@ -38,15 +38,15 @@ pub(super) enum FileKind {
     Other,
 }
 
-/// How a file is at one moment. It differs when the file was written or another file has its name.
+/// The state of a file at one moment. It differs after the file was written or replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct FileState {
     pub(super) id: FileId,
     pub(super) kind: FileKind,
     pub(super) size: u64,
-    /// When the contents were written, as programs may set it.
+    /// The modification time, which programs can set.
     pub(super) modified: Option<SystemTime>,
-    /// When the contents, the name or anything else was changed, by the system's clock. Unix has it.
+    /// The time of the last change to the contents, the name or anything else, by the system clock. Only on Unix.
     pub(super) changed: Option<SystemTime>,
 }
 
@@ -57,48 +57,48 @@ pub(super) struct Entry {
     pub(super) kind: FileKind,
 }
 
-/// A path to something that was found in a directory. It counts only as long as it leads there through that directory.
+/// A path to an entry found in a directory. It is valid only as long as it leads there through that directory.
 #[derive(Clone, Debug)]
 pub struct FoundPath {
     path: PathBuf,
-    /// Which directory it was found in; not known of paths that come from elsewhere.
+    /// The directory it was found in; unknown for paths from elsewhere.
     parent: Option<FileId>,
 }
 
-/// Opening a directory that was seen before.
+/// The result of reopening a directory.
 pub(super) enum Reopened {
     Same(OpenDir),
-    /// The path leads to another directory now, to none, or through a link.
+    /// The path leads to another directory, to none, or through a link.
     Replaced,
 }
 
 impl FileState {
-    /// For how long the file was not written, as far as that can be told. A time of modification in the future says
-    /// nothing; then the system's own record of the last change counts.
+    /// Returns the time since the last write, if known. A modification time in the future is ignored in favour of the
+    /// system's change time.
     pub(super) fn quiet(&self, now: SystemTime) -> Option<Duration> {
         let since = |time: Option<SystemTime>| now.duration_since(time?).ok();
         since(self.modified).or_else(|| since(self.changed))
     }
 
-    /// Whether `later`, of the same or another file, is this file with the contents that it had, as far as the system
-    /// knows. A rename changes nothing of that.
+    /// Returns whether `later`, of the same or another file, is this file with unchanged contents, as far as the system
+    /// records. A rename does not matter.
     pub(super) fn has_same_contents(&self, later: &Self) -> bool {
         (self.id, self.kind, self.size, self.modified) == (later.id, later.kind, later.size, later.modified)
     }
 }
 
 impl FoundPath {
-    /// What is called `name` in `directory`.
+    /// Returns the path of `name` in `directory`.
     pub(super) fn within(directory: &OpenDir, name: &OsStr) -> Self {
         Self { path: directory.path().join(name), parent: Some(directory.id()) }
     }
 
-    /// A path that was found before, in the directory with this identity.
+    /// Creates a path that was found before, in the directory with this identity.
     pub(super) fn again(path: PathBuf, parent: Option<FileId>) -> Self {
         Self { path, parent }
     }
 
-    /// The directory it was found in, if that is known.
+    /// Returns the identity of the directory it was found in, if known.
     pub(super) fn parent_id(&self) -> Option<FileId> {
         self.parent
     }
@@ -128,7 +128,7 @@ impl OpenDir {
     /// Opens the directory at `path` if it is the one with this identity.
     ///
     /// # Errors
-    /// Returns an error if nothing is at the path, or if the directory cannot be opened.
+    /// Returns an error if the path does not exist, or if the directory cannot be opened.
     pub(super) fn reopen(path: &Path, id: FileId) -> io::Result<Reopened> {
         match Self::open(path) {
             Ok(directory) if directory.id() == id => Ok(Reopened::Same(directory)),
@@ -138,7 +138,7 @@ impl OpenDir {
         }
     }
 
-    /// Opens the directory that contains `found`, and fails if that is another one than when it was found.
+    /// Opens the directory that contains `found`, and fails if that is not the one in which it was found.
     pub(super) fn parent_of(found: &FoundPath) -> io::Result<Self> {
         let path = parent(found);
         let Some(id) = found.parent else { return Self::open(path) };
@@ -149,7 +149,7 @@ impl OpenDir {
     }
 }
 
-/// The directory that a path names something in.
+/// Returns the directory part of a path.
 pub(super) fn parent(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
@@ -158,17 +158,18 @@ pub(super) fn parent(path: &Path) -> &Path {
     }
 }
 
-/// The time now, for comparing times of files with.
+/// Returns the current time, for comparison with file times.
 pub(super) fn now() -> SystemTime {
     clock::now().into()
 }
 
-/// The error of reading something from a directory that is not the one it was found in.
+/// Returns the error of reading from a directory that has been replaced.
 pub(super) fn replaced() -> io::Error {
     io::Error::other("its directory was replaced while it was read")
 }
 
-/// Whether opening a directory failed because something else is there: a file, or a link where none is followed.
+/// Returns whether opening a directory failed because the entry is not a directory: a file, or a link that is not
+/// followed.
 pub(super) fn is_no_directory(error: &io::Error) -> bool {
     let is_link = system::TOO_MANY_LINKS.is_some_and(|number| error.raw_os_error() == Some(number));
     is_link || error.kind() == ErrorKind::NotADirectory
@@ -187,10 +188,10 @@ mod unix {
         Duration, Entry, File, FileId, FileKind, FileState, OsStr, OsString, Path, PathBuf, SystemTime, io,
     };
 
-    /// What opening a link says that is not to be followed.
+    /// The error of opening a link that must not be followed.
     pub(super) const TOO_MANY_LINKS: Option<i32> = Some(rustix::io::Errno::LOOP.raw_os_error());
 
-    /// A directory that stays the same one while it is open.
+    /// A handle of a directory, which is stable while it is open.
     #[derive(Debug)]
     pub(in crate::source) struct OpenDir {
         path: PathBuf,
@@ -206,7 +207,7 @@ mod unix {
 
         /// Opens the directory at `path`, which must not be a link itself.
         pub(in crate::source) fn open_no_follow(path: &Path) -> io::Result<Self> {
-            // A slash at the end would make the system follow it.
+            // A trailing slash would make the system follow the link.
             let plain: PathBuf = path.components().collect();
             let flags = directory() | OFlags::NOFOLLOW;
             Self::of(path.to_owned(), fs::openat(fs::CWD, &plain, flags, Mode::empty())?)
@@ -223,17 +224,17 @@ mod unix {
             Ok(Self { path, id, handle })
         }
 
-        /// By which path it was opened.
+        /// Returns the path by which it was opened.
         pub(in crate::source) fn path(&self) -> &Path {
             &self.path
         }
 
-        /// Which directory it is.
+        /// Returns its identity.
         pub(in crate::source) fn id(&self) -> FileId {
             self.id
         }
 
-        /// Its entries in no order, but no more than `most`.
+        /// Returns at most `most` of its entries, unordered.
         pub(in crate::source) fn entries(&self, most: usize) -> io::Result<Vec<Entry>> {
             let mut entries = Vec::new();
             for entry in Dir::read_from(&self.handle)? {
@@ -255,23 +256,23 @@ mod unix {
             Ok(entries)
         }
 
-        /// How the entry `name` is; a link is not followed.
+        /// Returns the state of the entry `name`; a link is not followed.
         pub(in crate::source) fn state(&self, name: &OsStr) -> io::Result<FileState> {
             Ok(state(&fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW)?))
         }
 
-        /// Opens the file `name` to read it; a link is not followed, and nothing but a file is opened.
+        /// Opens the file `name` for reading; a link is not followed, and only a regular file is opened.
         pub(in crate::source) fn open_file(&self, name: &OsStr) -> io::Result<File> {
             self.open_as(name, OFlags::NOFOLLOW)
         }
 
-        /// The same for a name that somebody gave: a link is followed.
+        /// Opens the file `name`, which the user named, for reading; a link is followed.
         pub(in crate::source) fn open_file_following(&self, name: &OsStr) -> io::Result<File> {
             self.open_as(name, OFlags::empty())
         }
 
         fn open_as(&self, name: &OsStr, flags: OFlags) -> io::Result<File> {
-            // A pipe may have taken the place of a file; opening it must not wait for a writer.
+            // The file may have been replaced by a pipe; opening it must not wait for a writer.
             let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
             let is_followed = !flags.contains(OFlags::NOFOLLOW);
             if is_followed || open_vaults::has_open_named(name) {
@@ -285,12 +286,12 @@ mod unix {
             if file.metadata()?.is_file() { Ok(file) } else { Err(super::not_a_file()) }
         }
 
-        /// Gives the entry `from` the name `to`.
+        /// Renames the entry `from` to `to`.
         pub(in crate::source) fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
             Ok(fs::renameat(&self.handle, from, &self.handle, to)?)
         }
 
-        /// Gives the file `from` the name `to` as well, if nothing has it.
+        /// Creates a hard link `to` to the file `from`, if `to` does not exist.
         pub(in crate::source) fn link(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
             Ok(fs::linkat(&self.handle, from, &self.handle, to, AtFlags::empty())?)
         }
@@ -319,7 +320,7 @@ mod unix {
         }
     }
 
-    /// The fields have other types on other systems.
+    /// Returns the identity in `stat`. The types of the fields differ between systems.
     #[allow(
         clippy::useless_conversion,
         clippy::unnecessary_cast,
@@ -359,8 +360,8 @@ mod unix {
 
     #[cfg(target_os = "linux")]
     impl FileId {
-        /// The file that the entry `name` of `directory` stands for; links are followed, and a server that a file is on
-        /// is not asked.
+        /// Returns the identity of the file that the entry `name` of `directory` refers to; links are followed, and a
+        /// remote file server is not contacted.
         pub(in crate::source) fn of_target(directory: BorrowedFd<'_>, name: &CStr) -> io::Result<Self> {
             use rustix::fs::StatxFlags;
             let stat = fs::statx(directory, name, AtFlags::STATX_DONT_SYNC, StatxFlags::INO)?;
@@ -369,9 +370,9 @@ mod unix {
     }
 }
 
-/// The error of opening a file where something else is by now.
+/// Returns the error of opening a file that has been replaced by something else.
 fn not_a_file() -> io::Error {
-    io::Error::new(ErrorKind::InvalidInput, "it is not a file any more")
+    io::Error::new(ErrorKind::InvalidInput, "it is no longer a file")
 }
 
 #[cfg(not(unix))]
@@ -382,7 +383,7 @@ mod portable {
 
     pub(super) const TOO_MANY_LINKS: Option<i32> = None;
 
-    /// A directory by its path.
+    /// A directory, accessed by its path.
     #[derive(Debug)]
     pub(in crate::source) struct OpenDir {
         path: PathBuf,

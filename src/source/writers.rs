@@ -1,21 +1,22 @@
-//! Which files a process holds open for writing, where the system can tell: on Linux, of the processes that may be looked
-//! into. Who is root may look into all of its namespace, others into their own.
+//! Detection of files that a process has open for writing, where the system supports it: on Linux, for the processes
+//! that may be inspected. Root may inspect all processes of its namespace, other users their own.
 
 use std::collections::HashSet;
 
 use super::tree::FileId;
 
-/// Those of `files` that a process holds open for writing. What cannot be told is not among them.
+/// Returns those of `files` that a process has open for writing. Files whose state is unknown are not included.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn among(_: &HashSet<FileId>) -> HashSet<FileId> {
     HashSet::new()
 }
 
-/// Those of `files` that a process holds open for writing, this one included. What cannot be told is not among them.
+/// Returns those of `files` that a process has open for writing, including this process. Files whose state is unknown
+/// are not included.
 #[cfg(target_os = "linux")]
 pub(super) fn among(files: &HashSet<FileId>) -> HashSet<FileId> {
     let mut found = HashSet::new();
-    // Where there is no list of processes, nothing can be told.
+    // Without a list of processes, nothing is known.
     if !files.is_empty() {
         let _ = linux::of_all_processes(files, &mut found);
     }
@@ -33,7 +34,7 @@ mod linux {
 
     use super::{FileId, HashSet};
 
-    /// The two lowest bits of the flags that a file was opened with: 0 is reading only.
+    /// The two lowest bits of the flags that a file was opened with: 0 is read-only.
     const ACCESS_MODE: u32 = 0b11;
 
     pub(super) fn of_all_processes(files: &HashSet<FileId>, found: &mut HashSet<FileId>) -> io::Result<()> {
@@ -42,7 +43,7 @@ mod linux {
             let process = process?;
             let name = process.file_name().to_bytes();
             if name.iter().all(u8::is_ascii_digit) && found.len() < files.len() {
-                // Processes end while they are looked at, and those of others cannot be: both have nothing to tell.
+                // Processes end during the scan, and those of other users cannot be examined: both are skipped.
                 let _ = of_process(processes.fd()?, name, files, found);
             }
         }
@@ -69,7 +70,7 @@ mod linux {
         Ok(())
     }
 
-    /// Whether a descriptor of a process is open for writing. If that cannot be read, it may be.
+    /// Returns whether a descriptor of a process is open for writing. If that cannot be read, it may be.
     fn is_for_writing(processes: BorrowedFd<'_>, name: &[u8], descriptor: &CStr) -> io::Result<bool> {
         let path = [name, b"/fdinfo/", descriptor.to_bytes()].concat();
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
@@ -98,7 +99,7 @@ mod tests {
         std::process::Command::new("sleep").arg("1000").stdout(file).spawn().unwrap()
     }
 
-    /// One test, as a process that another test starts would hold the files of this one open for a moment.
+    /// A single test, because a process started by another test would briefly hold the files of this one open.
     #[test]
     fn a_file_is_found_only_while_some_process_has_it_open_for_writing() {
         let directory = tempfile::tempdir().unwrap();

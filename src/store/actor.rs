@@ -1,30 +1,31 @@
-//! Who does what the journal records.
+//! The name that the journal records for each change.
 
 use std::fmt;
 
-/// Who acts on a vault: a person, a program, a build. It is what they call themselves; nothing proves it.
+/// The author of a change to a vault: a person, a program or a CI job. The name is self-declared; nothing authenticates
+/// it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Actor(String);
 
-/// Why a text names no actor.
+/// The error for an invalid actor name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the name of an actor has 1 to {} bytes", Actor::MAX_BYTES)]
+#[error("the name of an actor must have 1 to {} bytes", Actor::MAX_BYTES)]
 pub struct ActorError;
 
 impl Actor {
-    /// Longer names would make every entry of the journal long.
+    /// Maximum length in bytes. Longer names would make every journal entry long.
     pub const MAX_BYTES: usize = 256;
 
-    /// The actor that is called `name`.
+    /// Creates an actor with the name `name`.
     ///
     /// # Errors
-    /// If there is no name, or it is longer than [`Actor::MAX_BYTES`].
+    /// Returns an error if the name is empty or longer than [`Actor::MAX_BYTES`].
     pub fn new(name: impl Into<String>) -> Result<Self, ActorError> {
         let name = name.into();
         if name.is_empty() || name.len() > Self::MAX_BYTES { Err(ActorError) } else { Ok(Self(name)) }
     }
 
-    /// What it is called.
+    /// Returns the name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.0

@@ -1,9 +1,9 @@
-//! A copy of a whole vault, made while others use it.
+//! Online backup of a whole vault.
 //!
-//! The copy is made with SQLite's backup interface, on a connection that holds a snapshot: what is copied is exactly that
-//! state, whose journal head is known before and compared afterwards, and neither writers nor readers wait. `VACUUM INTO`
-//! would give a smaller file, but it chooses its moment itself, so that there would be nothing to compare with, and its
-//! file would not be in WAL mode.
+//! The copy is made with SQLite's backup interface, on a connection that holds a snapshot: exactly that state is
+//! copied, its journal head is known beforehand and compared afterwards, and neither writers nor readers wait. `VACUUM
+//! INTO` would produce a smaller file, but it chooses its own snapshot, so that there would be nothing to compare with,
+//! and its file would not be in WAL mode.
 
 mod verify;
 
@@ -19,15 +19,15 @@ use super::pool;
 use super::{BusyReason, Head, Store, StoreError};
 use crate::digest::BlobHash;
 
-/// So many pages are copied at a time, so that somebody can be told how far it is.
+/// Number of pages that are copied per step; progress is reported after each step.
 const PAGES: i32 = 1024;
 
-/// How a backup is made.
+/// Options of a backup.
 #[derive(Clone, Copy, Debug)]
 pub struct BackupOptions {
-    /// Whether a file that is there already is replaced.
+    /// Whether an existing file is replaced.
     pub force: bool,
-    /// How many percent of the payloads are read back and hashed again; everything else is always checked.
+    /// Percentage of the payloads that are read back and hashed again; everything else is always checked.
     pub sample: f64,
 }
 
@@ -37,82 +37,82 @@ impl Default for BackupOptions {
     }
 }
 
-/// How far a backup is. The counts grow up to those of all.
+/// Progress of a backup. The counts grow up to the totals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BackupProgress {
     /// Pages of the file were copied.
     Copied {
-        /// So many.
+        /// The number so far.
         pages: u64,
-        /// Of so many.
+        /// The total number.
         of: u64,
     },
     /// Payloads of the copy were hashed again.
     Checked {
-        /// So many.
+        /// The number so far.
         blobs: u64,
-        /// Of so many.
+        /// The total number.
         of: u64,
     },
 }
 
-/// A backup that was made. SQLite's integrity check of it, its references and the hashes of what was read back are right,
-/// and its journal ends as the vault's does.
+/// A completed backup. It passed SQLite's integrity check, a foreign key check and the hash check of the sampled
+/// payloads, and its journal ends as the vault's does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Backup {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
     /// Its size in bytes.
     pub bytes: u64,
-    /// How many artifacts it has.
+    /// Number of artifacts.
     pub artifacts: u64,
-    /// How many captures of them.
+    /// Number of captures.
     pub captures: u64,
-    /// How many payloads.
+    /// Number of payloads.
     pub blobs: u64,
-    /// How many of them were read back and hashed again.
+    /// Number of payloads that were read back and hashed again.
     pub checked: u64,
-    /// Its journal.
+    /// Its journal head.
     pub journal: Head,
-    /// How much of its catalog is as its journal says.
+    /// Counts of the catalog rows that agree with the journal.
     pub catalog: CatalogCounts,
-    /// Where its journal does not chain, or its catalog is not what the journal says. The copy is exact, so the same is to
-    /// be found in the vault.
+    /// Breaks in the journal's chain and differences between the catalog and the journal. The copy is exact, so the
+    /// vault has the same findings.
     pub findings: Vec<Finding>,
 }
 
-/// Why there is no backup. Nothing is under its name then but what was there before.
+/// An error that prevented a backup. The destination then has its previous content.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
-    /// There is a file already, and nobody said that it may be replaced.
-    #[error("cannot back up to {}: it exists already", path.display())]
+    /// The destination exists and `force` is not set.
+    #[error("cannot back up to {}: it already exists", path.display())]
     Exists {
         /// The file.
         path: PathBuf,
     },
-    /// The backup cannot be put there.
+    /// The backup cannot be written there.
     #[error("cannot back up to {}: {reason}", path.display())]
     Refused {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
-    /// The copy is not sound, and was thrown away.
+    /// The copy is not sound and was discarded.
     #[error(
-        "the copy of {} was not kept, for it is not sound: {defect}; if a second try says the same, the vault \
+        "the copy of {} was not kept because it is not sound: {defect}; if this happens again, the vault \
          itself is damaged",
         path.display()
     )]
     Unsound {
         /// The vault.
         path: PathBuf,
-        /// What is wrong with the copy.
+        /// The defect of the copy.
         defect: String,
     },
-    /// The copy has a payload that is not what it was, and was thrown away.
+    /// A payload of the copy is damaged, and the copy was discarded.
     #[error(
-        "the copy of {} was not kept: blob {blob} is damaged ({defect}); if a second try says the same, the vault \
+        "the copy of {} was not kept: blob {blob} is damaged ({defect}); if this happens again, the vault \
          itself is damaged",
         path.display()
     )]
@@ -121,10 +121,10 @@ pub enum BackupError {
         path: PathBuf,
         /// The payload.
         blob: BlobHash,
-        /// What is wrong with it.
+        /// Its defect.
         defect: String,
     },
-    /// What the store says.
+    /// A store error.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -140,13 +140,13 @@ impl From<PlaceError> for BackupError {
 }
 
 impl Store {
-    /// Copies the vault, as it is now, to the file `path`; others may read and write meanwhile. The copy is made under
-    /// another name beside it, readable by its owner only, is written to the disk, opened and checked, and only then gets
-    /// its name. What a backup left that was interrupted is removed by the next one to the same place. Until it is copied,
-    /// what others write stays in the vault's log, which grows.
+    /// Copies the current state of the vault to the file `path`; other connections may read and write during the copy.
+    /// The copy is made under a temporary name in the same directory, readable by its owner only, is synced to disk,
+    /// opened and checked, and only then renamed. Leftovers of an interrupted backup are removed by the next one to the
+    /// same path. Until the copy is complete, concurrent writes stay in the vault's write-ahead log, which grows.
     ///
     /// # Errors
-    /// [`BackupError`]; `path` has then what it had before.
+    /// Returns a [`BackupError`] if the backup cannot be made; `path` then has its previous content.
     pub fn backup(
         &self,
         path: &Path,
@@ -184,7 +184,7 @@ pub(super) fn copy(
         match step {
             StepResult::Done => return Ok(()),
             StepResult::More => {}
-            // Nobody else uses the copy, and the snapshot is read already.
+            // The copy is not shared, and the snapshot has already been read.
             _ => return Err(StoreError::Busy { path: name.to_owned(), reason: BusyReason::Held }),
         }
     }

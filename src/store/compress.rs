@@ -1,4 +1,4 @@
-//! Compression, with and without something that the text is like.
+//! Compression, optionally with a dictionary or against a similar text.
 
 use std::cell::RefCell;
 use std::io;
@@ -8,77 +8,77 @@ use zstd::zstd_safe::{self, CCtx, DCtx};
 
 use crate::digest::Digest;
 
-/// Level 3 costs a few milliseconds a megabyte; higher ones gain little on documents.
+/// The compression level. It costs a few milliseconds per megabyte; higher ones gain little on documents.
 const LEVEL: i32 = 3;
 
-/// Differences are short and worth a longer search.
+/// The level for deltas, which are short and worth a longer search.
 const DIFFERENCE_LEVEL: i32 = 3;
 
 thread_local! {
-    // Setting up a context costs more than a small document.
+    // Setting up a context costs more than compressing a small document.
     static COMPRESS: RefCell<Option<CCtx<'static>>> = RefCell::new(CCtx::try_create());
     static DECOMPRESS: RefCell<Option<DCtx<'static>>> = RefCell::new(DCtx::try_create());
 }
 
-/// What documents have in common, ready for use in both directions.
+/// A dictionary of common document content, prepared for compression.
 pub(super) struct Dictionary {
     digest: Digest,
     bytes: Vec<u8>,
     encoder: EncoderDictionary<'static>,
-    /// The last entry of the journal when the documents that it was made of began to be collected.
+    /// The last journal entry when collecting its training documents began.
     begun: i64,
-    /// The digests of the artifacts that it was made of and that may never get into the vault; of a dictionary that was made
-    /// of what is in the vault there are none.
+    /// The digests of the artifacts that it was trained on before they were stored, and that may never be stored; empty
+    /// for a dictionary that was trained on stored artifacts.
     sources: Vec<Digest>,
 }
 
-/// A dictionary ready for reading only, which costs less to set up.
+/// A dictionary prepared for decompression only, which is cheaper to set up.
 pub(super) type Reader = DecoderDictionary<'static>;
 
 impl Dictionary {
-    /// Makes a dictionary of `bytes`; nothing if they are none.
+    /// Creates a dictionary from `bytes`, or returns `None` if they are not one.
     pub(super) fn new(bytes: Vec<u8>, begun: i64) -> Option<Self> {
         let encoder = EncoderDictionary::try_copy(&bytes, LEVEL).ok()?;
         Some(Self { digest: Digest::of(&bytes), bytes, encoder, begun, sources: Vec::new() })
     }
 
-    /// Finds out what `samples` have in common.
+    /// Trains a dictionary on `samples`.
     pub(super) fn train(samples: &[Vec<u8>], size: usize, begun: i64) -> Option<Self> {
         Self::new(zstd::dict::from_samples(samples, size).ok()?, begun)
     }
 
-    /// The same, made of the artifacts with these digests before they are in the vault.
+    /// Sets the digests of the artifacts that it was trained on before they were stored.
     pub(super) fn made_of(self, sources: Vec<Digest>) -> Self {
         Self { sources, ..self }
     }
 
-    /// The digests of artifacts that it was made of before they were in the vault.
+    /// Returns the digests of the artifacts that it was trained on before they were stored.
     pub(super) fn sources(&self) -> &[Digest] {
         &self.sources
     }
 
-    /// The SHA-256 of the bytes of the dictionary.
+    /// Returns the SHA-256 of the dictionary's bytes.
     pub(super) fn digest(&self) -> Digest {
         self.digest
     }
 
-    /// The dictionary as it is stored.
+    /// Returns the stored form of the dictionary.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// What was removed after this entry of the journal may be in the dictionary.
+    /// Returns the number of the journal entry after which removed content may still be in the dictionary.
     pub(super) fn begun(&self) -> i64 {
         self.begun
     }
 }
 
-/// Makes a stored dictionary ready for reading.
+/// Prepares a stored dictionary for decompression.
 pub(super) fn reader(bytes: &[u8]) -> io::Result<Reader> {
     DecoderDictionary::try_copy(bytes)
 }
 
-/// One frame with `text`; nothing if the system refuses memory.
+/// Compresses `text` into one frame, or returns `None` if memory cannot be allocated.
 pub(super) fn compress(text: &[u8], dictionary: Option<&Dictionary>) -> Option<Vec<u8>> {
     compress_by(text, |context, frame| match dictionary {
         Some(dictionary) => context.compress_using_cdict(frame, text, dictionary.encoder.as_cdict()),
@@ -102,25 +102,26 @@ pub(super) fn compress_parts(
     encoder.finish()
 }
 
-/// One frame with what `text` has and `base` has not.
+/// Compresses `text` into one frame that contains only what differs from `base`.
 pub(super) fn difference(text: &[u8], base: &[u8]) -> Option<Vec<u8>> {
     compress_by(text, |context, frame| context.compress_using_dict(frame, text, base, DIFFERENCE_LEVEL))
 }
 
-/// Something that many texts are alike, made ready once for all of them.
+/// A delta base for many texts, prepared once.
 pub(super) struct Base {
     encoder: EncoderDictionary<'static>,
     decoder: Reader,
 }
 
 impl Base {
-    /// Makes `bytes` ready; nothing if the system refuses memory.
+    /// Prepares `bytes` as a base, or returns `None` if memory cannot be allocated.
     pub(super) fn new(bytes: &[u8]) -> Option<Self> {
         let encoder = EncoderDictionary::try_copy(bytes, DIFFERENCE_LEVEL).ok()?;
         Some(Self { encoder, decoder: reader(bytes).ok()? })
     }
 
-    /// One frame with what `text` has and the base has not, as [`difference`] makes it, if it can be read again.
+    /// Compresses `text` against the base, as [`difference`] does, and returns the frame if it can be decompressed
+    /// again.
     pub(super) fn difference(&self, text: &[u8]) -> Option<Vec<u8>> {
         let compress = |context: &mut CCtx<'static>, frame: &mut Vec<u8>| {
             context.compress_using_cdict(frame, text, self.encoder.as_cdict())
@@ -143,17 +144,17 @@ fn compress_by(
     })
 }
 
-/// What a frame is to be read with.
+/// The dictionary or base that is required to decompress a frame.
 #[derive(Clone, Copy)]
 pub(super) enum Beside<'b> {
     Nothing,
     Dictionary(&'b Reader),
-    /// What the text is a difference to.
+    /// The base of a delta.
     Base(&'b [u8]),
 }
 
-/// The text of a frame, which says itself how long it is: no more than `limit`. Trusting anything else that is stored
-/// could ask for any amount of memory.
+/// Decompresses a frame. Its header states the length of the text, which must not exceed `limit`: trusting any other
+/// stored size could allocate any amount of memory.
 pub(super) fn decompress(frame: &[u8], beside: Beside<'_>, limit: usize) -> io::Result<Vec<u8>> {
     let size = zstd_safe::get_frame_content_size(frame).ok().flatten();
     let size = size.and_then(|size| usize::try_from(size).ok()).filter(|size| *size <= limit);

@@ -1,11 +1,12 @@
-//! Digests cut out of texts.
+//! Stripping of digests from texts.
 //!
 //! Half of the compressed size of a recorded session is the hexadecimal digits of its digests, which no compressor can
-//! shorten below 32 bytes each, and whose bytes spoil the statistics of the text around them. So a text is stored without
-//! them, and they are stored beside it, once each, as bytes. The lists of mentions refer to them there.
+//! shorten below 32 bytes each, and which degrade the compression of the surrounding text. So a text is stored without
+//! them, and they are stored separately as bytes, once each. The mention lists refer to them there.
 //!
-//! In the text, [`NEXT`] stands for the next digest of the table, and [`AGAIN`] with a distance for an earlier one: 0 is
-//! the last that was met. Neither byte occurs in UTF-8; texts that contain one of them are left as they are.
+//! In the text, [`NEXT`] replaces the next digest of the table, and [`AGAIN`] followed by a distance replaces an
+//! earlier one: 0 is the last one taken from the table. Neither byte occurs in UTF-8; texts that contain one of them
+//! are left unchanged.
 
 use std::collections::HashMap;
 
@@ -15,20 +16,20 @@ use crate::digest::Digest;
 const NEXT: u8 = 0xff;
 const AGAIN: u8 = 0xfe;
 
-/// Hexadecimal digits of a digest.
+/// Number of hexadecimal digits of a digest.
 const DIGITS: usize = 64;
 
 /// A text without its digests.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Cut {
-    /// The text, with marks.
+    /// The text with markers.
     pub(super) text: Vec<u8>,
-    /// The digests in the order in which they were met, each once.
+    /// The distinct digests in the order of their first occurrence.
     pub(super) digests: Vec<Digest>,
 }
 
-/// Cuts every run of exactly 64 lowercase hexadecimal digits out of `bytes`. Gives nothing if there is none, or if `bytes`
-/// are no text.
+/// Strips every run of exactly 64 lowercase hexadecimal digits from `bytes`. Returns `None` if there is none, or if
+/// `bytes` are not text.
 pub(super) fn cut(bytes: &[u8]) -> Option<Cut> {
     let mut text = Vec::with_capacity(bytes.len());
     let Ok(digests) = cut_into::<std::convert::Infallible>(bytes, &mut |part| {
@@ -79,10 +80,10 @@ pub(super) fn cut_into<E>(
     Ok(Some(digests))
 }
 
-/// Puts the digests back; nothing if `text` and `digests` do not belong together, or the result would not have `size`
-/// bytes.
+/// Restores the digests of a text. Returns `None` if `text` and `digests` do not belong together, or the result would
+/// not have `size` bytes.
 pub(super) fn splice(text: &[u8], digests: &[Digest], size: usize) -> Option<Vec<u8>> {
-    // A damaged size must not ask for more memory than the text can need.
+    // A damaged size must not allocate more memory than the text can need.
     let mut bytes = Vec::with_capacity(size.min(text.len().saturating_mul(DIGITS)));
     let mut met = 0;
     let mut rest = text;
@@ -107,7 +108,7 @@ pub(super) fn splice(text: &[u8], digests: &[Digest], size: usize) -> Option<Vec
     (bytes.len() == size && met == digests.len()).then_some(bytes)
 }
 
-/// The runs of exactly 64 lowercase hexadecimal digits in a text, with where they begin.
+/// An iterator over the runs of exactly 64 lowercase hexadecimal digits in a text, with their offsets.
 struct Runs<'b> {
     bytes: &'b [u8],
     at: usize,
@@ -118,7 +119,7 @@ impl Iterator for Runs<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            // Of 64 digits in a row, one stands wherever one looks every 64 bytes.
+            // 64 consecutive digits always include one of the bytes probed every 64 bytes.
             let probe = self.at + DIGITS - 1;
             if !is_digit(*self.bytes.get(probe)?) {
                 self.at = probe + 1;

@@ -1,7 +1,7 @@
-//! The version of what is derived from artifacts: their mentions, attributes and names.
+//! The version of the data derived from artifacts: their mentions, attributes and names.
 //!
-//! A program that derives more or something else than the one that filled a vault would give answers that are half of the
-//! one and half of the other. So a vault states the version, and is used only with that of the program.
+//! A program that derives other data than the one that filled a vault would return answers from a mixture of both. So a
+//! vault records the version, and is used only by programs of the same version.
 
 use std::path::Path;
 
@@ -10,22 +10,22 @@ use rusqlite_migration::HookResult;
 
 use super::{Result, StoreError};
 
-/// Changes whenever a kind derives something else from the same bytes.
+/// The current version, which changes whenever a kind derives different data from the same bytes.
 pub(super) const VERSION: i64 = 2;
 
-/// States the version in a new vault. What an older vault has is of an unknown one.
+/// Records the version in a new vault. The derived data of an older vault has an unknown version.
 pub(super) fn begin(transaction: &Transaction<'_>) -> HookResult {
     transaction
         .execute("UPDATE derived SET version = ?1 WHERE NOT EXISTS (SELECT 1 FROM artifact)", [VERSION])?;
     Ok(())
 }
 
-/// States that everything is of the version of this program.
+/// Records that all derived data has the version of this program.
 pub(super) fn finish(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute("INSERT OR REPLACE INTO derived VALUES (1, ?1)", [VERSION]).map(drop)
 }
 
-/// Refuses a vault of another version.
+/// Rejects a vault of another version.
 pub(super) fn expect_current(connection: &Connection, path: &Path) -> Result<()> {
     let version = connection
         .prepare_cached("SELECT version FROM derived")
@@ -38,7 +38,7 @@ pub(super) fn expect_current(connection: &Connection, path: &Path) -> Result<()>
         Ok(version) if version > VERSION => {
             Err(StoreError::Newer { path: path.to_owned(), found: version, supported: VERSION })
         }
-        // A vault that lost the row is damaged, and can be checked and repaired.
+        // A vault without the row is damaged, and can be checked and repaired.
         Ok(_) | Err(rusqlite::Error::QueryReturnedNoRows) => Ok(()),
         Err(error) => Err(StoreError::of(path, error)),
     }

@@ -1,4 +1,4 @@
-//! The dictionaries of a vault: one for each kind of which there are enough small documents.
+//! The dictionaries of a vault: one for each kind that has enough small documents.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,35 +11,35 @@ use super::payload::Payloads;
 use super::tombstones;
 use crate::digest::{BlobHash, Digest, Hasher};
 
-/// Larger texts have enough to compare with in themselves.
+/// Maximum size in bytes of a text that uses a dictionary. Larger texts contain enough repetition themselves.
 pub(super) const MAX_TEXT: usize = 64 << 10;
 
-/// A dictionary is made of so many texts, or of fewer that have so many bytes.
+/// Number of texts that a dictionary is trained on; fewer are used once they have [`SAMPLE_BYTES`].
 pub(super) const SAMPLES: usize = 128;
 const SAMPLE_BYTES: usize = 768 << 10;
 
-/// Larger dictionaries gain little and cost more to set up.
+/// Maximum size of a dictionary in bytes. Larger ones gain little and cost more to set up.
 const MAX_SIZE: usize = 32 << 10;
 
-/// Dictionaries for writing, by kind. The first texts of a kind make one if the vault has none.
+/// Dictionaries for compression, by kind. If the vault has none for a kind, the first texts of the kind train one.
 #[derive(Default)]
 pub(super) struct Dictionaries {
     slots: Mutex<HashMap<String, Slot>>,
-    /// The last entry of the journal when this began to collect texts.
+    /// The last journal entry when collecting texts began.
     begun: i64,
 }
 
-/// With what to compress a text.
+/// The choice of how to compress a text.
 pub(super) enum Choice {
-    /// With this dictionary, or with none.
+    /// With this dictionary, or without one.
     Now(Option<Arc<Dictionary>>),
-    /// There is no dictionary so far, but there may be one when the text is stored.
+    /// There is no dictionary yet, but there may be one when the text is stored.
     Later,
 }
 
 #[derive(Clone)]
 enum Slot {
-    /// In the vault, and not used so far.
+    /// Stored in the vault and not used yet.
     Stored {
         bytes: Arc<Vec<u8>>,
         begun: i64,
@@ -48,7 +48,7 @@ enum Slot {
     Collecting(Arc<Mutex<Samples>>),
 }
 
-/// Texts of documents that are not in the vault yet, and the digests of the artifacts that they are of.
+/// Texts of documents that are not stored yet, and the digests of their artifacts.
 #[derive(Default)]
 struct Samples {
     texts: Vec<Vec<u8>>,
@@ -58,8 +58,8 @@ struct Samples {
 }
 
 impl Samples {
-    /// Adds a text unless there are enough. Returns all of them, once, when this one completes them: how many there are
-    /// does not depend on how many threads add to them.
+    /// Adds a text unless there are enough. Returns all texts, once, when this one completes them: their number does
+    /// not depend on the number of threads that add to them.
     fn add(&mut self, text: &[u8], digests: &[Digest]) -> Option<(Vec<Vec<u8>>, Vec<Digest>)> {
         if self.is_complete {
             return None;
@@ -73,7 +73,7 @@ impl Samples {
 }
 
 impl Dictionaries {
-    /// Those of the vault.
+    /// Loads the dictionaries of a vault.
     pub(super) fn of(connection: &Connection) -> rusqlite::Result<Self> {
         let mut statement = connection.prepare_cached(
             "SELECT k.name, d.bytes, d.begun FROM dictionary d JOIN kind k ON k.id = d.kind ORDER BY d.id",
@@ -86,7 +86,7 @@ impl Dictionaries {
         Ok(Self { slots, begun: last_entry(connection)? })
     }
 
-    /// What to compress `text` with, which is of the artifact that has these `digests`.
+    /// Returns how to compress `text`, which belongs to the artifact with these `digests`.
     pub(super) fn for_text(&self, kind: &str, text: &[u8], digests: &[Digest]) -> Choice {
         if text.len() > MAX_TEXT {
             return Choice::Now(None);
@@ -109,7 +109,7 @@ impl Dictionaries {
         Choice::Now(dictionary)
     }
 
-    /// The dictionary for `kind`, as far as there is one by now.
+    /// Returns the dictionary for `kind`, if there is one yet.
     pub(super) fn by_now(&self, kind: &str) -> Option<Arc<Dictionary>> {
         match self.slots().get(kind) {
             Some(Slot::Ready(dictionary)) => dictionary.clone(),
@@ -126,19 +126,19 @@ impl Dictionaries {
     }
 }
 
-/// The texts of `blobs` that dictionaries are of use for. What cannot be read is no sample; whoever asks for it will hear
-/// of it.
+/// Returns the texts of `blobs` that are small enough for a dictionary. Unreadable blobs are skipped; reading them
+/// elsewhere reports the error.
 pub(super) fn texts(payloads: Payloads<'_>, blobs: impl Iterator<Item = i64>) -> Vec<Vec<u8>> {
     let contents = blobs.filter_map(|blob| payloads.verified_content(blob).ok());
     contents.map(|content| content.text).filter(|text| text.len() <= MAX_TEXT).collect()
 }
 
-/// Whether so many texts of so many bytes are enough for a dictionary.
+/// Whether `texts` texts with `bytes` bytes in total are enough for a dictionary.
 pub(super) fn is_enough(texts: usize, bytes: usize) -> bool {
     texts >= SAMPLES || bytes >= SAMPLE_BYTES
 }
 
-/// Makes a dictionary of texts that were collected since the entry `begun` of the journal.
+/// Trains a dictionary on texts that were collected since the journal entry `begun`.
 pub(super) fn train(samples: &[Vec<u8>], begun: i64) -> Option<Dictionary> {
     let bytes: usize = samples.iter().map(Vec::len).sum();
     Dictionary::train(samples, MAX_SIZE.min(bytes / 8), begun)
@@ -150,15 +150,15 @@ fn last_entry(connection: &Connection) -> rusqlite::Result<i64> {
     Ok(last.unwrap_or(0))
 }
 
-/// The condition that the dictionary `d` may have pieces of documents that were removed: something of its kind was removed
-/// after they began to be collected. Tombstones do not tell: what came back since may be another byte form than what the
-/// dictionary was made of.
+/// The SQL condition that the dictionary `d` may contain pieces of removed documents: an artifact of its kind was
+/// removed after collecting its training documents began. Tombstones are not sufficient: an artifact that was added
+/// again since may have another byte form than the dictionary was trained on.
 pub(super) const IS_STALE: &str = "EXISTS (
     SELECT 1 FROM journal j
      WHERE j.seq > d.begun AND j.entry GLOB '{\"action\":\"remove\",*'
        AND j.entry ->> 'kind' = (SELECT k.name FROM kind k WHERE k.id = d.kind))";
 
-/// The names of the kinds whose dictionaries may have pieces of documents that were removed, in their order.
+/// Returns the names of the kinds whose dictionaries may contain pieces of removed documents, sorted.
 pub(super) fn stale_kinds(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let sql = format!(
         "SELECT DISTINCT k.name FROM dictionary d JOIN kind k ON k.id = d.kind WHERE {IS_STALE} ORDER BY k.name"
@@ -166,8 +166,8 @@ pub(super) fn stale_kinds(connection: &Connection) -> rusqlite::Result<Vec<Strin
     connection.prepare(&sql)?.query_map([], |row| row.get(0))?.collect()
 }
 
-/// Makes a dictionary of the newest documents of a kind, for those that are added from now on: where documents come one by
-/// one, there are never enough of them at once.
+/// Trains a dictionary on the newest documents of a kind, for future additions: where documents arrive one by one,
+/// there are never enough of them at once.
 pub(super) fn make(payloads: Payloads<'_>, kind: i64) -> rusqlite::Result<()> {
     let connection = payloads.connection;
     let has_one = connection.prepare_cached("SELECT 1 FROM dictionary WHERE kind = ?1")?.exists([kind])?;
@@ -189,8 +189,8 @@ pub(super) fn make(payloads: Payloads<'_>, kind: i64) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// The number of `dictionary` in the vault, where it is stored if it is not there yet. Nothing if it was there, or might
-/// have been, and must not come back: then it may have pieces of documents that were removed meanwhile.
+/// Returns the row id of `dictionary`, which is stored if it is not in the vault yet. Returns `None` if it must not be
+/// stored, because it may contain pieces of documents that were removed since.
 pub(super) fn number(
     connection: &Connection,
     kind: i64,
@@ -207,7 +207,7 @@ pub(super) fn number(
     let is_stale = connection
         .prepare_cached(&format!("SELECT 1 FROM (SELECT ?1 AS kind, ?2 AS begun) d WHERE {IS_STALE}"))?
         .exists((kind, dictionary.begun()))?;
-    // A document that is refused because it was removed must not come back as a part of a dictionary either.
+    // A document that is rejected because it was removed must not be stored again as part of a dictionary.
     if is_stale || !tombstones::of_digests(connection, dictionary.sources())?.is_empty() {
         return Ok(None);
     }
@@ -224,17 +224,17 @@ fn seal(connection: &Connection, kind: i64, dictionary: &Dictionary) -> rusqlite
     Ok(Sealed { kind: &kind, begun: dictionary.begun() }.digest(&dictionary.digest()))
 }
 
-/// What stands beside a dictionary. Which removals it has to go for depends on both.
+/// The fields stored with a dictionary. They determine which removals require dropping it.
 pub(super) struct Sealed<'k> {
     /// The name of its kind.
     pub(super) kind: &'k str,
-    /// The last entry of the journal when collecting its samples began.
+    /// The last journal entry when collecting its samples began.
     pub(super) begun: i64,
 }
 
 impl Sealed<'_> {
-    /// The digest that is stored with a dictionary whose bytes have the SHA-256 `content`: the SHA-256 of that digest,
-    /// `begun` as eight bytes, the lowest first, and the name of the kind.
+    /// Returns the digest that is stored with a dictionary whose bytes have the SHA-256 `content`: the SHA-256 of that
+    /// digest, `begun` as eight little-endian bytes, and the name of the kind.
     pub(super) fn digest(&self, content: &Digest) -> Digest {
         let mut hasher = Hasher::new();
         hasher.update(content.as_bytes());
@@ -244,8 +244,8 @@ impl Sealed<'_> {
     }
 }
 
-/// Seals the dictionaries of a vault of an earlier schema, whose digests are those of their bytes alone. One that is damaged
-/// stays as it is.
+/// Seals the dictionaries of a vault of an earlier schema, whose digests cover only their bytes. Damaged ones are left
+/// unchanged.
 pub(super) fn seal_stored(connection: &Connection) -> rusqlite::Result<()> {
     let mut stored = connection.prepare(
         "SELECT d.id, d.digest, d.bytes, d.begun, k.name FROM dictionary d JOIN kind k ON k.id = d.kind",
@@ -265,12 +265,12 @@ pub(super) fn seal_stored(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Dictionaries for reading, by their numbers, which never change.
+/// Dictionaries for decompression, by their row ids, which never change.
 #[derive(Default)]
 pub(super) struct Readers(Mutex<HashMap<i64, Arc<Reader>>>);
 
 impl Readers {
-    /// The dictionary with this number, which `blob` was compressed with.
+    /// Returns the dictionary with this row id, which `blob` was compressed with.
     pub(super) fn get(
         &self,
         connection: &Connection,
@@ -286,8 +286,8 @@ impl Readers {
             .prepare_cached("SELECT bytes FROM dictionary WHERE id = ?1")?
             .query_row([id], |row| Ok(compress::reader(row.get_ref(0)?.as_blob()?)))
             .optional()?;
-        // Its own digest is not looked at: that of the blob tells damage here as well.
-        let reader = row.ok_or_else(|| damaged("its dictionary is gone"))?;
+        // The dictionary's digest is not checked: the blob's digest detects damage here too.
+        let reader = row.ok_or_else(|| damaged("its dictionary is missing"))?;
         let reader = Arc::new(reader.map_err(|error| damaged(&error.to_string()))?);
         known().insert(id, reader.clone());
         Ok(reader)

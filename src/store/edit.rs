@@ -1,4 +1,4 @@
-//! Changes of what is in the vault already, in one transaction with the questions that they depend on.
+//! Changes to existing content, in one transaction with the queries that they depend on.
 
 use std::collections::BTreeSet;
 
@@ -13,12 +13,12 @@ use super::rows::ArtifactRow;
 use super::segments;
 use super::{Result, StoreError};
 
-/// A change under way. Nobody else writes meanwhile; readers see the vault as it was. Nothing is changed before
-/// [`Edit::commit`], and nothing at all if that is not called.
+/// A write transaction. There is no other writer while it exists; readers see the previous state. Nothing is changed
+/// before [`Edit::commit`], and nothing at all if that is not called.
 pub struct Edit<'s> {
     pub(super) snapshot: Snapshot<'s>,
     pub(super) journal: Journal,
-    /// Blobs that may have lost their last use.
+    /// Blobs that may have become unreferenced.
     pub(super) orphans: BTreeSet<i64>,
     /// What is still in the index of mentions of captures that were removed, and does no harm there.
     pub(super) unlisted: Vec<segments::Entry>,
@@ -32,7 +32,7 @@ impl<'s> Edit<'s> {
         at: DateTime<Utc>,
         path: &std::path::Path,
     ) -> Result<Self> {
-        // What is deleted is overwritten.
+        // Deleted content is overwritten.
         let snapshot = look(connection)?;
         secure_delete(snapshot.connection(), true).map_err(|error| StoreError::of(path, error))?;
         let journal =
@@ -40,16 +40,16 @@ impl<'s> Edit<'s> {
         Ok(Self { snapshot, journal, orphans: BTreeSet::new(), unlisted: Vec::new() })
     }
 
-    /// The vault with what was changed so far.
+    /// Returns a snapshot that includes the changes so far.
     #[must_use]
     pub fn snapshot(&self) -> &Snapshot<'s> {
         &self.snapshot
     }
 
-    /// Makes the changes last. When this returns, they are on the disk.
+    /// Commits the changes. When this returns, they are on disk.
     ///
     /// # Errors
-    /// What the system says; then nothing was changed.
+    /// Returns an error if the changes cannot be written; then nothing was changed.
     pub fn commit(mut self) -> Result<()> {
         // All at once: what was removed has many digests in common.
         let unlisted = std::mem::take(&mut self.unlisted);
@@ -63,7 +63,7 @@ impl<'s> Edit<'s> {
         self.snapshot.connection()
     }
 
-    /// Runs `work` and appends the entry of what it did, if it did anything.
+    /// Runs `work` and appends the journal entry if `work` changed anything.
     pub(super) fn recorded(
         &mut self,
         event: &Event<'_>,
@@ -80,7 +80,8 @@ impl<'s> Edit<'s> {
         run().map_err(|error| self.snapshot.failed(error))
     }
 
-    /// The number of an artifact now: it may have been removed since it was looked up, and its number used again.
+    /// Returns the current row id of an artifact: it may have been removed since it was looked up, and its row id
+    /// reused.
     pub(super) fn number(&self, artifact: &ArtifactRow) -> Result<i64> {
         let id =
             artifact_id(self.connection(), artifact.core).map_err(|error| self.snapshot.failed(error))?;
@@ -90,12 +91,12 @@ impl<'s> Edit<'s> {
 
 impl Drop for Edit<'_> {
     fn drop(&mut self) {
-        // Additions take less time without. If this fails, they take longer.
+        // Additions are faster without it. If this fails, they are slower.
         let _ = secure_delete(self.connection(), false);
     }
 }
 
 pub(super) fn secure_delete(connection: &Connection, on: bool) -> rusqlite::Result<()> {
-    // It answers with a row.
+    // The pragma returns a row.
     connection.pragma_update_and_check(None, "secure_delete", on, |_| Ok(()))
 }

@@ -10,21 +10,21 @@ use super::write_lock::OTHERS_WROTE;
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::files;
 
-/// Why the store could not do what it was asked to.
+/// An error of a store operation.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// There is no vault.
+    /// The vault does not exist.
     #[error("there is no vault at {}", path.display())]
     Missing {
-        /// Where it was looked for.
+        /// The path.
         path: PathBuf,
     },
-    /// The file is something else.
+    /// The file is not a vault.
     #[error("{} is not a vault: {reason}", path.display())]
     NotAVault {
         /// The file.
         path: PathBuf,
-        /// What it is instead.
+        /// The reason.
         reason: String,
     },
     /// The path of the vault has no characters.
@@ -45,7 +45,7 @@ pub enum StoreError {
     },
     /// The vault was written by a newer program.
     #[error(
-        "{} has schema version {found}, and this runvault understands versions up to {supported}; \
+        "{} has schema version {found}, but this version of runvault supports versions up to {supported}; \
          use a newer runvault",
         path.display()
     )]
@@ -54,30 +54,30 @@ pub enum StoreError {
         path: PathBuf,
         /// Its schema version.
         found: i64,
-        /// The newest version that this program understands.
+        /// The newest version that this program supports.
         supported: i64,
     },
-    /// The vault was written by an older program, and has to be upgraded before it is used.
+    /// The vault was written by an older program and must be upgraded before use.
     #[error("{} was written by an older version of runvault ({found}) and has to be upgraded first", path.display())]
     Older {
         /// The vault.
         path: PathBuf,
-        /// What is older.
+        /// The outdated version.
         found: String,
     },
-    /// There is a file already where a vault was to be created.
-    #[error("{} exists already", path.display())]
+    /// A vault cannot be created because the file exists.
+    #[error("{} already exists", path.display())]
     Exists {
         /// The file.
         path: PathBuf,
     },
-    /// There is no space left where the vault is.
+    /// No space is left on the vault's file system.
     #[error("the disk is full: no space left for {}; nothing of this step was stored, make room and repeat it", path.display())]
     Full {
         /// The vault.
         path: PathBuf,
     },
-    /// The vault, or the directory that it is in, may only be read.
+    /// The vault or its directory is read-only.
     #[error("{} can only be read: the file, its directory or its file system does not take writes", path.display())]
     ReadOnly {
         /// The vault.
@@ -91,18 +91,18 @@ pub enum StoreError {
         /// What the others did meanwhile.
         reason: BusyReason,
     },
-    /// Stored bytes are not what they were.
+    /// Stored bytes are damaged.
     #[error("the bytes stored for {core} (capture {capture}) are damaged: {defect}")]
     Damaged {
         /// The artifact.
         core: CoreHash,
         /// The capture.
         capture: CaptureHash,
-        /// What is wrong.
+        /// The defect.
         defect: Box<PayloadDefect>,
     },
-    /// An artifact is not there any more.
-    #[error("{core} was removed meanwhile")]
+    /// An artifact no longer exists.
+    #[error("{core} was removed in the meantime")]
     Gone {
         /// The artifact.
         core: CoreHash,
@@ -110,18 +110,18 @@ pub enum StoreError {
     /// A tag, a note or a stated link is not one. Nothing was changed.
     #[error("{0}")]
     NotAnAnnotation(String),
-    /// An artifact must not be removed.
+    /// An artifact is pinned and cannot be removed.
     #[error("{core} is pinned")]
     Pinned {
         /// The artifact.
         core: CoreHash,
     },
-    /// Something that has to be stored in another way cannot be read. Nothing was changed.
-    #[error("{}: {defect}; it would have to be stored anew, and nothing was changed", path.display())]
+    /// A payload that has to be re-encoded cannot be read. Nothing was changed.
+    #[error("{}: {defect}; it would have to be rewritten, and nothing was changed", path.display())]
     Payload {
         /// The vault.
         path: PathBuf,
-        /// What is wrong.
+        /// The defect.
         defect: Box<PayloadDefect>,
     },
     /// The file is damaged.
@@ -132,15 +132,15 @@ pub enum StoreError {
         /// The cause.
         source: rusqlite::Error,
     },
-    /// What is derived from the artifacts is damaged; the artifacts may be intact.
+    /// The index derived from the artifacts is damaged; the artifacts may be intact.
     #[error("the index of {} is damaged: {message}", path.display())]
     Index {
         /// The vault.
         path: PathBuf,
-        /// What is wrong.
+        /// The defect.
         message: String,
     },
-    /// What the database says.
+    /// A database error.
     #[error("{}: {source}", path.display())]
     Database {
         /// The vault.
@@ -148,7 +148,7 @@ pub enum StoreError {
         /// The cause.
         source: rusqlite::Error,
     },
-    /// The schema could not be brought up to date.
+    /// The schema could not be migrated.
     #[error("{}: {message}", path.display())]
     Schema {
         /// The vault.
@@ -156,7 +156,7 @@ pub enum StoreError {
         /// The cause.
         message: String,
     },
-    /// What the file system says.
+    /// An I/O error.
     #[error("{}: {}", path.display(), files::describe(source))]
     Io {
         /// The file.
@@ -189,33 +189,33 @@ impl fmt::Display for BusyReason {
     }
 }
 
-/// What is wrong with stored bytes.
+/// A defect of stored bytes.
 #[derive(Debug, thiserror::Error)]
 pub enum PayloadDefect {
-    /// They have another hash.
+    /// They have a different hash.
     #[error("blob {blob} now has the hash {actual}")]
     Hash {
-        /// The hash they should have.
+        /// The expected hash.
         blob: BlobHash,
-        /// The hash they have.
+        /// The actual hash.
         actual: BlobHash,
     },
     /// They cannot be decompressed.
     #[error("blob {blob} cannot be decompressed: {message}")]
     Compression {
-        /// The hash they should have.
+        /// The expected hash.
         blob: BlobHash,
         /// The cause.
         message: String,
     },
-    /// They are gone.
+    /// They are missing.
     #[error("blob {blob} has no stored bytes")]
     Missing {
-        /// The hash they should have.
+        /// The expected hash.
         blob: BlobHash,
     },
-    /// They were stored for something else.
-    #[error("what is stored there belongs to something else")]
+    /// They belong to another artifact or capture.
+    #[error("the stored bytes belong to something else")]
     NotItsOwn,
     /// The capture has no members.
     #[error("the capture has no members")]
@@ -223,19 +223,19 @@ pub enum PayloadDefect {
 }
 
 impl StoreError {
-    /// Whether the same may work later, though nothing is done to the vault: when another process has finished, or when
-    /// there is room again.
+    /// Returns whether retrying may succeed without a change to the vault: when another process has finished, or space
+    /// has become available.
     #[must_use]
     pub fn may_pass(&self) -> bool {
         match self {
             Self::Full { .. } | Self::ReadOnly { .. } | Self::Busy { .. } | Self::Io { .. } => true,
-            // This is also what the system says of a quota, or of a disk that is not there.
+            // The system also reports this for quotas and disconnected disks.
             Self::Database { source, .. } => source.sqlite_error_code() == Some(ErrorCode::SystemIoFailure),
             _ => false,
         }
     }
 
-    /// That the rows of `table` are not in the order of their numbers, so that looking for them misses some.
+    /// Returns the error for a table whose rows are not in the order of their row ids, so that lookups miss some.
     pub(crate) fn out_of_order(path: &Path, table: &str) -> Self {
         Self::of(path, out_of_order(table))
     }
@@ -252,7 +252,7 @@ impl StoreError {
         }
     }
 
-    /// What the file system says of the file at `path`.
+    /// Creates an error from an I/O error of the file at `path`.
     pub(crate) fn io(path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
         match source.kind() {
@@ -272,7 +272,7 @@ impl StoreError {
                 Self::Index { path, message: "the search index is malformed".to_owned() }
             }
             Some(ErrorCode::DatabaseCorrupt) => Self::Corrupt { path, source },
-            // The file itself was found to be readable: it is the log beside it that cannot be made.
+            // The file itself is readable: its log cannot be created.
             Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::SystemIoFailure)
                 if pool::is_without_room(&path) =>
             {
@@ -297,34 +297,34 @@ impl StoreError {
     }
 }
 
-/// Whether the table that is damaged is one that SQLite keeps in others: only the search index is.
+/// Whether the damaged table is a virtual table, which only the search index is.
 fn is_of_search_index(error: &rusqlite::Error) -> bool {
     error.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_CORRUPT_VTAB)
 }
 
-/// Carries what is wrong with the index through the database's own errors.
+/// A description of index damage, carried inside a database error.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct IndexDamage(String);
 
-/// The error of who reads the index and finds something that nobody wrote there.
+/// Returns the error for index content that cannot have been written by this program.
 pub(super) fn index_damage(message: impl Into<String>) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(0, Type::Blob, Box::new(IndexDamage(message.into())))
 }
 
-/// That rows are not in the order of their numbers, so that looking for them misses some.
+/// Returns the error for a table whose rows are not in the order of their row ids, so that lookups miss some.
 pub(super) fn out_of_order(table: &str) -> rusqlite::Error {
     let message = format!("the rows of {table} are not in the order of their numbers");
     rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CORRUPT), Some(message))
 }
 
-/// What [`index_damage`] was made of.
+/// Returns the message of an error made by [`index_damage`].
 pub(super) fn index_damage_in(error: &rusqlite::Error) -> Option<&str> {
     let rusqlite::Error::FromSqlConversionFailure(_, _, cause) = error else { return None };
     cause.downcast_ref().map(|IndexDamage(message)| message.as_str())
 }
 
-/// Why stored bytes cannot be given back.
+/// An error that prevents reading stored bytes.
 pub(super) enum ReadFailure {
     Database(rusqlite::Error),
     Defect(PayloadDefect),

@@ -1,4 +1,4 @@
-//! The short way to the bytes of one document, for those who know its core hash: one statement, no transaction.
+//! The fast path to the bytes of one document by its core hash: one statement, no transaction.
 
 use rusqlite::{Connection, OptionalExtension};
 
@@ -9,9 +9,9 @@ use super::signatures::preference;
 use super::write::seal;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 
-/// The bytes of the preferred capture of a document, verified as always. Nothing where the short way does not lead to them:
-/// the artifact is not there, it is a directory, it is stored as a difference, its captures differ in what is known of their
-/// signatures, or something is damaged. The long way tells.
+/// Returns the verified bytes of the preferred capture of a document. Returns `None` if the fast path does not apply:
+/// the artifact is missing, is a directory or is stored as a delta, its captures have different signature states, or it
+/// is damaged. The general path reports which.
 pub(super) fn document(
     connection: &Connection,
     readers: &Readers,

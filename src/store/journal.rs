@@ -1,4 +1,4 @@
-//! The append-only, hash-chained record of what happened to the vault. `docs/journal.md` describes it.
+//! The append-only, hash-chained record of changes to the vault. `docs/journal.md` describes it.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use rusqlite::{Connection, OptionalExtension, ToSql};
@@ -9,12 +9,12 @@ use super::rows::Milliseconds;
 use super::write::after;
 use crate::digest::{CaptureHash, CoreHash, Digest, Hasher};
 
-/// The time of an entry of the journal `j`: the one in its text, which is chained. The text of an addition is made of the
-/// column.
+/// The SQL expression for the time of an entry of the journal `j`: the one in its text, which is chained. The text of
+/// an addition is built from the column.
 pub(super) const AT: &str = "coalesce(CASE WHEN json_valid(j.entry)
     THEN CAST(round(unixepoch(j.entry ->> 'at', 'subsec') * 1000) AS INTEGER) END, j.at)";
 
-/// The time of the entry `seq`, in milliseconds since 1970; nothing if there is no such entry.
+/// Returns the time of the entry `seq` in milliseconds since 1970, or `None` if there is no such entry.
 pub(super) fn time_of(connection: &Connection, seq: i64) -> rusqlite::Result<Option<i64>> {
     connection
         .prepare_cached(&format!("SELECT {AT} FROM journal j WHERE j.seq = ?1"))?
@@ -22,16 +22,16 @@ pub(super) fn time_of(connection: &Connection, seq: i64) -> rusqlite::Result<Opt
         .optional()
 }
 
-/// What happened. Members are declared in their canonical order.
+/// A journal event. Members are declared in their canonical order.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum Event<'e> {
-    /// A capture was added: the first of its artifact, or a further one.
+    /// A capture was added, either the first of its artifact or a further one.
     Add { capture: CaptureHash, core: CoreHash, kind: &'e str, size: u64 },
     /// Captures that were there were added again, in this order. `cores` are their artifacts, each in the place of its
     /// capture: artifacts of different kinds may have captures with one hash.
     Seen { captures: &'e [CaptureHash], cores: &'e [CoreHash] },
-    /// What is known of the signature of a capture is news: `key_id` is the id that the capture states.
+    /// The known signature state of a capture changed; `key_id` is the id that the capture states.
     Signature {
         capture: CaptureHash,
         core: CoreHash,
@@ -39,7 +39,7 @@ pub(super) enum Event<'e> {
         key_id: Option<&'e str>,
         state: &'e str,
     },
-    /// A person stated a link.
+    /// A link was added manually.
     Link {
         #[serde(skip_serializing_if = "Option::is_none")]
         note: Option<&'e str>,
@@ -47,25 +47,25 @@ pub(super) enum Event<'e> {
         source: CoreHash,
         target: CoreHash,
     },
-    /// The index was made anew from the stored bytes of so many artifacts.
+    /// The index was rebuilt from the stored bytes of `indexed` artifacts.
     Reindex { indexed: u64, not_admitted: u64 },
-    /// Something was mended: `did` says what was done to `subject`.
+    /// A repair was made; `did` describes what was done to `subject`.
     Repair { did: &'e str, subject: &'e str },
-    /// A person took a stated link back, or one of its ends was removed.
+    /// A manual link was removed, either directly or with one of its ends.
     Unlink { relation: &'e str, source: CoreHash, target: CoreHash },
-    /// An artifact got a name, which another one may have had before.
+    /// A tag was set on an artifact, and thereby removed from any other.
     Tag { core: CoreHash, name: &'e str },
-    /// An artifact lost a name.
+    /// A tag was removed from an artifact.
     Untag { core: CoreHash, name: &'e str },
-    /// An artifact must not be removed.
+    /// An artifact was pinned.
     Pin {
         core: CoreHash,
         #[serde(skip_serializing_if = "Option::is_none")]
         note: Option<&'e str>,
     },
-    /// An artifact may be removed again.
+    /// An artifact was unpinned.
     Unpin { core: CoreHash },
-    /// An artifact got a note in the place of one that it may have had, or lost it.
+    /// The note of an artifact was set, replaced or removed.
     Note {
         core: CoreHash,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,7 +81,7 @@ pub(super) enum Event<'e> {
         reason: Option<&'e str>,
         size: u64,
     },
-    /// An artifact that was removed may be in the vault again. The entry of its addition comes after this one.
+    /// A removed artifact may be added again. The entry of its addition follows this one.
     AllowRemoved { core: CoreHash, kind: &'e str },
     /// Space was reclaimed.
     Gc { blobs: u64, bytes_after: u64, bytes_before: u64, dictionaries: u64, recompressed: u64 },
@@ -109,8 +109,8 @@ impl Event<'_> {
     }
 }
 
-/// An entry. Its text is its RFC 8785 form, so that any program can read and check it: what all entries have comes first
-/// in that order, and the members of events must come after `at`.
+/// A journal entry. Its text is its RFC 8785 form, so that any program can read and check it: the common members come
+/// first in that order, and the members of events must come after `at`.
 #[derive(Serialize)]
 struct Entry<'e> {
     action: &'static str,
@@ -121,9 +121,9 @@ struct Entry<'e> {
     event: &'e Event<'e>,
 }
 
-/// A capture that was added.
+/// An added capture.
 pub(super) struct Addition {
-    /// The number and the name of its kind.
+    /// The row id and the name of its kind.
     pub(super) kind: i64,
     pub(super) kind_name: &'static str,
     pub(super) core: CoreHash,
@@ -131,20 +131,20 @@ pub(super) struct Addition {
     pub(super) size: u64,
 }
 
-/// Appends entries within a transaction.
+/// A writer that appends entries within a transaction.
 pub(super) struct Journal {
     seq: i64,
     chain: Digest,
     actor: Option<Actor>,
-    /// The actor's number, once there was an addition.
+    /// The actor's row id, once there was an addition.
     actor_id: Option<i64>,
     at: DateTime<Utc>,
     at_text: String,
 }
 
 impl Journal {
-    /// The journal as it is now, for what `actor` does at the time `at`. Times never go back: if the last entry is later,
-    /// its time counts.
+    /// Creates a writer at the end of the journal for changes by `actor` at the time `at`. Times never go back: if the
+    /// last entry is later, its time is used.
     pub(super) fn of(
         connection: &Connection,
         actor: Option<&Actor>,
@@ -155,23 +155,24 @@ impl Journal {
             .query_row([], |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, Milliseconds>(2)?)))
             .optional()?;
         let (seq, chain, last) = last.unwrap_or((0, Digest::from_bytes([0; 32]), Milliseconds(at)));
-        // As it will be read again.
+        // In the form in which it will be read back.
         let at = DateTime::from_timestamp_millis(at.timestamp_millis()).unwrap_or(at).max(last.0);
         let at_text = at.to_rfc3339_opts(SecondsFormat::Millis, true);
         Ok(Self { seq, chain, actor: actor.cloned(), actor_id: None, at, at_text })
     }
 
-    /// The number of the last entry.
+    /// Returns the number of the last entry.
     pub(super) fn seq(&self) -> i64 {
         self.seq
     }
 
-    /// When what is recorded happens.
+    /// Returns the time of the recorded changes.
     pub(super) fn at(&self) -> DateTime<Utc> {
         self.at
     }
 
-    /// Appends the entry of an addition. It is stored in parts; the view `journal_entries` puts them together.
+    /// Appends the entry of an addition. It is stored in columns, from which the view `journal_entries` builds its
+    /// text.
     pub(super) fn add(&mut self, connection: &Connection, addition: &Addition) -> rusqlite::Result<()> {
         let Addition { kind, kind_name, core, capture, size } = *addition;
         let actor = self.actor_id(connection)?;
@@ -195,7 +196,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Appends any other entry.
+    /// Appends an entry of any other event.
     pub(super) fn append(&mut self, connection: &Connection, event: &Event<'_>) -> rusqlite::Result<()> {
         let text = self.chain_up(event)?;
         connection
@@ -216,11 +217,11 @@ impl Journal {
         Ok(self.actor_id)
     }
 
-    /// Makes an entry of `event` the last one; gives its text.
+    /// Extends the chain by an entry of `event` and returns its text.
     fn chain_up(&mut self, event: &Event<'_>) -> rusqlite::Result<String> {
         let actor = self.actor.as_ref().map(Actor::name);
         let entry = Entry { action: event.action(), actor, at: &self.at_text, event };
-        // serde_json writes texts and numbers as RFC 8785 does.
+        // serde_json writes strings and numbers as RFC 8785 does.
         let text = serde_json::to_string(&entry)
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
         self.chain = next(&self.chain, &text);
@@ -229,7 +230,7 @@ impl Journal {
     }
 }
 
-/// The chain value of an entry with this text, after one with the chain value `before`.
+/// Returns the chain value of an entry with this text that follows the chain value `before`.
 pub(super) fn next(before: &Digest, text: &str) -> Digest {
     let mut hasher = Hasher::new();
     hasher.update(before.as_bytes());
@@ -273,7 +274,7 @@ mod tests {
                 let entry = Entry { action: event.action(), actor, at, event: &event };
                 let text = serde_json::to_string(&entry).unwrap();
                 assert_eq!(text.as_bytes(), rfc8785::to_vec(&entry).unwrap());
-                // `fsck` derives the catalog from what it reads here.
+                // `fsck` derives the catalog from entries parsed here.
                 crate::store::check::RecordedEntry::parse(&text).unwrap();
             }
         }

@@ -1,4 +1,4 @@
-//! Reading what captures mention.
+//! Reading of mention lists.
 
 use rusqlite::OptionalExtension;
 
@@ -8,10 +8,10 @@ use super::payload::Payloads;
 use crate::artifact::Place;
 use crate::digest::Digest;
 
-/// No list has more entries, whatever a damaged vault says of the size of a capture.
+/// Maximum number of entries of a list, whatever size a damaged vault states for a capture.
 const MAX_ENTRIES: usize = 1 << 26;
 
-/// A mention, with the number of its role in the vault.
+/// A mention, with the row id of its role.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Stated {
     pub(super) role: i64,
@@ -19,14 +19,14 @@ pub(super) struct Stated {
     pub(super) digest: Digest,
 }
 
-/// Reads lists of mentions.
+/// A reader of mention lists.
 #[derive(Clone, Copy)]
 pub(super) struct Lists<'c> {
     pub(super) payloads: Payloads<'c>,
 }
 
 impl Lists<'_> {
-    /// What the captures of an artifact mention, by role, place and digest.
+    /// Returns the mentions of an artifact's captures, ordered by role, place and digest.
     pub(super) fn of_artifact(&self, artifact: i64) -> rusqlite::Result<Vec<Stated>> {
         let mut statement = self
             .payloads
@@ -70,7 +70,7 @@ impl Lists<'_> {
         Ok(stated)
     }
 
-    /// What the list of a capture says; nothing if it has none.
+    /// Returns the mentions of a capture; empty if it has no list.
     pub(super) fn of_capture(&self, capture: i64) -> rusqlite::Result<Vec<Stated>> {
         let Some((list, digests)) = self.read(capture)? else { return Ok(Vec::new()) };
         let stated = list.entries.into_iter().map(|entry| {
@@ -80,7 +80,7 @@ impl Lists<'_> {
         stated.collect::<Option<_>>().ok_or_else(|| damaged(capture))
     }
 
-    /// Where the list of a capture has digests that are `wanted`.
+    /// Returns the mentions of a capture whose digests satisfy `wanted`.
     pub(super) fn with(
         &self,
         capture: i64,
@@ -97,7 +97,7 @@ impl Lists<'_> {
         stated.collect::<Option<_>>().ok_or_else(|| damaged(capture))
     }
 
-    /// The list of a capture with the digests that it refers to.
+    /// Returns the list of a capture and the digests that it refers to.
     fn read(&self, capture: i64) -> rusqlite::Result<Option<(List, Vec<Digest>)>> {
         let row = self
             .payloads
@@ -107,7 +107,7 @@ impl Lists<'_> {
                   WHERE l.capture = ?1",
             )?
             .query_row([capture], |row| {
-                // No byte of a capture mentions two things.
+                // No byte of a capture belongs to two mentions.
                 let size = row.get::<_, Option<i64>>(2)?.and_then(|size| usize::try_from(size).ok());
                 let list =
                     List::decode(row.get_ref(1)?.as_blob()?, size.unwrap_or(MAX_ENTRIES).min(MAX_ENTRIES));

@@ -10,10 +10,10 @@ use super::stated::changed;
 use super::{Result, StoreError};
 use crate::digest::CoreHash;
 
-/// The most bytes of a tag.
+/// Maximum length of a tag in bytes.
 pub const MAX_TAG_BYTES: usize = 100;
 
-/// Whether `name` can be a tag: 1 to 100 of the letters a-z and A-Z, digits, and `-`, `_`, `.`, `/`.
+/// Returns whether `name` is a valid tag: 1 to 100 of the letters a-z and A-Z, digits, and `-`, `_`, `.`, `/`.
 #[must_use]
 pub fn is_tag(name: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte);
@@ -21,7 +21,7 @@ pub fn is_tag(name: &str) -> bool {
 }
 
 impl Edit<'_> {
-    /// Gives an artifact a name; false if it has it. Another artifact that had it loses it.
+    /// Tags an artifact; returns false if it already has the tag. The tag is removed from any other artifact.
     ///
     /// # Errors
     /// [`StoreError::NotAnAnnotation`] if it cannot be a name ([`is_tag`]), [`StoreError::Gone`] if the artifact was removed, and
@@ -39,10 +39,10 @@ impl Edit<'_> {
         })
     }
 
-    /// Takes a name away; false if nothing has it.
+    /// Removes a tag; returns false if no artifact has it.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if a database operation fails.
     pub fn untag(&mut self, name: &str) -> Result<bool> {
         let Some(artifact) = self.snapshot.tagged(name)? else { return Ok(false) };
         self.recorded(&Event::Untag { core: artifact.core, name }, |connection| {
@@ -50,10 +50,10 @@ impl Edit<'_> {
         })
     }
 
-    /// Protects an artifact from removal; false if it was protected with this note before.
+    /// Protects an artifact from removal; returns false if it is already pinned with this note.
     ///
     /// # Errors
-    /// As [`Edit::tag`].
+    /// Same as [`Edit::tag`].
     pub fn pin(&mut self, artifact: &ArtifactRow, note: Option<&str>) -> Result<bool> {
         let (id, at) = (self.number(artifact)?, self.journal.at().timestamp_millis());
         self.recorded(&Event::Pin { core: artifact.core, note }, |connection| {
@@ -64,10 +64,10 @@ impl Edit<'_> {
         })
     }
 
-    /// Takes the protection of [`Edit::pin`] back; false if there was none.
+    /// Removes the protection of [`Edit::pin`]; returns false if there was none.
     ///
     /// # Errors
-    /// As [`Edit::tag`].
+    /// Same as [`Edit::tag`].
     pub fn unpin(&mut self, artifact: &ArtifactRow) -> Result<bool> {
         let id = self.number(artifact)?;
         self.recorded(&Event::Unpin { core: artifact.core }, |connection| {
@@ -77,10 +77,10 @@ impl Edit<'_> {
 }
 
 impl Snapshot<'_> {
-    /// The artifact with this name.
+    /// Returns the artifact with this tag.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if a database operation fails.
     pub fn tagged(&self, name: &str) -> Result<Option<ArtifactRow>> {
         let id = || -> rusqlite::Result<Option<ArtifactId>> {
             self.connection()
@@ -92,10 +92,10 @@ impl Snapshot<'_> {
         id.map(|id| self.artifact_by_id(id)).transpose()
     }
 
-    /// All tags, or those of one artifact, by name.
+    /// Returns all tags, or those of one artifact, sorted by name.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if a database operation fails.
     pub fn tags(&self, artifact: Option<ArtifactId>) -> Result<Vec<TagRow>> {
         let sql = "SELECT t.name, a.id, a.core, t.at FROM tag t JOIN artifact a ON a.id = t.artifact
                     WHERE ?1 IS NULL OR t.artifact = ?1 ORDER BY t.name";
@@ -105,10 +105,10 @@ impl Snapshot<'_> {
         })
     }
 
-    /// What must not be removed, in the order in which it was pinned.
+    /// Returns all pins in the order in which they were set.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if a database operation fails.
     pub fn pins(&self) -> Result<Vec<PinRow>> {
         let sql = "SELECT a.id, a.core, k.name, p.note, p.at
                      FROM pin p JOIN artifact a ON a.id = p.artifact JOIN kind k ON k.id = a.kind
@@ -116,10 +116,10 @@ impl Snapshot<'_> {
         self.rows(sql, [], pin_row)
     }
 
-    /// The pin of an artifact, if it has one.
+    /// Returns the pin of an artifact, if it has one.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if a database operation fails.
     pub fn pin_of(&self, artifact: ArtifactId) -> Result<Option<PinRow>> {
         let sql = "SELECT a.id, a.core, k.name, p.note, p.at
                      FROM pin p JOIN artifact a ON a.id = p.artifact JOIN kind k ON k.id = a.kind

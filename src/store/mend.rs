@@ -1,4 +1,4 @@
-//! Putting right what can be put right without guessing. Each step is one transaction with its entry in the journal.
+//! Repairs that require no guessing. Each step is one transaction with its journal entry.
 
 mod blobs;
 mod journal;
@@ -22,29 +22,29 @@ use crate::digest::{CaptureHash, CoreHash};
 
 pub use journal::Restored;
 
-/// Something that was put right.
+/// A completed repair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mended {
-    /// What.
+    /// The repaired subject.
     pub subject: Subject,
-    /// What was done, such as `dropped`.
+    /// The action, such as `dropped`.
     pub did: &'static str,
 }
 
 impl Store {
-    /// Lets nobody but the owner write the vault's files; `subject` is the one that others could write.
+    /// Restricts write permission for the vault's files to the owner; `subject` is the file that others could write.
     ///
     /// # Errors
-    /// What the system says.
+    /// Returns an error if the vault cannot be read or written.
     pub fn mend_permissions(&self, subject: Subject) -> Result<Vec<Mended>> {
         take_from_others(&self.path).map_err(|source| StoreError::io(&self.path, source))?;
         self.mend(|_| Ok(vec![Mended { subject, did: "closed to others" }]))
     }
 
-    /// Makes SQLite's own indexes anew, unless the file is too damaged for that.
+    /// Rebuilds SQLite's own indexes, unless the file is too damaged for that.
     ///
     /// # Errors
-    /// What the system says.
+    /// Returns an error if the vault cannot be read or written.
     pub fn mend_sql_indexes(&self) -> Result<Vec<Mended>> {
         let mended = Mended { subject: Subject::File("database".to_owned()), did: "made SQL indexes anew" };
         match self.mend(|transaction| transaction.execute_batch("REINDEX").map(|()| vec![mended])) {
@@ -53,10 +53,10 @@ impl Store {
         }
     }
 
-    /// Says in the journal that something was put right, and gives what.
+    /// Records a repair in the journal and returns it.
     ///
     /// # Errors
-    /// What the system says.
+    /// Returns an error if the vault cannot be read or written.
     pub fn record_mended(&self, subject: Subject, did: &'static str) -> Result<Vec<Mended>> {
         self.mend(|_| Ok(vec![Mended { subject, did }]))
     }
@@ -64,7 +64,7 @@ impl Store {
     /// Takes a capture of the artifact `core` out of the vault, to be added again.
     ///
     /// # Errors
-    /// What the system says.
+    /// Returns an error if the vault cannot be read or written.
     pub fn drop_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<Mended>> {
         self.mend(|transaction| {
             let Some(id) = capture_id(transaction, core, capture)? else { return Ok(Vec::new()) };
@@ -81,11 +81,11 @@ impl Store {
         })
     }
 
-    /// Puts `capture` of `artifact` to the artifact that it is of, as its seal proves: what was admitted is what was sealed
-    /// when it was added.
+    /// Assigns `capture` of `artifact` to the artifact that its seal proves: the admitted one, if that was sealed when
+    /// the capture was added.
     ///
     /// # Errors
-    /// What the system says.
+    /// Returns an error if the vault cannot be read or written.
     pub fn mend_core(
         &self,
         artifact: &CheckedArtifact,
@@ -109,7 +109,7 @@ impl Store {
                 return Ok(vec![Mended { subject, did: "given back to its artifact" }]);
             }
             if is_sealed(transaction, artifact)? {
-                // Another capture is of the artifact as it is called; this one's own artifact is gone.
+                // Another capture proves the artifact's recorded hash; this capture's own artifact is missing.
                 return Ok(Vec::new());
             }
             let core = admitted.core();
@@ -119,10 +119,11 @@ impl Store {
         })
     }
 
-    /// Makes the rows of artifacts anew that captures belong to. `admitted` is what such a capture was admitted as.
+    /// Restores the missing row of an artifact that captures belong to. `admitted` is the result of admitting such a
+    /// capture.
     ///
     /// # Errors
-    /// What the system says.
+    /// Returns an error if the vault cannot be read or written.
     pub fn mend_artifact(
         &self,
         artifact: &CheckedArtifact,
@@ -147,19 +148,19 @@ impl Store {
         })
     }
 
-    /// What binds an artifact's capture to it in a vault.
+    /// Returns the seal that binds a capture to its artifact within a vault.
     #[must_use]
     pub fn seal_of(admitted: &Admitted) -> [u8; 16] {
         seal(admitted.core(), admitted.capture())
     }
 
-    /// Does `work` and journals what was mended, in one transaction.
+    /// Runs `work` and records its repairs in the journal, in one transaction.
     fn mend(
         &self,
         work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<Vec<Mended>>,
     ) -> Result<Vec<Mended>> {
         self.with_connection(|connection| {
-            // What is dropped is overwritten.
+            // Deleted content is overwritten.
             secure_delete(connection, true)?;
             let transaction = write_lock::begin(connection)?;
             let mended = work(&transaction)?;
@@ -180,7 +181,7 @@ impl Store {
     }
 }
 
-/// Whether a capture is of the artifact as it is called.
+/// Whether a capture of the artifact is sealed with the artifact's core hash.
 fn is_sealed(transaction: &Transaction<'_>, artifact: &CheckedArtifact) -> rusqlite::Result<bool> {
     let mut captures = transaction.prepare(
         "SELECT coalesce(c.digest, b.digest), c.seal FROM capture c LEFT JOIN blob b ON b.id = c.blob

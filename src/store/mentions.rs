@@ -1,33 +1,34 @@
-//! Lists of mentions, packed.
+//! The encoding of mention lists.
 //!
-//! A list belongs to a capture and refers to the digests that were cut out of one of its blobs; digests that do not stand
-//! there are in the list itself. After their number and their bytes come the roles, each with its number and how many
-//! items follow. An item is a run of places that are numbers, or one place that is a pointer. In a run, places and the
-//! positions of their digests proceed in equal steps: the prompts of a session are one run.
+//! A list belongs to a capture and refers to the digests that were stripped from one of its blobs; digests that are not
+//! there are in the list itself. After their number and their bytes come the roles, each with its row id and the number
+//! of items that follow. An item is a run of places that are numbers, or one place that is a pointer. In a run, places
+//! and the positions of their digests advance in equal steps: the prompts of a session are one run.
 
 use super::varint;
 use crate::artifact::Place;
 use crate::digest::Digest;
 
-/// A digest at a place, in a role of the vault.
+/// A digest at a place, with the row id of its role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) role: i64,
     pub(super) place: Place,
-    /// Which digest: of those of the blob, and after them of those of the list.
+    /// The position of the digest among those of the blob followed by those of the list.
     pub(super) position: usize,
 }
 
-/// What a capture mentions.
+/// The mentions of a capture.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct List {
-    /// Digests that the blob has not.
+    /// Digests that the blob does not have.
     pub(super) own: Vec<Digest>,
-    /// By role and place.
+    /// Ordered by role and place.
     pub(super) entries: Vec<Entry>,
 }
 
-/// The lowest bit of an item's head: a pointer of so many bytes, not a run of so many places.
+/// The lowest bit of an item's head: set if the other bits are the length of a pointer in bytes, clear if they are the
+/// number of places of a run.
 const POINTER: u64 = 1;
 
 impl List {
@@ -50,8 +51,8 @@ impl List {
         out
     }
 
-    /// Reads what [`List::encode`] wrote; nothing if it is damaged, or has more than `most` entries: a few bytes can say
-    /// that there are any number.
+    /// Decodes the output of [`List::encode`]. Returns `None` if it is damaged, or has more than `most` entries: a few
+    /// bytes can encode any number of them.
     pub(super) fn decode(bytes: &[u8], most: usize) -> Option<Self> {
         let mut rest = bytes;
         let mut list = Self::default();
@@ -103,7 +104,7 @@ struct Step {
     position: i64,
 }
 
-/// Where the last entry was, from before the first place and position.
+/// The place and position of the last entry, initially before the first ones.
 struct Cursor {
     place: i64,
     position: i64,

@@ -1,8 +1,8 @@
-//! One SQLite file: blobs, artifacts, what they are found by, and the journal.
+//! Storage of a vault in one SQLite file: blobs, artifacts, their indexes, and the journal.
 //!
-//! The store takes only [`Admitted`] artifacts and knows no formats. It is the only user of
-//! the database crates. What goes in with one call of [`Store::put`] goes in as a whole or not at all, and is on the
-//! disk when the call returns; what comes out is hashed again.
+//! The store accepts only [`Admitted`] artifacts and knows no formats. It is the only user of the database crates. One
+//! call of [`Store::put`] stores all of its artifacts or none, and they are on disk when it returns; everything that is
+//! read is hashed again.
 
 mod actor;
 mod backup;
@@ -95,12 +95,12 @@ use crate::clock;
 use crate::digest::CoreHash;
 use crate::open_vaults::Registration;
 
-/// What every function of the store returns.
+/// The result of a store operation.
 pub type Result<T> = std::result::Result<T, StoreError>;
 
-/// A vault's file.
+/// A vault file.
 ///
-/// Many processes and threads may use one vault at once. Writers wait for each other; readers wait for nobody.
+/// Several processes and threads can use one vault concurrently. Writers wait for each other; readers never wait.
 pub struct Store {
     path: PathBuf,
     pool: Pool,
@@ -112,18 +112,18 @@ pub struct Store {
     created: OnceLock<Registration>,
 }
 
-/// What upgrading a vault did and what is left to do.
+/// The result of upgrading a vault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upgrade {
-    /// The schema version that it had.
+    /// The previous schema version.
     pub from: i64,
-    /// The copy of the vault as it was, if its schema was changed.
+    /// The copy of the vault before the upgrade, if its schema was changed.
     pub copy: Option<PathBuf>,
-    /// Whether what is derived from the artifacts has to be derived again.
+    /// Whether the data derived from the artifacts has to be derived again.
     pub is_outdated: bool,
 }
 
-/// Makes artifacts ready to be stored in one vault: compresses them with what documents of their kind have in common.
+/// A preparer of artifacts for storage in one vault, which compresses them with the dictionaries of their kinds.
 pub struct Preparer {
     dictionaries: Dictionaries,
     policy: RemovedPolicy,
@@ -134,13 +134,13 @@ impl Preparer {
         Self { dictionaries, policy: RemovedPolicy::default() }
     }
 
-    /// The same, with what happens to artifacts that were removed before. Unless this is said, they are refused.
+    /// Sets the policy for artifacts that were removed before. By default, they are rejected.
     #[must_use]
     pub fn with_policy(self, policy: RemovedPolicy) -> Self {
         Self { policy, ..self }
     }
 
-    /// Makes `admitted` ready. Needs no database, so that threads can do it beside the one that writes.
+    /// Prepares `admitted`. Needs no database, so that other threads can do it while one writes.
     #[must_use]
     pub fn prepare(&self, admitted: Admitted) -> Prepared {
         Prepared::new(admitted, &self.dictionaries)
@@ -151,12 +151,12 @@ impl Store {
     /// How long a writer waits for others.
     pub const PATIENCE: Duration = PATIENCE;
 
-    /// Opens the vault at `path`. Where nothing can be written to the vault or beside it, it can be read.
+    /// Opens the vault at `path`. If neither the vault nor its directory can be written, it is opened read-only.
     ///
     /// # Errors
-    /// Returns [`StoreError::Missing`] if there is no file, [`StoreError::NotAVault`] if it is something else,
-    /// [`StoreError::Older`] or [`StoreError::Newer`] if another version of this program wrote it, and another error if the
-    /// file cannot be read.
+    /// Returns [`StoreError::Missing`] if there is no file, [`StoreError::NotAVault`] if it is not a vault,
+    /// [`StoreError::Older`] or [`StoreError::Newer`] if another version of this program wrote it, and another error if
+    /// the file cannot be read.
     pub fn open(path: &Path) -> Result<Self> {
         Self::prepare(path, CreatePolicy::Open)
     }
@@ -164,8 +164,8 @@ impl Store {
     /// Creates a vault at `path`, readable by its owner only.
     ///
     /// # Errors
-    /// Returns [`StoreError::Exists`] if there is a file already, unless it is empty, and another error if the file cannot be
-    /// written.
+    /// Returns [`StoreError::Exists`] if the path exists and is not an empty file, and another error if the file cannot
+    /// be written.
     pub fn create(path: &Path) -> Result<Self> {
         if std::fs::symlink_metadata(path).is_ok_and(|file| file.len() > 0 || !file.is_file()) {
             return Err(StoreError::Exists { path: path.to_owned() });
@@ -173,11 +173,12 @@ impl Store {
         Self::open_or_create(path)
     }
 
-    /// Gives the vault at `path` the current schema, if it has an older one, after a copy of it was kept beside it. What is
-    /// derived from artifacts has to be derived again afterwards, with [`Store::reindex`] and [`Store::finish_reindex`].
+    /// Migrates the vault at `path` to the current schema, if it has an older one, after keeping a copy of it in the
+    /// same directory. The data derived from artifacts must be rebuilt afterwards, with [`Store::reindex`] and
+    /// [`Store::finish_reindex`].
     ///
     /// # Errors
-    /// As for [`Store::open`], but for [`StoreError::Older`].
+    /// Same as [`Store::open`], except [`StoreError::Older`].
     pub fn upgrade(path: &Path) -> Result<(Self, Upgrade)> {
         let (_registration, incident) = Self::look(path)?;
         let from = schema::version(path)?;
@@ -193,20 +194,20 @@ impl Store {
         Ok((store, Upgrade { from, copy, is_outdated }))
     }
 
-    /// Opens the vault at `path`, and creates it if there is none, readable by its owner only.
+    /// Opens the vault at `path`, or creates it, readable by its owner only, if there is none.
     ///
     /// # Errors
-    /// As for [`Store::open`], but for [`StoreError::Missing`].
+    /// Same as [`Store::open`], except [`StoreError::Missing`].
     pub fn open_or_create(path: &Path) -> Result<Self> {
         pool::create_file(path)?;
         Self::prepare(path, CreatePolicy::Create)
     }
 
-    /// The vault that will be at `path` as soon as something is stored in it: nothing is created before. Until then,
-    /// whatever else is asked of it gives [`StoreError::Missing`].
+    /// Returns a store whose vault is created at `path` when something is first stored in it. Until then, reading from
+    /// it returns [`StoreError::Missing`].
     ///
     /// # Errors
-    /// As for [`Store::open`] if there is a file already.
+    /// Same as [`Store::open`] if the file exists.
     pub fn create_when_needed(path: &Path) -> Result<Self> {
         if std::fs::symlink_metadata(path).is_ok() {
             return Self::open(path);
@@ -221,7 +222,7 @@ impl Store {
         })
     }
 
-    /// Whether the vault's file was created, or was there.
+    /// Returns whether the vault's file exists.
     #[must_use]
     pub fn is_created(&self) -> bool {
         self.created.get().is_some()
@@ -269,22 +270,22 @@ impl Store {
         Ok((registration, incident.flatten()))
     }
 
-    /// The same vault, where the journal says of everything that is done from now on that `actor` did it.
+    /// Sets the actor that the journal records for all further changes.
     #[must_use]
     pub fn acting_as(self, actor: Actor) -> Self {
         Self { actor: Some(actor), ..self }
     }
 
-    /// Where the vault is.
+    /// Returns the path of the vault.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The number of the newest artifact: about how many there are.
+    /// Returns the row id of the newest artifact, which is approximately the number of artifacts.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read.
     pub fn last_artifact(&self) -> Result<u64> {
         if !self.is_created() {
             return Ok(0);
@@ -295,10 +296,10 @@ impl Store {
             .map_err(|error| StoreError::of(&self.path, error))
     }
 
-    /// What makes artifacts ready to be stored here.
+    /// Returns a preparer of artifacts for this vault.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read.
     pub fn preparer(&self) -> Result<Preparer> {
         if !self.is_created() {
             return Ok(Preparer::new(Dictionaries::default()));
@@ -308,12 +309,13 @@ impl Store {
             .map_err(|error| StoreError::of(&self.path, error))
     }
 
-    /// Stores `batch` in one transaction. When this returns, all of it is on the disk; if it fails, none of it is in
-    /// the vault. The outcomes are in the order of the batch; with [`RemovedPolicy::RefuseAndStop`] the first refusal is the
-    /// last of them.
+    /// Stores `batch` in one transaction. When this returns, all of it is on disk; if it fails, none of it is in the
+    /// vault. The outcomes are in the order of the batch; with [`RemovedPolicy::RefuseAndStop`] they end with the first
+    /// refusal.
     ///
     /// # Errors
-    /// What the system says: a full disk, another writer that does not finish, a damaged file.
+    /// Returns an error if the vault cannot be written: the disk is full, another writer does not finish, or the file
+    /// is damaged.
     pub fn put<'p>(
         &self,
         batch: impl IntoIterator<Item = &'p Prepared>,
@@ -344,10 +346,10 @@ impl Store {
             .map_err(|error| StoreError::of(&self.path, error))
     }
 
-    /// Stores one artifact, like [`Store::put`].
+    /// Stores one artifact, in the same way as [`Store::put`].
     ///
     /// # Errors
-    /// As [`Store::put`].
+    /// Same as [`Store::put`].
     pub fn put_one(&self, artifact: &Prepared, preparer: &Preparer, at: DateTime<Utc>) -> Result<Put> {
         self.create_now()?;
         let mut connection = self.connection()?;
@@ -359,7 +361,7 @@ impl Store {
     /// again, unless the signature was checked now.
     ///
     /// # Errors
-    /// As [`Store::put`].
+    /// Same as [`Store::put`].
     pub fn put_again(
         &self,
         artifact: &Prepared,
@@ -373,46 +375,47 @@ impl Store {
             .map_err(|error| StoreError::of(&self.path, error))
     }
 
-    /// Begins a change of what is in the vault, and waits until nobody else writes.
+    /// Begins a change to the vault's content, after waiting for other writers to finish.
     ///
     /// # Errors
-    /// What the system says.
+    /// Returns an error if the vault cannot be read or written.
     pub fn edit(&self, at: DateTime<Utc>) -> Result<Edit<'_>> {
         let look = |connection| Snapshot::begin(connection, &self.readers, &self.path, true);
         Edit::begin(self.connection()?, look, self.actor.as_ref(), at, &self.path)
     }
 
-    /// Moves what was written from the write-ahead log into the vault's file and empties the log, so that nothing remains
-    /// there of what was removed. Gives false if readers, after a few seconds, still use the log.
+    /// Checkpoints the write-ahead log into the vault's file and truncates the log, so that it no longer contains
+    /// removed content. Returns false if readers still use the log after a few seconds.
     ///
     /// # Errors
-    /// What the system says.
+    /// Returns an error if the vault cannot be read or written.
     pub fn empty_log(&self) -> Result<bool> {
         pool::empty_log(&*self.connection()?).map_err(|error| StoreError::of(&self.path, error))
     }
 
-    /// The bytes of the preferred capture of the document with this core hash, if that is quickly told: not if its captures
-    /// differ in what is known of their signatures. If not, nothing: a [`Snapshot`] tells the bytes or why there are none.
+    /// Returns the bytes of the preferred capture of the document with this core hash, if the fast path applies; it
+    /// does not if its captures have different signature states. Returns `None` otherwise: a [`Snapshot`] returns the
+    /// bytes or the reason why there are none.
     ///
     /// # Errors
-    /// What the system says.
+    /// Returns an error if the vault cannot be read or written.
     pub fn document(&self, core: CoreHash) -> Result<Option<Vec<u8>>> {
         fetch::document(&*self.connection()?, &self.readers, core)
             .map_err(|error| StoreError::of(&self.path, error))
     }
 
-    /// The vault as it is now. It does not change while it is held, whatever others write.
+    /// Returns a snapshot of the current state. It does not change while it is held, whatever others write.
     ///
     /// # Errors
-    /// What the system says.
+    /// Returns an error if the vault cannot be read or written.
     pub fn snapshot(&self) -> Result<Snapshot<'_>> {
         Snapshot::begin(self.connection()?, &self.readers, &self.path, false)
     }
 
-    /// What tells which parts of a text match what is searched for.
+    /// Returns a matcher that finds the parts of a text that match search terms.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read.
     pub fn matcher(&self) -> Result<Matcher> {
         Matcher::of(&self.path)
     }
@@ -422,30 +425,30 @@ impl Store {
         Putting { dictionaries, actor: self.actor.as_ref(), at, policy: *policy, patience: PATIENCE }
     }
 
-    /// The vault as it is now, to be checked. Unlike a snapshot, it can be had of a vault that is damaged.
+    /// Begins a check of the vault's current state. Unlike a snapshot, it is also available for a damaged vault.
     ///
     /// # Errors
-    /// What the system says.
+    /// Returns an error if the vault cannot be read or written.
     pub fn inspect(&self) -> Result<Inspection<'_>> {
         Inspection::begin(self.connection()?, &self.path)
     }
 
-    /// Makes everything that the artifacts of `batch` are found by anew, in one transaction. Says of each, in their order,
-    /// what became of it.
+    /// Rebuilds all index data of the artifacts of `batch`, in one transaction. Returns the outcome of each, in their
+    /// order.
     ///
     /// # Errors
-    /// As [`Store::put`].
+    /// Same as [`Store::put`].
     pub fn reindex(&self, batch: &[Readmitted]) -> Result<Vec<Reindexed>> {
         let mut connection = self.connection()?;
         reindex::artifacts(&mut connection, batch, self.actor.as_ref(), clock::now())
             .map_err(|error| StoreError::of(&self.path, error))
     }
 
-    /// Ends what [`Store::reindex`] did: makes the index of mentions anew, and journals how many artifacts there were and
-    /// how many of them were not admitted.
+    /// Completes [`Store::reindex`]: rebuilds the mention index, and records in the journal how many artifacts there
+    /// were and how many of them were not admitted.
     ///
     /// # Errors
-    /// As [`Store::put`].
+    /// Same as [`Store::put`].
     pub fn finish_reindex(&self, artifacts: u64, not_admitted: u64) -> Result<()> {
         let mut connection = self.connection()?;
         reindex::finish(&mut connection, artifacts, not_admitted, self.actor.as_ref(), clock::now())

@@ -1,4 +1,4 @@
-//! What people want to remember of artifacts: one text for each.
+//! Notes on artifacts: one text per artifact.
 
 use rusqlite::Row;
 
@@ -9,17 +9,17 @@ use super::rows::{ArtifactId, ArtifactRow, Milliseconds, NoteRow};
 use super::stated::changed;
 use super::{Result, StoreError};
 
-/// The most bytes of a note: about a page.
+/// Maximum length of a note in bytes: about a page.
 pub const MAX_NOTE_BYTES: usize = 4096;
 
-/// Whether `text` can be a note: it has something beside white space, and at most 4,096 bytes.
+/// Returns whether `text` is a valid note: not only white space, and at most 4,096 bytes.
 #[must_use]
 pub fn is_note(text: &str) -> bool {
     text.len() <= MAX_NOTE_BYTES && !text.trim().is_empty()
 }
 
 impl Edit<'_> {
-    /// Sets the note of an artifact, in the place of another that it had; false if it had this one.
+    /// Sets the note of an artifact, replacing any other; returns false if it already has this one.
     ///
     /// # Errors
     /// [`StoreError::NotAnAnnotation`] if it is none ([`is_note`]), and as [`Edit::tag`].
@@ -38,10 +38,10 @@ impl Edit<'_> {
         })
     }
 
-    /// Takes the note of an artifact away; false if it had none.
+    /// Removes the note of an artifact; returns false if it had none.
     ///
     /// # Errors
-    /// As [`Edit::tag`].
+    /// Same as [`Edit::tag`].
     pub fn remove_note(&mut self, artifact: &ArtifactRow) -> Result<bool> {
         let id = self.number(artifact)?;
         self.recorded(&Event::Note { core: artifact.core, note: None }, |connection| {
@@ -51,19 +51,19 @@ impl Edit<'_> {
 }
 
 impl Snapshot<'_> {
-    /// The note of an artifact, if it has one.
+    /// Returns the note of an artifact, if it has one.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read.
     pub fn note_of(&self, artifact: ArtifactId) -> Result<Option<NoteRow>> {
         let sql = "SELECT artifact, text, at FROM note WHERE artifact = ?1";
         Ok(self.rows(sql, [artifact.0], note_row)?.pop())
     }
 
-    /// All notes, in the order in which the artifacts arrived.
+    /// Returns all notes in the order in which the artifacts arrived.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read.
     pub fn notes(&self) -> Result<Vec<NoteRow>> {
         self.rows("SELECT artifact, text, at FROM note ORDER BY artifact", [], note_row)
     }

@@ -1,4 +1,4 @@
-//! The part of the step to schema version 2 that SQL cannot say: packing the mentions.
+//! The part of the migration to schema version 2 that SQL cannot express: packing the mentions.
 
 use rusqlite::Transaction;
 use rusqlite_migration::HookResult;
@@ -8,7 +8,7 @@ use super::segments;
 use crate::artifact::Place;
 use crate::digest::Digest;
 
-/// Makes a list of the mentions of every artifact, as what its first capture says, and removes the old tables.
+/// Creates the mention list of every artifact, assigned to its first capture, and drops the old tables.
 pub(super) fn pack_mentions(transaction: &Transaction<'_>) -> HookResult {
     let mut artifacts = transaction.prepare(
         "SELECT a.id, (SELECT min(c.id) FROM capture c WHERE c.artifact = a.id) FROM artifact a ORDER BY a.id",

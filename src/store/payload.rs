@@ -1,4 +1,4 @@
-//! Stored bytes: cut and compressed on the way in, put together and hashed on the way out.
+//! Stored bytes: stripped of digests and compressed when written, restored and hashed when read.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -14,44 +14,44 @@ use super::tombstones;
 use crate::artifact::Admitted;
 use crate::digest::{BlobHash, Digest};
 
-/// The bytes as they are.
+/// Encoding: the unmodified bytes.
 pub(super) const RAW: i64 = 0;
-/// A frame with the bytes.
+/// Encoding: a frame with the bytes.
 pub(super) const FRAME: i64 = 1;
-/// A frame with the text that is left when the digests are cut out of the bytes, and the digests.
+/// Encoding: a frame with the text that remains after stripping the digests from the bytes, and the digests.
 pub(super) const CUT: i64 = 2;
-/// The same, both as differences to what another payload has.
+/// Encoding: the same, both as deltas against another payload.
 pub(super) const DIFFERENCE: i64 = 3;
 
-/// An artifact whose files are compressed and ready to be stored. Preparing needs no database, so that threads can do it
-/// beside the one that writes.
+/// An artifact whose files are compressed and ready to be stored. Preparing needs no database, so that other threads
+/// can do it while one writes.
 pub struct Prepared {
     pub(super) admitted: Admitted,
     pub(super) payloads: Vec<Payload>,
-    /// The artifacts that are part of it.
+    /// The artifacts embedded in it.
     pub(super) embedded: Vec<Prepared>,
-    /// Every digest by which it or something in it may have been removed.
+    /// Every digest under which it or an embedded artifact may have been removed.
     pub(super) digests: Vec<Digest>,
 }
 
-/// Bytes as they are to be stored, if not as a difference.
+/// Bytes in their stored form, unless they are stored as a delta.
 pub(super) struct Payload {
-    /// What was cut out.
+    /// The stripped digests.
     pub(super) digests: Vec<Digest>,
     pub(super) body: Body,
 }
 
 pub(super) enum Body {
-    /// Nothing is won by compression: the bytes themselves.
+    /// Compression gains nothing: the bytes themselves.
     Raw,
-    /// A frame with the text, or with the bytes if nothing was cut out.
+    /// A frame with the text, or with the bytes if nothing was stripped.
     Frame { frame: Vec<u8>, dictionary: Option<Arc<Dictionary>> },
-    /// To be compressed by who stores it: while it was prepared there was no dictionary, by then there may be one.
+    /// To be compressed when stored: there was no dictionary during preparation, but there may be one by then.
     Waiting,
 }
 
 impl Prepared {
-    /// Compresses the files of `admitted` and of the artifacts that are part of it.
+    /// Compresses the files of `admitted` and of its embedded artifacts.
     pub(super) fn new(mut admitted: Admitted, dictionaries: &Dictionaries) -> Self {
         let digests = tombstones::digests(&admitted);
         let embedded =
@@ -74,7 +74,7 @@ impl Prepared {
         Self { admitted, payloads, embedded, digests }
     }
 
-    /// The artifact.
+    /// Returns the artifact.
     #[must_use]
     pub fn admitted(&self) -> &Admitted {
         &self.admitted
@@ -114,7 +114,7 @@ impl Payload {
         }
     }
 
-    /// How `bytes`, out of which `cut` was cut, are stored.
+    /// Encodes `bytes`; `cut` is the result of stripping them.
     pub(super) fn of(bytes: &[u8], cut: Option<Cut>, dictionary: Option<Arc<Dictionary>>) -> Self {
         let Cut { text, digests } = cut.unwrap_or_default();
         let text = if digests.is_empty() { bytes } else { &text };
@@ -129,7 +129,7 @@ impl Payload {
     }
 }
 
-/// What a payload has: text, and the digests that were cut out of it.
+/// The content of a payload: text, and the digests that were stripped from it.
 #[derive(Default)]
 pub(super) struct Content {
     pub(super) text: Vec<u8>,
@@ -137,7 +137,8 @@ pub(super) struct Content {
 }
 
 impl Content {
-    /// The same, of bytes that are not stored yet. Nothing if they have what the marks of cuts are.
+    /// Creates the content of bytes that are not stored yet. Returns `None` if they cannot be stripped and are not
+    /// UTF-8.
     pub(super) fn of(bytes: &[u8]) -> Option<Self> {
         match cut::cut(bytes) {
             Some(Cut { text, digests }) => Some(Self { text, digests: as_bytes(&digests) }),
@@ -148,12 +149,12 @@ impl Content {
         }
     }
 
-    /// The bytes of `blob`, of which there are `size`, hashed again.
+    /// Returns the `size` bytes of `blob` after checking their hash.
     fn bytes(&self, blob: BlobHash, size: usize, is_cut: bool) -> Result<Cow<'_, [u8]>, PayloadDefect> {
         let bytes = if is_cut {
             let digests = as_digests(&self.digests);
             let bytes = digests.and_then(|digests| cut::splice(&self.text, &digests, size));
-            Cow::Owned(bytes.ok_or_else(|| defect(blob, "its digests do not fit"))?)
+            Cow::Owned(bytes.ok_or_else(|| defect(blob, "its digests do not match its text"))?)
         } else {
             Cow::Borrowed(self.text.as_slice())
         };
@@ -161,13 +162,13 @@ impl Content {
         if actual == blob { Ok(bytes) } else { Err(PayloadDefect::Hash { blob, actual }) }
     }
 
-    /// The digests that were cut out.
+    /// Returns the stripped digests.
     pub(super) fn digests(&self) -> impl Iterator<Item = Digest> {
         let (digests, _) = self.digests.as_chunks::<32>();
         digests.iter().map(|bytes| Digest::from_bytes(*bytes))
     }
 
-    /// The differences of text and digests to `base`, if they can be read again.
+    /// Returns the deltas of digests and text against `base`, if they can be decompressed again.
     pub(super) fn difference(&self, base: &Self) -> Option<(Vec<u8>, Vec<u8>)> {
         let make = |ours: &[u8], theirs: &[u8]| {
             let frame = compress::difference(ours, theirs)?;
@@ -178,25 +179,25 @@ impl Content {
     }
 }
 
-/// Digests one after the other.
+/// Concatenates digests.
 pub(super) fn as_bytes(digests: &[Digest]) -> Vec<u8> {
     digests.iter().flat_map(Digest::as_bytes).copied().collect()
 }
 
-/// Digests that stand one after the other; nothing if something is left over.
+/// Splits concatenated digests; returns `None` if bytes are left over.
 fn as_digests(bytes: &[u8]) -> Option<Vec<Digest>> {
     let (digests, rest) = bytes.as_chunks::<32>();
     rest.is_empty().then(|| digests.iter().map(|bytes| Digest::from_bytes(*bytes)).collect())
 }
 
-/// Reads payloads.
+/// A reader of payloads.
 #[derive(Clone, Copy)]
 pub(super) struct Payloads<'c> {
     pub(super) connection: &'c Connection,
     pub(super) readers: &'c Readers,
 }
 
-/// A payload as it is stored.
+/// A stored payload.
 pub(super) struct Row {
     blob: BlobHash,
     size: usize,
@@ -221,19 +222,19 @@ impl Row {
         })
     }
 
-    /// Whether other payloads are needed to read it.
+    /// Whether it can be read without another payload.
     pub(super) fn is_whole(&self) -> bool {
         self.base.is_none()
     }
 }
 
 impl Payloads<'_> {
-    /// The original bytes of the blob with this number, hashed again. `named` is the digest it should have.
+    /// Returns the original bytes of the blob with this row id after checking their hash. `named` is the expected hash.
     pub(super) fn bytes(&self, blob: i64, named: BlobHash) -> Result<Vec<u8>, ReadFailure> {
         self.bytes_of(self.row(blob, named)?)
     }
 
-    /// The original bytes of a payload, hashed again.
+    /// Returns the original bytes of a payload after checking their hash.
     pub(super) fn bytes_of(&self, row: Row) -> Result<Vec<u8>, ReadFailure> {
         let (blob, size, is_cut) = (row.blob, row.size, !matches!(row.encoding, RAW | FRAME));
         let content = self.content_of(row, true)?;
@@ -244,7 +245,7 @@ impl Payloads<'_> {
         Ok(spliced.unwrap_or(content.text))
     }
 
-    /// Text and digests of the blob with this number, which were found to give its bytes.
+    /// Returns the text and digests of the blob with this row id after checking the hash of its bytes.
     pub(super) fn verified_content(&self, blob: i64) -> Result<Content, ReadFailure> {
         let named = self.hash_of(blob)?;
         let row = self.row(blob, named)?;
@@ -254,29 +255,32 @@ impl Payloads<'_> {
         Ok(content)
     }
 
-    /// The same of a blob that is stored as a difference to `base`.
+    /// Returns the text and digests of a blob that is stored as a delta against `base`, after checking the hash of its
+    /// bytes.
     pub(super) fn verified_difference(&self, blob: i64, base: &Content) -> Result<Content, ReadFailure> {
         let named = self.hash_of(blob)?;
         let row = self.row(blob, named)?;
         if row.encoding != DIFFERENCE {
-            return Err(defect(named, "it names what it is a difference to, and is none").into());
+            return Err(defect(named, "it has a delta base but is not a delta").into());
         }
         let content = difference_to(&row, base)?;
         content.bytes(named, row.size, true)?;
         Ok(content)
     }
 
-    /// Text and digests of the blob with this number, which others are differences to. Their hashes are what proves it.
+    /// Returns the text and digests of the blob with this row id, which is a delta base. The hashes of the blobs
+    /// restored with it verify them.
     pub(super) fn base(&self, blob: i64) -> Result<Content, ReadFailure> {
         self.content_of(self.row(blob, self.hash_of(blob)?)?, false)
     }
 
-    /// The digests that were cut out of the blob with this number.
+    /// Returns the digests that were stripped from the blob with this row id.
     pub(super) fn digests(&self, blob: i64) -> Result<Vec<Digest>, ReadFailure> {
         self.digests_of(blob, true)
     }
 
-    /// What a difference is to is stored whole. Where it is not, the vault is damaged, and following it may never end.
+    /// Returns the stripped digests. A delta base is stored whole. If it is not, the vault is damaged, and following it
+    /// might not terminate.
     fn digests_of(&self, blob: i64, may_have_base: bool) -> Result<Vec<Digest>, ReadFailure> {
         let row = self
             .connection
@@ -290,7 +294,7 @@ impl Payloads<'_> {
             (CUT, _) => stored.unwrap_or_default(),
             (DIFFERENCE, Some(_)) if !may_have_base => {
                 return Err(
-                    defect(self.hash_of(blob)?, "it is a difference, and another one is to it").into()
+                    defect(self.hash_of(blob)?, "it is a delta, but is the base of another one").into()
                 );
             }
             (DIFFERENCE, Some(base)) => {
@@ -306,7 +310,7 @@ impl Payloads<'_> {
     }
 
     fn digests_like(&self, blob: i64, base: &[u8], frame: &[u8]) -> Result<Vec<u8>, ReadFailure> {
-        // A blob of so many bytes cannot have more digests.
+        // The size of a blob limits how many digests it can have.
         let limit: usize = self
             .connection
             .prepare_cached("SELECT size FROM blob WHERE id = ?1")?
@@ -329,11 +333,10 @@ impl Payloads<'_> {
                 Ok(Content { text, digests: row.digests })
             }
             DIFFERENCE if may_have_base => {
-                let base =
-                    row.base.ok_or_else(|| defect(row.blob, "what it is a difference to is not named"))?;
+                let base = row.base.ok_or_else(|| defect(row.blob, "its delta base is not recorded"))?;
                 Ok(difference_to(&row, &self.base(base)?)?)
             }
-            DIFFERENCE => Err(defect(row.blob, "it is a difference, and another one is to it").into()),
+            DIFFERENCE => Err(defect(row.blob, "it is a delta, but is the base of another one").into()),
             other => Err(defect(row.blob, &format!("it has the unknown encoding {other}")).into()),
         }
     }
@@ -358,7 +361,7 @@ impl Payloads<'_> {
     }
 }
 
-/// Text and digests of a payload that is stored as a difference to `base`.
+/// Returns the text and digests of a payload that is stored as a delta against `base`.
 fn difference_to(row: &Row, base: &Content) -> Result<Content, PayloadDefect> {
     let read = |frame: &[u8], base: &[u8]| {
         compress::decompress(frame, Beside::Base(base), row.size)

@@ -1,4 +1,4 @@
-//! Where a database beside the vault is made, and where it goes: under its own name only when it is complete.
+//! A staging directory for a database that is built beside the vault and gets its final name only when it is complete.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use super::StoreError;
 use crate::files::{self, Replace, StagingDir, WriteError, WriteOptions};
 
-/// Why a database cannot be put somewhere.
+/// An error that prevents creating a database at a path.
 pub(super) enum PlaceError {
-    /// There is a file already, and nobody said that it may be replaced.
+    /// The file exists and replacing it was not allowed.
     Exists(PathBuf),
-    /// For another reason.
+    /// Another reason.
     Refused { path: PathBuf, reason: String },
-    /// What the system says.
+    /// A store error.
     Store(StoreError),
 }
 
@@ -27,8 +27,8 @@ impl From<WriteError> for PlaceError {
     }
 }
 
-/// The file that a database is to become, and a directory beside it in which it is made: a database is never alone while
-/// it is used.
+/// The path that a database will have, and a directory beside it in which it is built: SQLite puts further files beside
+/// a database in use.
 pub(super) struct Place<'v> {
     path: PathBuf,
     staging: StagingDir,
@@ -37,7 +37,8 @@ pub(super) struct Place<'v> {
 }
 
 impl<'v> Place<'v> {
-    /// A place for what is made of `vault` to become `path`. Removes what was left there by who was interrupted.
+    /// Creates a staging directory for a file that is made from `vault` and will be at `path`. Removes the leftovers of
+    /// interrupted processes.
     pub(super) fn at(path: &Path, vault: &'v Path, force: bool) -> Result<Self, PlaceError> {
         let options = WriteOptions { replace: force, vault: Some(vault), ..WriteOptions::default() };
         files::check_target(path, &options)?;
@@ -47,16 +48,16 @@ impl<'v> Place<'v> {
         Ok(Self { path: path.to_owned(), staging, unfinished, options })
     }
 
-    /// Where to make it.
+    /// Returns the temporary path.
     pub(super) fn unfinished(&self) -> &Path {
         &self.unfinished
     }
 
-    /// Gives it its name; gives its size in bytes.
+    /// Moves the file to its final path; returns its size in bytes.
     pub(super) fn finish(self) -> Result<u64, PlaceError> {
         let Self { path, unfinished, options, staging } = &self;
         let bytes = sync(unfinished).map_err(failed(unfinished))?;
-        // The log of a database that was here would be taken for that of the new one.
+        // A log left by an earlier database would be applied to the new one.
         check_alone(path)?;
         files::check_target(path, options)?;
         let replace = if options.replace { Replace::Existing } else { Replace::Never };
@@ -79,7 +80,7 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> PlaceError {
     move |source| PlaceError::Store(StoreError::io(&path, source))
 }
 
-/// Makes sure that there is no log of a database at `path`: it would be applied to the new one.
+/// Checks that there is no log of a database at `path`: it would be applied to the new one.
 fn check_alone(path: &Path) -> Result<(), PlaceError> {
     for ending in ["-wal", "-journal"] {
         let mut name = path.as_os_str().to_owned();
@@ -87,7 +88,7 @@ fn check_alone(path: &Path) -> Result<(), PlaceError> {
         if fs::symlink_metadata(&name).is_ok() {
             let name = Path::new(&name).display();
             let reason = format!(
-                "{name} is there, so a vault of this name is in use or was not closed; name another file, or move \
+                "{name} exists, so a vault with this name is in use or was not closed; choose another file, or move \
                  both away"
             );
             return Err(PlaceError::Refused { path: path.to_owned(), reason });
@@ -96,7 +97,7 @@ fn check_alone(path: &Path) -> Result<(), PlaceError> {
     Ok(())
 }
 
-/// Writes the file at `path` to the disk; gives its size.
+/// Syncs the file at `path` to disk; returns its size.
 fn sync(path: &Path) -> io::Result<u64> {
     let file = File::open(path)?;
     file.sync_all()?;

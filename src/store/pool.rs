@@ -1,4 +1,4 @@
-//! Connections, all with the same settings.
+//! Pooled connections, all with the same settings.
 
 use std::ffi::CStr;
 use std::fs::OpenOptions;
@@ -15,10 +15,10 @@ use rusqlite::{Connection, Error, ErrorCode, MAIN_DB, OpenFlags, ffi};
 use super::{Result, StoreError, wal};
 use crate::files;
 
-/// How long a writer waits for another one to finish.
+/// The time that a writer waits for another one to finish.
 pub(super) const PATIENCE: Duration = Duration::from_mins(1);
 
-/// How long to wait for readers to be done with the write-ahead log.
+/// The time to wait for readers to finish with the write-ahead log.
 const PATIENCE_WITH_READERS: Duration = Duration::from_secs(5);
 
 /// Creates an empty file for a vault that only its owner can read and write, and the directories above it, if there is
@@ -86,13 +86,13 @@ fn links(_: &std::fs::Metadata) -> u64 {
     1
 }
 
-/// Opens a connection to the vault at `path`, which must exist. Where nothing can be written beside the vault, the
-/// connection can only read.
+/// Opens a connection to the vault at `path`, which must exist. If nothing can be written beside the vault, the
+/// connection is read-only.
 pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
 }
 
-/// Opens a connection that cannot write.
+/// Opens a read-only connection.
 pub(super) fn connect_to_read(path: &Path) -> rusqlite::Result<Connection> {
     open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
 }
@@ -100,7 +100,7 @@ pub(super) fn connect_to_read(path: &Path) -> rusqlite::Result<Connection> {
 fn open(path: &Path, mode: OpenFlags) -> rusqlite::Result<Connection> {
     let connect = || {
         let connection = configured(Connection::open_with_flags(plain(path), mode | NO_MUTEX)?)?;
-        // The first look is what needs the shared memory beside the file, and a log.
+        // The first query needs the shared memory file and the log.
         connection.query_row("PRAGMA schema_version", [], |_| Ok(()))?;
         Ok(connection)
     };
@@ -113,7 +113,7 @@ fn open(path: &Path, mode: OpenFlags) -> rusqlite::Result<Connection> {
 
 const NO_MUTEX: OpenFlags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
 
-/// Why a connection to the vault at `path` can only read, if that is for want of room.
+/// Whether a connection to the vault at `path` is read-only because no space is left.
 pub(super) fn is_without_room(path: &Path) -> bool {
     let connect = || {
         let mode = OpenFlags::SQLITE_OPEN_READ_WRITE | NO_MUTEX;
@@ -167,7 +167,8 @@ fn plain(path: &Path) -> PathBuf {
     if path.is_absolute() { path.to_owned() } else { Path::new(".").join(path) }
 }
 
-/// Whether SQLite could not make or open the log or its shared memory: a directory, file or disk that takes nothing.
+/// Whether SQLite could not create or open the log or its shared memory because a directory, file or disk is not
+/// writable.
 fn is_without_log(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),
@@ -175,7 +176,7 @@ fn is_without_log(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// Whether there is a log with something in it, without which the file is not the whole vault.
+/// Whether there is a non-empty log, without which the file is not the whole vault.
 fn has_log(path: &Path) -> bool {
     // SQLite has the log beside what a link leads to.
     let mut log = wal::real(path).into_os_string();
@@ -183,8 +184,8 @@ fn has_log(path: &Path) -> bool {
     std::fs::metadata(PathBuf::from(log)).is_ok_and(|log| log.len() > 0)
 }
 
-/// Opens a vault that has no log, and beside which none can be made: its file alone, without any locks. No connection that
-/// could change it is open as long as there is no log.
+/// Opens a vault that has no log and beside which none can be created: only its file, without any locks. No connection
+/// that could change it is open as long as there is no log.
 pub(super) fn open_alone(path: &Path) -> rusqlite::Result<Connection> {
     let mut uri = b"file:".to_vec();
     for byte in plain(path).as_os_str().as_encoded_bytes() {
@@ -235,9 +236,9 @@ fn configured(connection: Connection) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Moves everything from the write-ahead log into the file, and empties the log; false if others still read from it.
+/// Checkpoints the write-ahead log into the file and truncates it; returns false if others still read from it.
 pub(super) fn empty_log(connection: &Connection) -> rusqlite::Result<bool> {
-    // Who reads may do so for long, and nothing depends on it.
+    // Readers may hold the log for long, and nothing depends on emptying it.
     connection.busy_timeout(PATIENCE_WITH_READERS)?;
     let busy = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
     connection.busy_timeout(PATIENCE)?;
@@ -247,7 +248,7 @@ pub(super) fn empty_log(connection: &Connection) -> rusqlite::Result<bool> {
     }
 }
 
-/// Connections that nobody uses at the moment. A command uses one, so there is no thread to keep them, nor a limit.
+/// The idle connections. A command uses one, so there is neither a maintenance thread nor a limit.
 pub(super) struct Pool {
     path: PathBuf,
     idle: Mutex<Vec<Connection>>,
@@ -271,10 +272,10 @@ impl Pool {
     }
 }
 
-/// A connection that goes back to its pool in the end.
+/// A connection that returns to its pool when dropped.
 pub(super) struct Lease<'p> {
     pool: &'p Pool,
-    /// Taken only when it goes back.
+    /// `None` only once it has returned.
     connection: Option<Connection>,
 }
 
@@ -282,19 +283,19 @@ impl Deref for Lease<'_> {
     type Target = Connection;
 
     fn deref(&self) -> &Connection {
-        self.connection.as_ref().unwrap_or_else(|| unreachable!("only the end of the lease takes it"))
+        self.connection.as_ref().unwrap_or_else(|| unreachable!("taken only when the lease ends"))
     }
 }
 
 impl DerefMut for Lease<'_> {
     fn deref_mut(&mut self) -> &mut Connection {
-        self.connection.as_mut().unwrap_or_else(|| unreachable!("only the end of the lease takes it"))
+        self.connection.as_mut().unwrap_or_else(|| unreachable!("taken only when the lease ends"))
     }
 }
 
 impl Drop for Lease<'_> {
     fn drop(&mut self) {
-        // One that can only read may have been opened while there was no room, or in the absence of a log.
+        // A read-only connection may have been opened while the disk was full or the log was missing.
         let connection =
             self.connection.take().filter(|connection| !connection.is_readonly(MAIN_DB).unwrap_or(true));
         self.pool.idle().extend(connection);

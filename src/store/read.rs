@@ -1,4 +1,4 @@
-//! Looking things up. Whatever returns several rows returns them in an order that does not depend on how they got there.
+//! Queries. Functions that return several rows return them in an order that does not depend on how they were stored.
 
 mod candidates;
 mod edges;
@@ -27,12 +27,12 @@ use super::write_lock;
 use super::{Result, StoreError};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 
-/// The first bytes of a digest, by which it is found.
+/// Returns the first bytes of a digest, by which it is indexed.
 pub(super) fn beginning(digest: &Digest) -> &[u8] {
     digest.as_bytes().first_chunk::<8>().map_or(&[], |first| first)
 }
 
-/// The number of the artifact with this core hash.
+/// Returns the row id of the artifact with this core hash.
 pub(super) fn artifact_id(connection: &Connection, core: CoreHash) -> rusqlite::Result<Option<i64>> {
     connection
         .prepare_cached("SELECT id FROM artifact WHERE substr(core, 1, 8) = ?1 AND core = ?2")?
@@ -40,7 +40,7 @@ pub(super) fn artifact_id(connection: &Connection, core: CoreHash) -> rusqlite::
         .optional()
 }
 
-/// The number of the blob with this hash.
+/// Returns the row id of the blob with this hash.
 pub(super) fn blob_id(connection: &Connection, blob: BlobHash) -> rusqlite::Result<Option<i64>> {
     connection
         .prepare_cached("SELECT id FROM blob WHERE substr(digest, 1, 8) = ?1 AND digest = ?2")?
@@ -67,7 +67,7 @@ pub(super) fn capture_id(
         .optional()
 }
 
-/// A query of captures as [`capture_row`] reads them; what is given comes after the joins.
+/// A query of captures for [`capture_row`]; the arguments follow the joins.
 macro_rules! captures {
     ($($rest:expr),+) => {
         concat!(
@@ -79,19 +79,19 @@ macro_rules! captures {
 }
 pub(super) use captures;
 
-/// The vault at one moment.
+/// A consistent view of the vault at one point in time.
 pub struct Snapshot<'s> {
     connection: Lease<'s>,
     readers: &'s Readers,
     path: &'s Path,
-    /// The segments of the index of mentions, once they were asked for; nothing if the vault is to be changed.
+    /// The segments of the mention index, loaded on first use; `None` if the vault is to be changed.
     segments: Option<OnceCell<Segments>>,
-    /// Whether the connection's transaction goes on when this is dropped.
+    /// Whether the connection's transaction continues when this is dropped.
     goes_on: bool,
 }
 
 impl<'s> Snapshot<'s> {
-    /// The vault as it is now, until the end. If it is to be changed, nobody else may write meanwhile.
+    /// Begins a snapshot of the current state. With `to_change`, there is no other writer until it is dropped.
     pub(super) fn begin(
         connection: Lease<'s>,
         readers: &'s Readers,
@@ -108,32 +108,33 @@ impl<'s> Snapshot<'s> {
             } else {
                 snapshot.connection.prepare_cached("BEGIN DEFERRED")?.execute([])?;
             }
-            // The vault is seen as it is at the first look.
+            // The first query fixes the snapshot.
             snapshot.connection.prepare_cached("SELECT 1 FROM kind LIMIT 1")?.exists([])
         };
         begin().map_err(|error| snapshot.failed(error))?;
         Ok(snapshot)
     }
 
-    /// The vault as the transaction that `connection` is in sees it. That goes on afterwards.
+    /// Creates a snapshot of what the current transaction of `connection` sees. The transaction continues afterwards.
     pub(super) fn resume(connection: Lease<'s>, readers: &'s Readers, path: &'s Path) -> Self {
         Self { connection, readers, path, segments: Some(OnceCell::new()), goes_on: true }
     }
 
-    /// The artifact with this core hash.
+    /// Returns the artifact with this core hash.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read.
     pub fn artifact(&self, core: CoreHash) -> Result<Option<ArtifactRow>> {
         let sql = "SELECT a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival FROM artifact a JOIN kind k ON k.id = a.kind
                     WHERE substr(a.core, 1, 8) = ?1 AND a.core = ?2";
         Ok(self.rows(sql, (beginning(&core.0), core.0.as_bytes()), artifact_row)?.pop())
     }
 
-    /// The artifact with this number, which was read from the same snapshot.
+    /// Returns the artifact with this row id, which was read from the same snapshot.
     ///
     /// # Errors
-    /// What the database says; also if there is no such artifact, for then the vault is damaged.
+    /// Returns an error if the database cannot be read, or if there is no such artifact, in which case the vault is
+    /// damaged.
     pub fn artifact_by_id(&self, id: ArtifactId) -> Result<ArtifactRow> {
         let sql = "SELECT a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival
                      FROM artifact a JOIN kind k ON k.id = a.kind WHERE a.id = ?1";
@@ -143,12 +144,13 @@ impl<'s> Snapshot<'s> {
             .map_err(|error| self.failed(error))
     }
 
-    /// The artifact that was last added or seen again, or the one `back` places before it; nothing if there are not that many.
+    /// Returns the artifact that was last added or seen again, or the one `back` positions before it; `None` if there
+    /// are not that many.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read.
     pub fn latest(&self, back: u64) -> Result<Option<ArtifactRow>> {
-        // No more can be counted in the database, nor be there.
+        // The database cannot count or contain more.
         let Ok(back) = i64::try_from(back) else { return Ok(None) };
         let sql = "SELECT a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival FROM artifact a JOIN kind k ON k.id = a.kind
                     WHERE a.id = (SELECT id FROM artifact ORDER BY arrival DESC, id DESC LIMIT 1 OFFSET ?1)";
@@ -174,10 +176,10 @@ impl<'s> Snapshot<'s> {
         self.rows(sql, (kind, last.0, last.1, limit), artifact_row)
     }
 
-    /// The artifacts whose core hash begins with `prefix`, in the order of their hashes; no more than `limit`.
+    /// Returns up to `limit` core hashes that begin with `prefix`, sorted.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read.
     pub fn artifacts_beginning(&self, prefix: &DigestPrefix, limit: u32) -> Result<Vec<CoreHash>> {
         let (low, high) = prefix.range();
         let sql = "SELECT core FROM artifact
@@ -190,7 +192,7 @@ impl<'s> Snapshot<'s> {
     /// then of the core hashes; no more than `limit`.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read.
     pub fn captures_beginning(
         &self,
         prefix: &DigestPrefix,
@@ -231,28 +233,28 @@ impl<'s> Snapshot<'s> {
         self.rows(sql, (beginning(&capture.0), capture.0.as_bytes()), capture_row)
     }
 
-    /// The captures of an artifact in the order in which they were added.
+    /// Returns the captures of an artifact in the order in which they were added.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read.
     pub fn captures(&self, artifact: ArtifactId) -> Result<Vec<CaptureRow>> {
         self.rows(captures!("WHERE c.artifact = ?1 ORDER BY c.id"), [artifact.0], capture_row)
     }
 
-    /// The capture of an artifact that was added first. The one that stands for it may be another:
+    /// Returns the capture of an artifact that was added first. The preferred one may be another:
     /// [`Snapshot::preferred_capture`].
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read.
     pub fn first_capture(&self, artifact: ArtifactId) -> Result<Option<CaptureRow>> {
         let sql = captures!("WHERE c.artifact = ?1 ORDER BY c.id LIMIT 1");
         Ok(self.rows(sql, [artifact.0], capture_row)?.pop())
     }
 
-    /// All artifacts, or those of one kind, in the order of their core hashes.
+    /// Returns all artifacts, or those of one kind, ordered by core hash.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read.
     pub fn artifacts(&self, kind: Option<&str>) -> Result<Vec<ArtifactRow>> {
         let sql = "SELECT a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival
                      FROM artifact a JOIN kind k ON k.id = a.kind
@@ -260,10 +262,10 @@ impl<'s> Snapshot<'s> {
         self.rows(sql, [kind], artifact_row)
     }
 
-    /// How many artifacts there are.
+    /// Returns the number of artifacts.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read.
     pub fn artifact_count(&self) -> Result<u64> {
         let count = self.rows("SELECT count(*) FROM artifact", [], |row| row.get(0))?.pop();
         Ok(count.unwrap_or_default())
@@ -278,20 +280,20 @@ impl<'s> Snapshot<'s> {
         Ok(last.unwrap_or_default())
     }
 
-    /// The artifacts that have this attribute.
+    /// Returns the artifacts that have this attribute.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read.
     pub fn with_attribute(&self, name: &str, value: &str) -> Result<Vec<ArtifactId>> {
         let sql = "SELECT a.artifact FROM attribute_value v JOIN attribute a ON a.value = v.id
                     WHERE v.name = ?1 AND v.value = ?2 ORDER BY a.artifact";
         self.rows(sql, (name, value), |row| row.get(0))
     }
 
-    /// The attributes of an artifact, sorted by name and value.
+    /// Returns the attributes of an artifact, sorted by name and value.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read.
     pub fn attributes(&self, artifact: ArtifactId) -> Result<Vec<(String, String)>> {
         let sql = "SELECT v.name, v.value FROM attribute a JOIN attribute_value v ON v.id = a.value
                     WHERE a.artifact = ?1 ORDER BY v.name, v.value";
@@ -336,7 +338,7 @@ impl Drop for Snapshot<'_> {
         if self.goes_on {
             return;
         }
-        // There is nothing to roll back, and nobody to tell if the connection is gone.
+        // There is nothing to roll back if the connection is gone, and the error cannot be reported.
         let _ = self.connection.prepare_cached("ROLLBACK").and_then(|mut rollback| rollback.execute([]));
     }
 }

@@ -1,7 +1,7 @@
-//! Reclaiming space, and forgetting what dictionaries still know of documents that were removed.
+//! Reclaiming of space, and replacement of dictionaries that contain pieces of removed documents.
 //!
-//! Everything happens in short transactions, each of which leaves the vault whole, so that others can read and write
-//! between them and a kill does no harm. Last, the file is written anew without what is free in it.
+//! All work is done in short transactions, each of which leaves the vault consistent, so that others can read and write
+//! between them and a kill does no harm. Finally, the file is rewritten without its free pages.
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension};
@@ -18,80 +18,83 @@ use super::search;
 use super::write_lock;
 use super::{Result, Store, StoreError};
 
-/// What can be reclaimed.
+/// The reclaimable space of a vault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reclaimable {
-    /// Blobs that nothing uses.
+    /// Unreferenced blobs.
     pub blobs: u64,
-    /// The bytes that are stored for them.
+    /// The stored size of these blobs in bytes.
     pub blob_bytes: u64,
-    /// Dictionaries that nothing uses, or that may have pieces of what was removed.
+    /// Dictionaries that are unused, or that may contain pieces of removed documents.
     pub dictionaries: u64,
     /// Free bytes within the file.
     pub free_bytes: u64,
-    /// Whether something was removed since the file was last written anew.
+    /// Whether something was removed since the file was last rewritten.
     pub has_removals: bool,
 }
 
-/// What was reclaimed.
+/// The result of reclaiming space.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reclaimed {
-    /// Blobs that nothing used.
+    /// Number of unreferenced blobs that were removed.
     pub blobs: u64,
-    /// Dictionaries that were removed.
+    /// Number of dictionaries that were removed.
     pub dictionaries: u64,
-    /// Payloads that were compressed anew.
+    /// Number of payloads that were recompressed.
     pub recompressed: u64,
-    /// The size of the vault's files before and after.
+    /// The size of the vault's files in bytes, before and after.
     pub bytes_before: u64,
     /// See `bytes_before`.
     pub bytes_after: u64,
-    /// Whether the write-ahead log could be emptied. If others read for long it cannot, and the file shrinks later.
+    /// Whether the write-ahead log was truncated. It cannot be while others are reading, and the file then shrinks
+    /// later.
     pub is_complete: bool,
 }
 
-/// What is left in the vault's files of artifacts that were removed.
+/// The remains of removed artifacts in the vault's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Erasure {
-    /// Where there is, or may be, something of them until [`Store::reclaim`] is done. If there is nothing here, nothing of
-    /// them is left but what other artifacts have as well.
+    /// The parts that contain, or may contain, remains until [`Store::reclaim`] has run. If it is empty, nothing
+    /// remains except what other artifacts also have.
     pub remnants: Vec<Remnant>,
 }
 
 impl Erasure {
-    /// Whether nothing is left.
+    /// Returns whether nothing remains.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.remnants.is_empty()
     }
 }
 
-/// A part of the vault's files where something of what was removed may still be.
+/// A part of the vault's files that may still contain removed content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Remnant {
-    /// Pages of a file that is larger than [`Erasure::REWRITTEN`]. What was removed was overwritten where it was, but SQLite
+    /// Pages of a file that is larger than [`Erasure::REWRITTEN`]. Removed content was overwritten in place, but SQLite
     /// may have left copies of parts where it moved rows before, and the search index still has words.
     LargeFile,
-    /// The same, because the file could not be rewritten: why.
+    /// The same, because the file could not be rewritten; with the reason.
     NotRewritten(String),
-    /// The dictionaries that documents of these kinds are compressed with.
+    /// The dictionaries with which documents of these kinds are compressed.
     Dictionaries(Vec<String>),
-    /// The write-ahead log, because others read from it for long.
+    /// The write-ahead log, because others were still reading from it.
     Log,
 }
 
 impl Erasure {
-    /// Files of this size in bytes are rewritten after every removal: that takes less than a second.
+    /// Maximum size in bytes of files that are rewritten after every removal, which takes less than a second.
     pub const REWRITTEN: u64 = 64 << 20;
 }
 
-/// So many payloads are compressed anew in one transaction: others wait no longer than for an addition.
+/// Number of payloads that are recompressed in one transaction: others wait no longer than for an addition.
 const BATCH: u32 = 200;
 
-/// Texts of larger blobs are too large for dictionaries even without their digests.
+/// Maximum size in bytes of blobs to recompress: the texts of larger ones are too large for dictionaries even without
+/// their digests.
 const MAX_BLOB: usize = dictionaries::MAX_TEXT * 4;
 
-/// That the payload `p` is whole, and either has no dictionary and may be worth one, or has one that must go.
+/// The SQL condition that the payload `p` is whole, and either has no dictionary and may benefit from one, or has one
+/// that must be replaced.
 const CANDIDATE: &str = "p.base IS NULL AND p.encoding IN (1, 2) AND (
     p.dictionary IN (SELECT d.id FROM dictionary d WHERE d.kind = ?1 AND STALE)
     OR p.dictionary IS NULL AND (SELECT b.size FROM blob b WHERE b.id = p.blob) <= ?2 AND EXISTS (
@@ -100,29 +103,30 @@ const CANDIDATE: &str = "p.base IS NULL AND p.encoding IN (1, 2) AND (
       SELECT 1 FROM member m JOIN capture c ON c.id = m.capture JOIN artifact a ON a.id = c.artifact
        WHERE m.blob = p.blob AND a.kind = ?1))";
 
-/// What to compress candidates with.
+/// The choice of how to compress candidates.
 enum With {
     NoCandidates,
-    /// They have to do without a dictionary.
+    /// Without a dictionary.
     Nothing,
     Dictionary(Dictionary),
 }
 
 impl Store {
-    /// What [`Store::reclaim`] would find.
+    /// Returns what [`Store::reclaim`] would reclaim.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read.
     pub fn reclaimable(&self) -> Result<Reclaimable> {
         let snapshot = self.snapshot()?;
         look(snapshot.connection()).map_err(|error| snapshot.failed(error))
     }
 
-    /// Removes what nothing uses, replaces dictionaries that may have pieces of what was removed, compresses what was
-    /// stored without a dictionary, and makes the file as small as it can be. Gives nothing if there was nothing to do.
+    /// Removes unreferenced blobs, replaces dictionaries that may contain pieces of removed documents, recompresses
+    /// what was stored without a dictionary, and makes the file as small as possible. Returns `None` if there was
+    /// nothing to do.
     ///
     /// # Errors
-    /// What the system says. What was done before stays done.
+    /// Returns an error if the vault cannot be read or written. The steps completed before remain in effect.
     pub fn reclaim(&self, at: DateTime<Utc>) -> Result<Option<Reclaimed>> {
         self.empty_log()?;
         let mut done = Reclaimed { bytes_before: self.size()?, ..Reclaimed::default() };
@@ -149,12 +153,12 @@ impl Store {
         Ok(Some(done))
     }
 
-    /// Makes sure, as far as that takes little time, that nothing is left in the files of artifacts that were removed, and says
-    /// where there may be something.
+    /// Erases the remains of removed artifacts from the vault's files, as far as this takes little time, and returns
+    /// where some may be left.
     #[must_use]
     pub fn erase(&self) -> Erasure {
         let mut remnants = Vec::new();
-        // The artifacts are removed already, whatever happens here.
+        // The artifacts are already removed, whatever happens here.
         if let Err(error) = self.try_to_erase(&mut remnants) {
             remnants.push(Remnant::NotRewritten(error.to_string()));
         }
@@ -181,7 +185,8 @@ impl Store {
         Ok(())
     }
 
-    /// Says in the journal what was done; only now, for a kill before must not look as if all of it had been done.
+    /// Records the result in the journal, only at the end: if the process is killed before, the journal must not claim
+    /// that everything was done.
     fn record(&self, done: &Reclaimed, at: DateTime<Utc>) -> Result<()> {
         let Reclaimed { blobs, dictionaries, recompressed, bytes_before, bytes_after, .. } = *done;
         let mut edit = self.edit(at)?;
@@ -191,7 +196,7 @@ impl Store {
         edit.commit()
     }
 
-    /// The size of the vault's file and its log.
+    /// Returns the size of the vault's file and its log in bytes.
     fn size(&self) -> Result<u64> {
         let mut log = self.path.as_os_str().to_owned();
         log.push("-wal");
@@ -216,7 +221,7 @@ impl Store {
         self.snapshot()?.rows("SELECT id FROM kind ORDER BY id", [], |row| row.get(0))
     }
 
-    /// Compresses the candidates of one kind anew, with the dictionary of the kind or a new one. Gives how many.
+    /// Recompresses the candidates of one kind, with the dictionary of the kind or a new one. Returns their number.
     fn recompress(&self, kind: i64, at: DateTime<Utc>) -> Result<u64> {
         let dictionary = match self.dictionary_for(kind)? {
             With::NoCandidates => return Ok(0),
@@ -246,7 +251,8 @@ impl Store {
         }
     }
 
-    /// The dictionary to compress candidates of one kind with: the kind's own, or a new one if there are enough of them.
+    /// Returns the dictionary to compress candidates of one kind with: the kind's own, or a new one if there are enough
+    /// of them.
     fn dictionary_for(&self, kind: i64) -> Result<With> {
         let snapshot = self.snapshot()?;
         let sql = format!(
@@ -261,7 +267,7 @@ impl Store {
             return Ok(With::Dictionary(own));
         }
         let begun = i64::try_from(snapshot.journal_head()?.seq).unwrap_or(i64::MAX);
-        // Evenly spread, for documents change over time.
+        // Evenly spaced, because documents change over time.
         let step = samples.len().div_ceil(dictionaries::SAMPLES * 2).max(1);
         let samples = samples.into_iter().step_by(step).map(|(blob, _)| blob);
         let texts = dictionaries::texts(snapshot.payloads(), samples);
@@ -271,11 +277,11 @@ impl Store {
         Ok(new.map_or(With::Nothing, With::Dictionary))
     }
 
-    /// Removes the dictionaries that nothing uses, and those that must go once nothing uses them any more.
+    /// Removes unused dictionaries, including stale ones after recompressing the payloads that still use them.
     fn remove_dictionaries(&self, at: DateTime<Utc>) -> Result<u64> {
         let edit = self.edit(at)?;
         let snapshot = &edit.snapshot;
-        // Others may have added something with them meanwhile, or could not be stored with another one.
+        // Other processes may have used them in the meantime, and some blobs may not have compressed with a new one.
         let sql = format!(
             "SELECT blob FROM payload WHERE dictionary IN (SELECT d.id FROM dictionary d WHERE {IS_STALE}) ORDER BY blob"
         );
@@ -296,13 +302,13 @@ fn vacuum(connection: &Connection) -> rusqlite::Result<()> {
     write_lock::in_turn(connection, PATIENCE, || connection.execute_batch("VACUUM"))
 }
 
-/// The size of the database in bytes, wherever its pages are: in the file or still in the log.
+/// Returns the size of the database in bytes, whether its pages are in the file or still in the log.
 fn database_size(connection: &Connection) -> rusqlite::Result<u64> {
     let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, u64>(0));
     Ok(number("PRAGMA page_count")? * number("PRAGMA page_size")?)
 }
 
-/// Candidates after the blob `after`, each with whether it must change.
+/// Returns the candidates after the blob `after`, each with whether it must change.
 fn candidates(snapshot: &Snapshot<'_>, kind: i64, after: i64, limit: u32) -> Result<Vec<(i64, bool)>> {
     let sql = format!(
         "SELECT p.blob, p.dictionary IS NOT NULL FROM payload p
@@ -327,7 +333,7 @@ fn look(connection: &Connection) -> rusqlite::Result<Reclaimable> {
     Ok(Reclaimable { blobs, blob_bytes, dictionaries, free_bytes, has_removals: has_removals(connection)? })
 }
 
-/// Whether something was removed after the journal last said that space was reclaimed.
+/// Whether something was removed after the last journal entry of a reclamation.
 fn has_removals(connection: &Connection) -> rusqlite::Result<bool> {
     let sql = "SELECT entry ->> 'action' FROM journal WHERE entry ->> 'action' IN ('gc', 'remove')
                 ORDER BY seq DESC LIMIT 1";

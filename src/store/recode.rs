@@ -1,5 +1,5 @@
-//! Storing bytes in another way than before. What they are never changes: they are hashed before and after. Nor do the
-//! digests that were cut out of them, which lists of mentions refer to.
+//! Re-encoding of stored bytes. The bytes themselves never change: they are hashed before and after. The digests that
+//! were stripped from them, which mention lists refer to, do not change either.
 
 use rusqlite::ToSql;
 
@@ -7,10 +7,10 @@ use super::compress::{self, Dictionary};
 use super::error::{PayloadDefect, ReadFailure};
 use super::payload::{self, Content, Payloads};
 
-/// A dictionary with its number in the vault.
+/// A dictionary with its row id.
 pub(super) type Numbered<'d> = (i64, &'d Dictionary);
 
-/// How a payload is stored.
+/// The stored form of a payload.
 struct Stored<'s> {
     encoding: i64,
     base: Option<i64>,
@@ -19,14 +19,14 @@ struct Stored<'s> {
     bytes: &'s [u8],
 }
 
-/// A payload that is stored whole, and that others become differences to.
+/// A payload that is stored whole and becomes the delta base of others.
 struct Heir {
     blob: i64,
     text: compress::Base,
     digests: compress::Base,
 }
 
-/// A payload as a difference.
+/// A payload stored as a delta.
 struct Difference {
     base: i64,
     digests: Vec<u8>,
@@ -46,18 +46,19 @@ impl Difference {
 }
 
 impl Heir {
-    /// Nothing if the system refuses memory.
+    /// Prepares `content` as a base, or returns `None` if memory cannot be allocated.
     fn new(blob: i64, content: &Content) -> Option<Self> {
         let Content { text, digests } = content;
         Some(Self { blob, text: compress::Base::new(text)?, digests: compress::Base::new(digests)? })
     }
 
-    /// What `content` becomes as a difference, if that is shorter than storing it whole.
+    /// Returns `content` as a delta, if that is shorter than storing it whole.
     fn difference(&self, content: &Content) -> Option<Difference> {
         let (digests, text) =
             (self.digests.difference(&content.digests)?, self.text.difference(&content.text)?);
         let length = digests.len() + text.len();
-        // Whole, it has its digests as they are. Mostly that is enough to know, and compressing the text takes time.
+        // A blob stored whole keeps its digests as they are. That usually decides it, and compressing the text takes
+        // time.
         let is_shorter = length < content.digests.len()
             || compress::compress(&content.text, None)
                 .is_none_or(|whole| length < whole.len() + content.digests.len());
@@ -105,14 +106,14 @@ impl Payloads<'_> {
         Ok(Some(first))
     }
 
-    /// Stores a payload whole, and makes sure that it can be read.
+    /// Stores a payload whole and checks that it can be read.
     fn store_whole(&self, blob: i64, content: &Content) -> Result<(), ReadFailure> {
         self.store_frame(blob, content, compress::compress(&content.text, None), None)?;
         self.verified_content(blob).map(drop)
     }
 
-    /// Stores a payload anew with a dictionary, or without any. If it `must` not change for that, only if it gets shorter
-    /// by a tenth. Gives whether it did.
+    /// Recompresses a payload with a dictionary, or without one. Unless it `must` change, it does so only if the
+    /// payload becomes at least a tenth shorter. Returns whether it was recompressed.
     pub(super) fn recompress(
         &self,
         blob: i64,
@@ -133,7 +134,8 @@ impl Payloads<'_> {
         Ok(true)
     }
 
-    /// Stores `content` as `frame`, which was compressed with the dictionary of that number; nothing if it could not be.
+    /// Stores `content` as `frame`, which was compressed with the dictionary with this row id; fails if `frame` is
+    /// `None` because compression failed.
     fn store_frame(
         &self,
         blob: i64,
@@ -142,7 +144,7 @@ impl Payloads<'_> {
         dictionary: Option<i64>,
     ) -> Result<(), ReadFailure> {
         let Some(frame) = frame else {
-            let message = "there is no memory to compress it anew".to_owned();
+            let message = "not enough memory to recompress it".to_owned();
             return Err(PayloadDefect::Compression { blob: self.hash_of(blob)?, message }.into());
         };
         let is_cut = !content.digests.is_empty();

@@ -1,7 +1,7 @@
-//! Making the index anew from what admitting the stored artifacts again gives.
+//! Rebuilding of the index by admitting the stored artifacts again.
 //!
-//! The index of each artifact is changed as a whole: in one transaction, from what it was to what it should be. So the
-//! vault answers right at any moment, and whoever is interrupted has done a part of the work and no harm.
+//! The index data of each artifact is replaced in one transaction. So the vault answers correctly at any time, and an
+//! interrupted run has done part of the work and no harm.
 
 use std::collections::HashSet;
 
@@ -24,7 +24,7 @@ use super::write::{NewCapture, Putting, StoredBlob, Writer, seal};
 use super::write_lock;
 use crate::artifact::{Admitted, Kind};
 
-/// So many entries at once go into the new index of mentions.
+/// Number of entries that are added to the new mention index at once.
 const ENTRIES: usize = 1 << 20;
 
 /// An artifact whose captures were admitted again.
@@ -32,20 +32,20 @@ const ENTRIES: usize = 1 << 20;
 pub struct Readmitted {
     /// The artifact.
     pub artifact: CheckedArtifact,
-    /// All of its captures. Those that were not admitted keep their part of the index.
+    /// All of its captures. Those that were not admitted keep their index data.
     pub captures: Vec<(CaptureId, Option<Admitted>)>,
 }
 
-/// What became of an artifact.
+/// The outcome of reindexing an artifact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reindexed {
-    /// Its index is what its captures say.
+    /// Its index data was rebuilt from its captures.
     Done,
-    /// It got or lost captures since they were read: it has to be read again.
+    /// Captures were added to it or removed from it since it was read: it has to be read again.
     Changed,
 }
 
-/// Makes the index of each of `batch` anew, in one transaction.
+/// Rebuilds the index data of each artifact of `batch`, in one transaction.
 pub(super) fn artifacts(
     connection: &mut Connection,
     batch: &[Readmitted],
@@ -95,15 +95,15 @@ impl Writer<'_> {
                 None => signatures::forget(self.transaction, capture)?,
             }
         }
-        // Look-ups of what was there before lead there already.
+        // Lookups of the previous entries already lead there.
         self.entries.retain(|entry| !kept.contains(entry));
         self.entries.extend(of_others);
         Ok(Reindexed::Done)
     }
 
-    /// The number of the kind, which may have to be put right in the vault: what was admitted proves it.
+    /// Returns the row id of the kind, after correcting the kind in the vault if necessary: admission proves it.
     fn kind_of(&mut self, artifact: i64, kind: Kind) -> rusqlite::Result<i64> {
-        // If the row of the kind was lost, other tables still have its number.
+        // If the row of the kind was lost, other tables still contain its number.
         self.transaction
             .prepare_cached(
                 "INSERT OR IGNORE INTO kind (id, name)
@@ -117,8 +117,8 @@ impl Writer<'_> {
         Ok(id)
     }
 
-    /// Takes everything of an artifact out of the index but what only captures say that were not admitted. Gives the
-    /// entries that look-ups have for it.
+    /// Removes an artifact's index data, except that of captures that were not admitted. Returns its entries in the
+    /// mention index.
     fn take_out(
         &mut self,
         artifact: i64,
@@ -128,7 +128,7 @@ impl Writer<'_> {
         let readers = Readers::default();
         let lists = Lists { payloads: Payloads { connection: self.transaction, readers: &readers } };
         for (capture, _) in captures.iter().filter(|(_, admitted)| admitted.is_some()) {
-            // A list that cannot be read has no entries that are worth keeping.
+            // An unreadable list has no entries worth keeping.
             let stated = lists.of_capture(capture.0).unwrap_or_default();
             known.extend(stated.iter().map(|stated| (segments::key(&stated.digest), capture.0)));
             self.transaction
@@ -156,7 +156,7 @@ impl Writer<'_> {
         Ok(blobs.into_iter().map(|id| self.known_blob(id)).collect())
     }
 
-    /// Puts right what stands beside a capture.
+    /// Corrects the fields stored with a capture.
     fn describe(&self, capture: i64, admitted: &Admitted) -> rusqlite::Result<()> {
         let seal = seal(admitted.core(), admitted.capture());
         let warnings = super::write::warnings(admitted)?;
@@ -181,7 +181,7 @@ impl Writer<'_> {
     }
 }
 
-/// Takes out of the index what belongs to nothing, makes the index of mentions anew from the lists, and journals that.
+/// Removes index data without an owner, rebuilds the mention index from the lists, and records this in the journal.
 pub(super) fn finish(
     connection: &mut Connection,
     artifacts: u64,
@@ -214,7 +214,7 @@ fn mentions(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     let mut captures = captures.query([])?;
     while let Some(row) = captures.next()? {
         let capture: i64 = row.get(0)?;
-        // Lists that cannot be read are those of captures that cannot be read; they were told.
+        // Unreadable lists belong to unreadable captures, which were already reported.
         let stated = lists.of_capture(capture).unwrap_or_default();
         roles.extend(stated.iter().map(|stated| stated.role));
         entries.extend(stated.iter().map(|stated| (segments::key(&stated.digest), capture)));

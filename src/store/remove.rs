@@ -1,4 +1,4 @@
-//! Removing artifacts, and what nothing else uses then.
+//! Removal of artifacts and of the content that becomes unreferenced.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -18,27 +18,28 @@ use super::signatures;
 use super::stated::StatedLink;
 use crate::digest::{CaptureHash, Digest};
 
-/// An artifact that was removed.
+/// A removed artifact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removed {
-    /// The artifact as it was.
+    /// The artifact before its removal.
     pub artifact: ArtifactRow,
-    /// Its captures as they were.
+    /// Its captures before their removal.
     pub captures: Vec<CaptureRow>,
-    /// Its files that are still in the vault because other artifacts have the same bytes, if [`Edit::note_shared`] looked.
+    /// Its files that remain in the vault because other artifacts have the same bytes, if [`Edit::note_shared`] was
+    /// called.
     pub shared: Vec<SharedFile>,
     /// Its files by name, with their blobs.
     files: BTreeSet<(String, i64)>,
 }
 
-/// A file of an artifact that was removed, whose bytes other artifacts have as well.
+/// A file of a removed artifact whose bytes other artifacts also have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedFile {
     /// Its name in the artifact.
     pub name: String,
-    /// The artifacts that have the bytes, by core hash; no more than [`SharedFile::LISTED`].
+    /// The artifacts that have the bytes, by core hash; at most [`SharedFile::LISTED`].
     pub holders: Vec<ArtifactRow>,
-    /// How many there are.
+    /// The number of artifacts that have the bytes.
     pub count: u64,
 }
 
@@ -48,7 +49,7 @@ impl SharedFile {
 }
 
 impl Removed {
-    /// The size of its captures in bytes.
+    /// Returns the total size of its captures in bytes.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.captures.iter().map(|capture| capture.size).sum()
@@ -74,7 +75,7 @@ impl Snapshot<'_> {
 
     /// Notes which files of `removed` stay in the vault, and because of which artifacts but `leaving`.
     fn note_shared(&self, removed: &mut [Removed], leaving: &HashSet<ArtifactId>) -> Result<()> {
-        // A file that many artifacts have, such as a policy, is looked up once.
+        // A file shared by many artifacts, such as a policy, is looked up once.
         let mut known: HashMap<i64, Vec<ArtifactId>> = HashMap::new();
         for removed in removed {
             for (name, blob) in &removed.files {
@@ -100,17 +101,18 @@ impl Snapshot<'_> {
     }
 }
 
-/// That a blob is used by nothing.
+/// The SQL condition that the blob `b` is unreferenced.
 pub(super) const IS_ORPHAN: &str = "NOT EXISTS (SELECT 1 FROM capture c WHERE c.blob = b.id)
     AND NOT EXISTS (SELECT 1 FROM member m WHERE m.blob = b.id)";
 
 impl Edit<'_> {
-    /// Removes an artifact with all its captures, its tags, its note and the links that people stated from and to it. What it
-    /// consists of goes as well, unless other artifacts share it. A tombstone remains.
+    /// Removes an artifact with all its captures, its tags, its note and the manual links from and to it. Its content
+    /// is also removed, unless other artifacts share it. A tombstone remains.
     ///
     /// # Errors
-    /// [`StoreError::Gone`] if it was removed before, [`StoreError::Pinned`], [`StoreError::Payload`] if something is
-    /// stored as a difference to it and cannot be read, and what the database says.
+    /// Returns [`StoreError::Gone`] if it was removed before, [`StoreError::Pinned`] if it is pinned,
+    /// [`StoreError::Payload`] if a delta against its content cannot be read, and another error if the database cannot
+    /// be read or written.
     pub fn remove(&mut self, artifact: &ArtifactRow, reason: Option<&str>) -> Result<Removed> {
         let id = self.number(artifact)?;
         let artifact = ArtifactRow { id: super::ArtifactId(id), ..artifact.clone() };
@@ -132,8 +134,8 @@ impl Edit<'_> {
         Ok(removed)
     }
 
-    /// Notes which files of artifacts that were removed stay in the vault, and because of which others. Comes after all of them
-    /// were removed: what they share with each other goes.
+    /// Records which files of removed artifacts remain in the vault, and which other artifacts have them. Must be
+    /// called after all of them were removed: content that they share only with each other is removed.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
@@ -148,14 +150,14 @@ impl Edit<'_> {
         self.take_back_link(link).map(drop)
     }
 
-    /// Removes the rows of an artifact. Its blobs may be orphans then.
+    /// Removes the rows of an artifact. Its blobs may then be unreferenced.
     fn take_out(&mut self, artifact: i64) -> rusqlite::Result<()> {
         let connection = self.snapshot.connection();
         let captures = numbers(connection, "SELECT id FROM capture WHERE artifact = ?1", artifact)?;
         let values = numbers(connection, "SELECT value FROM attribute WHERE artifact = ?1", artifact)?;
         for capture in &captures {
             let list = match self.snapshot.lists().of_capture(*capture) {
-                // Damage is no reason to keep something. What is left in the index then does no harm.
+                // Damage is no reason to keep an artifact. Entries left in the index do no harm.
                 Err(rusqlite::Error::FromSqlConversionFailure(..)) => Vec::new(),
                 list => list?,
             };
@@ -185,7 +187,7 @@ impl Edit<'_> {
         delete("DELETE FROM artifact WHERE id = ?1", artifact)
     }
 
-    /// Leaves a tombstone.
+    /// Adds the journal entry and the tombstones of a removal.
     fn bury(&mut self, removed: &Removed, reason: Option<&str>) -> rusqlite::Result<()> {
         let connection = self.snapshot.connection();
         let Removed { artifact, captures, .. } = removed;
@@ -208,8 +210,7 @@ impl Edit<'_> {
         Ok(())
     }
 
-    /// Removes the blobs that lost their last use, and gives how many. What is stored as a difference to one of them is
-    /// stored in another way before.
+    /// Removes the blobs that became unreferenced, and returns their number. Deltas against them are re-encoded before.
     pub(super) fn sweep(&mut self) -> Result<u64> {
         let blobs = std::mem::take(&mut self.orphans);
         let connection = self.snapshot.connection();
@@ -222,7 +223,7 @@ impl Edit<'_> {
                 connection.prepare_cached("DELETE FROM payload WHERE blob = ?1")?.execute([blob])?;
                 connection.prepare_cached("DELETE FROM blob WHERE id = ?1")?.execute([blob]).map(drop)
             };
-            // Differences first: what they are differences to may go as well, and then need not be kept for them.
+            // Deltas first: their bases may be removed too, and then need not be kept for them.
             for blob in blobs {
                 match is_difference(connection, blob)? {
                     Some(true) => delete(blob)?,
@@ -249,7 +250,7 @@ impl Edit<'_> {
     }
 }
 
-/// Whether an orphan is stored as a difference; nothing if it is no orphan.
+/// Returns whether an unreferenced blob is stored as a delta, or `None` if the blob is not unreferenced.
 fn is_difference(connection: &Connection, blob: i64) -> rusqlite::Result<Option<bool>> {
     connection
         .prepare_cached(&format!(
@@ -260,7 +261,7 @@ fn is_difference(connection: &Connection, blob: i64) -> rusqlite::Result<Option<
         .optional()
 }
 
-/// The files of an artifact in all its captures, with their blobs.
+/// Returns the files of an artifact in all its captures, with their blobs.
 fn files(connection: &Connection, artifact: i64) -> rusqlite::Result<BTreeSet<(String, i64)>> {
     connection
         .prepare_cached(
@@ -274,11 +275,11 @@ fn files(connection: &Connection, artifact: i64) -> rusqlite::Result<BTreeSet<(S
         .collect()
 }
 
-/// The numbers of the artifacts that have the blob `?1`.
+/// The query for the row ids of the artifacts that have the blob `?1`.
 pub(super) const HOLDERS: &str = "SELECT artifact FROM capture WHERE blob = ?1
     UNION ALL SELECT c.artifact FROM member m JOIN capture c ON c.id = m.capture WHERE m.blob = ?1";
 
-/// The artifacts that have a blob, by core hash.
+/// Returns the artifacts that have a blob, by core hash.
 fn holders(connection: &Connection, blob: i64) -> rusqlite::Result<Vec<ArtifactId>> {
     connection
         .prepare_cached(&format!("SELECT a.id FROM artifact a WHERE a.id IN ({HOLDERS}) ORDER BY a.core"))?
@@ -286,7 +287,7 @@ fn holders(connection: &Connection, blob: i64) -> rusqlite::Result<Vec<ArtifactI
         .collect()
 }
 
-/// The numbers that `sql` gives for `of`.
+/// Returns the row ids that `sql` selects for `of`.
 fn numbers(connection: &Connection, sql: &str, of: i64) -> rusqlite::Result<Vec<i64>> {
     connection.prepare_cached(sql)?.query_map([of], |row| row.get(0))?.collect()
 }

@@ -1,4 +1,4 @@
-//! What reads give back.
+//! Rows returned by queries.
 
 use std::fmt;
 
@@ -9,12 +9,12 @@ use crate::artifact::{MemberBytes, Place, Signature};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::verify::Violation;
 
-/// An artifact within its vault. Numbers grow in the order of arrival and mean nothing in another vault.
+/// An artifact's row id. Row ids increase in the order of arrival and are only meaningful within their vault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ArtifactId(pub(super) i64);
 
 impl ArtifactId {
-    /// The number, as the SQL views have it.
+    /// Returns the number, as the SQL views show it.
     #[must_use]
     pub fn number(self) -> i64 {
         self.0
@@ -25,25 +25,25 @@ impl ArtifactId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KindId(pub(super) i64);
 
-/// An artifact in the vault.
+/// A row of the `artifact` table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArtifactRow {
-    /// Its number.
+    /// Its row id.
     pub id: ArtifactId,
     /// Its core hash.
     pub core: CoreHash,
     /// The name of its kind.
     pub kind: String,
-    /// When its first capture was added.
+    /// The time at which its first capture was added.
     pub added_at: DateTime<Utc>,
-    /// When one of its captures was last added or seen again.
+    /// The time at which one of its captures was last added or seen again.
     pub seen_at: DateTime<Utc>,
-    /// Its place in the order in which artifacts were last added or seen again, which is that of the journal: later ones have
-    /// larger numbers.
+    /// Its position in the order in which artifacts were last added or seen again, which is that of the journal: later
+    /// ones have larger numbers.
     pub arrival: i64,
 }
 
-/// A capture in the vault.
+/// A row of the `capture` table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaptureRow {
     /// Its hash.
@@ -52,13 +52,13 @@ pub struct CaptureRow {
     pub artifact: ArtifactId,
     /// Its size in bytes.
     pub size: u64,
-    /// When it was added.
+    /// The time at which it was added.
     pub added_at: DateTime<Utc>,
-    /// When it was last added or seen again.
+    /// The time at which it was last added or seen again.
     pub seen_at: DateTime<Utc>,
-    /// What was reported when it was admitted.
+    /// The warnings that were reported at its admission.
     pub warnings: Vec<Violation>,
-    /// What is known of its signature; nothing if it has none.
+    /// Its signature state; `None` if it has no signature.
     pub signature: Option<Signature>,
 }
 
@@ -67,9 +67,9 @@ pub struct CaptureRow {
 pub struct MemberRow {
     /// Its name.
     pub name: String,
-    /// The digest of its bytes.
+    /// The hash of its bytes.
     pub blob: BlobHash,
-    /// How many bytes there are.
+    /// Its size in bytes.
     pub size: u64,
 }
 
@@ -94,7 +94,7 @@ pub struct StoredMember {
 }
 
 impl StoredMember {
-    /// All `members` of a capture, as kinds and archives take them.
+    /// Borrows all `members` of a capture, in the form that kinds and archives expect.
     #[must_use]
     pub fn borrowed(members: &[Self]) -> Vec<MemberBytes<'_>> {
         members.iter().map(|member| MemberBytes { name: &member.name, bytes: &member.bytes }).collect()
@@ -104,15 +104,15 @@ impl StoredMember {
 /// A mention in the vault.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MentionRow {
-    /// The artifact that mentions.
+    /// The mentioning artifact.
     pub artifact: ArtifactId,
-    /// In which role.
+    /// The role.
     pub role: String,
-    /// What the place counts; empty where it is a pointer.
+    /// The unit of the place; empty if the place is a pointer.
     pub unit: String,
-    /// Where.
+    /// The place.
     pub place: Place,
-    /// Which digest.
+    /// The digest.
     pub digest: Digest,
 }
 
@@ -121,9 +121,9 @@ pub struct MentionRow {
 pub struct DigestEdge {
     /// The mention.
     pub mention: MentionRow,
-    /// How the mentioning artifact relates to the other.
+    /// The relation of the mentioning artifact to the other.
     pub relation: String,
-    /// How the other relates to the mentioning one, if that has a name of its own.
+    /// The relation of the other artifact to the mentioning one, if that has its own name.
     pub inverse: Option<String>,
     /// The artifact that the digest identifies, if it is in the vault.
     pub target: Option<ArtifactId>,
@@ -140,35 +140,35 @@ pub struct NameMention {
     pub dangles: bool,
 }
 
-/// A link that a person stated.
+/// A manual link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatedEdge {
-    /// The artifact that relates.
+    /// The source artifact.
     pub source: ArtifactId,
-    /// How.
+    /// The relation.
     pub relation: String,
-    /// The artifact that it relates to.
+    /// The target artifact.
     pub target: ArtifactId,
-    /// What the person said of it.
+    /// The note on the link.
     pub note: Option<String>,
 }
 
-/// Something that artifacts refer to and the vault does not have, with one of those who do.
+/// A reference to something that the vault does not have, with one of the referring artifacts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference<T> {
-    /// What is missing.
+    /// The missing digest or name.
     pub missing: T,
-    /// Who refers to it.
+    /// The referring artifact.
     pub artifact: ArtifactId,
-    /// Under which relation.
+    /// The relation.
     pub relation: String,
-    /// In which role; nothing for names.
+    /// The role; `None` for names.
     pub role: Option<String>,
-    /// Where; nothing for names.
+    /// The place; `None` for names.
     pub place: Option<Place>,
 }
 
-/// How often an artifact mentions digests in one role.
+/// The number of an artifact's mentions in one role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoleCount {
     /// The role.
@@ -177,7 +177,7 @@ pub struct RoleCount {
     pub count: u64,
 }
 
-/// A name that people gave to an artifact.
+/// A tag of an artifact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TagRow {
     /// The name.
@@ -186,11 +186,11 @@ pub struct TagRow {
     pub artifact: ArtifactId,
     /// Its core hash.
     pub core: CoreHash,
-    /// Since when it has the name.
+    /// The time at which the tag was set.
     pub at: DateTime<Utc>,
 }
 
-/// An artifact that must not be removed.
+/// A pinned artifact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PinRow {
     /// The artifact.
@@ -199,29 +199,29 @@ pub struct PinRow {
     pub core: CoreHash,
     /// The name of its kind.
     pub kind: String,
-    /// Why, as a person said.
+    /// The reason, if one was given.
     pub note: Option<String>,
-    /// Since when.
+    /// The time at which it was pinned.
     pub at: DateTime<Utc>,
 }
 
-/// What people want to remember of an artifact.
+/// The note of an artifact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoteRow {
     /// The artifact.
     pub artifact: ArtifactId,
     /// The text.
     pub text: String,
-    /// When it was written.
+    /// The time at which it was written.
     pub at: DateTime<Utc>,
 }
 
-/// An entry of the journal.
+/// A journal entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalRow {
     /// Its number: 1, 2, 3, and so on.
     pub seq: u64,
-    /// When it happened.
+    /// Its time.
     pub at: DateTime<Utc>,
     /// Its text: a JSON object in its RFC 8785 form.
     pub entry: String,
@@ -229,32 +229,32 @@ pub struct JournalRow {
     pub chain: Digest,
 }
 
-/// What the journal says of something that was removed.
+/// The journal's record of a removal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tombstone {
-    /// The core hash or the capture hash that is gone.
+    /// The removed core hash or capture hash.
     pub digest: Digest,
     /// The number of the entry.
     pub entry: u64,
-    /// When it was removed.
+    /// The time of the removal.
     pub at: DateTime<Utc>,
     /// The core hash of the artifact.
     pub core: CoreHash,
     /// The name of its kind.
     pub kind: String,
-    /// Who removed it.
+    /// The actor.
     pub actor: Option<String>,
-    /// Why.
+    /// The reason.
     pub reason: Option<String>,
-    /// How many captures of the artifact were left.
+    /// Number of remaining captures of the artifact.
     pub left: u64,
-    /// How many bytes were removed.
+    /// Number of bytes that were removed.
     pub size: u64,
 }
 
 impl Tombstone {
-    /// Returns who removed it, when and why: `removed by dana on 2026-11-20 13:04:03 UTC: names a customer`, as far as that
-    /// is recorded.
+    /// Describes the removal: `removed by dana on 2026-11-20 13:04:03 UTC: names a customer`, with the actor and the
+    /// reason if they are recorded.
     #[must_use]
     pub fn removal(&self) -> String {
         let by = self.actor.as_ref().map(|actor| format!(" by {actor}")).unwrap_or_default();
@@ -313,7 +313,7 @@ impl FromSql for CaptureHash {
     }
 }
 
-/// A time as the vault keeps it: milliseconds since 1970 in UTC.
+/// A time as the vault stores it: milliseconds since 1970 in UTC.
 pub(super) struct Milliseconds(pub(super) DateTime<Utc>);
 
 impl FromSql for Milliseconds {

@@ -1,4 +1,4 @@
-//! Schema versions: creating vaults, refusing newer ones, bringing older ones up to date.
+//! Schema versions: creating vaults, rejecting newer ones, migrating older ones.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,13 +17,14 @@ use super::pool::{self, PATIENCE};
 use super::search;
 use super::{Result, StoreError};
 
-/// Written into the header of every vault by the first migration: "runv".
+/// The application id that the first migration writes into the header of every vault: "runv".
 const APPLICATION_ID: i64 = 0x7275_6e76;
 
-/// Measured to give the smallest and nearly the fastest vaults for documents of a few kilobytes.
+/// The page size in bytes. Measurements show the smallest and nearly the fastest vaults for documents of a few
+/// kilobytes.
 const PAGE_SIZE: u32 = 16_384;
 
-/// The version that this program writes.
+/// The schema version that this program writes.
 pub const VERSION: u32 = 4;
 
 /// What makes a vault, one text for each version.
@@ -44,24 +45,24 @@ fn steps() -> Vec<M<'static>> {
     ]
 }
 
-/// What of the fourth schema cannot be said in SQL.
+/// Completes the migration to the fourth schema with what SQL cannot express.
 fn complete_0004(transaction: &Transaction<'_>) -> HookResult {
     derived::begin(transaction)?;
     Ok(dictionaries::seal_stored(transaction)?)
 }
 
-/// What may be done to a file so that it can be used as a vault.
+/// The changes that are allowed to make a file usable as a vault.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum CreatePolicy {
-    /// Nothing: it has to be a vault of the current schema.
+    /// None: it must be a vault of the current schema.
     Open,
     /// An empty file becomes a vault.
     Create,
-    /// A vault of an older schema gets the current one.
+    /// A vault of an older schema is migrated to the current one.
     Upgrade,
 }
 
-/// Opens the file at `path` as a vault of the current schema, after what `policy` allows was done to it.
+/// Opens the file at `path` as a vault of the current schema, after the changes that `policy` allows.
 pub(super) fn open(path: &Path, policy: CreatePolicy) -> Result<Connection> {
     let mut connection = pool::connect(path).map_err(|source| StoreError::of(path, source))?;
     apply(&mut connection, path, &steps(), policy)?;
@@ -71,7 +72,7 @@ pub(super) fn open(path: &Path, policy: CreatePolicy) -> Result<Connection> {
     Ok(connection)
 }
 
-/// The schema version of the vault at `path`.
+/// Returns the schema version of the vault at `path`.
 pub(super) fn version(path: &Path) -> Result<i64> {
     let connection = pool::connect(path).map_err(|source| StoreError::of(path, source))?;
     match State::of(&connection).map_err(|source| StoreError::of(path, source))? {
@@ -113,9 +114,9 @@ fn apply(connection: &mut Connection, path: &Path, steps: &[M<'_>], policy: Crea
 
 fn migrate(connection: &mut Connection, path: &Path, steps: &[M<'_>], latest: i64) -> Result<()> {
     let failed = |source| StoreError::of(path, source);
-    // Tables are made anew under the names of old ones that others refer to.
+    // Tables are recreated under the names of old ones that other tables refer to.
     connection.pragma_update(None, "foreign_keys", false).map_err(failed)?;
-    // What is removed later must not be left in the pages of old tables.
+    // Content that is removed later must not remain in the pages of old tables.
     secure_delete(connection, true).map_err(failed)?;
     connection.set_transaction_behavior(TransactionBehavior::Immediate);
     let outcome = Migrations::new(steps.to_vec()).to_latest(connection);
@@ -124,7 +125,7 @@ fn migrate(connection: &mut Connection, path: &Path, steps: &[M<'_>], latest: i6
     connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
     match outcome {
         Ok(()) => Ok(()),
-        // Another process may have done the same meanwhile.
+        // Another process may have done the same in the meantime.
         Err(_) if matches!(State::of(connection), Ok(State::Vault { version }) if version == latest) => {
             Ok(())
         }
@@ -141,7 +142,7 @@ enum State {
 
 impl State {
     fn of(connection: &Connection) -> rusqlite::Result<Self> {
-        // At one moment: another process may be making the file a vault.
+        // In one transaction: another process may be creating the vault.
         let moment = connection.unchecked_transaction()?;
         let number = |sql: &str| moment.query_row(sql, [], |row| row.get::<_, i64>(0));
         let version = number("PRAGMA user_version")?;
@@ -153,10 +154,10 @@ impl State {
     }
 }
 
-/// Every table, index and view of a vault by its name, with its sort, its table and its definition.
+/// Every table, index and view of a vault by its name, with its type, its table and its definition.
 pub(super) type Objects = BTreeMap<String, (String, String, Option<String>)>;
 
-/// Those of a vault.
+/// Returns the schema objects of a vault.
 pub(super) fn objects(connection: &Connection) -> rusqlite::Result<Objects> {
     let mut statement = connection.prepare("SELECT name, type, tbl_name, sql FROM sqlite_schema")?;
     let objects =
@@ -164,10 +165,11 @@ pub(super) fn objects(connection: &Connection) -> rusqlite::Result<Objects> {
     objects.collect()
 }
 
-/// Those that a vault should have: of a database that is made for it and forgotten. `path` is the vault that is asked for.
+/// Returns the schema objects that a vault should have, from a temporary database created for this. `path` is the vault
+/// that errors name.
 pub(super) fn expected(path: &Path) -> Result<Objects> {
     let failed = |source| StoreError::of(path, source);
-    // No name: SQLite keeps it to itself and removes it.
+    // An unnamed database: SQLite keeps it private and deletes it.
     let mut connection = Connection::open_with_flags("", OpenFlags::default()).map_err(failed)?;
     connection.pragma_update(None, "foreign_keys", false).map_err(failed)?;
     match Migrations::new(steps()).to_latest(&mut connection) {
@@ -223,7 +225,7 @@ fn damaged(message: String) -> rusqlite::Error {
     rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CORRUPT), Some(message))
 }
 
-/// The tables of a search index, which a vault may have as well.
+/// Returns the tables of a search index, which a vault may also have.
 pub(super) fn expected_for_search(path: &Path) -> Result<Objects> {
     let made = || {
         let connection = Connection::open_with_flags("", OpenFlags::default())?;
@@ -234,10 +236,10 @@ pub(super) fn expected_for_search(path: &Path) -> Result<Objects> {
     made().map_err(|source| StoreError::of(path, source))
 }
 
-/// Settings of the file itself, which cannot be changed later.
+/// Sets properties of the file itself that cannot be changed later.
 fn begin(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(&format!("PRAGMA page_size = {PAGE_SIZE}"))?;
-    // When two processes do this at once, SQLite refuses one of them without waiting.
+    // If two processes do this at once, SQLite fails one of them without waiting.
     let deadline = Instant::now() + PATIENCE;
     loop {
         match connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0)) {
@@ -252,7 +254,7 @@ fn begin(connection: &Connection) -> rusqlite::Result<()> {
     }
 }
 
-/// Where the copy of a vault is kept before its schema changes from `version`.
+/// Returns the path of the copy that is kept before the schema changes from `version`.
 pub(super) fn copy_path(path: &Path, version: i64) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".schema-{version}"));
@@ -270,7 +272,7 @@ fn keep_copy(connection: &Connection, path: &Path, version: i64) -> Result<()> {
         place.finish()
     });
     match made {
-        // Another process may have done the same meanwhile.
+        // Another process may have done the same in the meantime.
         Ok(_) | Err(PlaceError::Exists(_)) => Ok(()),
         Err(PlaceError::Store(error)) => Err(error),
         Err(PlaceError::Refused { path, reason }) => {

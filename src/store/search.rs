@@ -1,7 +1,7 @@
-//! The search index: which words are in which passages. It is made when somebody asks for it, and kept in step then.
+//! The search index, which maps words to passages. It is created on request and kept up to date from then on.
 //!
-//! The store is handed passages and knows no formats. Texts are not kept: an answer says that passage n of a capture
-//! matches, and who asked reads the capture again.
+//! The store is given passages and knows no formats. Texts are not stored: an answer contains the number of a matching
+//! passage of a capture, and the caller reads the capture again.
 
 mod ask;
 mod compare;
@@ -33,14 +33,15 @@ pub use terms::{Term, Terms};
 
 pub(super) use keep::{forget, forget_words};
 
-/// What the tables are made with, and what is put into them. It grows when either changes, or what kinds give.
+/// The version of the tables and of their content. It is increased when either changes, or when kinds produce different
+/// passages.
 const VERSION: i64 = 2;
 
-/// The tables.
+/// The schema of the tables.
 pub(super) const SCHEMA: &str = include_str!("../../migrations/search.sql");
 
-/// Whether the totals by which matches are ranked are those of the rows that are in the index. An index of another version
-/// is made again before it is asked.
+/// Returns whether the totals used for ranking match the rows in the index. An index of another version passes, since
+/// it is rebuilt before it is queried.
 pub(super) fn has_right_totals(connection: &Connection) -> rusqlite::Result<bool> {
     if state(connection)?.is_none_or(|state| state.version != VERSION) {
         return Ok(true);
@@ -48,26 +49,26 @@ pub(super) fn has_right_totals(connection: &Connection) -> rusqlite::Result<bool
     Ok(totals::Totals::stored(connection)? == totals::Totals::counted(connection)?)
 }
 
-/// A search index as it is.
+/// The state of a search index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SearchIndex {
-    /// How many captures are not in it yet.
+    /// Number of captures that are not indexed yet.
     pub waiting: u64,
-    /// Whether this program made it: one of another version is made anew.
+    /// Whether its version is that of this program; an index of another version is rebuilt.
     pub is_current: bool,
 }
 
-/// Where an index is.
+/// The progress of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct State {
     version: i64,
-    /// The last capture that is in it.
+    /// The last indexed capture.
     capture: i64,
     /// The number of the next passage.
     next: i64,
 }
 
-/// The state of the index; nothing if there is none.
+/// Returns the state of the index, or `None` if there is none.
 fn state(connection: &Connection) -> rusqlite::Result<Option<State>> {
     if !exists(connection)? {
         return Ok(None);
@@ -79,22 +80,22 @@ fn state(connection: &Connection) -> rusqlite::Result<Option<State>> {
         .map_or_else(|| Err(index_damage("the search index has no state")), |state| Ok(Some(state)))
 }
 
-/// Whether there is an index.
+/// Returns whether there is an index.
 pub(super) fn exists(connection: &Connection) -> rusqlite::Result<bool> {
     connection.prepare_cached("SELECT 1 FROM sqlite_schema WHERE name = 'search_state'")?.exists([])
 }
 
-/// The hash of a capture; nothing if it is not there.
+/// Returns the hash of a capture, or `None` if it is missing.
 fn hash_of(connection: &Connection, capture: i64) -> rusqlite::Result<Option<CaptureHash>> {
     let sql = "SELECT coalesce(c.digest, b.digest) FROM capture c LEFT JOIN blob b ON b.id = c.blob WHERE c.id = ?1";
     connection.prepare_cached(sql)?.query_row([capture], |row| row.get(0)).optional()
 }
 
 impl Snapshot<'_> {
-    /// The search index; nothing if the vault has none.
+    /// Returns the state of the search index, or `None` if the vault has none.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read.
     pub fn search_index(&self) -> Result<Option<SearchIndex>> {
         let look = || {
             let Some(state) = state(self.connection())? else { return Ok(None) };
@@ -107,18 +108,18 @@ impl Snapshot<'_> {
         look().map_err(|error| self.failed(error))
     }
 
-    /// How many bytes of the vault's file the search index has; 0 if there is none.
+    /// Returns the number of bytes that the search index takes in the vault's file; 0 if there is none.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read.
     pub fn search_index_size(&self) -> Result<u64> {
         Ok(size(self.connection()).map_err(|error| self.failed(error))?.unwrap_or_default())
     }
 }
 
-/// How many bytes of the vault's file the index has; nothing if there is none.
+/// Returns the number of bytes that the index takes in the vault's file, or `None` if there is none.
 pub(super) fn size(connection: &Connection) -> rusqlite::Result<Option<u64>> {
-    // By name, table for table: everything else is passed over then.
+    // By name, one table at a time, which skips all others.
     let sql = "SELECT sum((SELECT sum(d.pgsize) FROM dbstat d WHERE d.name = s.name AND d.aggregate = TRUE))
                  FROM sqlite_schema s
                 WHERE s.tbl_name IN ('search_state', 'search_capture') OR s.tbl_name GLOB 'search_text_*'";
@@ -126,10 +127,10 @@ pub(super) fn size(connection: &Connection) -> rusqlite::Result<Option<u64>> {
 }
 
 impl Store {
-    /// Makes an empty search index in place of the one that there may be.
+    /// Creates an empty search index, replacing any existing one.
     ///
     /// # Errors
-    /// What the system says.
+    /// Returns an error if the vault cannot be written.
     pub fn begin_search_index(&self) -> Result<()> {
         self.begin_search_index_within(PATIENCE)
     }
@@ -147,10 +148,10 @@ impl Store {
         .map(drop)
     }
 
-    /// Takes the search index out of the vault; false if there is none.
+    /// Removes the search index from the vault; returns false if there is none.
     ///
     /// # Errors
-    /// What the system says.
+    /// Returns an error if the vault cannot be written.
     pub fn drop_search_index(&self) -> Result<bool> {
         self.change_search(PATIENCE, |connection| {
             let was_there = has_tables(connection)?;
@@ -158,10 +159,10 @@ impl Store {
         })
     }
 
-    /// Whether anything of a search index is there, whole or not.
+    /// Returns whether there is any part of a search index, complete or not.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read.
     pub fn has_search_tables(&self) -> Result<bool> {
         has_tables(&*self.connection()?).map_err(|error| StoreError::of(&self.path, error))
     }
@@ -173,7 +174,7 @@ impl Store {
     ) -> Result<bool> {
         let connection = self.connection()?;
         let change = || {
-            // The words of what is removed later must not be left in the pages of an old index.
+            // Words of passages that are removed later must not remain in the pages of an old index.
             secure_delete(&connection, true)?;
             let transaction = write_lock::begin_within(&connection, patience)?;
             let outcome = work(&transaction)?;
@@ -181,24 +182,24 @@ impl Store {
             Ok(outcome)
         };
         let outcome = change();
-        // If this fails, additions take longer.
+        // If this fails, additions are slower.
         let _ = secure_delete(&connection, false);
         outcome.map_err(|error| StoreError::of(&self.path, error))
     }
 }
 
-/// Whether anything of an index is there, whole or not.
+/// Returns whether there is any part of an index, complete or not.
 fn has_tables(connection: &Connection) -> rusqlite::Result<bool> {
     let sql = "SELECT 1 FROM sqlite_schema
                 WHERE name IN ('search_state', 'search_capture', 'search_text') OR name GLOB 'search_text_*'";
     connection.prepare_cached(sql)?.exists([])
 }
 
-/// Drops what there is of the tables.
+/// Drops those of the tables that exist.
 fn drop_tables(connection: &Connection) -> rusqlite::Result<()> {
     match connection.execute_batch("DROP TABLE IF EXISTS search_text") {
-        // FTS5 has to be able to open a table to drop it. If it cannot, the table is forgotten; what it consists of are
-        // tables then like any others.
+        // FTS5 must be able to open a table to drop it. If it cannot, its schema entry is deleted; its shadow tables
+        // are then ordinary tables.
         Err(error) if is_damage(&error) => connection.execute_batch(
             "PRAGMA writable_schema = ON;
              DELETE FROM sqlite_schema WHERE name = 'search_text';

@@ -1,13 +1,13 @@
-//! Which lists of mentions to look at for a digest.
+//! The mention index: which mention lists to read for a digest.
 //!
-//! A B-tree of random keys dirties a page for each entry, and the larger it is, the fewer entries share one. Here, entries
-//! are kept in sorted segments instead. What is added goes into segment 0, which is small and written anew each time. When
-//! it is full it becomes a segment of its own, and segments of about the same size are merged into a larger one, so that
-//! there are never many, and an entry is written again only a few times in its life, in sequence.
+//! A B-tree with random keys modifies a page for each entry, and the larger it is, the fewer entries share a page.
+//! Here, entries are stored in sorted segments instead. New entries go into segment 0, which is small and rewritten
+//! each time. When it is full, it becomes a separate segment, and segments of about the same size are merged into a
+//! larger one, so that there are never many, and an entry is rewritten only a few times, sequentially.
 //!
-//! A segment is cut into `1 << bits` buckets by the first bits of the digest: to look one up is to read one row of each
-//! segment. Entries have the first 40 bits of the digest and say which capture's list may have it. They are no proof;
-//! those of captures that are gone do no harm.
+//! A segment is divided into `1 << bits` buckets by the first bits of the digest: a lookup reads one row of each
+//! segment. An entry contains the first 40 bits of a digest and the capture whose list may contain it. Entries are not
+//! authoritative; those of missing captures are harmless.
 
 mod check;
 
@@ -18,29 +18,29 @@ pub(super) use check::check;
 use super::varint;
 use crate::digest::{Digest, DigestPrefix};
 
-/// An entry: the first 40 bits of a digest, and the capture whose list has it.
+/// An entry: the first 40 bits of a digest, and the capture whose list contains it.
 pub(super) type Entry = (u64, i64);
 
 const KEY_BITS: u32 = 40;
 
-/// Buckets that are much smaller waste space, larger ones time.
+/// The intended number of entries per bucket. Much smaller buckets waste space, larger ones time.
 const BUCKET_ENTRIES: u64 = 128;
 
-/// The bucket's number is the lower part of its row's number.
+/// Number of bits of a row id that are the bucket's number, the lowest ones.
 const BUCKET_NUMBER_BITS: u32 = 24;
 
-/// Segment 0 is written with every addition: 1,024 entries are less than a page.
+/// Maximum number of entries in segment 0, which is written with every addition: 1,024 entries are less than a page.
 const FIRST_ENTRIES: usize = 1_024;
 
-/// So many segments of one size become one of the next size, which is so many times as large.
+/// Number of segments of one size that are merged into one of the next size, and the ratio of the two sizes.
 const FAN: u64 = 4;
 
-/// The key of a digest.
+/// Returns the key of a digest.
 pub(super) fn key(digest: &Digest) -> u64 {
     digest.key().cast_unsigned() >> (64 - KEY_BITS)
 }
 
-/// The segments of a moment, for who looks up many keys while nothing changes.
+/// The segments at one point in time, for looking up many keys while nothing changes.
 pub(super) struct Segments(Vec<Segment>);
 
 impl Segments {
@@ -48,18 +48,18 @@ impl Segments {
         Segment::all(connection).map(Self)
     }
 
-    /// As [`captures`].
+    /// Returns the same as [`captures`].
     pub(super) fn captures(&self, connection: &Connection, key: u64) -> rusqlite::Result<Vec<i64>> {
         captures_between(connection, &self.0, key, key)
     }
 }
 
-/// The captures whose lists may have a digest with this key, each once, in their order.
+/// Returns the captures whose lists may contain a digest with this key, without duplicates, in order.
 pub(super) fn captures(connection: &Connection, key: u64) -> rusqlite::Result<Vec<i64>> {
     Segments::of(connection)?.captures(connection, key)
 }
 
-/// The captures whose lists may have a digest that begins with `prefix`, which has six digits or more.
+/// Returns the captures whose lists may contain a digest that begins with `prefix`, which has six digits or more.
 pub(super) fn captures_beginning(
     connection: &Connection,
     prefix: &DigestPrefix,
@@ -144,7 +144,7 @@ pub(super) fn clear(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("DELETE FROM mention_bucket; DELETE FROM mention_segment")
 }
 
-/// How many entries there are.
+/// Returns the number of entries.
 pub(super) fn count(connection: &Connection) -> rusqlite::Result<u64> {
     let first = Segment::FIRST.entries(connection)?.len() as u64;
     Ok(Segment::all(connection)?.iter().fold(first, |sum, segment| sum.saturating_add(segment.entries)))
@@ -152,7 +152,7 @@ pub(super) fn count(connection: &Connection) -> rusqlite::Result<u64> {
 
 /// Merges segments while there are several of about the same size.
 fn merge(connection: &Connection) -> rusqlite::Result<()> {
-    // Every round leaves fewer segments. In a damaged vault, a row may stay that was deleted.
+    // Every round leaves fewer segments. In a damaged vault, a deleted row may remain.
     for _ in 0..Segment::all(connection)?.len() {
         let segments = Segment::all(connection)?;
         let alike = |size| segments.iter().filter(move |segment| segment.id > 0 && segment.size() == size);
@@ -165,12 +165,12 @@ fn merge(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 fn merge_into_one(connection: &Connection, segments: &[Segment]) -> rusqlite::Result<()> {
-    // What a damaged vault says of them may be any number.
+    // A damaged vault may contain any number of entries.
     let entries = segments.iter().fold(0_u64, |sum, segment| sum.saturating_add(segment.entries));
     let merged = Segment::new(connection, entries.min(i64::MAX.cast_unsigned()))?;
     let mut sources: Vec<Source> = segments.iter().map(|segment| Source::of(*segment)).collect();
     for bucket in 0..1 << merged.bits {
-        // The highest key of the bucket: what is above it waits for a later one.
+        // The highest key of the bucket: keys above it are left for a later bucket.
         let last = ((bucket + 1) << (KEY_BITS - merged.bits)) - 1;
         let mut entries = Vec::new();
         for source in &mut sources {
@@ -200,12 +200,12 @@ struct Segment {
 impl Segment {
     const FIRST: Self = Self { id: 0, bits: 0, entries: 0 };
 
-    /// All segments; the first has no row of its own.
+    /// Returns all segments; the first has no row of its own.
     fn all(connection: &Connection) -> rusqlite::Result<Vec<Self>> {
         let mut statement =
             connection.prepare_cached("SELECT id, bits, entries FROM mention_segment ORDER BY id")?;
         let stored = statement.query_map([], |row| {
-            // What a damaged vault says must not shift bits out of a number.
+            // A damaged value must not shift bits out of a number.
             let bits = row.get::<_, u32>(1)?.min(BUCKET_NUMBER_BITS);
             Ok(Self { id: row.get(0)?, bits, entries: row.get(2)? })
         })?;
@@ -220,7 +220,7 @@ impl Segment {
         Ok(Self { id: connection.last_insert_rowid(), bits, entries })
     }
 
-    /// Segments of the same size differ by less than [`FAN`] times.
+    /// Returns the size class. Segments of the same class differ in size by a factor of less than [`FAN`].
     fn size(&self) -> u32 {
         self.entries.max(1).ilog(FAN)
     }
@@ -229,7 +229,7 @@ impl Segment {
         key.min((1 << KEY_BITS) - 1) >> (KEY_BITS - self.bits)
     }
 
-    /// The row of the bucket that `key` would be in.
+    /// Returns the row id of the bucket for `key`.
     fn row(&self, key: u64) -> i64 {
         (self.id << BUCKET_NUMBER_BITS) | self.bucket(key).cast_signed()
     }
@@ -248,7 +248,7 @@ impl Segment {
         Ok(())
     }
 
-    /// Takes note that the segment has so many entries less.
+    /// Records that the segment has `removed` entries less.
     fn shrink(&self, connection: &Connection, removed: u64) -> rusqlite::Result<()> {
         if self.id == Self::FIRST.id || removed == 0 {
             return Ok(());
@@ -266,7 +266,7 @@ impl Segment {
         Ok(())
     }
 
-    /// The entries of a segment that has one bucket.
+    /// Returns the entries of a segment that has one bucket.
     fn entries(&self, connection: &Connection) -> rusqlite::Result<Vec<Entry>> {
         self.bucket_entries(connection, 0)
     }
@@ -281,11 +281,11 @@ impl Segment {
     }
 }
 
-/// Reads the entries of a segment in their order.
+/// A cursor over the entries of a segment in order.
 struct Source {
     segment: Segment,
     next_bucket: u64,
-    /// What was read and not taken yet, in reverse order.
+    /// Entries that were read and not returned yet, in reverse order.
     waiting: Vec<Entry>,
 }
 
@@ -314,7 +314,7 @@ impl Source {
     }
 }
 
-/// The entries of a bucket, in order.
+/// An iterator over the entries of a bucket, in order.
 struct Bucket<'b> {
     rest: &'b [u8],
     key: u64,
@@ -362,7 +362,7 @@ mod tests {
         connection
     }
 
-    /// A key that is spread over all buckets.
+    /// Returns a key; consecutive numbers are spread over all buckets.
     fn spread(number: u64) -> u64 {
         key(&Digest::of(&number.to_be_bytes()))
     }
@@ -424,7 +424,7 @@ mod tests {
             let connection = index();
             let mut all = BTreeSet::new();
             for batch in batches {
-                // Some keys are spread, some are at one end: somebody may choose digests on purpose.
+                // Some keys are spread, some are clustered: an attacker may choose the digests.
                 let keyed = batch.iter().map(|(number, capture)| {
                     (if number % 3 == 0 { *number } else { spread(*number) }, *capture)
                 });

@@ -1,8 +1,8 @@
-//! Documents that are nearly the same as one that is stored already: recordings of the same run.
+//! Finding similar stored documents, such as recordings of the same run, to store new ones as deltas.
 //!
-//! Two recordings share most of what they mention. So the nearest sibling of a new document is found through the index of
-//! mentions, and if the document is short as a difference to it, that is how it is stored. What differences refer to is
-//! always stored whole: reading one takes one other payload, however often a run was recorded.
+//! Two recordings of a run share most of their mentions. So the most similar document is found through the mention
+//! index, and if the new document is short as a delta against it, it is stored as one. Delta bases are always stored
+//! whole: reading a delta requires one other payload, however often a run was recorded.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -14,50 +14,50 @@ use super::payload::{Content, DIFFERENCE, Payloads};
 use super::segments::{self, Segments};
 use crate::digest::Digest;
 
-/// Larger documents are not compared: both would have to be in memory.
+/// Maximum size of a document in bytes for delta encoding: both documents have to be in memory.
 const MAX_SIZE: usize = 4 << 20;
 
-/// Smaller ones are not worth it.
+/// Minimum size of a document in bytes for delta encoding.
 const MIN_SIZE: usize = 512;
 
-/// So many of the document's digests are looked up, evenly spread.
+/// Number of the document's digests that are looked up, evenly spread.
 const PROBES: usize = 2;
 
-/// So many candidates are looked at for each, the newest first.
+/// Maximum number of candidates that are read for each digest, the newest first.
 const CANDIDATES: usize = 8;
 
-/// A sibling has at least one in so many of the document's digests.
+/// The minimum share of the document's digests that a base contains: one in this number.
 const SHARED: usize = 4;
 
-/// Differences must be shorter than so many hundredths of the document's own compressed form.
+/// Maximum size of a delta, in percent of the document's own compressed form.
 const WORTH: usize = 60;
 
-/// So many bytes of documents that others are differences to are kept at hand.
+/// Maximum size of the delta bases in the cache, in bytes.
 const AT_HAND: usize = 16 << 20;
 
-/// What was added in this transaction and is not in the index yet may have so many digests.
+/// Maximum number of digests of documents that were added in this transaction and are not in the index yet.
 const RECENT: usize = 1 << 18;
 
-/// After so many documents in a row without a sibling, the index is asked for one in so many only: a look-up in a large
-/// vault costs as much as a document.
+/// Number of consecutive documents without a base after which the index is queried only for one in [`SAMPLE`]: a lookup
+/// in a large vault costs as much as storing a document.
 const PATIENCE: u32 = 64;
 const SAMPLE: u32 = 32;
 
-/// How a payload is stored as a difference to another.
+/// A payload stored as a delta against another.
 pub(super) struct Difference {
     pub(super) base: i64,
     pub(super) digests: Vec<u8>,
     pub(super) text: Vec<u8>,
 }
 
-/// Finds siblings, within one transaction.
+/// A finder of delta bases, for one transaction.
 #[derive(Default)]
 pub(super) struct Siblings {
     /// Blobs that were stored whole in this transaction, by the keys of their digests.
     recent: HashMap<u64, i64>,
-    /// The index as it was when the transaction began.
+    /// The index at the beginning of the transaction.
     index: Option<Segments>,
-    /// So many documents in a row had no sibling.
+    /// Number of consecutive documents without a base.
     without: u32,
     at_hand: HashMap<i64, Rc<Base>>,
     bytes_at_hand: usize,
@@ -70,8 +70,8 @@ struct Base {
 }
 
 impl Siblings {
-    /// The document as a difference to its nearest sibling, if that is much shorter than `whole`. `known` is a blob of
-    /// the same artifact, if there is one.
+    /// Returns the document as a delta against the most similar one, if that is much shorter than `whole`. `known` is a
+    /// blob of the same artifact, if there is one.
     pub(super) fn difference(
         &mut self,
         connection: &Connection,
@@ -95,7 +95,7 @@ impl Siblings {
             .map(|(digests, text)| Difference { base, digests, text }))
     }
 
-    /// Remembers a blob that was stored whole and has these digests.
+    /// Records a blob that was stored whole and has these digests.
     pub(super) fn remember(&mut self, blob: i64, digests: &[Digest]) {
         if self.recent.len() + digests.len() <= RECENT {
             self.recent.extend(digests.iter().map(|digest| (segments::key(digest), blob)));
@@ -127,7 +127,7 @@ impl Siblings {
                     best = Some((shared, candidate));
                 }
             }
-            // Siblings share most digests, so one that was found with the first is found with the others as well.
+            // A good base shares most digests, so one found with the first digest would be found with the others too.
             if best.is_some_and(|(shared, _)| shared * 2 > digests.len()) {
                 break;
             }
@@ -135,7 +135,7 @@ impl Siblings {
         Ok(best.map(|(_, blob)| blob))
     }
 
-    /// Blobs that are stored whole and may have a digest with this key, or are the bases of such.
+    /// Returns blobs that are stored whole and may contain a digest with this key, or are the bases of blobs that may.
     fn candidates(&mut self, connection: &Connection, key: u64) -> rusqlite::Result<Vec<i64>> {
         let mut candidates: Vec<i64> = self.recent.get(&key).copied().into_iter().collect();
         if self.without >= PATIENCE && !self.without.is_multiple_of(SAMPLE) {
@@ -159,7 +159,7 @@ impl Siblings {
         Ok(candidates)
     }
 
-    /// The blob with this number; nothing if it cannot be read, or is too large.
+    /// Returns the blob with this row id, or `None` if it cannot be read or is too large.
     fn base(&mut self, connection: &Connection, blob: i64) -> rusqlite::Result<Option<Rc<Base>>> {
         if let Some(base) = self.at_hand.get(&blob) {
             return Ok(Some(base.clone()));
@@ -170,7 +170,7 @@ impl Siblings {
         if size >= MAX_SIZE {
             return Ok(None);
         }
-        // Whoever reads that blob will hear of damage. It is no reason not to store another one whole.
+        // Reads of that blob report the damage. It does not prevent storing another one whole.
         let payloads = Payloads { connection, readers: &self.readers };
         let Ok(content) = payloads.verified_content(blob) else { return Ok(None) };
         let digests = content.digests().collect();
@@ -185,7 +185,7 @@ impl Siblings {
     }
 }
 
-/// The blob that `blob` is stored as a difference to, or `blob` itself.
+/// Returns the delta base of `blob`, or `blob` itself if it is not a delta.
 fn base_of(connection: &Connection, blob: i64) -> rusqlite::Result<i64> {
     let row = connection
         .prepare_cached("SELECT encoding, base FROM payload WHERE blob = ?1")?

@@ -1,4 +1,4 @@
-//! What is known of the signatures of captures. Captures that are not signed have no row.
+//! The signature states of captures. Unsigned captures have no row.
 
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row};
@@ -10,8 +10,8 @@ use super::rows::{ArtifactId, CaptureRow};
 use super::write::Writer;
 use crate::artifact::{Admitted, Signature, SignatureState};
 
-/// The order in which captures of one artifact are preferred, by the state `s.state` of their signature, which is NULL for
-/// those without one.
+/// The SQL expression by which the captures of one artifact are ordered by preference, from the state `s.state` of
+/// their signature, which is NULL for unsigned ones.
 macro_rules! preference {
     () => {
         "CASE s.state WHEN 'verified' THEN 0 WHEN 'unchecked' THEN 2 WHEN 'wrong' THEN 3 ELSE 1 END"
@@ -25,13 +25,13 @@ impl FromSql for SignatureState {
     }
 }
 
-/// The signature in the columns from `index` on: its state and its key id, both NULL if there is none.
+/// Reads the signature in the columns from `index` on: its state and its key id, both NULL if there is none.
 pub(super) fn signature(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<Signature>> {
     let state: Option<SignatureState> = row.get(index)?;
     state.map(|state| Ok(Signature { state, key_id: row.get(index + 1)? })).transpose()
 }
 
-/// What is stored for the capture with this number.
+/// Returns the stored signature of the capture with this row id.
 pub(super) fn stored(connection: &Connection, capture: i64) -> rusqlite::Result<Option<Signature>> {
     connection
         .prepare_cached("SELECT state, key_id FROM signature WHERE capture = ?1")?
@@ -40,7 +40,7 @@ pub(super) fn stored(connection: &Connection, capture: i64) -> rusqlite::Result<
         .map(Option::flatten)
 }
 
-/// Stores `signature` for the capture with this number.
+/// Stores `signature` for the capture with this row id.
 pub(super) fn store(
     connection: &Connection,
     capture: i64,
@@ -52,14 +52,14 @@ pub(super) fn store(
         .map(drop)
 }
 
-/// Removes what is stored for the capture with this number.
+/// Removes the stored signature of the capture with this row id.
 pub(super) fn forget(connection: &Connection, capture: i64) -> rusqlite::Result<()> {
     connection.prepare_cached("DELETE FROM signature WHERE capture = ?1")?.execute([capture]).map(drop)
 }
 
 impl Writer<'_> {
-    /// Records what admitting the capture with the number `id` said of its signature, and journals it if it is news. That a
-    /// signature was not checked this time is no reason to forget what an earlier check gave.
+    /// Records the signature state found when admitting the capture with the row id `id`, in the journal only if it
+    /// changed. A signature that was not checked this time does not replace the result of an earlier check.
     pub(super) fn record_signature(&mut self, id: i64, admitted: &Admitted) -> rusqlite::Result<()> {
         let Some(found) = admitted.signature() else { return Ok(()) };
         let stored = stored(self.transaction, id)?;
@@ -85,11 +85,12 @@ impl Writer<'_> {
 }
 
 impl Snapshot<'_> {
-    /// The capture that stands for an artifact: one whose signature was verified before one without a signature, that before
-    /// one whose signature was not checked, and one whose signature is wrong last; among equals the one that was added first.
+    /// Returns the preferred capture of an artifact: captures with a verified signature come first, then unsigned ones,
+    /// then those with an unchecked signature, and those with a wrong signature last; among equals, the one that was
+    /// added first.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read.
     pub fn preferred_capture(&self, artifact: ArtifactId) -> Result<Option<CaptureRow>> {
         let sql = super::read::captures!(
             "WHERE c.id = (SELECT f.id FROM capture f LEFT JOIN signature s ON s.capture = f.id
@@ -100,21 +101,21 @@ impl Snapshot<'_> {
         Ok(self.rows(sql, [artifact.0], super::read::capture_row)?.pop())
     }
 
-    /// The signed captures for which checking gave `state`, in the order in which they were added; of those that state this
-    /// key id, if one is given.
+    /// Returns the signed captures whose check resulted in `state`, in the order in which they were added; only those
+    /// that state this key id, if one is given.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read.
     pub fn with_signature(&self, state: SignatureState, key_id: Option<&str>) -> Result<Vec<CaptureRow>> {
         let sql =
             super::read::captures!("WHERE s.state = ?1 AND (?2 IS NULL OR s.key_id = ?2) ORDER BY c.id");
         self.rows(sql, (state.name(), key_id), super::read::capture_row)
     }
 
-    /// The artifacts that have a capture without a signature, by their numbers.
+    /// Returns the artifacts that have an unsigned capture, ordered by row id.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read.
     pub fn unsigned_artifacts(&self) -> Result<Vec<ArtifactId>> {
         let sql = "SELECT DISTINCT c.artifact FROM capture c
                     WHERE NOT EXISTS (SELECT 1 FROM signature s WHERE s.capture = c.id) ORDER BY c.artifact";

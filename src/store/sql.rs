@@ -1,12 +1,12 @@
-//! Questions in SQL, on a connection of their own that cannot write.
+//! SQL queries, on a separate connection that cannot write.
 //!
-//! Plain views stand in the vault's file, and any program can read them. What is compressed or packed, SQL cannot see into:
-//! [`Computed`] views give it row by row. Each is a temporary view over two functions: `runvault_rows` gives as many
-//! elements of a JSON list as an artifact has rows, and `runvault_cell` one value of one of them. So the planner chooses
-//! the artifacts before anything of them is read, and values pass as they are. Virtual tables would do the same with
-//! less, but cannot be had without unsafe code.
+//! Plain views are stored in the vault's file, and any program can read them. SQL cannot read compressed or packed
+//! content: [`Computed`] views provide it row by row. Each is a temporary view over two functions: `runvault_rows`
+//! returns a JSON list with one element per row of an artifact, and `runvault_cell` returns one value of a row. So the
+//! planner selects the artifacts before any of their content is read, and values keep their types. Virtual tables would
+//! need less code, but require unsafe code.
 //!
-//! Functions cannot use the connection that they are called on, so they have one of their own. Both see the same state:
+//! Functions cannot use the connection on which they are called, so they have a separate one. Both see the same state:
 //! transactions are begun on both until their journals have the same head.
 
 mod computed;

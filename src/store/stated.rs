@@ -1,4 +1,4 @@
-//! Links that people state.
+//! Manual links.
 
 use rusqlite::{Connection, OptionalExtension};
 
@@ -7,18 +7,19 @@ use super::journal::Event;
 use super::rows::ArtifactRow;
 use super::{Result, StoreError};
 
-/// A link that a person states: `source` relates to `target`.
+/// A manual link from `source` to `target`.
 #[derive(Clone, Copy, Debug)]
 pub struct StatedLink<'l> {
-    /// The artifact that relates.
+    /// The source artifact.
     pub source: &'l ArtifactRow,
-    /// How.
+    /// The relation.
     pub relation: &'l str,
-    /// The artifact that it relates to.
+    /// The target artifact.
     pub target: &'l ArtifactRow,
 }
 
-/// Whether `text` can be the relation of a stated link: a lowercase letter, then at most 39 of a-z, 0-9 and `-`.
+/// Returns whether `text` is a valid relation of a manual link: a lowercase letter, followed by at most 39 of a-z, 0-9
+/// and `-`.
 #[must_use]
 pub fn is_relation(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
@@ -30,11 +31,11 @@ pub fn is_relation(text: &str) -> bool {
 /// The most bytes of the note of a stated link.
 pub const MAX_LINK_NOTE_BYTES: usize = 1 << 20;
 
-/// The most bytes of the relation of a stated link.
+/// Maximum length in bytes of the relation of a manual link.
 pub const MAX_RELATION_BYTES: usize = 40;
 
 impl Edit<'_> {
-    /// States `link`; false if it was stated with this note before.
+    /// Adds `link`; returns false if it already exists with this note.
     ///
     /// # Errors
     /// [`StoreError::NotAnAnnotation`] if the relation is none ([`is_relation`]), both ends are one artifact, or the note has more
@@ -65,10 +66,10 @@ impl Edit<'_> {
         })
     }
 
-    /// Takes `link` back; false if it was not stated.
+    /// Removes `link`; returns false if it does not exist.
     ///
     /// # Errors
-    /// As [`Edit::state_link`].
+    /// Same as [`Edit::state_link`].
     pub fn take_back_link(&mut self, link: StatedLink<'_>) -> Result<bool> {
         let StatedLink { source, relation, target } = link;
         let key = (self.number(source)?, relation, self.number(target)?);
@@ -94,7 +95,7 @@ fn defect(link: &StatedLink<'_>, note: Option<&str>) -> Option<String> {
         .then(|| format!("the note of a link has at most {MAX_LINK_NOTE_BYTES} bytes, this one has {bytes}"))
 }
 
-/// Whether `sql` changed anything.
+/// Runs `sql` and returns whether it changed anything.
 pub(super) fn changed(
     connection: &Connection,
     sql: &str,

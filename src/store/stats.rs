@@ -1,4 +1,4 @@
-//! How much a vault has, counted by the database. Payloads are measured and not read.
+//! Statistics of a vault, counted by the database. Payloads are measured and not read.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use rusqlite::{Connection, Row};
@@ -10,86 +10,86 @@ use super::times::TimeBasis;
 use super::{search, segments};
 use crate::artifact::CREATED_AT;
 
-/// So many of the largest artifacts are named.
+/// Number of largest artifacts that are listed.
 const LARGEST: u32 = 5;
 
 const DAY_MILLISECONDS: i64 = 24 * 60 * 60 * 1000;
 
-/// How much a vault has.
+/// The statistics of a vault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stats {
-    /// What it has of each kind that there is something of, by name.
+    /// The content of each kind that has any, by name.
     pub kinds: Vec<KindStats>,
-    /// What it takes.
+    /// The disk usage.
     pub storage: Storage,
-    /// How many digests artifacts are found by; the same one in two captures counts twice.
+    /// Number of mentioned digests in the index; the same digest in two captures counts twice.
     pub mentions: u64,
-    /// How many links people stated.
+    /// Number of manual links.
     pub stated_links: u64,
-    /// How many tags there are.
+    /// Number of tags.
     pub tags: u64,
-    /// How many artifacts are pinned.
+    /// Number of pinned artifacts.
     pub pins: u64,
-    /// How many have a note.
+    /// Number of artifacts with a note.
     pub notes: u64,
-    /// How many entries the journal has.
+    /// Number of journal entries.
     pub journal_entries: u64,
-    /// The largest, the first and the last artifacts.
+    /// The largest, the oldest and the newest artifacts.
     pub extremes: Extremes,
-    /// Which time decides what is oldest and newest, and of which day something is.
+    /// The time that determines which artifacts are oldest and newest, and the day of each.
     pub by: TimeBasis,
-    /// How many artifacts have no such time; only by [`TimeBasis::Created`] some may not.
+    /// Number of artifacts without this time; only for [`TimeBasis::Created`] can there be any.
     pub undated: u64,
-    /// What there is of each day of which there is something, oldest first.
+    /// The content of each day that has any, oldest first.
     pub days: Vec<Day>,
 }
 
-/// What a vault has of one kind.
+/// The content of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KindStats {
     /// The name of the kind.
     pub kind: String,
-    /// How many artifacts.
+    /// Number of artifacts.
     pub artifacts: u64,
-    /// How many captures of them.
+    /// Number of their captures.
     pub captures: u64,
     /// The size of the captures in bytes, as they were received.
     pub bytes: u64,
 }
 
-/// What the stored bytes take.
+/// The size of the stored bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Storage {
-    /// How many blobs there are: each file of a capture, equal ones once.
+    /// Number of blobs: each distinct file of a capture.
     pub blobs: u64,
     /// Their size in bytes before compression.
     pub blob_bytes: u64,
-    /// How many of them several captures have.
+    /// Number of blobs that several captures share.
     pub shared_blobs: u64,
-    /// What they take compressed, in bytes, with the digests that were cut out of them and without the dictionaries.
+    /// Their compressed size in bytes, with the digests that were stripped from them and without the dictionaries.
     pub stored_bytes: u64,
-    /// How many of them are stored as differences to others.
+    /// Number of blobs that are stored as deltas.
     pub differences: u64,
-    /// How many dictionaries there are.
+    /// Number of dictionaries.
     pub dictionaries: u64,
     /// Their size in bytes.
     pub dictionary_bytes: u64,
-    /// The size of the index for full-text search in bytes; nothing if there is none.
+    /// The size of the full-text search index in bytes; `None` if there is none.
     pub search_bytes: Option<u64>,
     /// The size of the vault's file in bytes.
     pub file_bytes: u64,
-    /// How much of that is free.
+    /// The free part of that, in bytes.
     pub free_bytes: u64,
 }
 
-/// The artifacts at the ends.
+/// The artifacts with extreme sizes and times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extremes {
-    /// The largest ones, at most five, largest first.
+    /// The largest artifacts, at most five, largest first.
     pub largest: Vec<Sized>,
-    /// The first one in time, if any has a time.
+    /// The oldest artifact, if any has a time.
     pub oldest: Option<Dated>,
-    /// The last one in time, if any has a time.
+    /// The newest artifact, if any has a time.
     pub newest: Option<Dated>,
 }
 
@@ -109,38 +109,38 @@ pub struct Sized {
     pub artifact: ArtifactRow,
     /// The size of its captures in bytes.
     pub bytes: u64,
-    /// How many captures it has.
+    /// Number of its captures.
     pub captures: u64,
 }
 
-/// What there is of one day.
+/// The content of one day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Day {
     /// The day, in UTC.
     pub date: NaiveDate,
-    /// How many artifacts.
+    /// Number of artifacts.
     pub artifacts: u64,
-    /// How many captures. By [`TimeBasis::Created`] they are those of these artifacts; otherwise a capture is of the day on
-    /// which it was added or last seen itself.
+    /// Number of captures. For [`TimeBasis::Created`], those of these artifacts; otherwise, a capture belongs to the
+    /// day on which it was itself added or last seen.
     pub captures: u64,
     /// The size of the captures in bytes.
     pub bytes: u64,
 }
 
 impl Stats {
-    /// How many artifacts there are.
+    /// Returns the number of artifacts.
     #[must_use]
     pub fn artifacts(&self) -> u64 {
         self.kinds.iter().map(|kind| kind.artifacts).sum()
     }
 
-    /// How many captures there are.
+    /// Returns the number of captures.
     #[must_use]
     pub fn captures(&self) -> u64 {
         self.kinds.iter().map(|kind| kind.captures).sum()
     }
 
-    /// The size of all captures in bytes, as they were received.
+    /// Returns the size of all captures in bytes, as they were received.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.kinds.iter().map(|kind| kind.bytes).sum()
@@ -148,7 +148,7 @@ impl Stats {
 }
 
 impl Snapshot<'_> {
-    /// How much there is. `by` decides what is oldest and newest, and of which day something is.
+    /// Returns the statistics. `by` determines which artifacts are oldest and newest, and the day of each.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
@@ -199,9 +199,9 @@ impl Snapshot<'_> {
         Ok(Extremes { largest, oldest: self.extreme(by, "")?, newest: self.extreme(by, "DESC")? })
     }
 
-    /// The first artifact in time by `by`, or with `direction` DESC the last.
+    /// Returns the oldest artifact according to `by`, or the newest if `direction` is DESC.
     fn extreme(&self, by: TimeBasis, direction: &str) -> Result<Option<Dated>> {
-        // As `Chronology::newest_first` orders them.
+        // In the order of `Chronology::newest_first`.
         let order = match by {
             TimeBasis::LastSeen => format!("entry {direction}"),
             TimeBasis::FirstSeen | TimeBasis::Created => format!("at {direction}, entry {direction}"),
@@ -219,7 +219,7 @@ impl Snapshot<'_> {
                 format!("SELECT d.at, c.size FROM capture c JOIN ({}) d ON d.id = c.artifact", dated(by))
             }
         };
-        // Rounded down, before 1970 as well.
+        // Rounded down, also before 1970.
         let day = "(at - (at % ?1 + ?1) % ?1) / ?1";
         let sql = format!(
             "SELECT day, sum(artifacts), sum(captures), sum(bytes) FROM (
@@ -233,8 +233,8 @@ impl Snapshot<'_> {
     }
 }
 
-/// The query for the number of every artifact, its time in milliseconds since 1970, NULL if it has none, and the place that
-/// decides between equal times.
+/// Returns the query for the row id of every artifact, its time in milliseconds since 1970, NULL if it has none, and
+/// the position that decides between equal times.
 fn dated(by: TimeBasis) -> String {
     match by {
         TimeBasis::FirstSeen => "SELECT id, added_at AS at, id AS entry FROM artifact".to_owned(),
@@ -267,7 +267,7 @@ fn storage(connection: &Connection) -> rusqlite::Result<Storage> {
                SELECT 1 FROM (SELECT blob FROM capture WHERE blob NOT NULL UNION ALL SELECT blob FROM member)
                 GROUP BY blob HAVING count(*) > 1)",
         )?,
-        // The length of a value stands before it: what is long is not read for this.
+        // The length is stored before the value, so long values are not read for this.
         stored_bytes: number(
             "SELECT coalesce(sum(length(bytes) + coalesce(length(digests), 0)), 0) FROM payload",
         )?,

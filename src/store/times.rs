@@ -1,4 +1,4 @@
-//! By which of its times an artifact is selected and ordered.
+//! The times by which artifacts are selected and ordered.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::HashMap;
@@ -13,25 +13,26 @@ use crate::artifact::CREATED_AT;
 /// One of the times that an artifact has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TimeBasis {
-    /// When it was added first.
+    /// The time at which it was first added.
     FirstSeen,
-    /// When it was last added or seen again.
+    /// The time at which it was last added or seen again.
     #[default]
     LastSeen,
-    /// When it was made, as it states itself: the latest of the times that its captures state. It may state none.
+    /// The creation time that it states: the latest of those that its captures state. It may state none.
     Created,
 }
 
-/// The times of the artifacts of a snapshot by one basis.
+/// The times of the artifacts of a snapshot, for one basis.
 #[derive(Clone, Debug)]
 pub struct Chronology {
     basis: TimeBasis,
-    /// Empty if the basis is another one.
+    /// Empty unless the basis is [`TimeBasis::Created`].
     created: HashMap<ArtifactId, DateTime<Utc>>,
 }
 
 impl Chronology {
-    /// The time of an artifact of the snapshot; nothing if the basis is [`TimeBasis::Created`] and it states none.
+    /// Returns the time of an artifact of the snapshot, or `None` if the basis is [`TimeBasis::Created`] and it states
+    /// none.
     #[must_use]
     pub fn time(&self, artifact: &ArtifactRow) -> Option<DateTime<Utc>> {
         match self.basis {
@@ -41,9 +42,9 @@ impl Chronology {
         }
     }
 
-    /// Orders artifacts newest first, and those without a time last. The order of the journal decides what the times leave
-    /// open: that of first additions for [`TimeBasis::FirstSeen`], that of arrival otherwise. By [`TimeBasis::LastSeen`] it
-    /// decides alone.
+    /// Compares artifacts, newest first, and those without a time last. The order of the journal decides between equal
+    /// times: that of first additions for [`TimeBasis::FirstSeen`], that of arrival otherwise. For
+    /// [`TimeBasis::LastSeen`] it decides alone.
     #[must_use]
     pub fn newest_first(&self, one: &ArtifactRow, other: &ArtifactRow) -> Ordering {
         let key = |artifact: &ArtifactRow| {
@@ -59,7 +60,7 @@ impl Chronology {
 }
 
 impl Snapshot<'_> {
-    /// The times of all artifacts by `basis`.
+    /// Returns the times of all artifacts for `basis`.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
@@ -75,7 +76,7 @@ impl Snapshot<'_> {
         Ok(Chronology { basis, created })
     }
 
-    /// The time of the last entry of the journal; nothing if it is empty.
+    /// Returns the time of the last journal entry, or `None` if the journal is empty.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
@@ -84,8 +85,8 @@ impl Snapshot<'_> {
         Ok(self.rows(sql, [], |row| row.get::<_, Milliseconds>(0))?.pop().map(|time| time.0))
     }
 
-    /// When an artifact was made, as it states itself: the latest of the times that its captures state. Nothing if it states
-    /// none.
+    /// Returns the creation time that an artifact states: the latest of those that its captures state. `None` if it
+    /// states none.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
@@ -98,7 +99,7 @@ impl Snapshot<'_> {
     }
 }
 
-/// The time that an attribute has. A value that is none is damaged; a check finds it.
+/// Parses the time in an attribute. An invalid value is damage, which a check reports.
 fn parsed(text: &str) -> Option<DateTime<Utc>> {
     DateTime::parse_from_rfc3339(text).ok().map(|time| time.to_utc())
 }

@@ -1,4 +1,4 @@
-//! What was removed: it does not come back unless someone says so.
+//! Removed artifacts, which cannot be added again unless this is explicitly allowed.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -12,15 +12,15 @@ use super::{Result, StoreError};
 use crate::artifact::Admitted;
 use crate::digest::{CoreHash, Digest, DigestPrefix};
 
-/// What happens to an artifact that was removed before and is to be stored.
+/// The treatment of an artifact that was removed before and is added again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RemovedPolicy {
-    /// It is refused.
+    /// It is rejected.
     #[default]
     Refuse,
-    /// It is refused, and nothing that comes after it in its batch is stored.
+    /// It is rejected, and nothing that follows it in its batch is stored.
     RefuseAndStop,
-    /// It is stored. The journal says that the removal was taken back, and its tombstones go.
+    /// It is stored. The journal records that the removal was reverted, and its tombstones are deleted.
     TakeBack,
 }
 
@@ -31,7 +31,7 @@ fn columns() -> String {
     )
 }
 
-/// Reads [`columns`].
+/// Reads a row of [`columns`].
 fn tombstone(row: &Row<'_>) -> rusqlite::Result<Tombstone> {
     Ok(Tombstone {
         digest: row.get(0)?,
@@ -52,8 +52,8 @@ fn core(row: &Row<'_>, index: usize) -> rusqlite::Result<CoreHash> {
     })
 }
 
-/// Every digest by which `admitted` and the artifacts in it may have been removed: core hashes, capture hashes and the
-/// hashes of files.
+/// Returns every digest under which `admitted` and the artifacts embedded in it may have been removed: core hashes,
+/// capture hashes and the hashes of files.
 pub(super) fn digests(admitted: &Admitted) -> Vec<Digest> {
     let files = admitted.members().iter().map(|member| member.blob().0);
     let mut digests: Vec<Digest> = files.chain([admitted.core().0, admitted.capture().0]).collect();
@@ -63,12 +63,13 @@ pub(super) fn digests(admitted: &Admitted) -> Vec<Digest> {
     digests
 }
 
-/// Whether anything was removed and not taken back.
+/// Returns whether there are any tombstones.
 pub(super) fn exist(connection: &Connection) -> rusqlite::Result<bool> {
     connection.prepare_cached("SELECT 1 FROM tombstone LIMIT 1")?.exists([])
 }
 
-/// The tombstones of `digests`, one for each artifact, by core hash. Those of artifacts that are in the vault do not count.
+/// Returns the tombstones of `digests`, one per artifact, by core hash. Those of artifacts that are in the vault are
+/// skipped.
 pub(super) fn of_digests(connection: &Connection, digests: &[Digest]) -> rusqlite::Result<Vec<Tombstone>> {
     if !exist(connection)? {
         return Ok(Vec::new());
@@ -92,14 +93,14 @@ pub(super) fn of_digests(connection: &Connection, digests: &[Digest]) -> rusqlit
     Ok(found)
 }
 
-/// An artifact that was removed, and whose bytes are in the vault all the same.
+/// A removed artifact whose bytes are still in the vault.
 pub(super) struct NotGone {
     pub(super) tombstone: Tombstone,
     /// The kind and the core hash of an artifact that has the bytes, if one does.
     pub(super) holder: Option<(String, CoreHash)>,
 }
 
-/// The artifacts that were removed and not taken back, and whose bytes are in the vault, by core hash.
+/// Returns the artifacts that are recorded as removed and whose bytes are in the vault, by core hash.
 pub(super) fn not_gone(connection: &Connection) -> rusqlite::Result<Vec<NotGone>> {
     let sql = format!(
         "SELECT {}, b.id FROM tombstone t JOIN journal j ON j.seq = t.entry
@@ -120,7 +121,7 @@ pub(super) fn not_gone(connection: &Connection) -> rusqlite::Result<Vec<NotGone>
     Ok(found)
 }
 
-/// The kind and the core hash of an artifact that has a blob: the first by core hash.
+/// Returns the kind and the core hash of the first artifact, by core hash, that has a blob.
 fn holder(connection: &Connection, blob: i64) -> rusqlite::Result<Option<(String, CoreHash)>> {
     connection
         .prepare_cached(&format!(
@@ -131,7 +132,7 @@ fn holder(connection: &Connection, blob: i64) -> rusqlite::Result<Option<(String
         .optional()
 }
 
-/// Which digests the tombstones of an artifact stand for, read once for a whole batch.
+/// The digests of each artifact's tombstones, read once for a whole batch.
 #[derive(Default)]
 pub(super) struct Tombstones {
     by_core: Option<HashMap<CoreHash, BTreeSet<Digest>>>,
@@ -164,7 +165,7 @@ impl Tombstones {
 }
 
 impl Snapshot<'_> {
-    /// What was removed under a core hash or capture hash that begins with `prefix`, the latest first; 100 at most.
+    /// Returns up to 100 tombstones of core hashes and capture hashes that begin with `prefix`, the latest first.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
@@ -200,8 +201,8 @@ impl Snapshot<'_> {
         Ok(removed)
     }
 
-    /// Returns the tombstones that keep `admitted` out: of itself, of artifacts in it, and of files in it; one for each
-    /// artifact that was removed, by core hash.
+    /// Returns the tombstones because of which `admitted` is rejected: its own, and those of artifacts and files in it;
+    /// one per removed artifact, by core hash.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.

@@ -1,4 +1,5 @@
-//! Numbers in few bytes: seven bits a byte, the lowest first, and the highest bit set in all bytes but the last (LEB128).
+//! Variable-length integers: seven bits per byte, the lowest first, and the highest bit set in all bytes but the last
+//! (LEB128).
 
 /// Appends `number`.
 pub(super) fn write(out: &mut Vec<u8>, mut number: u64) {
@@ -6,7 +7,7 @@ pub(super) fn write(out: &mut Vec<u8>, mut number: u64) {
         let [lowest, ..] = number.to_le_bytes();
         number >>= 7;
         if number == 0 {
-            // What is left has seven bits.
+            // The remaining value has seven bits.
             out.push(lowest & 0x7f);
             return;
         }
@@ -14,12 +15,12 @@ pub(super) fn write(out: &mut Vec<u8>, mut number: u64) {
     }
 }
 
-/// Appends `number`, small ones of either sign in few bytes.
+/// Appends `number` in an encoding that is short for small numbers of either sign.
 pub(super) fn write_signed(out: &mut Vec<u8>, number: i64) {
     write(out, ((number << 1) ^ (number >> 63)).cast_unsigned());
 }
 
-/// Takes a number from the front of `bytes`; nothing if they end too early or it has more than 64 bits.
+/// Reads a number from the front of `bytes`; returns `None` if they end too early or it has more than 64 bits.
 pub(super) fn read(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0_u64;
     for shift in (0..64).step_by(7) {
@@ -37,7 +38,7 @@ pub(super) fn read(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Takes a number that [`write_signed`] wrote.
+/// Reads a number written by [`write_signed`].
 pub(super) fn read_signed(bytes: &mut &[u8]) -> Option<i64> {
     let number = read(bytes)?;
     Some((number >> 1).cast_signed() ^ -((number & 1).cast_signed()))

@@ -1,4 +1,4 @@
-//! Putting artifacts into the vault.
+//! Storing artifacts.
 
 mod blobs;
 mod index;
@@ -28,31 +28,32 @@ use crate::digest::{CaptureHash, CoreHash, Digest, Hasher};
 use seen::Sightings;
 pub(super) use seen::arrival;
 
-/// What putting an artifact did.
+/// The outcome of storing an artifact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PutOutcome {
     /// The artifact is new.
     Added,
-    /// The artifact was there, this byte form of it was not.
+    /// The artifact existed, this capture of it is new.
     NewCapture,
-    /// This byte form was there already, which is recorded as seen again, and nothing else changed.
+    /// This capture existed; it is recorded as seen again, and nothing else changed.
     Present,
-    /// It was removed before, or something in it was: nothing of it was stored. The tombstones, one for each artifact.
+    /// It, or an artifact embedded in it, was removed before: nothing was stored. Contains the tombstones, one per
+    /// artifact.
     Refused(Vec<Tombstone>),
 }
 
-/// An artifact that was to be put into the vault, and what became of that.
+/// The result of storing an artifact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Put {
-    /// Which artifact.
+    /// The artifact.
     pub core: CoreHash,
-    /// Which byte form.
+    /// The capture.
     pub capture: CaptureHash,
-    /// What was done.
+    /// The outcome.
     pub outcome: PutOutcome,
 }
 
-/// What the artifacts of a transaction are stored with.
+/// The context in which the artifacts of a transaction are stored.
 pub(super) struct Putting<'a> {
     pub(super) dictionaries: &'a Dictionaries,
     pub(super) actor: Option<&'a Actor>,
@@ -107,7 +108,7 @@ fn in_one_transaction<T>(
     Ok(outcome)
 }
 
-/// At every so many artifacts it is worth a look whether there is a dictionary for the kind.
+/// The interval, in artifacts, at which training a dictionary for the kind is tried.
 const TRY_DICTIONARY: i64 = 256;
 
 pub(super) struct Writer<'t> {
@@ -124,13 +125,13 @@ pub(super) struct Writer<'t> {
     siblings: Siblings,
     /// A capture that was lost, and what the journal says of its signature.
     pub(super) recorded: Option<((CoreHash, CaptureHash), Signature)>,
-    /// The numbers of dictionaries; nothing for those that must not be used.
+    /// The row ids of dictionaries; `None` for those that must not be used.
     dictionary_ids: HashMap<Digest, Option<i64>>,
-    /// For the index of mentions, which takes them in at the end of the batch.
+    /// Entries for the mention index, to which they are added at the end of the batch.
     pub(super) entries: Vec<segments::Entry>,
 }
 
-/// A new capture with its artifact and what its members were stored as.
+/// A new capture with its artifact and the blobs of its members.
 pub(super) struct NewCapture<'p> {
     pub(super) id: i64,
     pub(super) artifact: i64,
@@ -141,7 +142,7 @@ pub(super) struct NewCapture<'p> {
 /// A blob in the vault.
 pub(super) struct StoredBlob<'p> {
     pub(super) id: i64,
-    /// The digests that were cut out of it.
+    /// The digests that were stripped from it.
     pub(super) digests: Cow<'p, [Digest]>,
 }
 
@@ -175,7 +176,7 @@ impl<'t> Writer<'t> {
         }
         let admitted = prepared.admitted();
         let (core, capture) = (admitted.core(), admitted.capture());
-        // What is not stored cannot have been captured.
+        // Bytes that are not stored cannot have been captured.
         let (known, may_be_present) = match admitted.members() {
             [only] => blob_id(self.transaction, only.blob()).map(|known| (known, known.is_some()))?,
             _ => (None, true),
@@ -234,7 +235,7 @@ impl<'t> Writer<'t> {
         Ok((self.transaction.last_insert_rowid(), PutOutcome::Added))
     }
 
-    /// The first capture of an artifact of one document: its blob.
+    /// Returns the blob of the first capture of a single-file artifact.
     fn first_capture(&self, artifact: i64) -> rusqlite::Result<Option<i64>> {
         self.transaction
             .prepare_cached("SELECT blob FROM capture WHERE artifact = ?1 ORDER BY id LIMIT 1")?
@@ -285,12 +286,12 @@ impl<'t> Writer<'t> {
     }
 }
 
-/// The number after `last`. In a damaged vault, there may be none.
+/// Returns the number after `last`. In a damaged vault, there may be none.
 pub(super) fn after(last: i64, table: &str) -> rusqlite::Result<i64> {
     last.checked_add(1).ok_or_else(|| out_of_order(table))
 }
 
-/// The warnings of an artifact as they are stored.
+/// Returns the warnings of an artifact in their stored form.
 pub(super) fn warnings(admitted: &Admitted) -> rusqlite::Result<Option<String>> {
     match admitted.report().violations() {
         [] => Ok(None),
@@ -300,7 +301,7 @@ pub(super) fn warnings(admitted: &Admitted) -> rusqlite::Result<Option<String>> 
     }
 }
 
-/// What binds a capture to its artifact in the vault.
+/// Returns the seal that binds a capture to its artifact in the vault.
 pub(super) fn seal(core: CoreHash, capture: CaptureHash) -> [u8; 16] {
     let mut hasher = Hasher::new();
     hasher.update(core.0.as_bytes());

@@ -1,4 +1,4 @@
-//! Contracts held against runs.
+//! Audits of runs against contracts.
 
 use super::{Located, LookupError, Vault, expect_kind};
 use crate::artifact::{Kind, Place};
@@ -10,11 +10,12 @@ use crate::query::{Direction, LinkTarget};
 use crate::store::{ArtifactRow, Snapshot, StoreError, StoredMember};
 
 impl Vault {
-    /// The runs that a contract governs, by derived or stated links, each once. What states the contract's hash and
-    /// records no run, such as a session, has nothing to be audited and is left out.
+    /// Returns the runs that a contract governs, by derived or manual links, each once. Artifacts that state the
+    /// contract's hash but record no run, such as sessions, cannot be audited and are omitted.
     ///
     /// # Errors
-    /// [`LookupError::OtherKind`] if `contract` is no contract; otherwise what the store says.
+    /// Returns [`LookupError::OtherKind`] if `contract` is not a contract, and [`LookupError::Store`] if the vault
+    /// cannot be read.
     pub fn governed_runs(&self, contract: &ArtifactRow) -> Result<Vec<ArtifactRow>, LookupError> {
         let kind = Kind::of::<contract::Contract>();
         expect_kind(contract, kind)?;
@@ -32,20 +33,21 @@ impl Vault {
         Ok(runs)
     }
 
-    /// What a contract declares, as typed data.
+    /// Returns the terms of a contract as typed data.
     ///
     /// # Errors
-    /// [`LookupError::OtherKind`] if `contract` is no contract, and as [`Vault::read`].
+    /// Returns [`LookupError::OtherKind`] if `contract` is not a contract; otherwise the same as [`Vault::read`].
     pub fn terms(&self, contract: &ArtifactRow) -> Result<Terms, LookupError> {
         terms(&self.snapshot()?, contract)
     }
 
-    /// Holds a run against a contract: which effects are proved, and what was done that the contract does not cover. One
-    /// state of the vault answers all of it.
+    /// Audits a run against a contract: which effects are proved, and which actions the contract does not cover. Reads
+    /// one snapshot of the vault.
     ///
     /// # Errors
-    /// [`LookupError::OtherKind`] if `contract` is no contract, [`LookupError::NotARun`] if `run` records no run,
-    /// [`LookupError::Unreadable`] if a document cannot be read by this program, and as [`Vault::read`].
+    /// Returns [`LookupError::OtherKind`] if `contract` is not a contract, [`LookupError::NotARun`] if `run` records no
+    /// run, [`LookupError::Unreadable`] if this program cannot interpret a document; otherwise the same as
+    /// [`Vault::read`].
     pub fn audit(&self, contract: &ArtifactRow, run: &ArtifactRow) -> Result<Audit, LookupError> {
         let snapshot = self.snapshot()?;
         let terms = terms(&snapshot, contract)?;
@@ -74,13 +76,14 @@ fn terms(snapshot: &Snapshot<'_>, contract: &ArtifactRow) -> Result<Terms, Looku
         .map_err(|error| LookupError::Unreadable { core: contract.core, message: error.to_string() })
 }
 
-/// The files of the first capture of an artifact.
+/// Returns the files of an artifact's preferred capture.
 fn first_members(snapshot: &Snapshot<'_>, artifact: &ArtifactRow) -> Result<Vec<StoredMember>, LookupError> {
     let Located { artifact, capture } = super::locate(snapshot, &artifact.core.0.into())?;
     Ok(snapshot.members(artifact.core, capture.capture)?)
 }
 
-/// The digests that stand for the files of a run that has several: of their bytes, and those that its kind gives them.
+/// Returns the digests that identify the files of a run that has several: those of their bytes, and those that its kind
+/// assigns to them.
 fn digests_of_files(
     snapshot: &Snapshot<'_>,
     kind: Kind,
@@ -99,7 +102,8 @@ fn digests_of_files(
     Ok(of_bytes.chain(given).collect())
 }
 
-/// The bytes that the vault has for a digest: the core of an artifact, a capture, or a file of one. They are hashed again.
+/// Returns the bytes in the vault with a digest: the core of an artifact, a capture, or a file of a capture. They are
+/// hashed again.
 fn held(snapshot: &Snapshot<'_>, digest: Digest) -> Result<Option<Held>, LookupError> {
     if let Some(artifact) = snapshot.artifact(CoreHash(digest))? {
         let located = super::locate(snapshot, &digest.into())?;
@@ -119,7 +123,7 @@ fn held(snapshot: &Snapshot<'_>, digest: Digest) -> Result<Option<Held>, LookupE
     Ok(Some(Held { name, bytes }))
 }
 
-/// The document or the file of a capture that has these bytes; files have names.
+/// Returns the document or the member of a capture with these bytes; members have names.
 fn file_with(
     snapshot: &Snapshot<'_>,
     digest: Digest,
@@ -127,7 +131,7 @@ fn file_with(
     // Those that several artifacts have are the same bytes.
     if let Some(capture) = snapshot.captures_with_hash(CaptureHash(digest))?.into_iter().next() {
         let artifact = snapshot.artifact_by_id(capture.artifact)?;
-        // The hash of a capture of several files is not that of any bytes.
+        // The hash of a capture with several files is not the hash of any bytes.
         if kinds::named(&artifact.kind).is_some_and(|kind| kind.document_member().is_some()) {
             return Ok(Some((artifact, capture.capture, None)));
         }

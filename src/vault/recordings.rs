@@ -1,4 +1,4 @@
-//! Recordings in a vault: making one ready to be played, and finding those that have a prompt.
+//! Recordings in a vault: loading one for replay, and finding those that contain a prompt.
 
 use chrono::{DateTime, Utc};
 
@@ -11,7 +11,7 @@ use crate::query::{self, Filter, Hit, Query};
 use crate::replay::{NotPlayable, Player};
 use crate::store::{Snapshot, StoreError};
 
-/// Which recordings of a prompt count.
+/// A filter of the recordings of a prompt.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
     /// Attributes that a recording must have, by name and value.
@@ -20,12 +20,12 @@ pub struct Wanted {
     pub since: Option<DateTime<Utc>>,
     /// Last seen before this time.
     pub until: Option<DateTime<Utc>>,
-    /// How many at most; all if not given.
+    /// Maximum number of recordings; unlimited if `None`.
     pub limit: Option<usize>,
 }
 
 impl Vault {
-    /// A player of what was located: a session for lookups, a run for its sequence.
+    /// Returns a player of a located artifact: by prompt for a session, in sequence for a run.
     ///
     /// ```
     /// # use runvault::{Vault, source::ExamineOptions};
@@ -40,7 +40,7 @@ impl Vault {
     /// ```
     ///
     /// # Errors
-    /// [`LookupError::NoRecording`] if its kind records no responses, and as [`Vault::read`].
+    /// Returns [`LookupError::NoRecording`] if its kind records no responses; otherwise the same as [`Vault::read`].
     pub fn player(&self, located: &Located) -> Result<Player, LookupError> {
         let (core, kind) = (located.artifact.core, &located.artifact.kind);
         let none = || LookupError::NoRecording { core, kind: kind.clone() };
@@ -52,10 +52,10 @@ impl Vault {
         })
     }
 
-    /// The recordings in which this prompt can be looked up, last seen first, and where in them it stands.
+    /// Returns the recordings in which this prompt can be looked up, last seen first, with the locations of the prompt.
     ///
     /// # Errors
-    /// What the store says.
+    /// Returns an error if the vault cannot be read.
     pub fn recordings_of(&self, prompt: Digest, wanted: &Wanted) -> Result<Vec<Hit>, StoreError> {
         let snapshot = self.snapshot()?;
         let filters = vec![Filter::Mention { group: Some("prompt"), digest: prompt }];
@@ -64,7 +64,7 @@ impl Vault {
         let query = Query { filters, since, until, ..Query::default() };
         let most = wanted.limit.unwrap_or(usize::MAX);
         query::find_until::<StoreError>(&snapshot, &query, &mut |hit| {
-            // Few artifacts have the prompt, and very many may have an attribute.
+            // Few artifacts have the prompt, but very many may have an attribute.
             if is_by_prompt(&hit) && has_attributes(&snapshot, &hit, &wanted.attributes)? {
                 recordings.push(hit);
             }

@@ -1,4 +1,4 @@
-//! Removing artifacts, and what protects them from it.
+//! Removal of artifacts, and protection from it.
 
 use std::collections::BTreeSet;
 
@@ -14,38 +14,39 @@ use crate::store::{
     StoreError,
 };
 
-/// How to remove artifacts.
+/// Options of a removal.
 #[derive(Clone, Debug, Default)]
 pub struct RemoveOptions {
-    /// Why. The tombstone says so.
+    /// The reason, which the tombstone records.
     pub reason: Option<String>,
-    /// Even if something else links to them.
+    /// Whether to remove them even if other artifacts link to them.
     pub ignores_links: bool,
-    /// Removes the artifacts as well that have their bytes, such as the packs of a session.
+    /// Whether to also remove the artifacts that contain their bytes, such as the packs of a session.
     pub with_containers: bool,
-    /// Only tell what would be removed.
+    /// Whether to only report what would be removed.
     pub is_rehearsal: bool,
 }
 
-/// What was removed.
+/// The result of a removal.
 #[derive(Clone, Debug)]
 pub struct Removal {
-    /// The artifacts, as they were: those that were named, then their containers.
+    /// The artifacts as they were before: the given ones, then their containers.
     pub removed: Vec<Removed>,
-    /// What is left of them in the vault's files; nothing was looked for if nothing was removed.
+    /// Traces of them that remain in the vault's files; `None` if nothing was removed.
     pub erasure: Option<Erasure>,
 }
 
-/// What was removed by a plan.
+/// The result of applying a retention plan.
 #[derive(Clone, Debug)]
 pub struct Forgetting {
-    /// What was to be removed and was not, because it was added again, tagged or otherwise kept by the policy meanwhile.
+    /// Artifacts that were planned for removal and were kept, because they were since added again, tagged or otherwise
+    /// protected by the policy.
     pub spared: Vec<ArtifactRow>,
-    /// What was removed.
+    /// The result of a removal.
     pub removal: Removal,
 }
 
-/// Why artifacts were not removed. None of them was.
+/// The reason that no artifact was removed.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoveError {
     /// They are pinned.
@@ -54,19 +55,19 @@ pub enum RemoveError {
         /// The pins.
         pins: Vec<PinRow>,
     },
-    /// Their bytes would stay in the vault, because other artifacts have them.
-    #[error("{} part of other artifacts, which would still have the bytes", are(contained.len(), "artifact"))]
+    /// Other artifacts contain their bytes, which would stay in the vault.
+    #[error("{} contained in other artifacts, which would keep the bytes", are(contained.len(), "artifact"))]
     Contained {
-        /// The artifacts, each with those that have its bytes.
+        /// The artifacts, each with those that contain its bytes.
         contained: Vec<Contained>,
     },
-    /// Others link to them.
+    /// Other artifacts link to them.
     #[error("{} still referenced by remaining artifacts", are(held.len(), "artifact"))]
     Linked {
         /// The artifacts with the links to them.
         held: Vec<Referenced>,
     },
-    /// What the store says.
+    /// A store error: the vault cannot be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -91,16 +92,17 @@ fn are(count: usize, thing: &str) -> String {
     if count == 1 { format!("1 {thing} is") } else { format!("{count} {thing}s are") }
 }
 
-/// So many artifacts are removed by a policy in one transaction: others wait no longer than for an addition.
+/// The number of artifacts that a policy removes per transaction: others wait no longer than for an addition.
 const BATCH: usize = 100;
 
 impl Vault {
-    /// Removes artifacts with all their captures, all of them or none. Tombstones in the journal remain. What several artifacts
-    /// have in common stays as long as one of them does: [`Removed::shared`] names it.
+    /// Removes artifacts with all their captures, all of them or none. Tombstones remain. Blobs that several artifacts
+    /// share are kept as long as one of the artifacts is: [`Removed::shared`] lists them.
     ///
     /// # Errors
-    /// [`RemoveError::Contained`] if other artifacts have the bytes, unless those are removed as well;
-    /// [`RemoveError::Pinned`]; [`RemoveError::Linked`]; or what the store says.
+    /// Returns [`RemoveError::Contained`] if other artifacts contain the bytes and are not also removed,
+    /// [`RemoveError::Pinned`], [`RemoveError::Linked`], and [`RemoveError::Store`] if the vault cannot be read or
+    /// written.
     pub fn remove(&self, artifacts: &[ArtifactRow], options: &RemoveOptions) -> Result<Removal, RemoveError> {
         if options.is_rehearsal {
             // Who only asks does not wait for those who write.
@@ -135,7 +137,7 @@ impl Vault {
         Ok(Removal { removed, erasure: Some(self.store.erase()) })
     }
 
-    /// Decides by `policy` what to keep, and changes nothing.
+    /// Decides by `policy` which artifacts to keep, without changing anything.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read.
@@ -143,14 +145,14 @@ impl Vault {
         Plan::new(&self.snapshot()?, policy, clock::now())
     }
 
-    /// Removes what `plan` does not keep. What changed since so that the policy keeps it now is spared. [`Removed::shared`] is
-    /// empty: what is shared with kept artifacts is not looked up.
+    /// Removes the artifacts that `plan` does not keep, except those that the policy keeps now because of changes
+    /// since. [`Removed::shared`] is empty: blobs shared with kept artifacts are not looked up.
     ///
     /// # Errors
-    /// As [`Vault::remove`]; what was removed before stays removed.
+    /// Same as [`Vault::remove`]; artifacts already removed stay removed.
     pub fn forget(&self, plan: &Plan, reason: Option<&str>) -> Result<Forgetting, RemoveError> {
         let (mut leaving, mut spared) = self.still_leaving(plan)?;
-        // An interruption must not leave packs with the bytes of what is gone.
+        // An interruption must not leave packs that contain the bytes of removed artifacts.
         leaving.sort_by_key(|artifact| !kinds::named(&artifact.kind).is_some_and(Kind::is_of_directories));
         let mut all: BTreeSet<CoreHash> = leaving.iter().map(|artifact| artifact.core).collect();
         let mut removed = Vec::new();
@@ -161,7 +163,7 @@ impl Vault {
                 edit.commit()?;
                 edit = self.store.edit(clock::now())?;
             }
-            // What was pinned or linked to since the decision is not removed. Others may have removed some of it.
+            // Artifacts pinned or linked to since the decision are kept. Other processes may have removed some of them.
             let batch = unchanged(&edit, batch, &plan.policy)?;
             for artifact in &batch.spared {
                 all.remove(&artifact.core);
@@ -181,13 +183,13 @@ impl Vault {
         Ok(Forgetting { spared, removal: Removal { removed, erasure } })
     }
 
-    /// The artifacts that `plan` removes and that its policy would remove now as well, and those that it would keep now.
+    /// Returns the artifacts that `plan` removes and its policy would still remove, and those that it would now keep.
     fn still_leaving(&self, plan: &Plan) -> Result<(Vec<ArtifactRow>, Vec<ArtifactRow>), StoreError> {
         let snapshot = self.snapshot()?;
         if snapshot.journal_head()? == plan.head {
             return Ok((plan.removed().map(|decision| decision.artifact.clone()).collect(), Vec::new()));
         }
-        // What neither plan keeps is held by nothing that either of them keeps.
+        // Artifacts that neither plan keeps are not held by anything that either plan keeps.
         let planned: BTreeSet<CoreHash> = plan.removed().map(|decision| decision.artifact.core).collect();
         let now = Plan::new(&snapshot, plan.policy.clone(), plan.now)?.decisions.into_iter();
         let (leaving, spared): (Vec<Decision>, Vec<Decision>) = now
@@ -198,82 +200,82 @@ impl Vault {
         Ok((rows(leaving), rows(spared)))
     }
 
-    /// What [`Vault::reclaim`] would find.
+    /// Returns what [`Vault::reclaim`] would remove.
     ///
     /// # Errors
-    /// What the store says.
+    /// A store error: the vault cannot be read or written.
     pub fn reclaimable(&self) -> Result<Reclaimable, StoreError> {
         self.store.reclaimable()
     }
 
-    /// Removes what nothing uses and makes the file as small as it can be. Nothing is left in it of what was removed.
+    /// Removes unreferenced data and shrinks the file to its minimum size. No removed data remains in it.
     ///
     /// # Errors
-    /// What the store says. What was done before stays done.
+    /// Returns an error if the vault cannot be read or written. Steps already completed are kept.
     pub fn reclaim(&self) -> Result<Option<Reclaimed>, StoreError> {
         self.store.reclaim(clock::now())
     }
 
-    /// Protects an artifact from removal. Gives false if it was protected with this note before.
+    /// Protects an artifact from removal. Returns false if it was already pinned with this note.
     ///
     /// # Errors
-    /// What the store says.
+    /// A store error: the vault cannot be read or written.
     pub fn pin(&self, artifact: &ArtifactRow, note: Option<&str>) -> Result<bool, StoreError> {
         self.change(|edit| edit.pin(artifact, note))
     }
 
-    /// Takes that back. Gives false if it was not protected.
+    /// Removes the pin of an artifact. Returns false if it was not pinned.
     ///
     /// # Errors
-    /// What the store says.
+    /// A store error: the vault cannot be read or written.
     pub fn unpin(&self, artifact: &ArtifactRow) -> Result<bool, StoreError> {
         self.change(|edit| edit.unpin(artifact))
     }
 
-    /// Gives an artifact a name; another one that had it loses it. Gives false if it has the name.
+    /// Sets a tag on an artifact, and removes it from any other artifact. Returns false if the artifact already has it.
     ///
     /// # Errors
-    /// What the store says.
+    /// A store error: the vault cannot be read or written.
     pub fn tag(&self, artifact: &ArtifactRow, name: &str) -> Result<bool, StoreError> {
         self.change(|edit| edit.tag(artifact, name))
     }
 
-    /// Takes a name away. Gives false if nothing has it.
+    /// Removes a tag. Returns false if no artifact has it.
     ///
     /// # Errors
-    /// What the store says.
+    /// A store error: the vault cannot be read or written.
     pub fn untag(&self, name: &str) -> Result<bool, StoreError> {
         self.change(|edit| edit.untag(name))
     }
 
-    /// Sets the note of an artifact, in the place of another that it had. Gives false if it had this one.
+    /// Sets the note of an artifact, replacing any other. Returns false if it already has this one.
     ///
     /// # Errors
-    /// What the store says.
+    /// A store error: the vault cannot be read or written.
     pub fn note(&self, artifact: &ArtifactRow, text: &str) -> Result<bool, StoreError> {
         self.change(|edit| edit.set_note(artifact, text))
     }
 
-    /// Takes the note of an artifact away. Gives false if it had none.
+    /// Removes the note of an artifact. Returns false if it had none.
     ///
     /// # Errors
-    /// What the store says.
+    /// A store error: the vault cannot be read or written.
     pub fn remove_note(&self, artifact: &ArtifactRow) -> Result<bool, StoreError> {
         self.change(|edit| edit.remove_note(artifact))
     }
 
-    /// States that `source` relates to `target`. Gives false if that was stated with this note before.
+    /// Adds a manual link from `source` to `target`. Returns false if it already exists with this note.
     ///
     /// # Errors
-    /// What the store says.
+    /// A store error: the vault cannot be read or written.
     pub fn state_link(&self, link: StatedLink<'_>, note: Option<&str>) -> Result<bool, StoreError> {
         self.change(|edit| edit.state_link(link, note))
     }
 
-    /// Takes a stated link back. Gives false if it was not stated; derived links cannot be taken back.
+    /// Removes a manual link. Returns false if it does not exist; derived links cannot be removed.
     ///
     /// # Errors
-    /// What the store says.
+    /// A store error: the vault cannot be read or written.
     pub fn take_back_link(&self, link: StatedLink<'_>) -> Result<bool, StoreError> {
         self.change(|edit| edit.take_back_link(link))
     }
@@ -302,7 +304,7 @@ fn leaving(
     if let Some(gone) = artifacts.iter().find(|artifact| !known.contains(&artifact.core)) {
         return Err(StoreError::Gone { core: gone.core }.into());
     }
-    // An artifact that was named twice is removed once.
+    // An artifact that was named twice is removed only once.
     present.retain(|artifact| known.remove(&artifact.core));
     if options.with_containers {
         present.extend(query::all_containers(snapshot, &present)?);
@@ -316,21 +318,21 @@ fn leaving(
     Ok(present)
 }
 
-/// The artifacts as they are now, without those that are gone.
+/// Returns the current rows of the artifacts that still exist.
 fn present(snapshot: &Snapshot<'_>, artifacts: &[ArtifactRow]) -> Result<Vec<ArtifactRow>, StoreError> {
     let now = artifacts.iter().map(|artifact| snapshot.artifact(artifact.core));
     now.filter_map(Result::transpose).collect()
 }
 
-/// Some of the artifacts that a plan removes.
+/// A part of the artifacts that a plan removes.
 struct Batch {
-    /// Those that are to be removed, as they are now.
+    /// The artifacts to remove, as they are now.
     leaving: Vec<ArtifactRow>,
-    /// Those that were seen again or tagged meanwhile.
+    /// The artifacts that were seen again or tagged since.
     spared: Vec<ArtifactRow>,
 }
 
-/// The artifacts as they are now, without those that are gone.
+/// Returns the current rows of the artifacts that still exist.
 fn unchanged(edit: &Edit<'_>, planned: &[ArtifactRow], policy: &Policy) -> Result<Batch, StoreError> {
     let mut batch = Batch { leaving: Vec::new(), spared: Vec::new() };
     for planned in planned {
@@ -344,7 +346,7 @@ fn unchanged(edit: &Edit<'_>, planned: &[ArtifactRow], policy: &Policy) -> Resul
     Ok(batch)
 }
 
-/// Makes sure that only what is removed as well has the bytes of `artifacts`.
+/// Returns an error if an artifact that is not removed contains the bytes of `artifacts`.
 fn expect_uncontained(
     snapshot: &Snapshot<'_>,
     artifacts: &[ArtifactRow],
@@ -362,7 +364,7 @@ fn expect_unpinned(snapshot: &Snapshot<'_>, artifacts: &[ArtifactRow]) -> Result
     if pins.is_empty() { Ok(()) } else { Err(RemoveError::Pinned { pins }) }
 }
 
-/// Makes sure that only what is removed as well links to `artifacts`.
+/// Returns an error if an artifact that is not removed links to `artifacts`.
 fn expect_unlinked(
     snapshot: &Snapshot<'_>,
     artifacts: &[ArtifactRow],

@@ -1,4 +1,4 @@
-//! Full-text search, and the index that it needs.
+//! Full-text search and its index.
 
 use std::time::Duration;
 
@@ -39,7 +39,8 @@ impl Vault {
     /// ```
     ///
     /// # Errors
-    /// [`SearchError::NoIndex`] if nobody called [`Vault::build_search`], [`SearchError::Differs`], or what the store says.
+    /// Returns [`SearchError::NoIndex`] if [`Vault::build_search`] was never called, [`SearchError::Differs`] if the
+    /// index does not match a document, and [`SearchError::Store`] if the vault cannot be read or written.
     pub fn search(&self, query: &SearchQuery) -> Result<Vec<SearchHit>, SearchError> {
         self.catch_up_search(&mut |_| {})?;
         self.search_as_is(query)
@@ -68,43 +69,43 @@ impl Vault {
         }
     }
 
-    /// The search index; nothing if the vault has none.
+    /// Returns the search index; `None` if the vault has none.
     ///
     /// # Errors
-    /// What the store says.
+    /// Returns an error if the vault cannot be read or written.
     pub fn search_index(&self) -> Result<Option<SearchIndex>, StoreError> {
         self.snapshot()?.search_index()
     }
 
-    /// How many bytes of the vault's file the search index has; 0 if there is none.
+    /// Returns the number of bytes that the search index takes in the vault's file; 0 if there is none.
     ///
     /// # Errors
-    /// What the store says.
+    /// Returns an error if the vault cannot be read or written.
     pub fn search_index_size(&self) -> Result<u64, StoreError> {
         self.snapshot()?.search_index_size()
     }
 
-    /// Makes the search index, anew if there is one. Others can use the vault meanwhile. Whoever interrupts it leaves an
-    /// index that the next question completes.
+    /// Builds the search index, replacing any existing one. Others can use the vault during this. If it is interrupted,
+    /// the next search completes the index.
     ///
     /// # Errors
-    /// What the store says.
+    /// Returns an error if the vault cannot be read or written.
     pub fn build_search(&self, watch: &mut dyn FnMut(Progress)) -> Result<Indexed, StoreError> {
         search::build(&self.store, watch)
     }
 
-    /// Puts into the search index what was added since. Gives nothing if there is no index.
+    /// Indexes artifacts added since the last update. Returns `None` if there is no index.
     ///
     /// # Errors
-    /// What the store says.
+    /// Returns an error if the vault cannot be read or written.
     pub fn update_search(&self, watch: &mut dyn FnMut(Progress)) -> Result<Option<Indexed>, StoreError> {
         search::bring_in_step(&self.store, watch)
     }
 
-    /// Takes the search index out of the vault; false if there is none. [`Vault::reclaim`] gives the space back.
+    /// Removes the search index; returns false if there is none. [`Vault::reclaim`] frees the space.
     ///
     /// # Errors
-    /// What the store says.
+    /// Returns an error if the vault cannot be read or written.
     pub fn drop_search(&self) -> Result<bool, StoreError> {
         self.store.drop_search_index()
     }

@@ -1,4 +1,4 @@
-//! Checking what is in the vault again.
+//! Verification of stored artifacts.
 
 use super::{LookupError, Vault};
 use crate::artifact::{AdmitOptions, Kind, Signature};
@@ -11,21 +11,21 @@ use crate::verify::Report;
 /// A capture that was read from the vault, hashed and admitted again.
 #[derive(Clone, Debug)]
 pub struct CheckedCapture {
-    /// The capture, with what was known of its signature before.
+    /// The capture, with its previous signature state.
     pub capture: CaptureRow,
-    /// What is wrong with its bytes. If anything is, nothing else could be checked.
+    /// The damage of its bytes. If there is any, nothing else could be checked.
     pub damage: Option<String>,
     /// The violations of the rules, warnings included.
     pub report: Report,
-    /// The core hash that its bytes give; nothing if they are damaged or break a rule.
+    /// The core hash of its bytes; `None` if they are damaged or violate a rule.
     pub core: Option<CoreHash>,
-    /// What checking its signature gave; nothing if it is not signed, is damaged or breaks a rule.
+    /// The result of checking its signature; `None` if it is not signed, is damaged or violates a rule.
     pub signature: Option<Signature>,
 }
 
 impl Vault {
-    /// Reads the captures of an artifact, or only the one with the hash `only`, hashes their bytes and admits them again with
-    /// the keys and the signature policy of `options`, in the order in which they were added. Changes nothing.
+    /// Reads the captures of an artifact, or only the one with the hash `only`, in the order in which they were added,
+    /// hashes their bytes and admits them again with the keys and the signature policy of `options`. Changes nothing.
     ///
     /// ```
     /// # use runvault::{Vault, artifact::AdmitOptions, source::ExamineOptions};
@@ -41,8 +41,8 @@ impl Vault {
     /// ```
     ///
     /// # Errors
-    /// Returns [`LookupError::Unreadable`] if this program does not know the kind, and [`LookupError::Store`] if the vault
-    /// cannot be read. Damaged bytes are no error.
+    /// Returns [`LookupError::Unreadable`] if the kind is not supported, and [`LookupError::Store`] if the vault cannot
+    /// be read. Damaged bytes are not an error.
     pub fn verify(
         &self,
         artifact: &ArtifactRow,
@@ -54,7 +54,7 @@ impl Vault {
             message: format!("it does not know the kind {}", artifact.kind),
         })?;
         let snapshot = self.snapshot()?;
-        // The numbers of artifacts may have changed since it was looked up.
+        // Row ids may have changed since the lookup.
         let artifact = snapshot.artifact(artifact.core)?.ok_or(StoreError::Gone { core: artifact.core })?;
         let mut captures = snapshot.captures(artifact.id)?;
         captures.retain(|capture| only.is_none_or(|only| only == capture.capture));

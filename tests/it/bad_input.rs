@@ -37,7 +37,9 @@ fn what_is_not_there() {
     assert!(ran.stderr.contains("error: no/such/directory: "), "{}", ran.stderr);
     let (sandbox, _) = prepared();
     let missing = sandbox.run(["--vault", "other.vault", "find"]).expect(2);
-    assert!(missing.stderr.contains("there is no vault at other.vault; \"runvault init\" creates one"));
+    assert!(missing.stderr.contains(
+        "there is no vault at other.vault; \"runvault init\" or \"runvault add --create\" creates one"
+    ));
 }
 
 #[test]
@@ -69,7 +71,7 @@ fn deep_nesting() {
     let (_, found) = rejected("deep.json", brackets.as_bytes(), &[]);
     assert_eq!(
         found,
-        ["DOC4 line 1 column 129: nested deeper than 128 levels, the limit; --max-depth sets another"]
+        ["DOC4 line 1 column 129: nested deeper than 128 levels; raise the limit with --max-depth"]
     );
     for kind in ["model_io", "rpk", "trace", "contract"] {
         let (found_kind, found) = rejected("deep.json", brackets.as_bytes(), &["--kind", kind]);
@@ -102,7 +104,7 @@ fn too_large() {
     let ran = add_in_vain(&["big.json"], big, 1);
     let line = ran.json().remove(0);
     let message =
-        "the document has 314572800 bytes, more than the limit of 268435456; --max-size sets another";
+        "the document has 314572800 bytes, more than the limit of 268435456; raise it with --max-size";
     assert_eq!(line["violations"][0]["rule_id"], "DOC5");
     assert_eq!(line["violations"][0]["message"], message);
     let text = session("a", &[("p", "r")]);

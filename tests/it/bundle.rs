@@ -103,7 +103,7 @@ fn the_same_choice_gives_the_same_bytes() {
     assert_eq!(names.remove(0), "manifest.json");
     assert!(names.len() == 2 && names.is_sorted());
     let refused = sandbox.run(["export", &run, "-o", "one.rvz"]).expect(2);
-    assert!(refused.stderr.contains("one.rvz: it exists already; use --force"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("one.rvz: it already exists; use --force"), "{}", refused.stderr);
     sandbox.run(["export", &run, "-o", "one.rvz", "--force"]).expect(0);
     assert_eq!(cores(&sandbox, "one.rvz"), [run]);
 }
@@ -231,6 +231,6 @@ fn larger_captures_need_to_be_allowed() {
     };
     let refused = import(size - 1).expect(1);
     assert!(refused.stderr.contains("more than the limit of"), "{}", refused.stderr);
-    assert!(refused.stderr.contains("--max-size sets another (rule BU7)"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("raise it with --max-size (rule BU7)"), "{}", refused.stderr);
     import(size).expect(0);
 }

@@ -40,7 +40,7 @@ fn a_name_that_is_none_lists_those_that_there_are() {
         &["show", "latest", "--format", "{{modle_id}}"],
     ] {
         let told = sandbox.run(arguments).expect(3).stderr;
-        assert!(told.contains("there is no modle_id; there are core, hash, kind,"), "{told}");
+        assert!(told.contains("unknown name modle_id; known names: core, hash, kind,"), "{told}");
         for attribute in kinds::ALL.into_iter().flat_map(Kind::attributes) {
             assert!(told.contains(attribute), "{attribute}: {told}");
         }
@@ -49,11 +49,11 @@ fn a_name_that_is_none_lists_those_that_there_are() {
         [&["find", "--columns", ""][..], &["find", "--columns", "core,,kind"], &["find", "--format", "{{ }}"]]
     {
         let told = sandbox.run(arguments).expect(3).stderr;
-        assert!(told.contains("a name is missing; there are core, hash, kind,"), "{told}");
+        assert!(told.contains("empty name; known names: core, hash, kind,"), "{told}");
     }
     for command in [&["find"][..], &["replay", "any", "--prompt", "p"], &["export", "-o", "some.rvz"]] {
         let told = sandbox.run([command, &["--attr", "modle_id=m"]].concat()).expect(3).stderr;
-        assert!(told.contains("no kind has an attribute modle_id; there are adapter_id, agent,"), "{told}");
+        assert!(told.contains("unknown attribute modle_id; known attributes: adapter_id, agent,"), "{told}");
     }
     for arguments in [
         &["find", "--columns", "core", "--format", "{{core}}"][..],

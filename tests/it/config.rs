@@ -18,7 +18,7 @@ fn an_argument_goes_before_a_variable_and_that_before_the_file() {
     let sandbox = Sandbox::new();
     sandbox.write("s.json", session("a", &[("p", "r")]));
     let least = |ran: Ran| ran.json()[0]["violations"][0]["message"].as_str().unwrap().to_owned();
-    let told = |limit: &str| format!("bytes, more than the limit of {limit}; --max-size sets another");
+    let told = |limit: &str| format!("bytes, more than the limit of {limit}; raise it with --max-size");
     let verify = |variables: &[(&str, &str)], arguments: &[&str]| {
         run_with(&sandbox, variables, &[&["verify", "--json", "s.json"], arguments].concat())
     };
@@ -87,7 +87,7 @@ fn a_key_is_found_by_its_setting_and_never_shown() {
     sandbox.write("key", "secret-key\n");
     config(&sandbox, &["set", "signing-key-file", "key"]).expect(0);
     let arguments = ["verify", "--require-signature", "run.rpk"];
-    let noted = "signatures must be there, but are not checked";
+    let noted = "signatures are required but not checked";
     assert!(!run_with(&sandbox, &[], &arguments).expect(1).stderr.contains(noted));
     config(&sandbox, &["set", "signing-key-file", "missing"]).expect(0);
     let ran = run_with(&sandbox, &[], &arguments).expect(2);
@@ -102,12 +102,12 @@ fn a_key_is_found_by_its_setting_and_never_shown() {
 fn what_cannot_be_set_is_refused_and_nothing_is_written() {
     let sandbox = Sandbox::new();
     for (name, value, why) in [
-        ("max-size", "lots", "a size is a number of bytes"),
-        ("max-size", "0", "a size from 1 to 900M is wanted"),
-        ("max-depth", "501", "a whole number from 1 to 500 is wanted"),
-        ("max-depth", "-1", "a whole number from 1 to 500 is wanted"),
-        ("search", "perhaps", "on or off is wanted"),
-        ("vault", "", "a path is not empty"),
+        ("max-size", "lots", "expected a number of bytes"),
+        ("max-size", "0", "expected a size from 1 to 900M"),
+        ("max-depth", "501", "expected a whole number from 1 to 500"),
+        ("max-depth", "-1", "expected a whole number from 1 to 500"),
+        ("search", "perhaps", "expected on or off"),
+        ("vault", "", "a path must not be empty"),
         ("actor", "", "actor: "),
     ] {
         let ran = config(&sandbox, &["set", name, value]).expect(3);
@@ -124,14 +124,14 @@ fn what_is_wrong_in_the_file_is_told_with_its_line() {
     sandbox.write("s.json", session("a", &[]));
     let path = sandbox.path("config.toml");
     for (text, why) in [
-        ("max-depth = 9\nmax-depth 3\n", "line 2: this is no TOML"),
+        ("max-depth = 9\nmax-depth 3\n", "line 2: invalid TOML"),
         (
             "\nmax-depth = 'deep'\n",
-            "line 2: max-depth: a whole number from 1 to 500 is wanted; \"runvault config set",
+            "line 2: max-depth: expected a whole number from 1 to 500; \"runvault config set",
         ),
         // What the message shows as an example can be written.
         ("max-size = 512M\n", "correct the line, such as max-size = \"512M\""),
-        ("max-depth = 1979-05-27\n", "line 1: max-depth is neither a text, nor a whole number"),
+        ("max-depth = 1979-05-27\n", "line 1: max-depth is not a string, a whole number"),
     ] {
         sandbox.write("config.toml", text);
         let ran = sandbox.run(["verify", "s.json"]).expect(3);
@@ -170,7 +170,7 @@ fn a_setting_of_a_newer_runvault_is_passed_over_with_a_warning() {
     let ran = sandbox.run(["verify", "s.json"]).expect(0);
     let warned: Vec<&str> = ran.stderr.lines().filter(|line| line.starts_with("warning: ")).collect();
     assert_eq!(warned.len(), 2, "{}", ran.stderr);
-    assert!(warned[0].contains("line 2: this runvault has no setting vualt"), "{}", warned[0]);
+    assert!(warned[0].contains("line 2: unknown setting vualt ignored"), "{}", warned[0]);
 }
 
 #[test]

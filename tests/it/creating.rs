@@ -44,7 +44,9 @@ fn a_mistyped_vault_is_not_created() {
     ] {
         let ran = sandbox.run([arguments, &["--vault", "rums.vault"]].concat()).expect(2);
         assert!(
-            ran.stderr.contains("there is no vault at rums.vault; \"runvault init\" creates one"),
+            ran.stderr.contains(
+                "there is no vault at rums.vault; \"runvault init\" or \"runvault add --create\" creates one"
+            ),
             "{}",
             ran.stderr
         );
@@ -59,7 +61,7 @@ fn init_creates_a_vault_once() {
     sandbox.add([sandbox.write("s.json", session("a", &[]))]);
     let before = contents(&sandbox.path(""));
     let again = sandbox.run(["init"]).expect(2);
-    assert_eq!(again.stderr, "error: v.vault exists already\n");
+    assert_eq!(again.stderr, "error: v.vault already exists\n");
     sandbox.run(["--vault", "s.json", "init"]).expect(2);
     assert_eq!(contents(&sandbox.path("")), before);
     // Directories above it are made as well.
@@ -127,7 +129,10 @@ fn an_old_vault_is_upgraded_only_when_asked() {
         assert_eq!(contents(&sandbox.path("")), before, "{arguments:?}");
     }
     let ran = sandbox.run(["upgrade"]).expect(0).stderr;
-    assert!(ran.contains("schema version 3 to 4; the vault as it was is kept as v.vault.schema-3"), "{ran}");
+    assert!(
+        ran.contains("schema version 3 to 4; a copy of the old vault is kept as v.vault.schema-3"),
+        "{ran}"
+    );
     assert_eq!(fs::read(sandbox.path("v.vault.schema-3")).unwrap().len() % 16_384, 0);
     assert_eq!(sandbox.run(["upgrade"]).expect(0).stderr, "v.vault is current: schema version 4\n");
     sandbox.run(["add", "s.json"]).expect(0);

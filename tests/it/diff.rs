@@ -45,7 +45,7 @@ fn pairs_of_the_corpus_diverge_where_they_do() {
             1,
         ),
         ("rpk/volatile-changed.rpk", "rpk/volatile-present.rpk", "no divergence", 0),
-        ("contract/order-b-differs.yaml", "contract/order-a.yaml", "in another order", 1),
+        ("contract/order-b-differs.yaml", "contract/order-a.yaml", "in a different order", 1),
         ("pack/ledger-crlf-differs", "pack/all-members", "no divergence", 0),
         ("trace/engine-loop-max.ndjson", "trace/engine-loop-stop.ndjson", "record 0: initial_state_hash", 1),
         ("model_io/random-0.json", "model_io/random-1.json", "session: model_id, adapter_id differ", 1),
@@ -241,14 +241,14 @@ fn hashes_files_and_what_is_neither() {
         assert!(ran.stderr.contains(because), "{}", ran.stderr);
         assert_eq!(ran.stdout, "");
     };
-    refused(&[&core, "abcdef12"], 2, "for the file of this name write ./abcdef12");
+    refused(&[&core, "abcdef12"], 2, "for the file with this name, write ./abcdef12");
     refused(&["nothing.json", &core], 2, "nothing.json is neither a hash nor a file");
-    refused(&["bad.json", &core], 2, "is no valid model_io");
-    refused(&["empty", &core], 2, "is a directory and no pack");
+    refused(&["bad.json", &core], 2, "is not a valid model_io");
+    refused(&["empty", &core], 2, "is a directory but not a pack");
     let trace = repository("examples/trace.ndjson");
-    refused(&[&core, trace.to_str().unwrap()], 2, "only artifacts of one kind are compared");
-    refused(&[&core], 3, "two things are compared");
-    refused(&["--expect", &core, &core, &core], 3, "is compared with one thing");
+    refused(&[&core, trace.to_str().unwrap()], 2, "only artifacts of the same kind can be compared");
+    refused(&[&core], 3, "two arguments are required");
+    refused(&["--expect", &core, &core, &core], 3, "takes exactly one other argument");
     refused(&[], 3, "required");
 }
 

@@ -167,7 +167,7 @@ fn a_check_goes_on_where_another_one_ended() {
     assert!(!sandbox.path("position").exists());
     sandbox.write("position", position);
     let ran = sandbox.run(["fsck", "--quick", "--resume", "position"]).expect(2);
-    assert!(ran.stderr.contains("remove it to begin anew"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("remove it to start over"), "{}", ran.stderr);
 }
 
 fn asked() -> String {

@@ -53,7 +53,7 @@ fn a_trace_that_may_grow_is_stored_and_its_file_kept_until_it_was_not_written_fo
     let why = "kept d/run.ndjson: the trace may still grow; it is in the vault, and its file can be removed 10m after \
                the last write (--settle-traces)";
     assert!(ran.stderr.contains(why), "{}", ran.stderr);
-    assert!(ran.stderr.contains("0 moved, 1 stored and not moved"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("0 moved, 1 stored but not moved"), "{}", ran.stderr);
     assert_eq!(fs::read_to_string(&path).unwrap(), text);
     age(&path, MINUTE * 10);
     let ran = sandbox.run(["add", "--move", "--json", "d"]).expect(0);
@@ -135,7 +135,9 @@ fn a_file_that_a_process_has_open_for_writing_is_stored_and_kept() {
         let writer = File::options().append(true).open(&path).unwrap();
         let ran = sandbox.run(["add", "--move", "--json", "d"]).expect(1);
         assert_eq!(told(&ran), [format!("d/{name} added false")]);
-        let why = format!("kept d/{name}: a process has it open for writing; what was read is in the vault");
+        let why = format!(
+            "kept d/{name}: a process has it open for writing; the content that was read is in the vault"
+        );
         assert!(ran.stderr.contains(&why), "{}", ran.stderr);
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
         // Who reads is in nobody's way.
@@ -257,7 +259,7 @@ fn a_part_without_its_beginning_is_rejected_and_says_which_record_is_missing() {
         assert_eq!(
             message,
             format!(
-                "continues the record {missing}, and the vault has nothing that ends with it; add the file with the \
+                "continues the record {missing}, but the vault has nothing that ends with it; add the file with the \
                  beginning first, or both together"
             )
         );
@@ -327,7 +329,7 @@ fn a_part_before_its_beginning_ends_a_run_that_is_to_fail_fast() {
     sandbox.write("d/1.ndjson", &all[2]);
     sandbox.write("d/2.ndjson", all[..2].concat());
     let ran = sandbox.run(["add", "--fail-fast", "d"]).expect(1);
-    assert!(ran.stderr.contains("1 document after it was not looked at"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("1 document after it was not examined"), "{}", ran.stderr);
     assert!(!sandbox.run(["find"]).expect(1).stdout.contains("trace"));
 }
 

@@ -136,7 +136,7 @@ fn a_trace_without_its_beginning_is_rejected() {
     rejects("t.log", &trace[header..], "trace TR10 line 1 /prev_hash: continues the record ");
     // Cut within the header, and within the record after it.
     for from in [1, header / 2, header - 20, header + 5, header + 200] {
-        rejects("t.log", &trace[from..], "trace TR10 line 2: the trace has lost its beginning: record ");
+        rejects("t.log", &trace[from..], "trace TR10 line 2: the trace's beginning is missing: record ");
     }
     // What is left of its last record.
     let last = trace.trim_end().rfind('\n').unwrap();
@@ -223,8 +223,7 @@ fn a_directory_that_is_named_is_never_skipped() {
     sandbox.write("notes/package.json", "{\"name\": \"x\"}");
     sandbox.write("runs/s.json", session("a", &[]));
     sandbox.write("runs/deep/er/README.md", "# Notes\n");
-    let message =
-        "nothing in this directory is recognised as an artifact, and neither is the directory itself";
+    let message = "neither this directory nor any file in it is recognised as an artifact";
     for command in [&["verify", "--json"][..], &["add", "--json"], &["add", "--json", "--dry-run"]] {
         for directory in ["empty", "notes", "notes/a", "runs/deep"] {
             let ran = sandbox.run(command.iter().chain(&[directory])).expect(1);
@@ -241,12 +240,12 @@ fn a_directory_that_is_named_is_never_skipped() {
     }
     let ran = sandbox.run(["verify", "--json", "--kind", "trace", "runs"]).expect(1);
     assert!(told(&ran.json()[0])[0].starts_with(
-        "trace KIND : nothing in this directory is recognised as an artifact of the kind trace"
+        "trace KIND : neither this directory nor any file in it is recognised as an artifact of the kind trace"
     ));
     // What comes before is stored, what comes after is not looked at.
     let ran = sandbox.run(["add", "--fail-fast", "runs", "empty", "notes", "runs"]).expect(1);
     assert!(ran.stderr.contains("0 added, 1 seen again"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("stopped at the first bad one"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("stopped at the first failure"), "{}", ran.stderr);
     let ran = sandbox.run(["verify", "runs", "gone"]).expect(2);
     assert!(ran.stderr.contains("gone: "), "{}", ran.stderr);
 }

@@ -144,7 +144,7 @@ fn the_actor_is_an_option_or_a_variable_or_the_user() {
     assert!(add(2, &[], &[("RUNVAULT_ACTOR", ""), ("USER", "zoe")]).starts_with("zoe@"));
     assert!(add(3, &[], &[]).contains('@'));
     let none = sandbox.run(["--actor", "", "tags"]).expect(3);
-    assert!(none.stderr.contains("the name of an actor has 1 to 256 bytes"), "{}", none.stderr);
+    assert!(none.stderr.contains("the name of an actor must have 1 to 256 bytes"), "{}", none.stderr);
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn a_head_that_was_written_down_proves_that_the_vault_only_grew() {
     let all = check(&"0".repeat(64)).expect(0).stdout;
     assert!(all.starts_with("journal intact: no entries before, 9 added"), "{all}");
     let stranger = check(&"ab".repeat(32)).expect(1).stderr;
-    assert!(stranger.contains("never was the head of this journal"), "{stranger}");
+    assert!(stranger.contains("was never the head of this journal"), "{stranger}");
     let json = sandbox.run(["log", "--json", "--verify-from", &written_down]).expect(0).json();
     assert_eq!((&json[0]["ok"], &json[0]["since"]), (&true.into(), &1.into()));
     sandbox.run(["log", "--json", "--verify-from", &"ab".repeat(32)]).expect(1);
@@ -190,7 +190,7 @@ fn a_journal_that_is_intact_says_nothing_of_the_catalog_unless_that_was_compared
     let known = head(&sandbox);
     sandbox.run(["tag", "5c496a37feba", "golden"]).expect(0);
     let whole = sandbox.run(["log", "--verify-from", &known, "--full"]).expect(0);
-    let expected = "catalog matches the journal: 6 artifacts, 7 captures, 1 tag, 0 notes, 0 pins, 0 stated links, \
+    let expected = "catalog matches the journal: 6 artifacts, 7 captures, 1 tag, 0 notes, 0 pins, 0 manual links, \
                     2 tombstones, 0 signatures\n";
     assert!(whole.stdout.ends_with(expected), "{}", whole.stdout);
     assert!(
@@ -265,7 +265,7 @@ fn another_program_can_check_it() {
     let known = entries(&sandbox)[2].1.clone();
     let whole = verify(&known).expect(0).stdout;
     assert!(whole.contains(&head(&sandbox)) && whole.contains("after entry 3"), "{whole}");
-    assert!(verify(&"ab".repeat(32)).expect(1).stderr.contains("never was the head"));
+    assert!(verify(&"ab".repeat(32)).expect(1).stderr.contains("was never the head"));
     sql(&sandbox).execute_batch("UPDATE journal SET at = at + 1 WHERE seq = 2").unwrap();
     assert!(verify(&known).expect(1).stderr.contains("entry 2 was changed"));
 }

@@ -50,7 +50,7 @@ fn bytes() {
     let (exact, less) = (text.len().to_string(), (text.len() - 1).to_string());
     within(&sandbox, &["--max-size", &exact], "s.json");
     let message = format!(
-        "the document has {} bytes, more than the limit of {less}; --max-size sets another",
+        "the document has {} bytes, more than the limit of {less}; raise it with --max-size",
         text.len()
     );
     beyond(&sandbox, &["--max-size", &less], "s.json", &message);
@@ -65,8 +65,7 @@ fn bytes_from_standard_input() {
         let (exact, less) = (input.len().to_string(), (input.len() - 1).to_string());
         sandbox.run_on(input, &["add", "--max-size", &exact, "-"]).expect(0);
         let ran = sandbox.run_on(input, &["verify", "--json", "--max-size", &less, "-"]).expect(1);
-        let message =
-            format!("the document has more bytes than the limit of {less}; --max-size sets another");
+        let message = format!("the document exceeds the limit of {less} bytes; raise it with --max-size");
         assert_eq!(messages(&ran), [message]);
     }
     // What was cut off is still told for what it is.
@@ -83,16 +82,14 @@ fn bytes_of_packs() {
     let size = run.len() + 2;
     let (exact, less) = (size.to_string(), (size - 1).to_string());
     within(&sandbox, &["--max-size", &exact], "p");
-    let message =
-        format!("the files have more bytes in all than the limit of {less}; --max-size sets another");
+    let message = format!("the files exceed the total limit of {less} bytes; raise it with --max-size");
     beyond(&sandbox, &["--max-size", &less], "p", &message);
     let parts = [part("run.json", &run), part("meta.json", "{}")];
     for archive in [zip_of(&parts), tar_of(&parts), gzip(&tar_of(&parts))] {
         sandbox.write("p.archive", archive);
         within(&sandbox, &["--max-size", &exact], "p.archive");
-        let message = format!(
-            "the files in the archive have more bytes than the limit of {less}; --max-size sets another"
-        );
+        let message =
+            format!("the files in the archive exceed the limit of {less} bytes; raise it with --max-size");
         beyond(&sandbox, &["--max-size", &less], "p.archive", &message);
     }
 }
@@ -100,8 +97,7 @@ fn bytes_of_packs() {
 #[test]
 fn depth() {
     let sandbox = Sandbox::new();
-    let told =
-        |limit: usize| format!("nested deeper than {limit} levels, the limit; --max-depth sets another");
+    let told = |limit: usize| format!("nested deeper than {limit} levels; raise the limit with --max-depth");
     for limit in [1, 7, 128, 200] {
         let argument = limit.to_string();
         let flag: &[&str] = if limit == 128 { &[] } else { &["--max-depth", &argument] };
@@ -153,11 +149,11 @@ fn greatest_depth() {
     sandbox.write("p/meta.json", format!("{{\"x\":[{brackets}]}}"));
     within(&sandbox, &most, "p");
     let ran = sandbox.run(["verify", "--max-depth", "501", "in.json"]).expect(3);
-    assert!(ran.stderr.contains("a whole number from 1 to 500 is wanted"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("expected a whole number from 1 to 500"), "{}", ran.stderr);
     // Whoever calls the library cannot go beyond it either.
     let limits = runvault::canonical::reader::Limits::most();
     let error = runvault::canonical::reader::read("[".repeat(501).as_bytes(), &limits).unwrap_err();
-    assert_eq!(error.message, "nested deeper than 500 levels, the limit; --max-depth sets another");
+    assert_eq!(error.message, "nested deeper than 500 levels; raise the limit with --max-depth");
 }
 
 #[test]
@@ -167,7 +163,7 @@ fn values() {
     sandbox.write("c.yaml", "io_refs: []\neffects: []\nx: [1, 2, 3]\n");
     for name in ["c.json", "c.yaml"] {
         within(&sandbox, &["--max-values", "7"], name);
-        let message = "the document has more than 6 values, the limit; --max-values sets another";
+        let message = "the document has more than 6 values; raise the limit with --max-values";
         beyond(&sandbox, &["--max-values", "6"], name, message);
     }
     // What aliases stand for counts each time.
@@ -187,7 +183,7 @@ fn entries() {
     sandbox.write("p.tgz", gzip(&tar_of(&parts)));
     for name in ["p", "p.zip", "p.tar", "p.tgz"] {
         within(&sandbox, &["--max-entries", "2"], name);
-        let message = "there are more than 1 entries, the limit; --max-entries sets another";
+        let message = "there are more than 1 entries; raise the limit with --max-entries";
         beyond(&sandbox, &["--max-entries", "1"], name, message);
     }
 }
@@ -202,7 +198,7 @@ fn names_and_lists_in_archives() {
         sandbox.write("p.zip", zip_of(&parts));
         assert_eq!(doc5(&sandbox.run(["verify", "--json", "p.zip"]).expect(1)), expected, "{length}");
     }
-    let told = "the list of entries has more than 8388608 bytes, the limit";
+    let told = "the list of entries exceeds the limit of 8388608 bytes";
     for (length, expected) in [(700, vec![]), (1_000, vec![told.to_owned()])] {
         let many = (0..9_000).map(|number| part(&format!("{number:0length$}"), ""));
         let parts: Vec<_> = many.chain([part("run.json", run().to_string())]).collect();
@@ -230,7 +226,8 @@ fn headers_in_tar_files() {
 fn growth_of_archives() {
     let sandbox = Sandbox::new();
     let note = |bytes: usize| part("meta.json", format!("\"{}\"", " ".repeat(bytes - 2)));
-    let told = "the archive grows to more than 200 times its size, the limit beyond 16 MiB; if it is honest, unpack it";
+    let told =
+        "the archive expands to more than 200 times its size, the limit beyond 16 MiB; if trusted, unpack it";
     let run = run().to_string();
     let free = (16 << 20) - run.len();
     for (bytes, expected) in [(free, vec![]), (free + 1, vec![told.to_owned()])] {
@@ -251,8 +248,7 @@ fn pointer_bytes() {
     sandbox.write("in.json", with_name((16 << 20) - 1));
     within(&sandbox, &[], "in.json");
     sandbox.write("out.json", with_name(16 << 20));
-    let message =
-        "the JSON Pointers to the digests that the document states have more than 16777216 bytes, the limit";
+    let message = "the JSON Pointers to the digests in the document exceed the limit of 16777216 bytes";
     beyond(&sandbox, &[], "out.json", message);
 }
 
@@ -265,12 +261,12 @@ fn yaml() {
     sandbox.write("in.yaml", words(1_000_000 - others));
     within(&sandbox, &[], "in.yaml");
     sandbox.write("out.yaml", words(1_000_001 - others));
-    let message = "more than 1000000 words and indicators, the limit in YAML; JSON may have more";
+    let message = "more than 1000000 words and indicators, the limit for YAML (JSON allows more)";
     beyond(&sandbox, &[], "out.yaml", message);
     sandbox.write("flow.yaml", contract(255));
     within(&sandbox, &["--max-depth", "500"], "flow.yaml");
     sandbox.write("flow.yaml", contract(300));
-    let message = "nested deeper than 255 levels of [ and {, the limit in YAML; JSON may have more";
+    let message = "nested deeper than 255 levels of [ and {, the limit for YAML (JSON allows more)";
     beyond(&sandbox, &["--max-depth", "500"], "flow.yaml", message);
 }
 
@@ -360,7 +356,7 @@ fn variables_set_limits_and_arguments_go_before_them() {
         ("RUNVAULT_MAX_ENTRIES", "1", "--max-entries", "2", "p"),
     ] {
         let ran = verify(variable, small, &[name]).expect(1);
-        assert!(ran.stdout.contains(&format!("{flag} sets another")), "{}", ran.stdout);
+        assert!(ran.stdout.contains(&format!("with {flag}")), "{}", ran.stdout);
         verify(variable, small, &[flag, enough, name]).expect(0);
         verify(variable, "", &[name]).expect(0);
         let wrong = verify(variable, "many", &[name]).expect(3);

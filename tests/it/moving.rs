@@ -80,7 +80,7 @@ fn archives_go_as_a_whole() {
 fn standard_input_and_rehearsals_move_nothing() {
     let sandbox = Sandbox::without_vault();
     let ran = sandbox.run_on(b"{}", &["add", "--move", "-"]).expect(3);
-    assert!(ran.stderr.contains("--move moves files; standard input is none"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--move works on files, not on standard input"), "{}", ran.stderr);
     sandbox.write("s.json", session("a", &[]));
     sandbox.run(["add", "--move", "--dry-run", "s.json"]).expect(3);
     assert!(sandbox.path("s.json").exists() && !sandbox.vault().exists());
@@ -116,7 +116,7 @@ fn what_cannot_be_removed_is_reported_and_stays_in_the_vault() {
     assert!(is_fixed("-i"));
     let ran = ran.expect(2);
     assert!(ran.stderr.contains("error: cannot remove d/s.json: "), "{}", ran.stderr);
-    assert!(ran.stderr.contains("1 moved, 1 stored and not moved"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("1 moved, 1 stored but not moved"), "{}", ran.stderr);
     assert_eq!(sandbox.run(["find", "--json"]).expect(0).json().len(), 2);
     assert_eq!(names(&sandbox.path("d")), ["s.json"]);
 }
@@ -369,7 +369,7 @@ fn the_first_bad_document_ends_it_if_that_is_wanted() {
     let expected: Vec<String> =
         (0..20).map(|number| format!("d/{number:02}.json")).chain(["d/20.rpk".into()]).collect();
     assert_eq!(paths, expected, "d/20.json is no artifact, and is skipped as always");
-    let left = "stopped at the first bad one; 19 documents after it were not looked at";
+    let left = "stopped at the first failure; 19 documents after it were not examined";
     assert!(ran.stderr.contains(left), "{}", ran.stderr);
     assert_eq!(sandbox.run(["find", "--json"]).expect(0).json().len(), 20);
     // The flag that comes last counts.
@@ -383,7 +383,7 @@ fn what_cannot_be_read_ends_it_as_well() {
     sandbox.write("a.json", session("a", &[]));
     sandbox.write("b.json", session("b", &[]));
     let ran = sandbox.run(["add", "--fail-fast", "a.json", "missing.json", "b.json"]).expect(2);
-    assert!(ran.stderr.contains("1 document after it was not looked at"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("1 document after it was not examined"), "{}", ran.stderr);
     assert_eq!(sandbox.run(["find", "--json"]).expect(0).json().len(), 1);
     let ran = sandbox.run(["add", "--fail-fast", "a.json", "b.json"]).expect(0);
     assert!(!ran.stderr.contains("stopped"), "{}", ran.stderr);

@@ -30,9 +30,9 @@ fn one_note_is_written_read_replaced_and_removed() {
         none.stderr
     );
     sandbox.run(["note", SESSION, "--remove"]).expect(1);
-    assert_eq!(sandbox.run(["note", SESSION, "first"]).expect(0).stderr, "noted\n");
-    assert_eq!(sandbox.run(["note", SESSION, "first"]).expect(0).stderr, "had this note before\n");
-    assert_eq!(sandbox.run_on(b"two\nlines\r\n", &["note", SESSION, "-"]).expect(0).stderr, "noted\n");
+    assert_eq!(sandbox.run(["note", SESSION, "first"]).expect(0).stderr, "note set\n");
+    assert_eq!(sandbox.run(["note", SESSION, "first"]).expect(0).stderr, "note unchanged\n");
+    assert_eq!(sandbox.run_on(b"two\nlines\r\n", &["note", SESSION, "-"]).expect(0).stderr, "note set\n");
     assert_eq!(sandbox.run(["note", SESSION]).expect(0).stdout, "two\nlines\n");
     let json = sandbox.run(["note", SESSION, "--json"]).expect(0).json().remove(0);
     assert_eq!(json["note"], "two\nlines");
@@ -54,8 +54,7 @@ fn one_note_is_written_read_replaced_and_removed() {
 fn what_is_no_note_is_refused() {
     let sandbox = examples();
     sandbox.run(["note", RUN, &"a".repeat(4096)]).expect(0);
-    let (none, long) =
-        ("this note has no text; --remove", "too long for a note, which has at most 4096 bytes");
+    let (none, long) = ("the note is empty; --remove", "too long; a note has at most 4096 bytes");
     for (text, why) in [("", none), (" \n", none), (&"a".repeat(4097), long), (&"é".repeat(3000), long)] {
         let refused = sandbox.run(["note", RUN, text]).expect(3);
         assert!(refused.stderr.contains(why), "{}", refused.stderr);

@@ -257,7 +257,7 @@ fn nothing_is_overwritten_and_nothing_is_left_over() {
     sandbox.write("out/patch.json", "stale");
     sandbox.write("out/mine.txt", "mine");
     let refused = sandbox.run(["get", &core, "-o", "out"]).expect(2).stderr;
-    assert!(refused.contains("out: it exists already; use --force"), "{refused}");
+    assert!(refused.contains("out: it already exists; use --force"), "{refused}");
     let files = |sandbox: &Sandbox| -> Vec<String> {
         parts_of(&sandbox.path("out"), "").into_iter().map(|part| part.path).collect()
     };

@@ -252,7 +252,7 @@ fn all_are_removed_or_none() {
 fn tags_stand_for_artifacts() {
     let sandbox = examples();
     sandbox.run(["tag", SESSION, "base"]).expect(0);
-    assert_eq!(sandbox.run(["tag", SESSION, "@base"]).expect(0).stderr, "was tagged so before\n");
+    assert_eq!(sandbox.run(["tag", SESSION, "@base"]).expect(0).stderr, "already tagged\n");
     for arguments in [
         &["get", "@base"][..],
         &["show", "@base"],

@@ -150,7 +150,7 @@ fn documents_are_verified_before_they_are_played() {
     assert!(Player::new(bad.into_bytes()).unwrap_err().to_string().contains("(rule MI7)"));
     let contract = std::fs::read(repository("examples/contract.yaml")).unwrap();
     let message = Player::new(contract).unwrap_err().to_string();
-    assert_eq!(message, "a contract records no responses");
+    assert_eq!(message, "artifacts of kind contract record no responses");
     assert!(Player::new(good.into_bytes()).is_ok());
 }
 

@@ -132,7 +132,7 @@ fn a_file_is_written_whole_and_never_over_another() {
     assert_eq!(std::fs::read_to_string(sandbox.path("out.json")).unwrap(), text);
     std::fs::write(sandbox.path("out.json"), "mine").unwrap();
     let refused = sandbox.run(["get", &core, "-o", "out.json"]).expect(2);
-    assert!(refused.stderr.contains("out.json: it exists already; use --force"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("out.json: it already exists; use --force"), "{}", refused.stderr);
     assert_eq!(std::fs::read_to_string(sandbox.path("out.json")).unwrap(), "mine");
     sandbox.run(["get", &core, "-o", "out.json", "--force"]).expect(0);
     assert_eq!(std::fs::read_to_string(sandbox.path("out.json")).unwrap(), text);

@@ -68,7 +68,7 @@ fn a_trace_states_a_semantic_version_whose_major_is_known() {
     }
     assert_eq!(
         trace_with("version", "2.1.0").unwrap_err(),
-        ["error TR2 line 1 /version: the major version 2 is not known; known: 1.x"]
+        ["error TR2 line 1 /version: unknown major version 2; known: 1.x"]
     );
     for version in ["1", "1.0", "v1.0.0", "01.0.0", "one"] {
         let found = trace_with("version", version).unwrap_err();
@@ -105,7 +105,8 @@ fn a_time_that_does_not_exist_is_a_warning() {
     for time in ["2026-99-99T99:99:99Z", "2026-02-30T00:00:00Z"] {
         let found = told(trace_with("created_at", time).unwrap().report());
         assert!(
-            found.contains(&format!("warning TR11 line 1 /created_at: there is no time {time:?}")),
+            found
+                .contains(&format!("warning TR11 line 1 /created_at: {time:?} is not a valid date and time")),
             "{found:?}"
         );
     }
@@ -141,8 +142,8 @@ fn a_part_of_a_trace_says_what_it_follows() {
     let (header, rest) = whole.split_once('\n').unwrap();
     let hash = serde_json::from_str::<Value>(header).unwrap()["record_hash"].clone();
     let expected = format!(
-        "error TR10 line 1: the trace has lost its beginning: record 1 follows a record with the hash {}, which is \
-         not there",
+        "error TR10 line 1: the trace's beginning is missing: record 1 follows a record with the hash {}, which is \
+         missing",
         hash.as_str().unwrap()
     );
     let found = admit("trace", rest).unwrap_err();
@@ -162,8 +163,8 @@ fn a_session_of_an_unknown_major_version_is_a_warning() {
     assert_eq!(
         found,
         [
-            "warning MI1 $.model_io_schema_version: the major version 2 is not known; known: 1.x; it was checked by the \
-          rules of those"
+            "warning MI1 $.model_io_schema_version: unknown major version 2; known: 1.x; checked against the rules \
+          of the known versions"
         ]
     );
 }
@@ -175,7 +176,7 @@ fn a_run_of_an_unknown_major_version_is_refused() {
     value["version"] = "2.0".into();
     let found = admit("rpk", &value.to_string()).unwrap_err();
     assert!(
-        found.contains(&"error RPK2 /version: the major version 2 is not known; known: 1.x".to_owned()),
+        found.contains(&"error RPK2 /version: unknown major version 2; known: 1.x".to_owned()),
         "{found:?}"
     );
 }
@@ -211,21 +212,21 @@ fn members_of_a_pack_of_an_unknown_major_version_are_refused() {
     );
     assert_eq!(
         pack(&[("run.json", with(run(), "run_schema_version", "2.0.0"))]),
-        ["error PK3 run.json: run_schema_version: the major version 2 is not known; known: 1.x"]
+        ["error PK3 run.json: run_schema_version: unknown major version 2; known: 1.x"]
     );
     // The format allows any value; only one that states a major version is looked at.
     assert_eq!(pack(&[("run.json", with(run(), "run_schema_version", "first"))]), [""; 0]);
     assert_eq!(
         pack(&[("run.json", run()), ("bundle.json", with(bundle, "schema_version", "1.0.0"))]),
-        ["error PK4 bundle.json: BS1: schema_version: the major version 1 is not known; known: 0.x"]
+        ["error PK4 bundle.json: BS1: schema_version: unknown major version 1; known: 0.x"]
     );
     assert_eq!(
         pack(&[("run.json", run()), ("patch.json", with(patch(), "patch_schema_version", "3.1"))]),
-        ["error PK8 patch.json: PS1: patch_schema_version: the major version 3 is not known; known: 1.x"]
+        ["error PK8 patch.json: PS1: patch_schema_version: unknown major version 3; known: 1.x"]
     );
     let runner = json!({"runner_schema_version": "2.0.0"});
     let found = pack(&[("run.json", run()), ("runner.json", runner)]);
-    let expected = "error PK8 runner.json: RN1: runner_schema_version is \"2.0.0\", which is not known; known: \"1.0.0\"";
+    let expected = "error PK8 runner.json: RN1: unknown runner_schema_version \"2.0.0\"; known: \"1.0.0\"";
     assert!(found.contains(&expected.to_owned()), "{found:?}");
 }
 

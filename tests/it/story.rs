@@ -135,7 +135,7 @@ fn people_can_state_links() {
     };
     let link = ["link", contract.as_str(), "governs", &trace, "--note", "agreed on Monday"];
     assert_eq!(sandbox.run(link).expect(0).stderr, "linked\n");
-    assert_eq!(sandbox.run(link).expect(0).stderr, "was linked before\n");
+    assert_eq!(sandbox.run(link).expect(0).stderr, "already linked\n");
     let [out] = &stated(&sandbox, &contract)[..] else { panic!("one link") };
     assert_eq!(
         (&out["direction"], &out["core_hash"], &out["because"]),
@@ -149,7 +149,7 @@ fn people_can_state_links() {
     sandbox.run(["unlink", &contract, "governs", &trace]).expect(0);
     assert!(stated(&sandbox, &trace).is_empty());
     let again = sandbox.run(["unlink", &contract, "governs", &trace]).expect(1);
-    assert!(again.stderr.contains("nobody stated that"), "{}", again.stderr);
+    assert!(again.stderr.contains("there is no manual link"), "{}", again.stderr);
     // A derived link cannot be taken back.
     sandbox.run(["unlink", &contract, "governs", &core("run.rpk")]).expect(1);
     sandbox.run(["link", &contract, "Bad Relation", &trace]).expect(3);

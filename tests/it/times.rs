@@ -288,7 +288,7 @@ fn stats_go_by_the_time_that_is_asked_for() {
     assert_eq!(created["newest"]["at"], "2025-12-24T23:59:59.999Z");
     assert_eq!(days(&created), [day("1969-12-31", 1), day("2025-12-24", 1)]);
     let told = sandbox.run(["stats", "--by", "created"]).expect(0);
-    assert_eq!(told.stderr, "1 artifact states no time of creation\n");
+    assert_eq!(told.stderr, "1 artifact states no creation time\n");
     assert!(told.stdout.contains("\n2025-12-24         1        1 "), "{}", told.stdout);
 }
 
@@ -304,7 +304,7 @@ fn a_journal_that_ends_in_the_future_is_warned_of() {
     for command in [&["add", "a"][..], &["forget", "--keep-last", "1"], &["watch", "--once", "w"]] {
         std::fs::create_dir_all(sandbox.path("w")).unwrap();
         let told = sandbox.run(command).expect(0).stderr;
-        let warning = "warning: the last entry of the journal is in the future (2030-01-01 00:00:00 UTC)";
+        let warning = "warning: the last journal entry is in the future (2030-01-01 00:00:00 UTC)";
         assert!(told.contains(warning), "{command:?}: {told}");
     }
 }

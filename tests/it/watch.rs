@@ -40,7 +40,7 @@ impl Watch {
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut first = String::new();
         stderr.read_line(&mut first).unwrap();
-        assert!(first.starts_with("watching d; Ctrl-C ends it"), "{first}");
+        assert!(first.starts_with("watching d; press Ctrl-C to stop"), "{first}");
         let lines = lines_of(child.stdout.take().unwrap());
         Self { child, lines, said: stderr }
     }
@@ -263,7 +263,7 @@ fn once_leaves_what_may_grow_for_the_next_time() {
     let ran = sandbox.run(["watch", "--once", "--move", "--json", "d"]).expect(0);
     assert_eq!(ran.json()[0]["moved"], false);
     assert!(
-        ran.stderr.contains("1 added") && ran.stderr.contains("0 moved, 1 stored and not moved yet"),
+        ran.stderr.contains("1 added") && ran.stderr.contains("0 moved, 1 stored but not moved yet"),
         "{}",
         ran.stderr
     );
@@ -312,7 +312,7 @@ fn a_directory_that_becomes_a_link_is_not_entered() {
     let mut said = watch.said;
     let mut line = String::new();
     said.read_line(&mut line).unwrap();
-    assert!(line.starts_with("error: cannot look at d: "), "{line}");
+    assert!(line.starts_with("error: cannot scan d: "), "{line}");
     let watch = Watch { said, ..watch };
     fs::remove_file(sandbox.path("d")).unwrap();
     fs::rename(sandbox.path("away"), sandbox.path("d")).unwrap();
@@ -466,7 +466,7 @@ fn what_cannot_be_watched_is_told_at_once() {
     let ran = sandbox.run(["watch", "missing"]).expect(2);
     assert!(ran.stderr.contains("cannot watch missing: "), "{}", ran.stderr);
     let ran = sandbox.run(["watch", "file"]).expect(2);
-    assert!(ran.stderr.contains("it is no directory; \"runvault add\" adds a file"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("it is not a directory; \"runvault add\" adds a file"), "{}", ran.stderr);
     assert!(!sandbox.vault().exists());
     for wrong in ["-1", "2x", "", "25h", "nan"] {
         sandbox.run(["watch", "--settle", wrong, "."]).expect(3);
@@ -576,7 +576,7 @@ fn a_full_disk_is_waited_for() {
         assert!(began.elapsed() < PATIENCE);
         let said = watch.interrupt("-INT");
         assert!(
-            said.contains("error: ") && said.contains("tried again") && said.contains("going on"),
+            said.contains("error: ") && said.contains("retrying") && said.contains("continuing"),
             "{said}"
         );
     } else {

@@ -273,7 +273,7 @@ mod on_unix {
             [&["get", "4df877dec7f4", "-o", "null", "--force"][..], &["backup", "null", "--force"]]
         {
             let refused = sandbox.run(arguments).expect(2).stderr;
-            assert!(refused.contains("it is there and is not a file"), "{refused}");
+            assert!(refused.contains("it exists and is not a file"), "{refused}");
             assert!(sandbox.path("null").is_symlink());
         }
     }

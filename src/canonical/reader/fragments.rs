@@ -1,9 +1,9 @@
-//! Telling what is left of damaged documents.
+//! Recognition of fragments of damaged documents.
 
 use memchr::memmem;
 
-/// Whether `name` stands in `text` as a member's name does: quoted, with a colon behind it. Where it stands does not
-/// matter, and neither does whether the text can be read.
+/// Returns whether `name` occurs in `text` like a member name: quoted and followed by a colon. The location does not
+/// matter, nor whether the text can be read.
 #[must_use]
 pub fn has_key(text: &str, name: &str) -> bool {
     let quoted = format!("\"{name}\"");
@@ -13,8 +13,8 @@ pub fn has_key(text: &str, name: &str) -> bool {
     })
 }
 
-/// Whether `text` is what is left of a JSON document, or of several on lines of their own, that lost its beginning: it
-/// begins within a value, and is JSON from the first quote to the end, where more brackets are closed than opened.
+/// Returns whether `text` is a JSON document, or several on separate lines, without its beginning: it begins within a
+/// value, and is JSON from the first quote to the end, where more brackets are closed than opened.
 #[must_use]
 pub fn has_lost_beginning(text: &str) -> bool {
     let text = text.trim_matches(['\u{feff}', '\0', ' ', '\t', '\n', '\r']);
@@ -22,7 +22,7 @@ pub fn has_lost_beginning(text: &str) -> bool {
         return false;
     }
     let bytes = text.as_bytes();
-    // The first quote opens a string where what is before it are tokens.
+    // The first quote opens a string if only tokens precede it.
     let opens = |first: usize| {
         let (before, from) = bytes.split_at(first);
         before.iter().all(|byte| is_between_strings(*byte)) && closes_more_than_it_opens(from)
@@ -30,11 +30,11 @@ pub fn has_lost_beginning(text: &str) -> bool {
     if memchr::memchr(b'"', bytes).is_some_and(opens) {
         return true;
     }
-    // Otherwise a string was cut, and the first quote that is not escaped closes it.
+    // Otherwise the text begins within a string, and the first unescaped quote closes it.
     for quote in memchr::memchr_iter(b'"', bytes) {
         let (before, from) = bytes.split_at(quote);
         let backslashes = before.iter().rev().take_while(|byte| **byte == b'\\').count();
-        // What was cut may have been a backslash as well.
+        // The missing text may have ended in a backslash.
         let is_unknown = backslashes == quote;
         let may_close = is_unknown || backslashes % 2 == 0;
         if may_close && from.split_first().is_some_and(|(_, after)| closes_more_than_it_opens(after)) {
@@ -47,7 +47,7 @@ pub fn has_lost_beginning(text: &str) -> bool {
     false
 }
 
-/// Whether a byte may stand in JSON outside strings. The letters are those of true, false, null and exponents.
+/// Returns whether a byte can occur in JSON outside strings. The letters are those of true, false, null and exponents.
 fn is_between_strings(byte: u8) -> bool {
     matches!(
         byte,
@@ -56,7 +56,7 @@ fn is_between_strings(byte: u8) -> bool {
     ) || b"truefalsnE".contains(&byte)
 }
 
-/// Whether `text` consists of the tokens of JSON, and closes a bracket that it did not open.
+/// Returns whether `text` consists of JSON tokens and closes a bracket that it did not open.
 fn closes_more_than_it_opens(text: &[u8]) -> bool {
     let (mut depth, mut lowest) = (0_i64, 0_i64);
     let mut rest = text;
@@ -79,7 +79,7 @@ fn closes_more_than_it_opens(text: &[u8]) -> bool {
     lowest < 0
 }
 
-/// What follows the string whose opening quote has been passed.
+/// Returns the text after a string whose opening quote has been skipped.
 fn after_string(text: &[u8]) -> Option<&[u8]> {
     let mut rest = text;
     loop {
@@ -140,7 +140,7 @@ mod tests {
             let object: serde_json::Map<String, serde_json::Value> =
                 members.into_iter().enumerate().map(|(index, (name, text))| (format!("{index}{name}"), text.into())).collect();
             let text = serde_json::to_string(&object).unwrap();
-            // A cut anywhere before the last name leaves a quote from which on the text is JSON.
+            // Truncating anywhere before the last name leaves a quote after which the text is JSON.
             let last = text.rfind(&format!("\"{}", object.len() - 1)).unwrap();
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "a place in a short text")]
             let at = 1 + (cut * (last - 1) as f64) as usize;

@@ -4,22 +4,22 @@ use memchr::memchr2;
 
 use super::{Limits, Reader};
 
-/// So many names are enough to tell a kind by.
+/// Maximum number of member names that are read to recognise a kind.
 const MAX_MEMBER_NAMES: usize = 1_000;
 
-/// The names of the root object's first thousand members, as far as the text can be read; none if the root is something
-/// else. A byte order mark is passed over. Made for telling kinds apart, also of damaged documents, so the text is read
-/// no further than it takes to find what is asked for.
+/// The names of the first thousand members of the root object, as far as the text can be read; none if the root is not
+/// an object. A byte order mark is skipped. Serves to recognise kinds, also of damaged documents, so the text is read
+/// only as far as a query requires.
 pub struct MemberNames<'t> {
     reader: Reader<'t, 'static>,
     read: Vec<Cow<'t, str>>,
-    /// Whether there are no names beyond those that were read.
+    /// Whether all names have been read.
     ended: bool,
     is_object: bool,
 }
 
 impl<'t> MemberNames<'t> {
-    /// The names in `text`.
+    /// Creates a reader of the names in `text`.
     #[must_use]
     pub fn of(text: &'t str) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -30,7 +30,7 @@ impl<'t> MemberNames<'t> {
         Self { reader, read: Vec::new(), ended: !is_object, is_object }
     }
 
-    /// Whether `name` is one of them.
+    /// Returns whether `name` is one of them.
     pub fn has(&mut self, name: &str) -> bool {
         if self.read.iter().any(|read| read == name) {
             return true;
@@ -45,8 +45,8 @@ impl<'t> MemberNames<'t> {
         false
     }
 
-    /// Whether the root is an object that does not end as one: it is cut off, or something in it keeps its members from
-    /// being read.
+    /// Returns whether the root is an object that does not end properly: it is truncated, or a defect prevents reading
+    /// its members.
     pub fn break_off(&mut self) -> bool {
         while !self.ended {
             self.ended = self.next().is_none();
@@ -73,7 +73,7 @@ impl<'t> MemberNames<'t> {
         self.read.last().map(AsRef::as_ref)
     }
 
-    /// Moves to the comma or bracket that ends a member's value, by matching brackets and quotes only.
+    /// Skips to the comma or bracket that ends a member's value, by matching brackets and quotes only.
     fn skip_value(&mut self) {
         let mut depth = 0_usize;
         while let Some(byte) = self.reader.peek() {
@@ -88,7 +88,7 @@ impl<'t> MemberNames<'t> {
         }
     }
 
-    /// Moves from an opening quote to the closing one, or to the end of the text.
+    /// Skips from an opening quote to the closing one, or to the end of the text.
     fn skip_string(&mut self) {
         let text = self.reader.text.as_bytes();
         let mut at = self.reader.offset + 1;

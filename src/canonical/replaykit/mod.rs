@@ -1,7 +1,7 @@
-//! The profile of rpk documents: values are normalised, then written as Python's `json.dumps` writes them in ASCII.
+//! The profile of rpk documents: values are normalised, then serialised like Python's `json.dumps` in ASCII.
 //!
-//! Normalisation depends on the name of the member that directly holds a value: line ends in all strings, paths and
-//! timestamps in members of certain names, the order of a few lists. See `docs/formats.md`, "Canonical profiles".
+//! Normalisation depends on the name of the member that directly contains a value: line endings in all strings, paths
+//! and timestamps in members with certain names, the order of a few lists. See `docs/formats.md`, "Canonical profiles".
 
 mod path;
 mod timestamp;
@@ -12,7 +12,7 @@ use super::Value;
 use super::number::round_to_12_digits;
 use super::pointer::{self, Token};
 
-/// Members that [`Volatile::Dropped`] leaves out, by their lower-cased names, at any depth.
+/// Members that [`Volatile::Dropped`] omits, by their lower-case names, at any depth.
 pub const VOLATILE_NAMES: [&str; 10] = [
     "duration_ms",
     "latency_ms",
@@ -33,40 +33,40 @@ const TIMESTAMP_NAMES: [&str; 6] =
     ["timestamp", "created_at", "updated_at", "started_at", "ended_at", "captured_at"];
 const UNORDERED_NAMES: [&str; 3] = ["tags", "labels", "capabilities"];
 
-/// What happens to members that differ between identical runs.
+/// The treatment of members that differ between identical runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Volatile {
-    /// They take part: checksums and signatures.
+    /// They are included: checksums and signatures.
     Kept,
-    /// They are left out: step hashes.
+    /// They are omitted: step hashes.
     Dropped,
 }
 
-/// Why a value has no canonical form.
+/// The error for a value without a canonical form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{pointer}: {defect}")]
 pub struct Uncanonical {
-    /// Where, as a JSON Pointer from the value that was to be written.
+    /// The location, as a JSON Pointer from the serialised value.
     pub pointer: String,
-    /// What is wrong there.
+    /// The defect.
     pub defect: Defect,
 }
 
-/// What keeps a value from having a canonical form.
+/// A defect that prevents a value from having a canonical form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Defect {
-    /// A number overflows to infinity. The reader refuses such documents before.
+    /// A number overflows to infinity. The reader rejects such documents earlier.
     #[error("a number overflows to infinity")]
     Number,
-    /// A timestamp leaves the years 1 to 9999 when it is converted to UTC.
-    #[error("in UTC the timestamp {0:?} leaves the years 1 to 9999")]
+    /// A timestamp is outside the years 1 to 9999 after conversion to UTC.
+    #[error("the timestamp {0:?} is outside years 1 to 9999 in UTC")]
     Timestamp(String),
 }
 
-/// The canonical bytes of an object that has just these `members`.
+/// Returns the canonical bytes of an object with exactly these `members`.
 ///
 /// # Errors
-/// What has no canonical form, in the order of the canonical text, a hundred places at most.
+/// Returns the values without a canonical form, in the order of the canonical text, at most a hundred.
 pub fn object(members: &[(&str, &Value<'_>)], volatile: Volatile) -> Result<Vec<u8>, Vec<Uncanonical>> {
     let mut writer = Writer { volatile, out: Vec::new(), place: Vec::new(), defects: Vec::new() };
     let mut members = members.to_vec();
@@ -75,7 +75,7 @@ pub fn object(members: &[(&str, &Value<'_>)], volatile: Volatile) -> Result<Vec<
     if writer.defects.is_empty() { Ok(writer.out) } else { Err(writer.defects) }
 }
 
-/// So many defects are told.
+/// Maximum number of defects that are reported.
 const MAX_DEFECTS: usize = 100;
 
 struct Writer<'v> {
@@ -86,7 +86,7 @@ struct Writer<'v> {
 }
 
 impl<'v> Writer<'v> {
-    /// Writes `value`, which the member `key` holds; elements of lists are held by no member.
+    /// Writes `value`, which is the member `key`; elements of lists have no key.
     fn value(&mut self, value: &'v Value<'_>, key: Option<&str>) {
         match value {
             Value::Null => self.out.extend_from_slice(b"null"),
@@ -127,12 +127,12 @@ impl<'v> Writer<'v> {
         self.out.push(b']');
     }
 
-    /// Sorts the texts that were written from `start` on, end at `ends` and have a comma between them.
+    /// Sorts the comma-separated texts that were written from `start` on and end at `ends`.
     fn sort(&mut self, start: usize, ends: &[usize]) {
         let begins = std::iter::once(start).chain(ends.iter().map(|end| end + 1));
         let texts = begins.zip(ends).filter_map(|(begin, end)| self.out.get(begin..*end));
         let mut texts: Vec<&[u8]> = texts.collect();
-        // Mostly they are in order already; then nothing is copied, however deep such lists are nested.
+        // They are usually sorted already; then nothing is copied, however deeply such lists are nested.
         if !texts.is_sorted() {
             texts.sort_unstable();
             let sorted = texts.join(&b',');
@@ -194,7 +194,7 @@ impl<'v> Writer<'v> {
     }
 
     fn defect(&mut self, defect: Defect) {
-        // Each carries its pointer, which may be long; nobody reads a thousand of them.
+        // Each defect carries its pointer, which may be long, and a thousand defects are enough.
         if self.defects.len() >= MAX_DEFECTS {
             return;
         }
@@ -202,7 +202,7 @@ impl<'v> Writer<'v> {
     }
 }
 
-/// `text` without surrounding white space, as Python's `str.strip` sees it.
+/// Returns `text` without surrounding white space, like Python's `str.strip`.
 #[must_use]
 pub fn strip(text: &str) -> &str {
     text.trim_matches(|c: char| c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c))
@@ -226,7 +226,7 @@ fn normalised<'t>(text: &'t str, key: Option<&str>) -> Result<Cow<'t, str>, Defe
     } else if TIMESTAMP_NAMES.contains(&key.as_str()) {
         match timestamp::normalise(&text) {
             Ok(utc) => Ok(Cow::Owned(utc)),
-            // Such a text is a timestamp, so it is short.
+            // Such a text is a timestamp and therefore short.
             Err(timestamp::OutOfRange) => Err(Defect::Timestamp(text.into_owned())),
         }
     } else {
@@ -275,8 +275,8 @@ mod tests {
         assert_eq!(
             found,
             [
-                "/a/0/x~1y/timestamp: in UTC the timestamp \"0001-01-01T00:00:00+01:00\" leaves the years 1 to 9999",
-                "/ended_at: in UTC the timestamp \"9999-12-31T23:00:00-01:00\" leaves the years 1 to 9999",
+                "/a/0/x~1y/timestamp: the timestamp \"0001-01-01T00:00:00+01:00\" is outside years 1 to 9999 in UTC",
+                "/ended_at: the timestamp \"9999-12-31T23:00:00-01:00\" is outside years 1 to 9999 in UTC",
             ]
         );
     }

@@ -1,7 +1,7 @@
-//! How paths of any system become one POSIX form.
+//! Normalisation of the paths of any system to one POSIX form.
 
-/// `text` with forward slashes, a drive letter as first component, and no superfluous components. A trailing slash
-/// stays.
+/// Returns `text` with forward slashes, a drive letter as first component, and no redundant components. A trailing
+/// slash is kept.
 pub(super) fn normalise(text: &str) -> String {
     let mut text = with_drive_as_component(text.replace('\\', "/"));
     while text.contains("//") {
@@ -9,7 +9,7 @@ pub(super) fn normalise(text: &str) -> String {
     }
     let root = if text.starts_with('/') { "/" } else { "" };
     let mut path = root.to_owned();
-    // What `..` cannot remove: the root, or what it could not remove before.
+    // The prefix that `..` cannot remove: the root, and earlier `..` components that were kept.
     let mut fixed = path.len();
     for component in text.split('/') {
         match component {
@@ -39,7 +39,7 @@ pub(super) fn normalise(text: &str) -> String {
     path
 }
 
-/// `C:/rest` becomes `/c/rest` when the rest is one line; a line feed at its end is lost with it.
+/// Converts `C:/rest` to `/c/rest` if the rest is one line; a line feed at its end is removed.
 fn with_drive_as_component(text: String) -> String {
     let Some((drive, rest)) = text.split_once(":/") else {
         return text;

@@ -1,15 +1,15 @@
-//! How timestamps with an offset become UTC with microseconds.
+//! Normalisation of timestamps with an offset to UTC with microseconds.
 //!
-//! What counts as a timestamp is what Python 3.11's `datetime.fromisoformat` takes, with all its leniencies: the hashes
-//! of existing files depend on them. `docs/formats.md` lists them.
+//! A timestamp is what Python 3.11's `datetime.fromisoformat` accepts, with all its leniencies: the hashes of existing
+//! files depend on them. `docs/formats.md` lists them.
 
 use chrono::{Datelike, NaiveDate, NaiveDateTime, TimeDelta, Weekday};
 
-/// In UTC, the timestamp leaves the years 1 to 9999.
+/// The error for a timestamp outside the years 1 to 9999 after conversion to UTC.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct OutOfRange;
 
-/// `text` without surrounding white space, and in UTC if it is a timestamp with an offset.
+/// Returns `text` without surrounding white space, and in UTC if it is a timestamp with an offset.
 pub(super) fn normalise(text: &str) -> Result<String, OutOfRange> {
     let stripped = super::strip(text);
     let parsed = match stripped.strip_suffix('Z') {
@@ -26,7 +26,7 @@ pub(super) fn normalise(text: &str) -> Result<String, OutOfRange> {
     Ok(utc.format("%Y-%m-%dT%H:%M:%S%.6fZ").to_string())
 }
 
-/// The local time and its offset from UTC; nothing if the text is no timestamp or has no offset.
+/// Returns the local time and its offset from UTC, or `None` if the text is not a timestamp or has no offset.
 fn parse(text: &str) -> Option<(NaiveDateTime, TimeDelta)> {
     let bytes = Bytes(text.as_bytes());
     let separator = separator(bytes)?;
@@ -51,7 +51,7 @@ fn parse(text: &str) -> Option<(NaiveDateTime, TimeDelta)> {
     Some((local, offset))
 }
 
-/// The text as bytes that are followed by a NUL, which is how the original sees it.
+/// The text as NUL-terminated bytes, as the original implementation sees it.
 #[derive(Clone, Copy)]
 struct Bytes<'t>(&'t [u8]);
 
@@ -64,7 +64,7 @@ impl Bytes<'_> {
         self.0.get(index).copied().unwrap_or(0)
     }
 
-    /// The number that `count` ASCII digits at `index` make.
+    /// Returns the number in the `count` ASCII digits at `index`.
     fn digits(self, index: usize, count: usize) -> Option<u32> {
         (index..index + count).try_fold(0, |number, at| {
             let digit = self.at(at);
@@ -73,7 +73,8 @@ impl Bytes<'_> {
     }
 }
 
-/// Where the date ends. Dates come in several lengths, so some texts are ambiguous; the guesses are the original's.
+/// Returns the end of the date. Dates have several lengths, so some texts are ambiguous; the heuristics are those of
+/// the original implementation.
 fn separator(bytes: Bytes<'_>) -> Option<usize> {
     if bytes.len() < 7 {
         return None;
@@ -127,8 +128,8 @@ struct Clock {
     microseconds: u32,
 }
 
-/// Reads `HH[[:]MM[[:]SS]][.ffffff]` from `start` towards `end`, and tells whether something other than the end of the
-/// text follows.
+/// Reads `HH[[:]MM[[:]SS]][.ffffff]` from `start` to at most `end`, and returns whether anything other than the end of
+/// the text follows.
 fn clock(bytes: Bytes<'_>, start: usize, end: usize) -> Option<(Clock, bool)> {
     let mut clock = Clock::default();
     let mut at = start;
@@ -162,7 +163,7 @@ fn clock(bytes: Bytes<'_>, start: usize, end: usize) -> Option<(Clock, bool)> {
     Some((clock, bytes.at(at) != 0))
 }
 
-/// Reads the offset that begins at `zone` and must end the text.
+/// Reads the offset that begins at `zone` and must extend to the end of the text.
 fn offset(bytes: Bytes<'_>, zone: usize) -> Option<TimeDelta> {
     let sign = match bytes.at(zone) {
         b'Z' => return (bytes.at(zone + 1) == 0).then(TimeDelta::zero),

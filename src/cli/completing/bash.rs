@@ -1,4 +1,4 @@
-//! Bash, which takes words apart at `:`, `=` and `@`.
+//! Bash, which splits words at `:`, `=` and `@`.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use clap::Command;
 use clap_complete::engine;
 use clap_complete::env::{self, EnvCompleter};
 
-/// What a word is taken apart at.
+/// The characters at which words are split.
 const BREAKS: [char; 3] = [':', '=', '@'];
 
 pub(super) struct Bash;
@@ -45,24 +45,24 @@ impl EnvCompleter for Bash {
         let Joined { words, index, kept } = joined(words, index.unwrap_or_default());
         let candidates = engine::complete(command, words, index, directory)?;
         let values = candidates.iter().map(|candidate| candidate.get_value().to_string_lossy());
-        // Bash replaces only the part after the last break.
+        // Bash replaces only the part after the last word break.
         let rest =
             values.map(|value| value.strip_prefix(kept.as_str()).map(str::to_owned).unwrap_or(value.into()));
         out.write_all(rest.collect::<Vec<String>>().join(&separator).as_bytes())
     }
 }
 
-/// Words as somebody typed them.
+/// Words as typed.
 struct Joined {
     words: Vec<OsString>,
-    /// Which of them is to be completed.
+    /// The index of the word to complete.
     index: usize,
-    /// What Bash leaves of it as it is.
+    /// The part of the word that Bash does not replace.
     kept: String,
 }
 
-/// Puts together what was taken apart up to the word at `index`. What stood alone would be put together as well, but
-/// nothing that runvault takes does.
+/// Joins the words that Bash split, up to the word at `index`. Break characters typed as separate words are also
+/// joined, but no runvault argument consists of them.
 fn joined(words: Vec<OsString>, index: usize) -> Joined {
     let mut joined = Joined { words: Vec::new(), index: 0, kept: String::new() };
     let mut glue = false;
@@ -84,7 +84,7 @@ fn joined(words: Vec<OsString>, index: usize) -> Joined {
 }
 
 impl Joined {
-    /// What came so far of the last word stays. Only @ stands before what is to be completed and in it.
+    /// Keeps the text before the word to complete. Only @ is both before that word and part of it.
     fn keep(&mut self, again: bool) {
         let Some(last) = self.words.last_mut() else { return };
         let text = last.to_str().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What may be meant by an argument.
+//! Completion candidates of arguments.
 
 use clap::Arg;
 use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
@@ -11,46 +11,46 @@ use super::super::hash;
 use super::line::Line;
 use crate::cli::{columns, find, help, rules, search, time};
 
-/// So many artifacts, tags or values are offered. Who wants another one types more of it.
+/// Maximum number of artifacts, tags or values offered.
 const OFFERED: usize = 50;
 
-/// What stands for the newest artifact.
+/// The name of the newest artifact.
 const LATEST: &str = "latest";
 
-/// Where the candidates of an argument come from.
+/// The source of the candidates of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     /// Artifacts of these kinds, by tag or hash.
     Artifacts(Which),
-    /// The same, or files.
+    /// Artifacts by tag or hash, or files.
     ArtifactsOrFiles,
     /// Tags, without @.
     Tags,
     /// The values of an attribute.
     Values(&'static str),
-    /// The name of an attribute, = and a value of it.
+    /// An attribute name, = and one of its values.
     Attributes,
-    /// What "find" finds.
+    /// The kinds that "find" accepts.
     Plurals,
-    /// Kinds, by both of their names.
+    /// Kinds, by both names.
     Kinds,
-    /// What can be told of an artifact.
+    /// The columns.
     Columns,
-    /// What can be searched.
+    /// The searchable fields.
     Fields,
     Rules,
     Commands,
-    /// Values of the setting that the line names.
+    /// Values of the setting that the command line names.
     SettingValues,
 }
 
-/// Which artifacts are meant.
+/// A filter of artifacts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Which {
     Any,
     /// Those that record runs.
     Runs,
-    /// Those that can be played back.
+    /// Those that can be replayed.
     Recordings,
     Contracts,
 }
@@ -72,7 +72,7 @@ impl Which {
 }
 
 impl Source {
-    /// By what an argument is called, so that every command that asks for the same gets the same.
+    /// Selects the source by the name of the argument, so that all commands complete it in the same way.
     pub(super) fn of(argument: &Arg) -> Option<Self> {
         let value = argument.get_value_names()?.first()?.as_str();
         let Some(option) = argument.get_long() else { return Self::of_positional(argument, value) };
@@ -91,7 +91,7 @@ impl Source {
             "expect" => Self::ArtifactsOrFiles,
             "columns" => Self::Columns,
             "in" => Self::Fields,
-            // Elsewhere the kinds are values that the argument knows itself.
+            // Elsewhere the argument itself lists the kinds.
             "kind" if argument.get_possible_values().is_empty() => Self::Kinds,
             _ => return None,
         })
@@ -104,7 +104,7 @@ impl Source {
             ("RUN", _) => Self::Artifacts(Which::Runs),
             ("CONTRACT", _) => Self::Artifacts(Which::Contracts),
             ("A B", _) => Self::ArtifactsOrFiles,
-            // Of "untag"; that of "tag" is a new one as a rule, but may be one that moves.
+            // For "untag"; the name in "tag" is usually new, but may be an existing one that moves.
             ("NAME", "name") if argument.get_possible_values().is_empty() => Self::Tags,
             ("WHAT", _) => Self::Plurals,
             ("ID", _) => Self::Rules,
@@ -114,7 +114,7 @@ impl Source {
         })
     }
 
-    /// What may be meant by what was typed. Whatever goes wrong, nothing is offered.
+    /// Returns the candidates for the typed text; none if there is any error.
     pub(super) fn candidates(self, typed: &str, line: &Line) -> Vec<CompletionCandidate> {
         let vault = |ask: &dyn Fn(&Snapshot<'_>) -> Result<Vec<CompletionCandidate>, StoreError>| {
             let asked = |vault: Vault| vault.snapshot().and_then(|snapshot| ask(&snapshot)).ok();
@@ -163,7 +163,7 @@ fn about(command: &clap::Command) -> String {
     command.get_about().map(ToString::to_string).unwrap_or_default()
 }
 
-/// Those that begin with what was typed.
+/// Returns the known values that start with the typed text.
 fn beginning(typed: &str, known: impl Iterator<Item = (String, String)>) -> Vec<CompletionCandidate> {
     known
         .filter(|(value, _)| value.starts_with(typed))
@@ -171,8 +171,8 @@ fn beginning(typed: &str, known: impl Iterator<Item = (String, String)>) -> Vec<
         .collect()
 }
 
-/// A candidate with what it is. What a shell could take for something else than a word is never offered: it may come from
-/// artifacts, and not every shell quotes what it completes.
+/// Returns a candidate with its description. Values with characters that a shell could interpret are never offered:
+/// they may come from artifacts, and not every shell quotes completions.
 fn candidate(value: String, about: String) -> Option<CompletionCandidate> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./:@=,+-".contains(c);
     let fits = !value.is_empty() && !value.starts_with('-') && value.chars().all(is_plain);
@@ -180,7 +180,7 @@ fn candidate(value: String, about: String) -> Option<CompletionCandidate> {
     fits.then(|| CompletionCandidate::new(value).help(about))
 }
 
-/// Tags first, for they were given to be used; then the newest artifacts.
+/// Returns the tags, then the newest artifacts.
 fn artifacts(
     snapshot: &Snapshot<'_>,
     typed: &str,
@@ -199,7 +199,7 @@ fn artifacts(
     };
     let digits = digits.to_ascii_lowercase();
     if digits.chars().all(|c| c.is_ascii_hexdigit()) {
-        // Who has typed more than lists show gets all.
+        // If more digits were typed than lists show, the full hash is offered.
         let shown = if digits.len() > hash::DIGITS || !prefix.is_empty() { 64 } else { hash::DIGITS };
         for row in snapshot.candidates(&digits, which.kinds().as_deref(), OFFERED)? {
             let hex = row.core.0.hex();

@@ -1,4 +1,4 @@
-//! What is known from the words before the one that is typed.
+//! Context from the words before the one to complete.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -7,12 +7,12 @@ use runvault::Vault;
 
 use crate::cli::{settings, vault};
 
-/// The line that somebody types.
+/// The command line to complete.
 #[derive(Clone)]
 pub(super) struct Line {
     /// The vault that it names.
     vault: Option<PathBuf>,
-    /// The setting that gets a value.
+    /// The setting whose value is completed.
     setting: Option<&'static settings::Entry>,
 }
 
@@ -20,7 +20,7 @@ impl Line {
     pub(super) fn of(words: &[OsString]) -> Self {
         let after = |at: usize| words.get(at + 1).map(OsString::as_os_str);
         let mut named = words.iter().enumerate().rev().filter_map(|(at, word)| match word.to_str()? {
-            // Bash takes "--vault=x" apart.
+            // Bash splits "--vault=x" into several words.
             "--vault" if after(at).is_some_and(|next| next == "=") => after(at + 1).map(PathBuf::from),
             "--vault" => after(at).map(PathBuf::from),
             word => word.strip_prefix("--vault=").map(PathBuf::from),
@@ -30,12 +30,12 @@ impl Line {
         Self { vault: named.next(), setting }
     }
 
-    /// The setting that gets a value on this line.
+    /// Returns the setting whose value is completed.
     pub(super) fn setting(&self) -> Option<&'static settings::Entry> {
         self.setting
     }
 
-    /// The vault that is meant, if it is there and nothing has to be done to it.
+    /// Returns the vault, if it exists and needs no upgrade.
     pub(super) fn vault(&self) -> Option<Vault> {
         let set = || settings::VAULT.get_path().ok();
         let path = match &self.vault {

@@ -1,4 +1,4 @@
-//! What `diff --json` prints; `docs/json.md` describes it.
+//! JSON output of `diff --json`; `docs/json.md` describes it.
 
 use std::io::{self, Write};
 
@@ -53,7 +53,7 @@ struct JsonChange<'c> {
 
 struct JsonValueChange(ValueChange);
 
-/// The changes, made one at a time while they are written: there may be very many.
+/// The changes, computed one at a time during output, because there may be very many.
 struct Changes<'d>(&'d Outcome<'d>);
 
 impl Serialize for Changes<'_> {
@@ -96,7 +96,7 @@ impl<'c> JsonChange<'c> {
     }
 }
 
-/// Writes the whole document, or as much of it as is wanted.
+/// Writes the document, or the requested part of it.
 pub(super) fn print(out: &mut dyn Write, outcome: &Outcome<'_>) -> io::Result<()> {
     let side = |side: &'_ Side| side.core;
     let counts = outcome.diff.counts();

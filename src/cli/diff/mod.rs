@@ -21,22 +21,21 @@ use super::output;
 use super::vault::VaultArgs;
 use side::Side;
 
-/// Tell where two artifacts diverge, and what is different.
+/// Compare two artifacts and show where they diverge.
 ///
-/// They are of one kind: sessions, runs, traces, contracts or packs. Each is the hash of something in the vault, or a
-/// file, directory or archive that need not be there. What can be read as a hash is one: write ./abc123 for a file of
-/// such a name, and -- before a name that begins with a dash. Parts are matched by their hashes, so that one more step
-/// in the middle does not make all after it different. What varies between identical runs, such as times, latencies and
-/// run ids, does not count unless --all is given. Exit status 0 if nothing is different, 1 if something is, 2 if it
-/// could not be looked.
+/// Both must be of one kind. Each is the hash of an artifact in the vault, or a file, directory or archive. An argument
+/// that can be read as a hash is a hash: write ./abc123 for a file with such a name, and -- before a name that begins
+/// with a hyphen. Parts are matched by their hashes, so an inserted step does not make all later steps different.
+/// Values that vary between identical runs, such as times, latencies and run ids, are ignored unless --all is given.
+/// Exit status: 0 no differences, 1 differences, 2 the comparison could not run.
 #[derive(ClapArgs)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
 pub(crate) struct Args {
     /// Two hashes, files, directories or archives, of the same kind; with --expect one; with --all one hash, whose captures are compared
     #[arg(required = true, value_name = "A B", num_args = 1..=2)]
     sides: Vec<OsString>,
 
-    /// Compare with this instead of A, and call it what was expected
+    /// Compare with this artifact, labelled as expected
     #[arg(long, value_name = "GOLDEN")]
     expect: Option<OsString>,
 
@@ -44,11 +43,11 @@ pub(crate) struct Args {
     #[arg(long)]
     all: bool,
 
-    /// Show the first difference and no other
+    /// Show only the first difference
     #[arg(long, conflicts_with = "stat")]
     first: bool,
 
-    /// Show how much is different, and not what
+    /// Show only how many differences there are
     #[arg(long)]
     stat: bool,
 
@@ -60,19 +59,19 @@ pub(crate) struct Args {
     limits: LimitArgs,
 }
 
-/// What is printed.
+/// The comparison to print.
 struct Outcome<'d> {
     one: &'d Side,
     other: &'d Side,
     diff: Diff<'d>,
-    /// Whether what is ephemeral counts.
+    /// Whether ephemeral differences count.
     all: bool,
-    /// Whether the first is what was expected.
+    /// Whether the first artifact is the expected one.
     expected: bool,
     extent: Extent,
 }
 
-/// How much is printed.
+/// The extent of the output.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Extent {
     Whole,
@@ -86,10 +85,11 @@ impl Args {
             (Some(golden), [run]) => (golden, run),
             (None, [one, other]) => (one, other),
             (None, [artifact]) if self.all => return self.compare_captures(artifact, vault),
-            (Some(_), _) => return Err(Failure::Usage("--expect GOLDEN is compared with one thing".into())),
+            (Some(_), _) => {
+                return Err(Failure::Usage("--expect GOLDEN takes exactly one other argument".into()));
+            }
             (None, _) => {
-                let message =
-                    "two things are compared; --expect GOLDEN is one, and --all compares the captures of one";
+                let message = "two arguments are required, or --expect GOLDEN and one argument, and --all compares the captures of one";
                 return Err(Failure::Usage(message.into()));
             }
         };
@@ -98,7 +98,7 @@ impl Args {
         if one.kind != other.kind {
             let (kind, other_kind) = (one.kind.name(), other.kind.name());
             return Err(Failure::CouldNotRun(format!(
-                "{} is of the kind {kind} and {} of the kind {other_kind}; only artifacts of one kind are compared",
+                "{} is of kind {kind} and {} of kind {other_kind}; only artifacts of the same kind can be compared",
                 one.name, other.name
             )));
         }
@@ -117,7 +117,7 @@ impl Args {
         let expected = self.expect.is_some();
         let outcome = Outcome { one, other, diff, all: self.all, expected, extent };
         match outcome.print(self.json) {
-            // A closed pipe is no reason to call different things the same: the status is that of what was compared.
+            // A closed pipe must not make different artifacts count as equal: the exit status reflects the comparison.
             Err(error) if error.kind() != ErrorKind::BrokenPipe => return Err(error.into()),
             _ => {}
         }
@@ -142,7 +142,7 @@ impl Args {
     }
 }
 
-/// What a side consists of. It was within the limits when it was admitted.
+/// Returns the parts of a side. It was within the limits when it was admitted.
 fn parts(side: &Side) -> Result<Vec<runvault::artifact::Part<'_>>, Failure> {
     let limits =
         Limits { bytes: u64::MAX, depth: Limits::MAX_DEPTH, values: usize::MAX, entries: usize::MAX };
@@ -170,7 +170,7 @@ impl Outcome<'_> {
     }
 }
 
-/// The word for what happened to a part.
+/// Returns the word for the type of a change.
 fn word(sort: Sort) -> &'static str {
     match sort {
         Sort::Changed => "changed",

@@ -1,4 +1,4 @@
-//! One of the two things that are compared.
+//! One side of a comparison.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::cli::{captures, hints, output, report};
 
 /// An artifact with its files.
 pub(super) struct Side {
-    /// What the user called it.
+    /// Its name as given by the user.
     pub(super) name: String,
     /// The same as the system has it, if it is a path.
     pub(super) path: Option<OsString>,
@@ -30,7 +30,7 @@ pub(super) struct Side {
 }
 
 impl Side {
-    /// What `text` stands for: a hash or @ and a tag if it can be one, else a path.
+    /// Loads the artifact that `text` identifies: a hash or @ and a tag if it has that form, otherwise a path.
     pub(super) fn load(text: &OsStr, vault: &VaultArgs, limits: Limits) -> Result<Self, Failure> {
         match text.to_str().and_then(|text| text.parse::<Named>().ok()) {
             Some(named) => Self::stored(text, &named, vault),
@@ -46,7 +46,7 @@ impl Side {
         let name = text.to_string_lossy().into_owned();
         let is_file_as_well = Path::new(text).exists();
         let hint = if is_file_as_well {
-            format!("; for the file of this name write ./{name}")
+            format!("; for the file with this name, write ./{name}")
         } else {
             String::new()
         };
@@ -54,7 +54,7 @@ impl Side {
         let vault = vault.open().map_err(|error| could_not(error.to_string()))?;
         let located = named.locate(&vault).map_err(|error| could_not(with_candidates(&error)))?;
         let kind = kinds::named(&located.artifact.kind)
-            .ok_or_else(|| could_not(format!("this runvault does not know what {name} is")))?;
+            .ok_or_else(|| could_not(format!("this version of runvault does not know the kind of {name}")))?;
         if !named.is_capture(&located) {
             captures::say_which(&vault, &located)?;
         }
@@ -71,8 +71,9 @@ impl Side {
         let vault = vault.open()?;
         let could_not = |error: &LookupError| Failure::CouldNotRun(with_candidates(error));
         let located = named.locate(&vault).map_err(|error| could_not(&error))?;
-        let kind = kinds::named(&located.artifact.kind)
-            .ok_or_else(|| Failure::CouldNotRun(format!("this runvault does not know what {name} is")))?;
+        let kind = kinds::named(&located.artifact.kind).ok_or_else(|| {
+            Failure::CouldNotRun(format!("this version of runvault does not know the kind of {name}"))
+        })?;
         let captures = vault.snapshot()?.captures(located.artifact.id)?;
         let others = captures.into_iter().filter(|capture| capture.capture != located.capture.capture);
         let mut sides = Vec::new();
@@ -106,7 +107,7 @@ impl Side {
         match verdict {
             Verdict::Admitted(admitted) => Ok(Self::admitted(name, path, &admitted)),
             Verdict::Rejected(rejection) => Err(rejected(&name, &rejection)),
-            Verdict::NoArtifact => Err(Failure::CouldNotRun(format!("{name} is no artifact"))),
+            Verdict::NoArtifact => Err(Failure::CouldNotRun(format!("{name} is not an artifact"))),
         }
     }
 
@@ -124,19 +125,20 @@ impl Side {
     }
 }
 
-/// The one thing at a path. A directory is one only if it is a pack.
+/// Returns the single artifact at a path. A directory is accepted only if it is a pack.
 fn only_item(path: &Path) -> Result<Item, Failure> {
     match Inputs::new(vec![Input::Path(PathBuf::from(path))]).next() {
         Some(Ok(item @ (Item::Named(_) | Item::Directory { named: true, .. }))) => Ok(item),
         Some(Err(error)) => Err(Failure::CouldNotRun(error.to_string())),
         _ => {
             let name = path.display();
-            Err(Failure::CouldNotRun(format!("{name} is a directory and no pack; name a file in it")))
+            Err(Failure::CouldNotRun(format!("{name} is a directory but not a pack; name a file in it")))
         }
     }
 }
 
-/// Nothing is different or the same where something could not be found, so this is never the answer no.
+/// Formats a lookup error. A failed lookup is always an error of the command, never a negative result of the
+/// comparison.
 fn with_candidates(error: &LookupError) -> String {
     let LookupError::Ambiguous { candidates, .. } = error else { return hints::with_hint(error) };
     let lines: Vec<String> = candidates
@@ -155,5 +157,5 @@ fn rejected(name: &str, rejection: &Rejection) -> Failure {
     let _ = report::write(&mut listed, &rejection.report, report::LISTED);
     output::note(String::from_utf8_lossy(&listed).trim_end());
     let kind = rejection.kind.map_or("artifact", Kind::name);
-    Failure::CouldNotRun(format!("{name} is no valid {kind}, so it cannot be compared"))
+    Failure::CouldNotRun(format!("{name} is not a valid {kind} and cannot be compared"))
 }

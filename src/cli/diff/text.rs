@@ -1,4 +1,4 @@
-//! What `diff` prints for people.
+//! Text output of `diff`.
 
 use std::io::{self, Write};
 
@@ -13,27 +13,27 @@ use crate::cli::fit;
 use crate::cli::links::fitting;
 use crate::cli::output::{self, BAD, CAUTION, FAINT, GOOD, HASH};
 
-/// So many differences are listed; `--json` lists all.
+/// Maximum number of differences listed; `--json` lists all.
 const LISTED: usize = 200;
 
-/// So many different values of one part are listed.
+/// Maximum number of differing values listed per part.
 const LISTED_VALUES: usize = 20;
 
-/// What both texts have is shown so far around what they do not.
+/// Number of common characters shown around a difference.
 const CONTEXT_CHARACTERS: usize = 40;
 
-/// About so much room takes the mark that stands for what was left out of a text.
+/// Approximate width of the mark for omitted text.
 const MARK_CHARACTERS: usize = 22;
 
-/// Longer texts are not compared word by word for the screen.
+/// Maximum size of texts that are compared word by word for display.
 const MAX_WORDS_BYTES: usize = 1 << 20;
 
-/// How many characters fit on a line.
+/// Returns the number of characters per line.
 pub(super) fn width() -> usize {
     output::width().unwrap_or(100).clamp(40, 400)
 }
 
-/// Prints what is the same and what is different.
+/// Prints the comparison.
 pub(super) fn print(out: &mut dyn Write, outcome: &Outcome<'_>, width: usize) -> io::Result<()> {
     print_verdict(out, outcome)?;
     for (sign, style, side) in [("-", BAD, outcome.one), ("+", GOOD, outcome.other)] {
@@ -60,7 +60,7 @@ pub(super) fn print(out: &mut dyn Write, outcome: &Outcome<'_>, width: usize) ->
     let mut changes = outcome.diff.changes(outcome.all);
     let mut apart = true;
     for change in changes.by_ref().take(most) {
-        // What has one line stands with others that do.
+        // Single-line changes are grouped without blank lines.
         if apart || !change.values.is_empty() {
             writeln!(out)?;
         }
@@ -74,7 +74,7 @@ pub(super) fn print(out: &mut dyn Write, outcome: &Outcome<'_>, width: usize) ->
     Ok(())
 }
 
-/// The first line, which says it all.
+/// Prints the first line, which summarises the result.
 fn print_verdict(out: &mut dyn Write, outcome: &Outcome<'_>) -> io::Result<()> {
     let same_core = outcome.one.core == outcome.other.core;
     match outcome.diff.changes(false).next() {
@@ -88,7 +88,7 @@ fn print_verdict(out: &mut dyn Write, outcome: &Outcome<'_>) -> io::Result<()> {
         }
         None => writeln!(
             out,
-            "{GOOD}no divergence{GOOD:#}: the cores differ only in spelling or in what varies between identical runs"
+            "{GOOD}no divergence{GOOD:#}: the cores differ only in representation or in values that vary between identical runs"
         ),
     }
 }
@@ -102,7 +102,7 @@ fn says(outcome: &Outcome<'_>, change: &Change<'_>) -> String {
     match change.sort {
         Sort::Removed => first.to_owned(),
         Sort::Inserted => second.to_owned(),
-        Sort::Moved if change.other == change.one => "in another order".to_owned(),
+        Sort::Moved if change.other == change.one => "in a different order".to_owned(),
         Sort::Moved => format!("moved to {}", change.other.unwrap_or_default()),
         Sort::Changed | Sort::Ephemeral | Sort::Spelling => change.says.clone(),
     }
@@ -153,7 +153,7 @@ fn print_value(out: &mut dyn Write, change: &ValueChange, width: usize) -> io::R
     }
     for (sign, style, value) in [("-", BAD, &change.old), ("+", GOOD, &change.new)] {
         match value {
-            // The whole of a part is easier to read by its members.
+            // A whole part is easier to read member by member.
             Some(Value::Object(object)) if change.pointer.is_empty() => {
                 for (name, member) in object.iter().take(LISTED_VALUES) {
                     let lead = format!("{sign} {}: ", brief(name));
@@ -167,17 +167,17 @@ fn print_value(out: &mut dyn Write, change: &ValueChange, width: usize) -> io::R
     Ok(())
 }
 
-/// Prints as much of `text` as has room on a line after `lead`, which was escaped.
+/// Prints as much of `text` as fits on a line after `lead`, which is already escaped.
 fn print_line(out: &mut dyn Write, lead: &str, style: Style, text: &str, width: usize) -> io::Result<()> {
     let room = width.saturating_sub(INDENT + lead.chars().count());
-    // The mark in place of what is left out takes some room as well.
+    // The omission mark takes up space too.
     let most = if text.chars().count() > room { room.saturating_sub(MARK_CHARACTERS) } else { room };
     writeln!(out, "{:INDENT$}{style}{lead}{}{style:#}", "", escaped(text).up_to(most.max(10)))
 }
 
-/// The difference of two texts word by word, if they have enough in common for that to be easier to read.
+/// Returns the word-level difference of two texts, if they share enough for it to be easier to read.
 fn worded<'t>(old: &'t str, new: &'t str) -> Option<Vec<Span<'t>>> {
-    // Names, hashes and dates are read as a whole.
+    // Names, hashes and dates are compared as a whole.
     let are_prose = [old, new].iter().all(|text| text.contains(char::is_whitespace));
     if !are_prose || old.len() + new.len() > MAX_WORDS_BYTES {
         return None;
@@ -206,7 +206,8 @@ fn print_words(out: &mut dyn Write, spans: &[Span<'_>], width: usize) -> io::Res
     writeln!(line.out)
 }
 
-/// What stands around a difference: the end of what comes before the first, the beginning of what comes after the last.
+/// Returns the text around a difference: the end of the text before the first, and the start of the text after the
+/// last.
 fn context(text: &str, is_first: bool, is_last: bool) -> String {
     let count = text.chars().count();
     let most = CONTEXT_CHARACTERS * if is_first || is_last { 1 } else { 2 };
@@ -220,19 +221,19 @@ fn context(text: &str, is_first: bool, is_last: bool) -> String {
     format!("{}…{}", escaped(&begin), escaped(&end))
 }
 
-/// A text that is broken into indented lines between words.
+/// A text that is wrapped at words into indented lines.
 struct Line<'o> {
     out: &'o mut dyn Write,
     width: usize,
     column: usize,
-    /// Whether a space is to be written before the next word, unless a line ends there.
+    /// Whether a space precedes the next word, unless the line ends there.
     has_gap: bool,
 }
 
 const INDENT: usize = 4;
 
 impl Line<'_> {
-    /// Writes `text`, which was escaped.
+    /// Writes `text`, which is already escaped.
     fn put(&mut self, text: &str, style: Style) -> io::Result<()> {
         for piece in text.split_inclusive(' ') {
             let word = piece.strip_suffix(' ').unwrap_or(piece);

@@ -1,9 +1,10 @@
-//! JSON values as JSON.
+//! Serialisation of JSON values.
 
 use runvault::canonical::Value;
 use serde::ser::{Serialize, Serializer};
 
-/// A value, for serde. Numbers that neither 64 bits nor a double carry exactly are strings of their digits.
+/// A value, for serde. Numbers that neither 64 bits nor a double represent exactly are serialised as strings of their
+/// digits.
 pub(crate) struct Json<'v>(pub(crate) &'v Value<'v>);
 
 impl Serialize for Json<'_> {
@@ -27,7 +28,7 @@ impl Serialize for Json<'_> {
     }
 }
 
-/// A value as one line of JSON, numbers as they are written.
+/// Formats a value as one line of JSON, with numbers as written.
 pub(super) fn text(value: &Value<'_>) -> String {
     let mut text = String::new();
     write(value, &mut text);

@@ -1,4 +1,4 @@
-//! The rules of what to keep, as arguments.
+//! Command-line arguments for retention rules.
 
 use chrono::Duration;
 use clap::Args;
@@ -9,30 +9,30 @@ use crate::cli::exit::Failure;
 use crate::cli::time::{self, By};
 use crate::cli::{columns, find};
 
-/// The word for all that there are, as restic has it.
+/// The word for an unlimited count, as in restic.
 const UNLIMITED: &str = "unlimited";
 
 /// What to keep.
 #[derive(Args)]
 pub(super) struct RuleArgs {
-    /// Keep the newest N of each group; with 0 alone, keep none
+    /// Keep the newest N of each group; 0 as the only rule keeps none
     #[arg(long, value_name = "N", value_parser = count)]
     keep_last: Option<usize>,
 
-    /// Keep what is not older than this: 90m, 36h, 90d, 4w
+    /// Keep artifacts not older than this: 90m, 36h, 90d, 4w
     #[arg(long, value_name = "AGE", value_parser = time::length)]
     keep_within: Option<Duration>,
 
-    /// Keep the newest of each of the last N hours of which there are any
+    /// Keep the newest of each of the last N hours that have artifacts
     #[arg(long, value_name = "N", value_parser = count)]
     keep_hourly: Option<usize>,
 
-    /// Keep the newest of each of the last N days of which there are any, and the oldest of all until there are N; so for
-    /// hours, weeks, months and years. N may be unlimited
+    /// Keep the newest of each of the last N days that have artifacts, and the oldest of all while there are fewer than
+    /// N; the same applies to hours, weeks, months and years. N may be "unlimited"
     #[arg(long, value_name = "N", value_parser = count)]
     keep_daily: Option<usize>,
 
-    /// The same for weeks, which begin on Mondays
+    /// The same for weeks, which begin on Monday
     #[arg(long, value_name = "N", value_parser = count)]
     keep_weekly: Option<usize>,
 
@@ -44,11 +44,11 @@ pub(super) struct RuleArgs {
     #[arg(long, value_name = "N", value_parser = count)]
     keep_yearly: Option<usize>,
 
-    /// Keep what has this tag; a * at the end stands for anything. May be given several times
+    /// Keep artifacts with this tag; a trailing * matches any suffix. Can be repeated
     #[arg(long, value_name = "TAG", value_parser = tag)]
     keep_tag: Vec<TagPattern>,
 
-    /// Which time counts. By created, what states no time is kept
+    /// Which time is used. With "created", artifacts that state no time are kept
     #[arg(long, value_enum, value_name = "TIME", default_value_t)]
     by: By,
 
@@ -58,7 +58,7 @@ pub(super) struct RuleArgs {
     group_by: Vec<Grouping>,
 }
 
-/// A name that artifacts are grouped by.
+/// A key by which artifacts are grouped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Grouping {
     None,
@@ -71,7 +71,7 @@ fn count(text: &str) -> Result<usize, String> {
     if text == UNLIMITED {
         return Ok(usize::MAX);
     }
-    text.parse().map_err(|_| format!("N is a number such as 7, or {UNLIMITED}"))
+    text.parse().map_err(|_| format!("expected a number such as 7, or {UNLIMITED}"))
 }
 
 fn tag(text: &str) -> Result<TagPattern, String> {
@@ -88,14 +88,14 @@ fn group(text: &str) -> Result<Grouping, String> {
             let attribute = attributes.iter().find(|attribute| **attribute == name);
             attribute.map(|attribute| Grouping::Attribute(attribute)).ok_or_else(|| {
                 let names = attributes.join(", ");
-                format!("artifacts cannot be grouped by {}; there are kind, label, {names}", brief(name))
+                format!("artifacts cannot be grouped by {}; use kind, label, {names}", brief(name))
             })
         }
     }
 }
 
 impl RuleArgs {
-    /// The policy of these rules.
+    /// Returns the policy.
     pub(super) fn policy(&self) -> Result<Policy, Failure> {
         let periods = self.periods().into_iter().filter_map(|(_, period, count)| Some((period, count?)));
         let policy = Policy {
@@ -112,15 +112,15 @@ impl RuleArgs {
         }
         let is_given = policy.keep_within.is_some() || !policy.keep_periods.is_empty();
         Err(Failure::Usage(if is_given {
-            "these rules keep nothing; if that is meant, --keep-last 0 says so".to_owned()
+            "these rules keep nothing; if that is intended, use --keep-last 0".to_owned()
         } else {
-            "give a rule of what to keep: --keep-last, --keep-within, --keep-hourly, --keep-daily, --keep-weekly, \
+            "give at least one rule: --keep-last, --keep-within, --keep-hourly, --keep-daily, --keep-weekly, \
              --keep-monthly, --keep-yearly or --keep-tag"
                 .to_owned()
         }))
     }
 
-    /// Whether the groups are others than the kinds.
+    /// Returns whether artifacts are grouped by anything but their kind.
     pub(super) fn has_own_groups(&self) -> bool {
         self.group_by != [Grouping::Kind]
     }
@@ -140,13 +140,11 @@ impl RuleArgs {
         for grouping in &self.group_by {
             match grouping {
                 Grouping::None if self.group_by.len() > 1 => {
-                    return Err(Failure::Usage(
-                        "a name is missing between the commas of --group-by".to_owned(),
-                    ));
+                    return Err(Failure::Usage("empty name in --group-by".to_owned()));
                 }
                 Grouping::None => {}
                 Grouping::Kind => keys.push(GroupKey::Kind),
-                // What the column of this name is made of.
+                // The attributes shown in the column of this name.
                 Grouping::Label => {
                     keys.extend(find::TELLING.map(|name| GroupKey::Attribute(name.to_owned())));
                 }
@@ -156,7 +154,7 @@ impl RuleArgs {
         Ok(keys)
     }
 
-    /// The rules as they were given.
+    /// Returns the rules as given.
     pub(super) fn stated(&self) -> Vec<String> {
         let number =
             |count: usize| if count == usize::MAX { UNLIMITED.to_owned() } else { count.to_string() };

@@ -1,28 +1,31 @@
-//! What people do with each command.
+//! Examples of each command.
 
-/// Command lines with what they do, by the command.
+/// Command lines with descriptions, by command.
 const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
-    ("init", &[("a vault for a project", "runvault --vault runs.vault init")]),
+    ("init", &[("create a vault for a project", "runvault --vault runs.vault init")]),
     (
         "add",
         &[
-            ("everything in a directory that is an artifact", "runvault add runs/"),
-            ("take files away once they are stored", "runvault add --move spool/"),
-            ("what another program prints", "my-agent --record - | runvault add -"),
+            ("add all artifacts in a directory", "runvault add runs/"),
+            ("remove files after they are stored", "runvault add --move spool/"),
+            ("add the output of another program", "my-agent --record - | runvault add -"),
         ],
     ),
     (
         "watch",
         &[
-            ("beside an agent that writes into runs/", "runvault watch runs/"),
-            ("from cron: what is complete by now goes into the vault", "runvault watch --once --move spool/"),
+            ("while an agent writes to runs/", "runvault watch runs/"),
+            ("from cron: add the files that are complete", "runvault watch --once --move spool/"),
         ],
     ),
     (
         "verify",
         &[
-            ("what is wrong with a run, and all of it", "runvault verify --max-violations 1000 run.rpk"),
-            ("what is in the vault, with keys", "runvault verify @golden --signing-key-file team.toml"),
+            ("all violations of a run", "runvault verify --max-violations 1000 run.rpk"),
+            (
+                "an artifact in the vault, with its signatures",
+                "runvault verify @golden --signing-key-file team.toml",
+            ),
         ],
     ),
     (
@@ -30,119 +33,128 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         &[
             ("a recording, byte for byte", "runvault get 4df877dec7f4 > session.json"),
             ("a pack as an archive", "runvault get 54490aab8b3f -o triage.tar.gz"),
-            ("the file that counts in it", "runvault get @baseline --member run.json"),
+            ("one member of a pack", "runvault get @baseline --member run.json"),
         ],
     ),
-    ("show", &[("what is known of what has a tag", "runvault show @baseline")]),
+    ("show", &[("an artifact by its tag", "runvault show @baseline")]),
     (
         "find",
         &[
             ("the newest sessions", "runvault find sessions --limit 10"),
-            ("who was ever asked this", "runvault find --prompt-file prompt.txt"),
+            ("everything that was sent this prompt", "runvault find --prompt-file prompt.txt"),
             ("this week's runs that called a tool", "runvault find runs --tool tracker.label --since 7d"),
         ],
     ),
     (
         "search",
         &[
-            ("make the index, once", "runvault search --build"),
-            ("which session said this", "runvault search \"export stops\" --in response"),
-            ("lately, for other programs", "runvault search ticket --since 7d --json"),
+            ("build the index, once", "runvault search --build"),
+            ("sessions with this phrase in a response", "runvault search \"export stops\" --in response"),
+            ("recent matches, as JSON", "runvault search ticket --since 7d --json"),
         ],
     ),
     (
         "replay",
         &[
-            ("what the model said", "runvault replay 4df877dec7f4 --prompt-file prompt.txt"),
-            ("from whichever session has it", "runvault replay any --model m-1 --prompt \"Hello\""),
-            ("for a program that asks often", "runvault replay 4df877dec7f4 --serve-stdio --fail-unused"),
+            ("the recorded response to a prompt", "runvault replay 4df877dec7f4 --prompt-file prompt.txt"),
+            (
+                "from the newest session that has the prompt",
+                "runvault replay any --model m-1 --prompt \"Hello\"",
+            ),
+            (
+                "for a program that makes many requests",
+                "runvault replay 4df877dec7f4 --serve-stdio --fail-unused",
+            ),
         ],
     ),
-    ("stub", &[("what a run's models and tools answered", "runvault stub 3941d389b337")]),
+    ("stub", &[("the responses recorded in a run", "runvault stub 3941d389b337")]),
     (
         "diff",
         &[
             ("where two recordings diverge", "runvault diff 4df877dec7f4 103ef1c54b58"),
-            ("in CI: a run against one that was good", "runvault diff --expect golden.rpk run.rpk"),
+            ("in CI: compare a run with a known good one", "runvault diff --expect golden.rpk run.rpk"),
         ],
     ),
     (
         "links",
         &[
-            ("what belongs to a run, near and far", "runvault links 3941d389b337 --depth 3"),
-            ("as a picture", "runvault links @baseline --depth 3 --format dot | dot -Tsvg"),
+            ("everything linked to a run, up to three links away", "runvault links 3941d389b337 --depth 3"),
+            ("as an image", "runvault links @baseline --depth 3 --format dot | dot -Tsvg"),
         ],
     ),
     (
         "link",
-        &[("what no artifact says", "runvault link 5c496a37feba governs 66c2f87e8153 --note \"as agreed\"")],
+        &[(
+            "record that a contract governs a run",
+            "runvault link 5c496a37feba governs 66c2f87e8153 --note \"as agreed\"",
+        )],
     ),
-    ("unlink", &[("it was a mistake", "runvault unlink 5c496a37feba governs 66c2f87e8153")]),
-    ("why", &[("what a trace has to do with a session", "runvault why 66c2f87e8153 4df877dec7f4")]),
+    ("unlink", &[("remove the link again", "runvault unlink 5c496a37feba governs 66c2f87e8153")]),
+    ("why", &[("how a trace is related to a session", "runvault why 66c2f87e8153 4df877dec7f4")]),
     (
         "sql",
         &[
-            ("what can be asked for", "runvault sql --tables"),
+            ("list tables and columns", "runvault sql --tables"),
             ("as CSV", "runvault sql --csv \"SELECT model_id, count(*) FROM sessions GROUP BY model_id\""),
-            ("everything, for a notebook", "runvault sql --save runs.sqlite"),
+            ("all tables, for a notebook", "runvault sql --save runs.sqlite"),
         ],
     ),
-    ("stats", &[("how much there is of what", "runvault stats")]),
-    ("dangling", &[("what is missing, for other programs", "runvault dangling --json")]),
-    ("forks", &[("does any run have two histories?", "runvault forks")]),
+    ("stats", &[("counts and disk usage", "runvault stats")]),
+    ("dangling", &[("missing artifacts, as JSON", "runvault dangling --json")]),
+    ("forks", &[("list runs with two histories", "runvault forks")]),
     (
         "audit",
         &[
             ("all runs that a contract governs", "runvault audit 5c496a37feba"),
-            ("one run", "runvault audit 5c496a37feba 3941d389b337"),
+            ("a single run", "runvault audit 5c496a37feba 3941d389b337"),
         ],
     ),
-    ("tag", &[("what others are compared with", "runvault tag 3941d389b337 baseline")]),
+    ("tag", &[("tag a run as the baseline", "runvault tag 3941d389b337 baseline")]),
     (
         "note",
         &[
-            ("write it down", "runvault note @baseline \"the run before the new prompt\""),
-            ("and read it", "runvault note @baseline"),
+            ("set a note", "runvault note @baseline \"the run before the new prompt\""),
+            ("print the note", "runvault note @baseline"),
         ],
     ),
-    ("untag", &[("the name is free again", "runvault untag baseline")]),
-    ("tags", &[("all names", "runvault tags")]),
-    ("pin", &[("this must stay", "runvault pin @baseline --note \"the release of May\"")]),
-    ("unpin", &[("it may go", "runvault unpin @baseline")]),
-    ("pins", &[("what must stay", "runvault pins")]),
+    ("untag", &[("remove a tag", "runvault untag baseline")]),
+    ("tags", &[("list all tags", "runvault tags")]),
+    ("pin", &[("protect an artifact from removal", "runvault pin @baseline --note \"the release of May\"")]),
+    ("unpin", &[("allow removal again", "runvault unpin @baseline")]),
+    ("pins", &[("list pinned artifacts", "runvault pins")]),
     (
         "log",
         &[
-            ("what was removed this month", "runvault log --action remove --since 30d"),
-            ("to be written down elsewhere", "runvault log --head"),
+            ("the removals of the last 30 days", "runvault log --action remove --since 30d"),
+            ("the head, to be saved elsewhere", "runvault log --head"),
         ],
     ),
     (
         "rm",
         &[
-            ("look before", "runvault rm 7c8de5910f63 --dry-run"),
-            ("and tell why", "runvault rm 7c8de5910f63 --reason \"names a customer\""),
+            ("check first", "runvault rm 7c8de5910f63 --dry-run"),
+            ("record a reason", "runvault rm 7c8de5910f63 --reason \"names a customer\""),
         ],
     ),
     (
         "forget",
         &[
             (
-                "all but the last hundred of each kind, and tagged ones",
+                "keep the last hundred of each kind and tagged artifacts",
                 "runvault forget --keep-last 100 --keep-tag '*'",
             ),
             (
-                "of each model one a day for a week and one a month for a year, and why",
+                "keep, per model, one a day for a week and one a month for a year; explain why",
                 "runvault forget --keep-daily 7 --keep-monthly 12 --group-by kind,model_id --dry-run",
             ),
         ],
     ),
-    ("gc", &[("nothing of what was removed is left in the file", "runvault gc")]),
+    ("gc", &[("erase removed data from the vault file", "runvault gc")]),
     (
         "tombstones",
         &[
-            ("what was removed, by whom and why", "runvault tombstones"),
-            ("and may come back", "runvault add session.json --allow-removed"),
+            ("list removed artifacts with the reasons", "runvault tombstones"),
+            ("add a removed artifact again", "runvault add session.json --allow-removed"),
         ],
     ),
     (
@@ -152,49 +164,49 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
                 "a checked copy, with the head of its journal",
                 "runvault backup /mnt/copies/runs.vault > receipt.txt",
             ),
-            ("and back again", "runvault --vault copy.vault backup runs.vault --force"),
+            ("restore the copy", "runvault --vault copy.vault backup runs.vault --force"),
         ],
     ),
     (
         "export",
         &[
             (
-                "an artifact with all that belongs to it",
+                "an artifact with everything linked to it",
                 "runvault export @baseline --with-links -o baseline.rvz",
             ),
             ("the runs of one model", "runvault export --kind rpk --model m-1 -o runs.rvz"),
         ],
     ),
-    ("import", &[("look before", "runvault import --dry-run runs.rvz")]),
+    ("import", &[("check first", "runvault import --dry-run runs.rvz")]),
     (
         "fsck",
         &[
-            ("everything", "runvault fsck"),
-            ("a large vault, a bit every night", "runvault fsck --sample 5% --seed 42"),
-            ("mend it from a copy", "runvault fsck --repair --from copy.vault"),
+            ("check everything", "runvault fsck"),
+            ("a sample of a large vault", "runvault fsck --sample 5% --seed 42"),
+            ("repair from a copy", "runvault fsck --repair --from copy.vault"),
         ],
     ),
     (
         "reindex",
         &[
             ("after \"fsck\" found the index damaged", "runvault reindex"),
-            ("check all signatures and remember the result", "runvault reindex --signing-key-file team.toml"),
+            ("check all signatures and record the results", "runvault reindex --signing-key-file team.toml"),
         ],
     ),
-    ("upgrade", &[("before a vault of an older runvault is used", "runvault upgrade")]),
-    ("rules", &[("what a rule is for", "runvault rules MI7")]),
+    ("upgrade", &[("a vault of an older version of runvault", "runvault upgrade")]),
+    ("rules", &[("explain a rule", "runvault rules MI7")]),
     (
         "config",
         &[
-            ("another vault for good", "runvault config set vault ~/runs.vault"),
-            ("which values count, and why", "runvault config list"),
+            ("change the default vault", "runvault config set vault ~/runs.vault"),
+            ("the values in use and their sources", "runvault config list"),
         ],
     ),
-    ("config get", &[("where the vault is", "runvault config get vault")]),
-    ("config set", &[("larger documents", "runvault config set max-size 512M")]),
-    ("config unset", &[("back to the default", "runvault config unset max-size")]),
-    ("config list", &[("for other programs", "runvault config list --json")]),
-    ("config path", &[("change the file by hand", "$EDITOR \"$(runvault config path)\"")]),
+    ("config get", &[("the path of the vault", "runvault config get vault")]),
+    ("config set", &[("allow larger documents", "runvault config set max-size 512M")]),
+    ("config unset", &[("restore the default", "runvault config unset max-size")]),
+    ("config list", &[("as JSON", "runvault config list --json")]),
+    ("config path", &[("edit the file", "$EDITOR \"$(runvault config path)\"")]),
     (
         "completions",
         &[
@@ -206,24 +218,24 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     (
         "man",
         &[
-            ("read about a command", "runvault man config set | man -l -"),
-            ("have them where man finds them", "runvault man --all ~/.local/share/man/man1"),
+            ("show the page of a command", "runvault man config set | man -l -"),
+            ("install all pages", "runvault man --all ~/.local/share/man/man1"),
         ],
     ),
 ];
 
-/// The examples of the command with this path, such as `config set`.
+/// Returns the examples of the command with this path, such as `config set`.
 pub(crate) fn of(path: &str) -> &'static [(&'static str, &'static str)] {
     EXAMPLES.iter().find(|(known, _)| *known == path).map_or(&[], |(_, examples)| examples)
 }
 
-/// All commands that have examples.
+/// Returns the paths of all commands with examples.
 #[cfg(test)]
 pub(super) fn paths() -> impl Iterator<Item = &'static str> {
     EXAMPLES.iter().map(|(path, _)| *path)
 }
 
-/// The same as help shows them.
+/// Returns the examples as shown in help.
 pub(super) fn text(path: &str) -> Option<String> {
     let lines = of(path).iter().map(|(what, line)| format!("  # {what}\n  {line}"));
     let lines: Vec<String> = lines.collect();

@@ -1,8 +1,8 @@
-//! The list of commands in `--help`, by what they are for.
+//! The list of commands in `--help`, by purpose.
 
 use clap::Command;
 
-/// Commands that are listed together. `help` is made by clap itself.
+/// Groups of commands. clap itself adds `help`.
 const GROUPS: [(&str, &[&str]); 9] = [
     ("Everyday", &["init", "add", "watch", "verify", "get", "show", "find", "search"]),
     ("Replay and compare", &["replay", "stub", "diff"]),
@@ -15,12 +15,12 @@ const GROUPS: [(&str, &[&str]); 9] = [
     ("Settings and help", &["config", "completions", "man", "help"]),
 ];
 
-/// Where commands go that no group has.
+/// The group of commands that are in no other group.
 const REST: &str = "Other";
 
 const HELP: &str = "Print this message or the help of a command";
 
-/// The root command, whose help lists the others in groups.
+/// Returns the root command, whose help lists the others in groups.
 pub(super) fn arranged(root: Command) -> Command {
     let styles = root.get_styles();
     let (header, literal) = (*styles.get_header(), *styles.get_literal());
@@ -35,7 +35,7 @@ pub(super) fn arranged(root: Command) -> Command {
     root.help_template(text)
 }
 
-/// The groups with the names of their commands and what those do.
+/// Returns the groups with the names and descriptions of their commands.
 pub(super) fn groups(root: &Command) -> Vec<(&'static str, Vec<(String, String)>)> {
     let about = |name: &str| {
         let found = root.find_subcommand(name).map(about_of);

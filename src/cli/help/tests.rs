@@ -5,7 +5,7 @@ use clap::Command;
 use super::{command, examples, groups};
 use crate::cli::settings;
 
-/// All commands below `command` with their paths, such as `config set`.
+/// Returns all commands below `command` with their paths, such as `config set`.
 fn all(command: &Command, path: &str) -> Vec<(String, Command)> {
     let named = command.get_subcommands().filter(|inner| inner.get_name() != "help");
     let below = named.flat_map(|inner| {
@@ -22,7 +22,7 @@ fn built() -> Command {
     root
 }
 
-/// A line as a shell would take it apart, as far as the examples need that.
+/// Splits a line into words like a shell, as far as the examples require.
 fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quote = None;
@@ -87,7 +87,7 @@ fn document(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(name)
 }
 
-/// Holds what stands in a file of docs/ against what it should be. With `UPDATE_DOCS` set, it is written instead.
+/// Compares a file of docs/ with its expected contents. With `UPDATE_DOCS` set, writes the file instead.
 fn expect_document(name: &str, expected: &str) {
     let path = document(name);
     if std::env::var_os("UPDATE_DOCS").is_some() {

@@ -1,36 +1,33 @@
-//! Key rings: TOML with one table, `[keys]`, of ids and their keys.
+//! Key rings: TOML with one table, `[keys]`, of ids and keys.
 
 use runvault::artifact::{KeyRing, SigningKey};
 use toml_edit::{Document, Item, Key};
 
 const TABLE: &str = "keys";
 
-/// Whether a text is a key ring, and not a key: its first line that is neither empty nor a comment is `[keys]`.
+/// Returns whether a text is a key ring rather than a key: its first line that is neither empty nor a comment is
+/// `[keys]`.
 pub(super) fn is_ring(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines.next() == Some("[keys]")
 }
 
-/// Adds the keys of a key ring. The message says in which line it is wrong, and nothing of what stands there.
+/// Adds the keys of a key ring. Error messages contain the line number but no contents.
 pub(super) fn add(ring: &mut KeyRing, text: &str) -> Result<(), String> {
     let document = Document::parse(text).map_err(|error| {
-        wrong(
-            text,
-            error.span(),
-            "it is not TOML, or has an id twice; a line of a key ring is KEY_ID = \"key\"",
-        )
+        wrong(text, error.span(), "invalid TOML or duplicate id; a key ring has lines like KEY_ID = \"key\"")
     })?;
     let mut count = 0;
     for (name, item) in document.iter() {
         let at = document.as_table().key(name).and_then(Key::span);
         let Some(table) = item.as_table().filter(|_| name == TABLE) else {
-            return Err(wrong(text, at, "a key ring has nothing but the table [keys]"));
+            return Err(wrong(text, at, "a key ring can only have the table [keys]"));
         };
         for (id, item) in table {
             let at = table.key(id).and_then(Key::span);
             let key = item.as_str().ok_or_else(|| {
                 let what = if matches!(item, Item::Table(_)) { "quote an id with dots: " } else { "" };
-                wrong(text, at.clone(), &format!("{what}a line of a key ring is KEY_ID = \"key\""))
+                wrong(text, at.clone(), &format!("{what}a key ring has lines like KEY_ID = \"key\""))
             })?;
             let added = SigningKey::new(key).and_then(|key| ring.add(Some(id), key));
             added.map_err(|error| wrong(text, at, &error.to_string()))?;
@@ -76,14 +73,14 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named_by_its_line_and_never_quoted() {
         for (text, why) in [
-            ("[keys]\nci = s3cret\n", "line 2: it is not TOML"),
-            ("[keys]\nci = 's3cret'\nci = 's3cret'\n", "it is not TOML, or has an id twice"),
-            ("[keys]\n\nci = 5\n", "line 3: a line of a key ring is"),
-            ("[keys]\na.b = 's3cret'\n", "a line of a key ring is"),
-            ("[keys]\nci = ['s3cret']\n", "line 2: a line of a key ring is"),
+            ("[keys]\nci = s3cret\n", "line 2: invalid TOML"),
+            ("[keys]\nci = 's3cret'\nci = 's3cret'\n", "invalid TOML or duplicate id"),
+            ("[keys]\n\nci = 5\n", "line 3: a key ring has lines like"),
+            ("[keys]\na.b = 's3cret'\n", "a key ring has lines like"),
+            ("[keys]\nci = ['s3cret']\n", "line 2: a key ring has lines like"),
             ("[keys]\nci = ' '\n", "line 2: the signing key is empty"),
             ("[keys]\n'' = 's3cret'\n", "line 2: a key id has"),
-            ("[keys]\n[s3cret]\na = 's3cret'\n", "line 2: a key ring has nothing but"),
+            ("[keys]\n[s3cret]\na = 's3cret'\n", "line 2: a key ring can only have"),
             ("[keys]\n# nothing\n", "line 1: the key ring has no keys"),
         ] {
             let error = ring(text).unwrap_err();

@@ -15,15 +15,15 @@ use crate::cli::fsck::print_finding;
 use crate::cli::json;
 use crate::cli::output::{self, HASH, counted};
 
-/// A head of the journal that was written down.
+/// A recorded head of the journal.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KnownHead {
-    /// The number of its entry, if that was written down as well.
+    /// The number of its entry, if it was also recorded.
     seq: Option<u64>,
     chain: Digest,
 }
 
-/// Reads a digest, or the number of an entry and its digest, which is what earlier versions printed.
+/// Parses a digest, or an entry number and its digest, which is the format of earlier versions.
 pub(super) fn known_head(text: &str) -> Result<KnownHead, String> {
     let (seq, digest) = match text.trim().split_once(char::is_whitespace) {
         Some((seq, digest)) => {
@@ -35,10 +35,10 @@ pub(super) fn known_head(text: &str) -> Result<KnownHead, String> {
     Ok(KnownHead { seq, chain })
 }
 
-/// What is checked, and how it is printed.
+/// The scope of a verification, and its output format.
 pub(super) struct Verification {
     pub(super) known: KnownHead,
-    /// Whether the catalog is compared with the journal.
+    /// Whether to compare the catalog with the journal.
     pub(super) full: bool,
     pub(super) json: bool,
 }
@@ -76,12 +76,12 @@ impl Verification {
         Ok(Status::Done)
     }
 
-    /// The entry whose digest was written down, if it is the one that was meant.
+    /// Returns the entry with the recorded digest, if its number matches.
     fn since(&self, chain: &JournalCheck) -> Option<u64> {
         chain.since.filter(|since| self.known.seq.is_none_or(|seq| seq == *since))
     }
 
-    /// What was found of the journal if it is intact, else what is wrong with it.
+    /// Returns a summary if the journal is intact, otherwise the error.
     fn intact(&self, check: &JournalCheck) -> Result<String, String> {
         let (digest, last) = (self.known.chain, check.head.seq);
         match (self.since(check), check.defect) {
@@ -100,15 +100,15 @@ impl Verification {
                 ))
             }
             (None, Some(defect)) => {
-                Err(format!("history was rewritten: {defect}; and {digest:.12} is the head of no entry"))
+                Err(format!("history was rewritten: {defect}; {digest:.12} is not the head of any entry"))
             }
             (None, None) => match (check.since, self.known.seq) {
                 (Some(since), Some(seq)) => {
                     Err(format!("{digest:.12} was the head after entry {since}, not after entry {seq}"))
                 }
                 _ => Err(format!(
-                    "{digest:.12} never was the head of this journal, which chains up to entry {last}: it is the \
-                     journal of another vault, or was rewritten as a whole or cut off since"
+                    "{digest:.12} was never the head of this journal, which chains up to entry {last}: it is the \
+                     journal of another vault, or has since been completely rewritten or truncated"
                 )),
             },
         }
@@ -130,7 +130,7 @@ impl Verification {
     }
 }
 
-/// How much of the catalog was compared.
+/// Formats the number of compared catalog rows.
 pub(in crate::cli) fn listed(counts: &CatalogCounts) -> String {
     let CatalogCounts { artifacts, captures, tags, notes, pins, links, tombstones, signatures } = *counts;
     let counts = [
@@ -139,7 +139,7 @@ pub(in crate::cli) fn listed(counts: &CatalogCounts) -> String {
         (tags, "tag"),
         (notes, "note"),
         (pins, "pin"),
-        (links, "stated link"),
+        (links, "manual link"),
         (tombstones, "tombstone"),
         (signatures, "signature"),
     ];

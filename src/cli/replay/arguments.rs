@@ -1,4 +1,4 @@
-//! The arguments of `runvault replay`, in the groups in which they belong together.
+//! The arguments of `runvault replay`, in groups.
 
 use std::num::NonZeroUsize;
 
@@ -10,7 +10,7 @@ use runvault::replay::Repeat;
 use crate::cli::hash::Named;
 use crate::cli::{find, time};
 
-/// What is played.
+/// The recording to replay.
 #[derive(Clone)]
 pub(super) enum Recording {
     Any,
@@ -24,13 +24,13 @@ pub(super) fn recording(text: &str) -> Result<Recording, String> {
 /// Which recording of a prompt.
 #[derive(Args)]
 pub(super) struct OrderArgs {
-    /// If the prompt was recorded several times: which of them, from 1
+    /// Which recording of the prompt, from 1, if there are several
     #[arg(long, value_name = "N", conflicts_with_all = ["sequential", "serve_stdio"])]
     pub(super) occurrence: Option<NonZeroUsize>,
-    /// Insist on the order of the recording
+    /// Require requests in recorded order
     #[arg(long, requires = "call")]
     pub(super) sequential: bool,
-    /// Which call this is, from 0
+    /// Index of the call, from 0
     #[arg(long, value_name = "N", group = "call", requires = "sequential", conflicts_with = "serve_stdio")]
     pub(super) index: Option<usize>,
 }
@@ -38,10 +38,11 @@ pub(super) struct OrderArgs {
 /// Many requests in one process.
 #[derive(Args)]
 pub(super) struct ServeArgs {
-    /// Answer requests on standard input, one JSON object per line, until it ends
+    /// Serve requests from standard input, one JSON object per line, until end of input
     #[arg(long, groups = ["asked", "call"])]
     pub(super) serve_stdio: bool,
-    /// What a prompt gets that is asked more often than it was recorded: "never" refuses it, "last" plays the last recording again
+    /// What to do when a prompt is requested more often than it was recorded: "never" refuses it, "last" repeats the
+    /// last recording
     #[arg(
         long,
         value_name = "WHICH",
@@ -51,7 +52,7 @@ pub(super) struct ServeArgs {
         conflicts_with = "sequential"
     )]
     pub(super) repeat: RepeatArg,
-    /// Exit with status 1 if any recording was not played
+    /// Exit with status 1 if a recording was not used
     #[arg(long, requires = "serve_stdio")]
     pub(super) fail_unused: bool,
 }
@@ -78,25 +79,25 @@ impl From<RepeatArg> for Repeat {
 /// Which sessions are any.
 #[derive(Args)]
 pub(super) struct AnyArgs {
-    /// Of any: only sessions answered by this model
+    /// With "any": only sessions that used this model
     #[arg(long, value_name = "ID")]
     model: Option<String>,
-    /// Of any: only sessions recorded by this adapter
+    /// With "any": only sessions that used this adapter
     #[arg(long, value_name = "ID")]
     adapter: Option<String>,
-    /// Of any: only sessions with this attribute; "show" lists them
+    /// With "any": only sessions with this attribute; "show" lists attributes
     #[arg(long, value_name = "NAME=VALUE", value_parser = find::attribute)]
     attr: Vec<(String, String)>,
-    /// Of any: only those last seen at this time or later, as for "find"
+    /// With "any": only sessions last seen at this time or later, as for "find"
     #[arg(long, value_name = "TIME", value_parser = time::point)]
     since: Option<DateTime<Utc>>,
-    /// Of any: only those last seen before this time
+    /// With "any": only sessions last seen before this time
     #[arg(long, value_name = "TIME", value_parser = time::point)]
     until: Option<DateTime<Utc>>,
 }
 
 impl AnyArgs {
-    /// Whether any of them was given.
+    /// Returns whether any of them was given.
     pub(super) fn narrow(&self) -> bool {
         let attribute = self.model.is_some() || self.adapter.is_some() || !self.attr.is_empty();
         attribute || self.since.is_some() || self.until.is_some()

@@ -1,22 +1,22 @@
-//! Requests as they come in: lines of bounded length.
+//! Input of requests: lines of limited length.
 
 use std::io::{self, BufRead, Read};
 
-/// The most bytes that one line may have, without its end.
+/// Maximum bytes of a line, without its end.
 pub(super) const MAX_BYTES: usize = 16 << 20;
 
-/// What was read.
+/// The result of reading a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
-    /// A line; the buffer has it, without its end.
+    /// A complete line, in the buffer without its end.
     Whole,
-    /// A line that was longer; it was passed over.
+    /// A line that was too long and was skipped.
     TooLong,
-    /// Nothing: the input is at its end.
+    /// The end of the input.
     End,
 }
 
-/// Reads one line into `buffer`. The last one need not have an end.
+/// Reads one line into `buffer`. The last line need not have an end.
 pub(super) fn read(input: &mut impl BufRead, buffer: &mut Vec<u8>) -> io::Result<Line> {
     buffer.clear();
     buffer.shrink_to(USUAL_BYTES);
@@ -33,7 +33,7 @@ pub(super) fn read(input: &mut impl BufRead, buffer: &mut Vec<u8>) -> io::Result
     Ok(if count == 0 { Line::End } else { Line::Whole })
 }
 
-/// More memory than this is given back after a line.
+/// Buffers larger than this are freed after a line.
 const USUAL_BYTES: usize = 1 << 20;
 
 fn pass_over_line(input: &mut impl BufRead) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! What to tell people whose prompt was not recorded.
+//! Messages for prompts that were not recorded.
 
 use runvault::Vault;
 use runvault::digest::{CoreHash, Digest};
@@ -13,7 +13,7 @@ use crate::cli::output::{self, HASH};
 use crate::cli::prompt::Prompt;
 use crate::cli::{find, place};
 
-/// Tells what is missing, and where else it could be had.
+/// Reports what is missing, and which other recordings contain it.
 pub(super) fn tell(
     vault: &Vault,
     miss: &Miss,
@@ -23,10 +23,7 @@ pub(super) fn tell(
     match tried {
         Some(core) => output::error(&format!("{core:.12}: {miss}")),
         None if matches!(miss, Miss::NotRecorded { .. }) => {
-            output::error(&format!(
-                "none of the sessions asked for has recorded the prompt {}",
-                prompt.digest
-            ));
+            output::error(&format!("none of the selected sessions recorded the prompt {}", prompt.digest));
         }
         None => output::error(&miss.to_string()),
     }
@@ -49,7 +46,7 @@ pub(super) fn tell(
                 output::note(&format!("  and {more} more, which \"runvault find sessions\" lists"));
             }
             let (core, digest) = (first.artifact.core, prompt.digest);
-            output::note(&format!("\"runvault replay {core:.12} --prompt-hash {digest}\" plays it"));
+            output::note(&format!("\"runvault replay {core:.12} --prompt-hash {digest}\" replays it"));
         }
     }
     Ok(())
@@ -59,7 +56,7 @@ fn recordings(vault: &Vault, prompt: Digest) -> Result<Vec<Hit>, Failure> {
     Ok(vault.recordings_of(prompt, &Wanted::default()).map_err(LookupError::from)?)
 }
 
-/// A session for people: its hash, where it has the prompt, and what it is known by.
+/// Describes a session: its hash, the location of the prompt, and its label.
 fn text(vault: &Vault, hit: &Hit) -> Result<String, Failure> {
     let attributes = vault.snapshot()?.attributes(hit.artifact.id)?;
     let first = hit.matches.iter().find_map(|place| match place {
@@ -70,7 +67,7 @@ fn text(vault: &Vault, hit: &Hit) -> Result<String, Failure> {
     Ok(format!("{HASH}{core:.12}{HASH:#} ({place}, {})", find::label(&attributes)))
 }
 
-/// Editors and shells change the ends of texts: how the prompt must be spelled to be found, and where.
+/// Returns a variant of the prompt that was recorded, and where: editors and shells change white space and line ends.
 fn spelled_otherwise(
     vault: &Vault,
     prompt: &Prompt,
@@ -80,9 +77,9 @@ fn spelled_otherwise(
         return Ok(None);
     };
     let spellings = [
-        ("without white space around it", text.trim().to_owned()),
-        ("with a line feed at its end", format!("{text}\n")),
-        ("with line feeds alone as line ends", text.replace("\r\n", "\n")),
+        ("without surrounding white space", text.trim().to_owned()),
+        ("with a trailing line feed", format!("{text}\n")),
+        ("with LF line endings", text.replace("\r\n", "\n")),
     ];
     for (how, spelling) in spellings {
         let hits = recordings(vault, Digest::of(spelling.as_bytes()))?;

@@ -1,4 +1,4 @@
-//! Requests and answers as they are written, one line each. `docs/replay.md` describes them.
+//! The request and response format, one line each. `docs/replay.md` describes it.
 
 use std::num::NonZeroUsize;
 
@@ -10,26 +10,26 @@ use serde_json::value::RawValue;
 
 use super::lines::MAX_BYTES;
 
-/// What may be asked.
+/// The permitted requests.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asked {
     /// Prompts, in any order.
     Prompts,
-    /// Prompts, in the order of the recording.
+    /// Prompts, in recorded order.
     PromptsInOrder,
-    /// Prompts, calls of tools and whatever comes next, in any order.
+    /// Prompts, tool calls and requests for the next response, in any order.
     Run,
-    /// The same, in the order of the recording.
+    /// Prompts, tool calls and requests for the next response, in recorded order.
     RunInOrder,
 }
 
 impl Asked {
-    /// Whether a run is asked, with its tools.
+    /// Returns whether the recording is a run, with tool calls.
     fn is_of_run(self) -> bool {
         matches!(self, Self::Run | Self::RunInOrder)
     }
 
-    /// Whether the order of the recording counts.
+    /// Returns whether requests must be in recorded order.
     fn is_in_order(self) -> bool {
         matches!(self, Self::PromptsInOrder | Self::RunInOrder)
     }
@@ -50,18 +50,18 @@ struct Line<'l> {
     arguments_hash: Option<String>,
 }
 
-/// A request without anything but its name, for answers to what is wrong otherwise.
+/// The id of a request, for responses to malformed requests.
 #[derive(Deserialize)]
 struct Named<'l> {
     #[serde(borrow)]
     id: Option<&'l RawValue>,
 }
 
-/// Reads a request and its name. The name is given back as it is written.
+/// Parses a request and its id. The id is returned as written.
 pub(super) fn read(line: &[u8], asked: Asked) -> (Option<&RawValue>, Result<Request, Refusal>) {
-    // The crate takes lists for objects as well.
+    // serde_json also accepts arrays as structs.
     if !line.trim_ascii_start().starts_with(b"{") {
-        return (None, Err(Refusal::malformed("a request is a JSON object on one line".to_owned())));
+        return (None, Err(Refusal::malformed("a request must be a JSON object on one line".to_owned())));
     }
     match serde_json::from_slice::<Line<'_>>(line) {
         Ok(line) if !line.id.is_none_or(is_name) => {
@@ -82,14 +82,14 @@ fn is_name(id: &RawValue) -> bool {
 
 fn request(line: Line<'_>, asked: Asked) -> Result<Request, String> {
     let prompt = match (line.prompt, line.prompt_hash) {
-        (Some(_), Some(_)) => return Err("it has a prompt and a prompt_hash; one is enough".to_owned()),
+        (Some(_), Some(_)) => return Err("prompt and prompt_hash cannot be used together".to_owned()),
         (Some(text), None) => Some(Digest::of(text.as_bytes())),
         (None, Some(hash)) => Some(hash.parse().map_err(|error| format!("prompt_hash: {error}"))?),
         (None, None) => None,
     };
     let arguments = match (line.arguments, line.arguments_hash) {
         (Some(_), Some(_)) => {
-            return Err("it has arguments and an arguments_hash; one is enough".to_owned());
+            return Err("arguments and arguments_hash cannot be used together".to_owned());
         }
         (Some(json), None) => {
             Some(replay::arguments_digest(json.get()).map_err(|error| format!("arguments: {error}"))?)
@@ -107,33 +107,33 @@ fn request(line: Line<'_>, asked: Asked) -> Result<Request, String> {
     check(&request, asked).map(|()| request)
 }
 
-/// Whether the parts of a request go together.
+/// Returns an error unless the parts of a request are consistent.
 fn check(request: &Request, asked: Asked) -> Result<(), String> {
     let Request { prompt, occurrence, responder, tool, arguments } = request;
     let of_call = tool.is_some() || arguments.is_some();
     let is_of_model = prompt.is_some() || *responder == Some(Responder::Model);
     let is_of_tool = of_call || *responder == Some(Responder::Tool);
     let wrong = if prompt.is_none() && !asked.is_of_run() {
-        "it has neither a prompt nor a prompt_hash"
+        "prompt or prompt_hash is required"
     } else if occurrence.is_some() && asked.is_in_order() {
-        "occurrence has no meaning in a sequence"
+        "occurrence is not allowed in a sequence"
     } else if (responder.is_some() || of_call) && !asked.is_of_run() {
-        "responder, tool and arguments have a meaning for runs only"
+        "responder, tool and arguments are only allowed for runs"
     } else if is_of_model && is_of_tool {
-        "it is meant for a model and for a tool"
+        "the request is for both a model and a tool"
     } else if tool.is_some() && arguments.is_none() {
-        "a tool is asked with its arguments or their arguments_hash; {} are none"
+        "a tool call needs arguments or arguments_hash; {} means no arguments"
     } else if arguments.is_some() && tool.is_none() && responder.is_none() {
-        "it has arguments and no tool; \"responder\": \"tool\" asks tools whose name was not recorded"
+        "arguments without tool; \"responder\": \"tool\" selects tools whose name was not recorded"
     } else if occurrence.is_some() && prompt.is_none() && arguments.is_none() {
-        "occurrence needs a prompt or a call of a tool"
+        "occurrence needs a prompt or a tool call"
     } else {
         return Ok(());
     };
     Err(wrong.to_owned())
 }
 
-/// An answer that gives a response.
+/// A successful response.
 #[derive(Serialize)]
 pub(super) struct Answer<'a> {
     id: Option<&'a RawValue>,
@@ -148,7 +148,7 @@ pub(super) struct Answer<'a> {
     of_run: Option<OfRun<'a>>,
 }
 
-/// What is known of the steps of runs beside their texts.
+/// The data of a run's step other than its texts.
 #[derive(Serialize)]
 pub(crate) struct OfRun<'a> {
     responder: &'static str,
@@ -183,14 +183,14 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// An answer that gives none.
+/// An error response.
 #[derive(Serialize)]
 pub(super) struct Refused<'a> {
     pub(super) id: Option<&'a RawValue>,
     pub(super) error: Refusal,
 }
 
-/// Why there is no response.
+/// The reason that there is no response.
 #[derive(Default, Serialize)]
 pub(crate) struct Refusal {
     code: &'static str,
@@ -205,14 +205,14 @@ pub(crate) struct Refusal {
     expected: Vec<Digest>,
     #[serde(skip_serializing_if = "Option::is_none")]
     elsewhere: Option<Vec<CoreHash>>,
-    /// The run that recorded the error, if one is played.
+    /// The run that recorded the error, if one is replayed.
     #[serde(skip_serializing_if = "Option::is_none")]
     core_hash: Option<CoreHash>,
     #[serde(flatten)]
     recorded: Option<RecordedError>,
 }
 
-/// An error that was recorded.
+/// A recorded error.
 #[derive(Serialize)]
 struct RecordedError {
     responder: &'static str,
@@ -227,7 +227,7 @@ impl Refusal {
 
     pub(super) fn too_long() -> Self {
         let message =
-            format!("a request may have {MAX_BYTES} bytes, this one has more; prompt_hash is shorter");
+            format!("the request has more than {MAX_BYTES} bytes; use prompt_hash for long prompts");
         Self { code: "too_long", message, ..Self::default() }
     }
 
@@ -235,7 +235,7 @@ impl Refusal {
         Self { code: "failed", message, ..Self::default() }
     }
 
-    /// The error that `core_hash` recorded.
+    /// Returns the error that `core_hash` recorded.
     pub(super) fn recorded(exchange: &Exchange, core_hash: CoreHash) -> Self {
         let output = exchange.output.as_deref().and_then(|text| serde_json::from_str(text).ok());
         let (responder, tool) = (exchange.responder.name(), exchange.tool.clone());
@@ -249,7 +249,7 @@ impl Refusal {
         }
     }
 
-    /// `elsewhere` are other recordings in which the prompt can be looked up.
+    /// Converts a miss. `elsewhere` contains other recordings in which the prompt can be looked up.
     pub(super) fn miss(miss: &Miss, elsewhere: Vec<CoreHash>) -> Self {
         let mut refusal = Self { code: code(miss), message: miss.to_string(), ..Self::default() };
         match miss {

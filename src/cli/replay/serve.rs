@@ -1,4 +1,4 @@
-//! Answering requests until there are no more.
+//! The request loop.
 
 use std::io::{self, Write};
 
@@ -16,15 +16,15 @@ use crate::cli::hints;
 use crate::cli::json;
 use crate::cli::output::{self, counted};
 
-/// How a process that serves ends.
+/// Options for the end of the request loop.
 pub(crate) struct Ending {
-    /// Whether recordings that were not played are a failure.
+    /// Whether unused recordings are a failure.
     pub(crate) fail_unused: bool,
     /// Whether the report is JSON.
     pub(crate) json: bool,
 }
 
-/// Answers the requests on standard input, each as soon as it is there, and tells then what was left.
+/// Answers the requests on standard input, each as soon as it arrives, and then reports unused recordings.
 pub(crate) fn serve(stage: &mut dyn Stage, asked: Asked, ending: &Ending) -> Result<Status, Failure> {
     let mut input = io::stdin().lock();
     let mut out = output::raw();
@@ -50,7 +50,7 @@ fn cannot_read(error: io::Error) -> Failure {
     Failure::CouldNotRun(format!("cannot read standard input: {error}"))
 }
 
-/// Writes the answer to one request. Returns whether it plays a recording.
+/// Writes the response to one request. Returns whether a recording was played.
 fn answer(stage: &mut dyn Stage, asked: Asked, line: &[u8], out: &mut dyn Write) -> Result<bool, Failure> {
     let (id, request) = protocol::read(line, asked);
     let error = match request {
@@ -61,7 +61,7 @@ fn answer(stage: &mut dyn Stage, asked: Asked, line: &[u8], out: &mut dyn Write)
                 return Ok(true);
             }
             Err(Unplayed::Failed(error)) => Refusal::failed(hints::with_hint(&error)),
-            // What was asked was recorded, and is played.
+            // The request was recorded and is now replayed.
             Err(Unplayed::Recorded(core, exchange)) => {
                 json::line(out, &Refused { id, error: Refusal::recorded(&exchange, core) })?;
                 return Ok(true);
@@ -95,7 +95,7 @@ struct JsonUnused<'r> {
     occurrences: usize,
 }
 
-/// So many recordings that nobody asked for are listed; `--json` lists all.
+/// Maximum number of unused recordings listed; `--json` lists all.
 const LISTED: usize = 20;
 
 fn report(stage: &dyn Stage, requests: u64, refused: u64, ending: &Ending) -> Result<Status, Failure> {
@@ -108,9 +108,8 @@ fn report(stage: &dyn Stage, requests: u64, refused: u64, ending: &Ending) -> Re
         json::line(&mut text, &Report { requests, refused, recordings, unused: listed })?;
         output::note(String::from_utf8_lossy(&text).trim_end());
     } else {
-        let left = recordings.map(|count| {
-            format!("; {} of {} never asked for", unused.len(), counted(count as u64, "recording"))
-        });
+        let left = recordings
+            .map(|count| format!("; {} of {} unused", unused.len(), counted(count as u64, "recording")));
         let left = left.unwrap_or_default();
         output::note(&format!("{}, {refused} refused{left}", counted(requests, "request")));
         for exchange in unused.iter().take(LISTED) {
@@ -138,7 +137,7 @@ impl<'r> JsonUnused<'r> {
     }
 }
 
-/// What a recording is the response to, for people.
+/// Formats the request of a recorded exchange.
 fn asked_text(stage: &dyn Stage, exchange: &Exchange) -> String {
     let asked = match (&exchange.tool, exchange.prompts.as_slice()) {
         (Some(tool), _) => format!(", tool {}", brief(tool)),

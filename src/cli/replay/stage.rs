@@ -1,4 +1,4 @@
-//! What is played from: one recording, or any in the vault.
+//! Sources of responses: one recording, or all in the vault.
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
@@ -10,31 +10,31 @@ use runvault::{LookupError, Vault, Wanted};
 
 use crate::cli::captures;
 
-/// So many other recordings are named where a prompt was not found.
+/// Maximum number of other recordings named when a prompt is not found.
 pub(super) const NAMED: usize = 5;
 
-/// Where responses come from.
+/// A source of responses.
 pub(crate) trait Stage {
-    /// The response, and which artifact recorded it.
+    /// Returns the response, and the artifact that recorded it.
     fn play(&mut self, request: &Request) -> Result<(CoreHash, Played<'_>), Unplayed>;
 
-    /// Others in which a prompt that was not found here can be looked up.
+    /// Returns other recordings in which a missing prompt can be looked up.
     fn elsewhere(&self, prompt: Digest) -> Vec<CoreHash>;
 
-    /// How many recordings there are, and which were not played; nothing if that is not known.
+    /// Returns the number of recorded exchanges, and the unused ones; `None` if unknown.
     fn unused(&self) -> Option<(usize, Vec<&Exchange>)>;
 
-    /// Which of the recordings of its prompt an exchange is, if there are several.
+    /// Returns the occurrence number of an exchange among those of its prompt, if there are several.
     fn occurrence(&self, exchange: &Exchange) -> Option<Occurrence>;
 
-    /// What the recording counts.
+    /// Returns the unit of the recording.
     fn unit(&self) -> &'static str;
 }
 
-/// Why nothing was played.
+/// The reason that nothing was played.
 pub(crate) enum Unplayed {
     Miss(Miss),
-    /// The call failed when it was recorded, in this artifact.
+    /// The recorded call failed, in this artifact.
     Recorded(CoreHash, Box<Exchange>),
     Failed(LookupError),
 }
@@ -63,7 +63,7 @@ impl Stage for One<'_> {
 
     fn elsewhere(&self, prompt: Digest) -> Vec<CoreHash> {
         let wanted = Wanted { limit: Some(NAMED), ..Wanted::default() };
-        // This helps, nothing depends on it.
+        // Best effort: nothing depends on it.
         let hits = self.vault.recordings_of(prompt, &wanted).unwrap_or_default();
         hits.into_iter().map(|hit| hit.artifact.core).filter(|core| *core != self.core).collect()
     }
@@ -84,18 +84,18 @@ impl Stage for One<'_> {
     }
 }
 
-/// All recordings in which prompts are looked up, newest first.
+/// All recordings that contain a prompt, newest first.
 pub(crate) struct Any<'v> {
     vault: &'v Vault,
     wanted: Wanted,
     repeat: Repeat,
-    /// The recordings that were played last, the newest use at the end.
+    /// The recently used players, the most recent one last.
     ready: Vec<(CoreHash, Player)>,
-    /// How often a prompt was asked of a recording, whether that is ready or not. Only what was recorded is counted.
+    /// Number of requests for a prompt per recording, cached or not. Only recorded prompts are counted.
     asked: HashMap<(CoreHash, Digest), usize>,
 }
 
-/// So many recordings are kept ready. They may have 100 MB each.
+/// Maximum number of cached players. They may have 100 MB each.
 const READY: usize = 4;
 
 impl<'v> Any<'v> {
@@ -118,7 +118,7 @@ impl<'v> Any<'v> {
         Ok(self.ready.last_mut().map(|(_, player)| player))
     }
 
-    /// Which recording of the prompt is next. A player that was put away would not know that.
+    /// Returns the number of the next occurrence of the prompt, which is kept when its player is evicted.
     fn next(&mut self, core: CoreHash, prompt: Digest) -> Result<usize, LookupError> {
         let of = self.player(core)?.map_or(0, |player| player.recorded(prompt).count());
         let asked = self.asked.entry((core, prompt)).or_default();

@@ -1,4 +1,4 @@
-//! The configuration file: where it is, what it says, and how it is written.
+//! The configuration file: its path, contents and changes.
 
 use std::ffi::OsString;
 use std::fmt::{self, Display, Formatter};
@@ -13,17 +13,17 @@ use toml_edit::{Document, DocumentMut, Item, TomlError};
 
 use super::{Failure, named, variable};
 
-/// So long is no file that somebody wrote for a handful of settings.
+/// Maximum size of the file, larger than any plausible configuration.
 const MOST_BYTES: u64 = 64 << 10;
 
-/// Where the configuration file is, or would be.
+/// Returns the path of the configuration file, which need not exist.
 pub(crate) fn path() -> Result<PathBuf, Failure> {
     if let Some(path) = variable("RUNVAULT_CONFIG") {
         return Ok(path.into());
     }
     let directories = etcetera::choose_base_strategy().map_err(|error| {
         Failure::CouldNotRun(format!(
-            "cannot tell the user's configuration directory ({error}); RUNVAULT_CONFIG names a file"
+            "cannot determine the user's configuration directory ({error}); set RUNVAULT_CONFIG to a file"
         ))
     })?;
     Ok(directories.config_dir().join("runvault").join("config.toml"))
@@ -42,12 +42,12 @@ impl Display for Place {
     }
 }
 
-/// Why a configuration file says nothing.
+/// The reason that a configuration file cannot be used.
 #[derive(Clone, Debug)]
 pub(crate) enum FileError {
     /// It cannot be read.
     Unreadable(String),
-    /// Somebody wrote something else there.
+    /// It has invalid contents.
     Wrong(String),
 }
 
@@ -60,16 +60,16 @@ impl From<FileError> for Failure {
     }
 }
 
-/// What a configuration file says.
+/// The contents of a configuration file.
 #[derive(Debug, Default)]
 pub(crate) struct File {
     path: PathBuf,
-    /// The names in it with their values, and where they stand.
+    /// The names in it with their values and line numbers.
     values: Vec<(String, String, usize)>,
 }
 
 impl File {
-    /// Reads the file at `path`. One that is not there says nothing.
+    /// Reads the file at `path`. A missing file is empty.
     pub(crate) fn read(path: &Path) -> Result<Self, FileError> {
         let text = match text_of(path) {
             Ok(text) => text,
@@ -86,12 +86,12 @@ impl File {
             let line = line_of(text, key.and_then(toml_edit::Key::span));
             let value = match (written(item), named(name)) {
                 (Some(value), _) => value,
-                // It may mean something to a newer runvault.
+                // A newer runvault may know it.
                 (None, None) => String::new(),
                 (None, Some(_)) => {
                     let place = Place { path: path.to_owned(), line };
                     let message = format!(
-                        "{place}: {name} is neither a text, nor a whole number, nor true or false; \
+                        "{place}: {name} is not a string, a whole number or a boolean; \
                          \"runvault config set {name} VALUE\" corrects it"
                     );
                     return Err(FileError::Wrong(message));
@@ -102,21 +102,21 @@ impl File {
         Ok(Self { path: path.to_owned(), values })
     }
 
-    /// What it says of the setting `name`, and where.
+    /// Returns the value of the setting `name`, and its location.
     pub(crate) fn value(&self, name: &str) -> Option<(String, Place)> {
         let (_, value, line) = self.values.iter().find(|(known, ..)| known == name)?;
         Some((value.clone(), Place { path: self.path.clone(), line: *line }))
     }
 
-    /// What it says that is no setting of this program.
+    /// Returns the names in it that are not settings of this program.
     pub(crate) fn strangers(&self) -> impl Iterator<Item = (&str, Place)> {
         let strangers = self.values.iter().filter(|(name, ..)| named(name).is_none());
         strangers.map(|(name, _, line)| (name.as_str(), Place { path: self.path.clone(), line: *line }))
     }
 }
 
-/// What is in the file at `path`; nothing if it is not there. Every command reads it, and shells while somebody types: it must
-/// neither take long nor wait for the other end of a pipe.
+/// Returns the contents of the file at `path`; empty if it does not exist. Every command and every completion reads it,
+/// so it must not take long or block on a pipe.
 fn text_of(path: &Path) -> io::Result<String> {
     let too_large = || io::Error::other(format!("it has more than {MOST_BYTES} bytes"));
     let read = || {
@@ -144,8 +144,8 @@ fn is_pipe(_: fs::FileType) -> bool {
     false
 }
 
-/// Writes the value of `name` into the file at `path`, or takes it out; false if it had none. Comments and the order of
-/// the others stay.
+/// Sets the value of `name` in the file at `path`, or removes it; returns false if it had none. Comments and the order
+/// of the other settings are kept.
 ///
 /// The files of `vault` are never written.
 pub(crate) fn edit(
@@ -163,7 +163,7 @@ pub(crate) fn edit(
     Ok(had)
 }
 
-/// The text of a file with the value of `name`, or without it, and whether it had one.
+/// Returns the text of a file with the value of `name` set or removed, and whether it had one.
 fn changed(text: &str, name: &str, value: Option<&str>) -> Result<(String, bool), TomlError> {
     let mut document: DocumentMut = text.parse()?;
     let had = document.contains_key(name);
@@ -174,7 +174,7 @@ fn changed(text: &str, name: &str, value: Option<&str>) -> Result<(String, bool)
     Ok((document.to_string(), had))
 }
 
-/// A number is written as a number. What stands beside the value, such as a comment, stays.
+/// Sets a value; a number is written as a number. Text next to the value, such as a comment, is kept.
 fn set(document: &mut DocumentMut, name: &str, value: &str) {
     let number = value.parse::<i64>().ok().filter(|number| number.to_string() == value);
     let mut new = number.map_or_else(|| toml_edit::Value::from(value), toml_edit::Value::from);
@@ -187,12 +187,13 @@ fn set(document: &mut DocumentMut, name: &str, value: &str) {
     }
 }
 
-/// The file that is to be written: behind links, for people keep their configuration elsewhere and link to it.
+/// Returns the file to write, with symbolic links resolved, because configuration files are often links to a
+/// repository.
 fn writable(path: &Path) -> Result<PathBuf, Failure> {
     match fs::canonicalize(path) {
         Ok(target) if target.is_file() => Ok(target),
         Ok(_) => {
-            let message = format!("{} is not a file; RUNVAULT_CONFIG names another one", path.display());
+            let message = format!("{} is not a file; set RUNVAULT_CONFIG to another one", path.display());
             Err(Failure::CouldNotRun(message))
         }
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(match fs::read_link(path) {
@@ -223,7 +224,7 @@ fn cannot_read(path: &Path, error: &io::Error) -> FileError {
         _ => error.to_string(),
     };
     FileError::Unreadable(format!(
-        "cannot read the configuration {path}: {why}; RUNVAULT_CONFIG names another file"
+        "cannot read the configuration {path}: {why}; set RUNVAULT_CONFIG to use another file"
     ))
 }
 
@@ -240,7 +241,7 @@ fn broken(path: &Path, text: &str, error: &TomlError) -> FileError {
     let place = Place { path: path.to_owned(), line: line_of(text, error.span()) };
     let what = error.message().lines().collect::<Vec<_>>().join(", ");
     FileError::Wrong(format!(
-        "{place}: this is no TOML: {what}; correct the line, such as max-size = \"512M\", or name another file with \
+        "{place}: invalid TOML: {what}; correct the line, such as max-size = \"512M\", or name another file with \
          RUNVAULT_CONFIG"
     ))
 }
@@ -250,7 +251,7 @@ fn line_of(text: &str, span: Option<Range<usize>>) -> usize {
     before.matches('\n').count() + 1
 }
 
-/// A value as people would write it after `config set`.
+/// Formats a value as it would be given to `config set`.
 fn written(item: &Item) -> Option<String> {
     let text = item.as_str().map(str::to_owned);
     let number = || item.as_integer().map(|number| number.to_string());
@@ -258,8 +259,8 @@ fn written(item: &Item) -> Option<String> {
     text.or_else(number).or_else(switch)
 }
 
-/// A path in the file at `file`: `~/` is the home directory, and what is relative is so to the file's directory, for the
-/// directory in which runvault is called could be any.
+/// Resolves a path in the file at `file`: `~/` is the home directory, and relative paths are relative to the file's
+/// directory, because the current directory can be any.
 pub(super) fn absolute(text: &str, file: &Path) -> OsString {
     if let Some(path) = at_home(text) {
         return path.into();
@@ -268,7 +269,7 @@ pub(super) fn absolute(text: &str, file: &Path) -> OsString {
     directory.join(text).into()
 }
 
-/// What a path that begins with `~/` means.
+/// Expands a path that starts with `~/`.
 pub(crate) fn at_home(text: &str) -> Option<PathBuf> {
     let rest = text.strip_prefix("~/")?;
     Some(etcetera::home_dir().ok()?.join(rest))
@@ -318,9 +319,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_told_with_its_line() {
-        assert!(
-            message("max-depth = 1\nmax-size 3\n").starts_with("/c/config.toml line 2: this is no TOML: ")
-        );
+        assert!(message("max-depth = 1\nmax-size 3\n").starts_with("/c/config.toml line 2: invalid TOML: "));
         assert!(message("max-depth = 1\nmax-depth = 2\n").starts_with("/c/config.toml line 2: "));
         assert!(message("\nmax-depth = [1]\n").starts_with("/c/config.toml line 2: max-depth is neither "));
         assert!(message("max-depth = 1.5").contains("neither"));

@@ -1,4 +1,4 @@
-//! The configuration file as it was when it was first asked for.
+//! The configuration file, cached at its first use.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,10 +7,10 @@ use super::super::output;
 use super::file::{self, File, FileError};
 use super::{ALL, Failure};
 
-/// What the configuration file says. It is read when a setting is first asked for, and once.
+/// Returns the contents of the configuration file, which is read once, when a setting is first used.
 pub(super) fn configured() -> Result<&'static File, Failure> {
     static FILE: LazyLock<Result<File, FileError>> = LazyLock::new(|| {
-        // Who has no home, as a service in a container, has no file there.
+        // Without a home directory, as in a container, there is no configuration file.
         let Ok(path) = file::path() else { return Ok(File::default()) };
         let file = File::read(&path)?;
         warn_of_strangers(&file);
@@ -19,15 +19,16 @@ pub(super) fn configured() -> Result<&'static File, Failure> {
     FILE.as_ref().map_err(|error| error.clone().into())
 }
 
-/// Completions are asked for while somebody types: nothing may be written between the letters.
+/// Whether warnings are suppressed, as for completions, which must not print anything.
 static IS_SILENT: AtomicBool = AtomicBool::new(false);
 
-/// Says nothing of what is strange in the file.
+/// Suppresses warnings about the file.
 pub(crate) fn be_silent() {
     IS_SILENT.store(true, Ordering::Relaxed);
 }
 
-/// A newer runvault may know more settings. One that is spelled wrong would do nothing, and nobody would know why.
+/// Warns of unknown settings. A newer runvault may have more of them, but a misspelled one would silently have no
+/// effect.
 fn warn_of_strangers(file: &File) {
     if IS_SILENT.load(Ordering::Relaxed) {
         return;
@@ -35,7 +36,7 @@ fn warn_of_strangers(file: &File) {
     for (name, place) in file.strangers() {
         let names: Vec<&str> = ALL.into_iter().map(|known| known.entry().name).collect();
         output::warning(&format!(
-            "{place}: this runvault has no setting {name} and passes it over; it has {}",
+            "{place}: unknown setting {name} ignored; known settings: {}",
             names.join(", ")
         ));
     }

@@ -1,10 +1,10 @@
-//! Records of CSV, as RFC 4180 has them.
+//! CSV records according to RFC 4180.
 
 use runvault::artifact::Cell;
 
 use crate::cli::grid;
 
-/// The record of these cells, with its line end. NULL is empty, and an empty text is quoted, so that they are told apart.
+/// Formats the cells as a record with its line end. NULL is empty, and an empty text is quoted to distinguish the two.
 pub(super) fn record(cells: &[Cell]) -> String {
     let mut record = String::new();
     for (index, cell) in cells.iter().enumerate() {
@@ -56,7 +56,7 @@ mod tests {
         assert_eq!(record(&cells), expected);
     }
 
-    /// What RFC 4180 makes of one record.
+    /// Parses one record according to RFC 4180.
     fn read(record: &str) -> Vec<String> {
         let mut fields = vec![String::new()];
         let mut characters = record.strip_suffix("\r\n").unwrap().chars().peekable();

@@ -1,4 +1,4 @@
-//! What a query can name.
+//! The list of available tables and views.
 
 use std::io::{self, BufWriter, Write};
 
@@ -33,9 +33,9 @@ pub(super) fn print(as_json: bool) -> Result<Status, Failure> {
         return Ok(Status::Done);
     }
     let mut out = BufWriter::new(output::text());
-    writeln!(out, "{FAINT}in the vault's file, for every program that reads SQLite{FAINT:#}")?;
+    writeln!(out, "{FAINT}in the vault file, for any program that reads SQLite{FAINT:#}")?;
     views.iter().filter(|view| view.is_plain).try_for_each(|view| block(&mut out, view))?;
-    writeln!(out, "\n{FAINT}in \"runvault sql\", and in what it saves{FAINT:#}")?;
+    writeln!(out, "\n{FAINT}in \"runvault sql\" and the files it saves{FAINT:#}")?;
     views.iter().filter(|view| !view.is_plain).try_for_each(|view| block(&mut out, view))?;
     out.flush()?;
     Ok(Status::Done)
@@ -52,7 +52,7 @@ fn line(view: &View) -> Line {
     }
 }
 
-/// What stands beside a column begins here.
+/// The column at which descriptions start.
 const BESIDE: usize = 20;
 
 fn block(out: &mut dyn Write, view: &View) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! Growth by day as a small picture.
+//! A chart of the growth by day.
 
 use std::io::{self, Write};
 
@@ -7,23 +7,23 @@ use runvault::store::Day;
 use crate::cli::output::{self, FAINT, GOOD, counted};
 use crate::cli::time::By;
 
-/// Lines of the picture.
+/// The height of the chart in lines.
 const HEIGHT: u64 = 4;
 
-/// How much of a character is filled.
+/// Characters by filled height.
 const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// The most steps in one character.
+/// The number of steps of one character.
 const STEPS: u64 = 8;
 
 const INDENT: usize = 2;
 
-/// Prints how many captures there are of each of `days`, which follow one another, by the time `by`.
+/// Prints a chart of the number of captures on each of `days`, which are consecutive, by the time `by`.
 pub(super) fn print(out: &mut dyn Write, days: &[Day], by: By) -> io::Result<()> {
     let (Some(first), Some(last)) = (days.first(), days.last()) else { return Ok(()) };
     let room = output::width().unwrap_or(usize::MAX).saturating_sub(INDENT);
     let wide = if days.len() * 2 <= room { 2 } else { 1 };
-    // What has no room is left out at the beginning.
+    // Days that do not fit are omitted at the beginning.
     let first_shown = days.len().saturating_sub(room / wide);
     let days = days.get(first_shown..).unwrap_or_default();
     let first = days.first().unwrap_or(first);
@@ -48,7 +48,7 @@ pub(super) fn print(out: &mut dyn Write, days: &[Day], by: By) -> io::Result<()>
     writeln!(out, "{:INDENT$}{FAINT}{dates}{FAINT:#}", "")
 }
 
-/// The lines of the picture, from the top. What is more than nothing can be seen.
+/// Returns the lines of the chart, from the top. Any number above zero is visible.
 fn lines(days: &[Day], most: u64, wide: usize) -> Vec<String> {
     let height = |day: &Day| (day.captures * HEIGHT * STEPS).div_ceil(most.max(1));
     let line = |level: u64| {

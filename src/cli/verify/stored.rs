@@ -18,23 +18,23 @@ use crate::cli::output::{self, BAD, GOOD, HASH};
 use crate::cli::vault::VaultArgs;
 use crate::cli::{report, signature};
 
-/// What is to be checked.
+/// The artifacts to check.
 pub(super) struct Stored<'o> {
     vault: Vault,
     options: &'o ExamineOptions,
-    /// Each with the one capture that was named, if one was.
+    /// The artifacts, each with the capture that was named, if any.
     located: Vec<(Located, Option<CaptureHash>)>,
 }
 
 impl<'o> Stored<'o> {
-    /// Looks up what arguments stand for; nothing if there are none.
+    /// Looks up the artifacts in the arguments; `None` if there are none.
     pub(super) fn locate(
         named: &[(&str, Named)],
         options: &'o ExamineOptions,
         vault: &VaultArgs,
     ) -> Result<Option<Self>, Failure> {
         let Some((first, _)) = named.first() else { return Ok(None) };
-        // Nothing is good or bad where something could not be found, so this is never the answer no.
+        // If something is not found, nothing was verified, so this is never the negative result.
         let no_file =
             |text: &str, error: String| Failure::CouldNotRun(format!("there is no file {text}; {error}"));
         let vault = vault.open().map_err(|error| no_file(first, error.to_string()))?;
@@ -43,7 +43,7 @@ impl<'o> Stored<'o> {
             let found = named.locate(&vault).map_err(|error| no_file(text, error.to_string()))?;
             if let Some(kind) = options.kind.filter(|kind| kind.name() != found.artifact.kind) {
                 let (found, kind) = (&found.artifact.kind, kind.name());
-                return Err(Failure::No(format!("{text} is of the kind {found}, not {kind}")));
+                return Err(Failure::No(format!("{text} is of kind {found}, not {kind}")));
             }
             let only = named.is_capture(&found).then_some(found.capture.capture);
             located.push((found, only));
@@ -51,7 +51,7 @@ impl<'o> Stored<'o> {
         Ok(Some(Self { vault, options, located }))
     }
 
-    /// Checks all of it, prints what that gives, and counts it.
+    /// Checks the artifacts, prints the results, and counts them.
     pub(super) fn verify(&self, printer: &mut Printer<'_>, summary: &mut Summary) -> Result<(), Failure> {
         for (Located { artifact, .. }, only) in &self.located {
             for checked in self.vault.verify(artifact, *only, &self.options.admit)? {
@@ -65,16 +65,16 @@ impl<'o> Stored<'o> {
     }
 }
 
-/// What is told of a capture.
+/// The output line of a capture.
 #[derive(Serialize)]
 struct Line<'c> {
     kind: &'c str,
     ok: bool,
     core_hash: CoreHash,
     capture_hash: CaptureHash,
-    /// What is wrong with the stored bytes; nothing if they are those that were stored.
+    /// The damage of the stored bytes; `None` if they are intact.
     damage: Option<&'c str>,
-    /// The core hash that the bytes give; nothing if they are damaged or break a rule.
+    /// The core hash of the bytes; `None` if they are damaged or violate a rule.
     computed_core_hash: Option<CoreHash>,
     #[serde(flatten)]
     signature: Option<SignatureMembers<'c>>,
@@ -85,7 +85,7 @@ impl<'c> Line<'c> {
     fn of(kind: &'c str, core_hash: CoreHash, checked: &'c CheckedCapture) -> Self {
         Self {
             kind,
-            // Without a core hash, it is damaged or breaks a rule.
+            // Without a core hash, the capture is damaged or breaks a rule.
             ok: checked.core == Some(core_hash),
             core_hash,
             capture_hash: checked.capture.capture,
@@ -106,11 +106,11 @@ impl<'c> Line<'c> {
             (Some(damage), _) => format!("the stored bytes are damaged: {}", escaped(damage)),
             (None, None) => "bytes intact, rules broken".to_owned(),
             (None, Some(core)) if core != *core_hash => {
-                format!("bytes intact, rules kept, another core hash: {core}")
+                format!("bytes intact, rules satisfied, different core hash: {core}")
             }
             (None, Some(_)) => {
                 let signature = signature::text(checked.signature.as_ref());
-                format!("bytes intact, rules kept, core hash right, {signature}")
+                format!("bytes intact, rules satisfied, core hash correct, {signature}")
             }
         };
         let mut out = output::text();

@@ -1,37 +1,37 @@
-//! Whether the vault that is written to is still the one at its path.
+//! Detection of a removed or replaced vault file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::Failure;
 
-/// The file of a vault that is held open for days. Somebody may remove it, or put another one in its place; what is
-/// stored then is stored in a file that nobody can reach.
+/// The file of a vault that is open for days. If it is removed or replaced, artifacts would be stored in a file that is
+/// no longer reachable.
 pub(super) struct Held {
     path: PathBuf,
     identity: Option<(u64, u64)>,
 }
 
 impl Held {
-    /// Of the vault that was opened at `path` just now.
+    /// Records the identity of the vault that was just opened at `path`.
     pub(super) fn of(path: &Path) -> Self {
         Self { path: path.to_owned(), identity: identity(path) }
     }
 
-    /// Fails if another file or none is at the path now.
+    /// Returns an error if there is now another file, or none, at the path.
     pub(super) fn check(&self) -> Result<(), Failure> {
         if self.identity == identity(&self.path) {
             return Ok(());
         }
         Err(Failure::CouldNotRun(format!(
-            "{} was removed or replaced, and what is added would be lost; nothing more is taken, start \"runvault \
+            "{} was removed or replaced, and added artifacts would be lost; stopped, start \"runvault \
              watch\" again",
             self.path.display()
         )))
     }
 }
 
-/// What tells files apart whatever they are called.
+/// Returns the identity of a file, independent of its name.
 #[cfg(unix)]
 fn identity(path: &Path) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;
@@ -39,7 +39,7 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
     fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
 }
 
-/// Elsewhere, what is open cannot be replaced; at most it is not there.
+/// Returns whether the file exists: on other systems an open file cannot be replaced.
 #[cfg(not(unix))]
 fn identity(path: &Path) -> Option<(u64, u64)> {
     fs::metadata(path).ok().map(|_| (0, 0))

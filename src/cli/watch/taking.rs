@@ -1,4 +1,4 @@
-//! Storing what has settled, and remembering what was told of.
+//! Storing of settled files, and tracking of what was reported.
 
 use std::collections::HashSet;
 use std::io::ErrorKind;
@@ -15,12 +15,12 @@ use crate::cli::fork_notes::ForkNotes;
 use crate::cli::output;
 use crate::cli::stop::Stop;
 
-/// What is watched, and what came of it so far.
+/// The watcher, and the results so far.
 pub(super) struct Taking {
     settling: Settling,
     printer: Printer,
     summary: Summary,
-    /// What could not be looked at the last time, so that it is told once.
+    /// The errors of the last scan, so that each is reported once.
     unseen: HashSet<String>,
 }
 
@@ -29,18 +29,18 @@ impl Taking {
         Self { settling, printer, summary: Summary::default(), unseen: HashSet::new() }
     }
 
-    /// Looks at the directories and tells what keeps it from that.
+    /// Scans the directories and reports errors.
     pub(super) fn look(&mut self) -> Look {
         let look = self.settling.look();
         let unseen: HashSet<String> = look.errors.iter().map(ToString::to_string).collect();
         for message in unseen.difference(&self.unseen) {
-            output::error(&format!("cannot look at {message}; it is tried again each time"));
+            output::error(&format!("cannot scan {message}; retrying at every scan"));
         }
         self.unseen = unseen;
         look
     }
 
-    /// Stores what has settled. What is not told of when this fails is found again.
+    /// Stores settled files. On failure, those not yet reported are found again.
     pub(super) fn take(
         &mut self,
         vault: &Vault,
@@ -59,12 +59,12 @@ impl Taking {
         vault.add_items(items.map(Ok), options, &mut teller).map(drop)
     }
 
-    /// Whether files are kept for now that are to be removed later.
+    /// Returns whether there are files to be removed later.
     pub(super) fn is_waiting_to_move(&self) -> bool {
         self.printer.is_waiting_to_move()
     }
 
-    /// Tries again to remove them.
+    /// Retries removing them.
     pub(super) fn retry_moving(&mut self, vault: &Vault) {
         self.printer.retry_moving(vault);
     }
@@ -74,13 +74,13 @@ impl Taking {
         self.printer.forks.replace(ForkNotes::default()).unwrap_or_default()
     }
 
-    /// Tells what it came to.
+    /// Prints the summary.
     pub(super) fn finish(self, started: Instant) -> Result<Status, Failure> {
         self.printer.finish(&self.summary, started)
     }
 }
 
-/// Passes on what becomes of files, and remembers that they were dealt with.
+/// A monitor that forwards the results for files, and marks the files as processed.
 struct Teller<'t> {
     paths: Vec<PathBuf>,
     settling: &'t mut Settling,
@@ -112,7 +112,7 @@ impl Monitor for Teller<'_> {
     }
 
     fn unreadable(&mut self, error: &SourceError) {
-        // Somebody removed or renamed it between two looks, as is common where programs work.
+        // It was removed or renamed between two scans, as is common in directories in use.
         if !is_gone(error) {
             self.summary.unreadable += 1;
             self.printer.unreadable(error);
@@ -120,7 +120,7 @@ impl Monitor for Teller<'_> {
     }
 }
 
-/// Whether something cannot be read because it is not there any more.
+/// Returns whether something cannot be read because it no longer exists.
 fn is_gone(error: &SourceError) -> bool {
     error.source.kind() == ErrorKind::NotFound
 }

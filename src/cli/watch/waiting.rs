@@ -27,7 +27,7 @@ impl Waiting {
         let pause = before.as_ref().map_or(FIRST_PAUSE, |trouble| (trouble.pause * 2).min(LONGEST_PAUSE));
         if before.is_none() {
             output::error(&message);
-            output::note("what is not stored is tried again until it is; Ctrl-C ends it");
+            output::note("retrying until everything is stored; press Ctrl-C to stop");
         }
         self.0 = Some(Trouble { message, pause });
         pause
@@ -36,7 +36,7 @@ impl Waiting {
     /// A try succeeded.
     pub(super) fn goes_on(&mut self) {
         if self.0.take().is_some() {
-            output::note("going on");
+            output::note("continuing");
         }
     }
 }

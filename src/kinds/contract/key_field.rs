@@ -1,7 +1,7 @@
 use crate::canonical::Value;
 
-/// The most comparisons for one contract. Dots can be read in so many ways that a hostile contract of a few megabytes
-/// could keep its reader busy for hours; what is not compared within this is not checked.
+/// Maximum number of comparisons for one contract. Dots can be interpreted in so many ways that a malicious contract of
+/// a few megabytes could occupy the reader for hours; what exceeds the limit is not checked.
 const MAX_COMPARISONS: usize = 100_000_000;
 
 /// Whether a schema has a field.
@@ -9,11 +9,11 @@ const MAX_COMPARISONS: usize = 100_000_000;
 pub(super) enum Presence {
     Yes,
     No,
-    /// The schema does not list the properties that would tell.
+    /// The schema does not list the relevant properties.
     Unknown,
 }
 
-/// Looks up the key fields of one contract.
+/// Lookup of the key fields of one contract.
 pub(super) struct KeyFields {
     comparisons_left: usize,
 }
@@ -25,8 +25,8 @@ impl Default for KeyFields {
 }
 
 impl KeyFields {
-    /// Whether `schema` has the property `field`, or, for any dot in it, a property named by what is before the dot
-    /// whose schema has what is after it.
+    /// Returns whether `schema` has the property `field`. At each dot, `field` may also be split into a property and a
+    /// field of its schema.
     pub(super) fn look_up(&mut self, field: &str, schema: &Value<'_>) -> Presence {
         let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
             return Presence::Unknown;

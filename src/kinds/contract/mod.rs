@@ -48,7 +48,7 @@ impl Artifact for Contract {
 
     fn recognises(text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
         let has_effects = recognise::has_member(text, names, &["io_refs", "effects"]);
-        // Other documents have effects as well, but do not say whether they can be repeated.
+        // Other documents have effects too, but do not state whether they can be repeated.
         let is_one = has_effects
             && (recognise::has_member(text, names, &["io_refs"]) || recognise::has_key(text, "idempotency"));
         Recognition::of(is_one, has_effects)
@@ -95,7 +95,7 @@ impl Artifact for Contract {
     }
 }
 
-/// Reports that a document cannot be read. That is a matter of the format's own rule, unless it is too much for us.
+/// Reports that a document cannot be read, under the format's own rule unless a limit is exceeded.
 fn report(error: &ReadError, findings: &mut Findings) {
     if matches!(error.defect, Defect::TooDeep | Defect::TooLarge) {
         document::report(error, findings);
@@ -105,14 +105,14 @@ fn report(error: &ReadError, findings: &mut Findings) {
     }
 }
 
-/// The members that matter, of a root that has the right shape.
+/// The relevant members of a root with a valid shape.
 struct View<'v> {
     core: Core<'v>,
     io_refs: &'v [Value<'v>],
     effects: &'v [Value<'v>],
-    /// The refs by their names.
+    /// The refs by name.
     declared: HashMap<&'v str, &'v Value<'v>>,
-    /// How many effects have a name.
+    /// The number of effects with each name.
     effect_names: HashMap<&'v str, usize>,
 }
 
@@ -130,7 +130,7 @@ impl<'v> View<'v> {
     }
 }
 
-/// What is hashed. The specification states no hash; everything it states about a contract is in these two members.
+/// The hashed part. The specification defines no hash; all its statements about a contract are in these two members.
 #[derive(Clone, Copy)]
 struct Core<'v> {
     effects: &'v Value<'v>,

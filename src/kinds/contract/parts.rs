@@ -1,4 +1,4 @@
-//! What contracts are compared by: refs and effects by their names, and what nothing depends on.
+//! The comparison of contracts: effects and refs by name, then the members that are not hashed.
 
 use super::read;
 use crate::artifact::{Part, PartSort, differ, same_place};

@@ -1,4 +1,4 @@
-//! The texts of a contract that people search: its refs, its effects, and whatever else it says.
+//! The searchable texts of a contract: its refs, its effects and its other members.
 
 use super::read;
 use crate::artifact::{Field, Passage, Passages, words_of};

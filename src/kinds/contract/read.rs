@@ -1,4 +1,4 @@
-//! Which of the two notations a document is in: JSON and YAML are told apart by content, never by file name.
+//! Detection of the notation of a document: JSON and YAML are distinguished by content, never by file name.
 
 use super::yaml;
 use crate::canonical::Value;
@@ -6,10 +6,10 @@ use crate::canonical::reader::{self, Defect, Limits, ReadError};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Reads `bytes` as JSON or YAML. Numbers that overflow are kept, so that they can be reported where they stand.
+/// Reads `bytes` as JSON or YAML. Numbers that overflow are kept, so that they can be reported with their location.
 ///
 /// # Errors
-/// The first defect, with its line and column.
+/// Returns the first defect, with its line and column.
 pub(super) fn read<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Value<'a>, ReadError> {
     let unmarked = bytes.strip_prefix(BYTE_ORDER_MARK);
     let body = unmarked.unwrap_or(bytes);
@@ -30,8 +30,8 @@ pub(super) fn read<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Value<'a>, Re
     }
 }
 
-/// A text that both readers refuse is most likely damaged JSON. But if YAML has no quarrel with the syntax and finds
-/// something else further on, it is YAML.
+/// Returns the more relevant error. A text that both readers reject is most likely damaged JSON. But if the YAML syntax
+/// is valid and the defect is a different one further on, it is YAML.
 fn more_telling(json: ReadError, yaml: ReadError) -> ReadError {
     let further = (yaml.line, yaml.column) > (json.line, json.column);
     if further && yaml.defect != Defect::Syntax { yaml } else { json }
@@ -49,7 +49,10 @@ mod tests {
     #[test]
     fn what_is_json_is_held_to_json() {
         for (text, expected) in [
-            ("{\"a\": 1} x", "Syntax: line 1 column 10: the document ends before this; remove what follows"),
+            (
+                "{\"a\": 1} x",
+                "Syntax: line 1 column 10: unexpected text after the end of the document; remove it",
+            ),
             ("{\"a\": [1, 2", "Syntax: line 1 column 12: expected \",\" or \"]\", found the end of the text"),
             (
                 "{\"a\": 1, \"\\u0061\": 2}",

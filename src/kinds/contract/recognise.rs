@@ -1,8 +1,8 @@
-//! Telling contracts from other documents without reading them in full.
+//! Recognition of contracts without reading documents in full.
 
 use crate::canonical::reader::MemberNames;
 
-/// Whether the root of `text` has one of `members`. `names` are the root's members if it is a JSON object.
+/// Returns whether the root of `text` has one of `members`. `names` are the root's members if it is a JSON object.
 pub(super) fn has_member(text: &str, names: &mut MemberNames<'_>, members: &[&str]) -> bool {
     if members.iter().any(|member| names.has(member)) {
         return true;
@@ -16,7 +16,7 @@ pub(super) fn has_member(text: &str, names: &mut MemberNames<'_>, members: &[&st
     if text.starts_with('{') { in_flow_mapping(text, members) } else { in_block_mapping(text, members) }
 }
 
-/// Whether `name` stands in `text` as a key does, quoted or not, in either notation.
+/// Returns whether `name` occurs in `text` like a key, quoted or not, in either notation.
 pub(super) fn has_key(text: &str, name: &str) -> bool {
     text.match_indices(name).any(|(at, _)| {
         let is_bare =
@@ -27,7 +27,7 @@ pub(super) fn has_key(text: &str, name: &str) -> bool {
     })
 }
 
-/// `text` from where its first node begins: after blank lines, comments, directives and document markers.
+/// Returns `text` from its first node: without leading blank lines, comments, directives and document markers.
 fn content(text: &str) -> Option<&str> {
     let mut rest = text;
     loop {
@@ -46,8 +46,8 @@ fn content(text: &str) -> Option<&str> {
     }
 }
 
-/// Whether a line of the first document begins with a contract's key. Every line that begins in the first column must
-/// look like YAML up to there: other documents may quote a contract.
+/// Returns whether a line of the first document begins with a contract's key. Every line that begins in the first
+/// column must look like YAML up to there: other documents may quote a contract.
 fn in_block_mapping(text: &str, members: &[&str]) -> bool {
     for (number, line) in text.lines().enumerate() {
         if number > 0 && (line.starts_with([' ', '\t', '#']) || line.trim_end().is_empty()) {
@@ -68,11 +68,11 @@ fn in_block_mapping(text: &str, members: &[&str]) -> bool {
     false
 }
 
-/// The key, if `line` begins with one and a colon.
+/// Returns the key if `line` begins with one and a colon.
 fn key_of(line: &str) -> Option<&str> {
     let (key, rest) = match line.chars().next()? {
         quote @ ('"' | '\'') => line.get(1..)?.split_once(quote)?,
-        // None of these begins a plain scalar.
+        // None of these can begin a plain scalar.
         '[' | ']' | '{' | '}' | ',' | '#' | '&' | '*' | '!' | '|' | '>' | '%' | '@' | '`' => return None,
         _ if line.starts_with("- ") => return None,
         _ => {
@@ -89,10 +89,10 @@ fn key_of(line: &str) -> Option<&str> {
     ends.then(|| key.trim_end_matches([' ', '\t']))
 }
 
-/// Whether the mapping with whose brace `text` begins has a contract's key. What is within its values does not count.
+/// Returns whether the flow mapping at the start of `text` has a contract's key. Keys within its values do not count.
 fn in_flow_mapping(text: &str, members: &[&str]) -> bool {
     let mut depth = 0_usize;
-    // The character before, and the one before that is not blank.
+    // The preceding character, and the last one before it that is not blank.
     let (mut before, mut mark) = (' ', ' ');
     let mut rest = text;
     while let Some(character) = rest.chars().next() {
@@ -133,7 +133,7 @@ fn begins_with_member(text: &str, members: &[&str]) -> bool {
     })
 }
 
-/// What follows the closing quote of a text whose opening quote has been passed.
+/// Returns the text after the closing quote of a string whose opening quote has been skipped.
 fn after_quoted(text: &str, quote: char) -> &str {
     let mut escaped = false;
     for (at, character) in text.char_indices() {

@@ -12,33 +12,33 @@ const fn info(id: &'static str, severity: Severity, summary: &'static str, why: 
     RuleInfo { id, severity, summary, why }
 }
 
-/// Also broken by documents that cannot be read at all.
+/// Also broken by documents that cannot be read.
 pub(super) const SCHEMA: RuleInfo = info(
     "SCHEMA",
     Severity::Error,
     "The contract can be read, and its refs and effects have the required members.",
-    "A contract is one JSON or YAML 1.2 document: an object with the lists io_refs and effects. What cannot be read, or \
-     could be read in two ways, is reported here, with its place and the DOC rule it breaks. In io_refs and effects \
-     integers beyond 2^53 - 1 are refused, because RFC 8785 has no form for them. Other members of the root are \
-     allowed, and not hashed.",
+    "A contract is one JSON or YAML 1.2 document: an object with the lists io_refs and effects. \
+     Unreadable or ambiguous input is reported here, with its position and the DOC rule that it \
+     breaks. In io_refs and effects, integers beyond 2^53 - 1 are rejected, because RFC 8785 \
+     cannot represent them. Other members of the root are allowed and not hashed.",
 );
 
 type ShapeCheck = fn(&Value<'_>, &mut Finder<'_>);
 type ContentCheck = fn(&View<'_>, &mut Finder<'_>);
 
-/// Applied to the root. If this is broken, the rest is not looked at.
+/// Rules for the root. If one is broken, no others are checked.
 pub(super) static SHAPE: [Rule<ShapeCheck>; 1] = [Rule { info: SCHEMA, check: shape::check }];
 
-/// Applied to contracts of the right shape, all of them.
+/// Rules for contracts with a valid shape.
 pub(super) static CONTENT: [Rule<ContentCheck>; 7] = [
     Rule {
         info: info(
             "IC1",
             Severity::Error,
             "Effects target declared refs; rollbacks name another effect or a declared ref.",
-            "io_refs is the closure of all that the agent touches, so an effect on anything else is not covered by the \
-             contract. The specification's text asks for refs as rollbacks, its field table and example for effects: \
-             both are accepted. Names are compared exactly.",
+            "io_refs lists everything that the agent touches, so an effect on anything else is \
+             not covered by the contract. The specification's prose requires refs as rollbacks, \
+             its field table and example effects: both are accepted. Names are compared exactly.",
         ),
         check: closure,
     },
@@ -46,11 +46,11 @@ pub(super) static CONTENT: [Rule<ContentCheck>; 7] = [
         info: info(
             "IC2",
             Severity::Error,
-            "An inline schema is well-formed, and so are the schemas within it.",
-            "type is a JSON Schema type or a list of them, properties an object, required a list of strings, enum a \
-             list: at the top and in the schemas of properties, items, allOf and all other keywords that hold schemas. \
-             Without that no payload could be compared with the schema. Where a schema within another is neither an \
-             object nor a boolean, this is only a warning. A schema that is a path is not looked at.",
+            "Inline schemas and their subschemas are well-formed.",
+            "type is a JSON Schema type or a list of types, properties an object, required a list of strings, \
+             enum a list: in the schema itself and in the subschemas of properties, items, allOf and all other \
+             keywords that hold schemas. Otherwise no payload could be validated against the schema. A subschema \
+             that is neither an object nor a boolean is only a warning. A schema that is a path is not checked.",
         ),
         check: schemas,
     },
@@ -59,8 +59,8 @@ pub(super) static CONTENT: [Rule<ContentCheck>; 7] = [
             "IC3",
             Severity::Error,
             "Every ref with mode write or mutate is the target of an effect.",
-            "A write that no effect explains can be neither verified nor rolled back. Being named as a rollback is not \
-             enough.",
+            "A write without an effect can be neither verified nor \
+             rolled back. Being named as a rollback is not enough.",
         ),
         check: explicitness,
     },
@@ -68,10 +68,10 @@ pub(super) static CONTENT: [Rule<ContentCheck>; 7] = [
         info: info(
             "IC4",
             Severity::Error,
-            "Effects on written refs state their idempotency; keyed effects list key fields that exist.",
-            "Whoever retries an effect has to know whether that is safe, and by which fields the request is recognised. \
-             A key field is looked up in the properties of the target's inline schema, in which a dot may lead to an \
-             inner property. A schema that lists no properties there says nothing, and neither does a path.",
+            "Effects on written refs declare their idempotency; keyed effects list key fields that exist.",
+            "A client that retries an effect must know whether that is safe, and by which fields the request is \
+             identified. Key fields are looked up in the properties of the target's inline schema, in which a dot \
+             may lead to a nested property. A schema without properties there cannot be checked, nor can a path.",
         ),
         check: idempotency,
     },
@@ -79,8 +79,8 @@ pub(super) static CONTENT: [Rule<ContentCheck>; 7] = [
         info: info(
             "IC5",
             Severity::Warning,
-            "Every effect states its evidence.",
-            "Without evidence nobody can audit whether the effect took place. Say which hash, status or range proves it.",
+            "Every effect declares its evidence.",
+            "Without evidence, no audit can tell if the effect took place. Name the hash, status or range as proof.",
         ),
         check: evidence,
     },
@@ -88,10 +88,10 @@ pub(super) static CONTENT: [Rule<ContentCheck>; 7] = [
         info: info(
             "IC6",
             Severity::Warning,
-            "An effect that is not idempotent gives a nonce or a reason.",
-            "The specification demands of such effects a deterministic nonce, or a reason why retries are unsafe. Either \
-             is a member nonce or reason, a string that is not empty, of the effect or of its idempotency. Without one, \
-             whoever retries the effect may repeat it.",
+            "An effect that is not idempotent has a nonce or a reason.",
+            "The specification requires a deterministic nonce, or a reason why retries \
+             are unsafe: the member nonce or reason, a non-empty string, of the effect \
+             or of its idempotency. Without one, a retry may repeat the effect.",
         ),
         check: retries,
     },
@@ -99,10 +99,10 @@ pub(super) static CONTENT: [Rule<ContentCheck>; 7] = [
         info: info(
             "IC7",
             Severity::Warning,
-            "What the contract states about reading its evidence can be used.",
-            "success and failure are a string, a number, a boolean, or a list of these; minimum and maximum (or min and \
-             max, exclusiveMinimum and exclusiveMaximum) are numbers, each end stated once; path and of are JSON \
-             Pointers. An audit cannot use anything else, and proves nothing with it.",
+            "The contract's criteria for its evidence are usable.",
+            "success and failure are a string, a number, a boolean, or a list of these; minimum and \
+             maximum (or min and max, exclusiveMinimum and exclusiveMaximum) are numbers, each bound \
+             given once; path and of are JSON Pointers. An audit cannot use anything else as proof.",
         ),
         check: statements,
     },
@@ -112,12 +112,12 @@ pub(super) fn all() -> Vec<RuleInfo> {
     CONTENT.iter().map(|rule| rule.info).chain([SCHEMA]).collect()
 }
 
-/// The member `name`, which the shape stage found to be a string; empty if it is not there.
+/// Returns the member `name`, which the shape rule found to be a string, or an empty string if it is missing.
 fn text<'v>(value: &'v Value<'v>, name: &str) -> &'v str {
     value.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The member `name`, if it is there and not null.
+/// Returns the member `name` if it is present and not null.
 fn stated<'v>(value: &'v Value<'v>, name: &str) -> Option<&'v Value<'v>> {
     value.get(name).filter(|member| !member.is_null())
 }
@@ -164,7 +164,7 @@ fn explicitness(contract: &View<'_>, found: &mut Finder<'_>) {
         let name = text(io_ref, "ref");
         if is_written(io_ref) && !targets.contains(name) {
             let mode = text(io_ref, "mode");
-            let message = format!("{} has mode {mode}, but no effect has it as target", excerpt(name));
+            let message = format!("{} has mode {mode}, but is not the target of any effect", excerpt(name));
             found.add(format!("/io_refs/{index}"), message);
         }
     }
@@ -178,7 +178,7 @@ fn idempotency(contract: &View<'_>, found: &mut Finder<'_>) {
         let idempotency = stated(effect, "idempotency");
         let sort = idempotency.and_then(|idempotency| stated(idempotency, "type"));
         if sort.is_none() && target.is_some_and(is_written) {
-            let wanted = "the target is written, so it must be stated";
+            let wanted = "required because the target is written";
             match idempotency {
                 None => found.add(at.as_str(), format!("missing; {wanted}")),
                 Some(_) => found.add(format!("{at}/type"), format!("missing; {wanted}")),
@@ -188,7 +188,7 @@ fn idempotency(contract: &View<'_>, found: &mut Finder<'_>) {
             let fields = idempotency.and_then(|idempotency| idempotency.get("key_fields"));
             let fields = fields.and_then(Value::as_array).unwrap_or_default();
             if fields.is_empty() {
-                let message = "missing or empty; a keyed effect lists the fields that make its key";
+                let message = "missing or empty; a keyed effect must list its key fields";
                 found.add(format!("{at}/key_fields"), message);
             }
             let Some(schema) = target.and_then(|target| target.get("schema")) else {
@@ -217,8 +217,7 @@ fn retries(contract: &View<'_>, found: &mut Finder<'_>) {
     for (index, effect) in contract.effects.iter().enumerate() {
         let idempotency = effect.get("idempotency").and_then(|idempotency| idempotency.get("type"));
         if idempotency.and_then(Value::as_str) == Some("non-idempotent") && !terms::says_why(effect) {
-            let message =
-                "not idempotent, and neither nonce nor reason is given; retries may repeat the effect";
+            let message = "not idempotent, but without a nonce or reason; retries may repeat the effect";
             found.add(format!("/effects/{index}/idempotency"), message);
         }
     }
@@ -236,7 +235,7 @@ fn statements(contract: &View<'_>, found: &mut Finder<'_>) {
         }
         let at = format!("/effects/{index}/evidence");
         if let Stated::Unreadable(why) = statement::bounds(evidence) {
-            found.add(at.as_str(), format!("its bounds cannot be used: {why}"));
+            found.add(at.as_str(), format!("invalid bounds: {why}"));
         }
         for name in ["path", "of"] {
             let text = evidence.get(name).and_then(Value::as_str);

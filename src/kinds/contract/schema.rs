@@ -1,24 +1,24 @@
-//! IC2: whether inline schemas are schemas, at every level. What a keyword means is not looked at, and unknown ones are
-//! allowed: a mapping may also be a descriptor of another sort.
+//! IC2: whether inline schemas are valid, at every level. The meaning of keywords is not checked, and unknown ones are
+//! allowed: a mapping may also be a descriptor of another type.
 
 use crate::canonical::reader::excerpt;
 use crate::canonical::{Object, Value, pointer};
 use crate::verify::Finder;
 
-/// The types that JSON Schema knows.
+/// The types of JSON Schema.
 const TYPES: [&str; 7] = ["null", "boolean", "object", "array", "number", "string", "integer"];
 
 type Fits = fn(&Value<'_>) -> bool;
 
-/// Keywords, and what their values must be.
+/// Keywords and the constraints on their values.
 const KEYWORDS: [(&str, &str, Fits); 4] = [
-    ("type", "a JSON Schema type or a list of them that is not empty", is_type),
+    ("type", "a JSON Schema type or a non-empty list of types", is_type),
     ("properties", "an object", |value| value.as_object().is_some()),
     ("required", "a list of strings", |value| all_elements(value, |element| element.as_str().is_some())),
     ("enum", "a list", |value| value.as_array().is_some()),
 ];
 
-/// Keywords whose value is a schema, or a list of schemas.
+/// Keywords whose value is a schema or a list of schemas.
 const SCHEMAS: [&str; 15] = [
     "additionalItems",
     "additionalProperties",
@@ -41,7 +41,7 @@ const SCHEMAS: [&str; 15] = [
 const MAPS_OF_SCHEMAS: [&str; 5] =
     ["$defs", "definitions", "dependentSchemas", "patternProperties", "properties"];
 
-/// Checks the schema at `at`, and those within it.
+/// Checks the schema at `at` and those nested in it.
 pub(super) fn check(schema: &Value<'_>, at: &mut String, found: &mut Finder<'_>) {
     for (name, wanted, fits) in KEYWORDS {
         if let Some(value) = schema.get(name).filter(|value| !fits(value)) {
@@ -77,14 +77,14 @@ fn within(at: &mut String, name: &str, check: impl FnOnce(&mut String)) {
     at.truncate(length);
 }
 
-/// A schema within another may be `true` or `false`. Anything else that is no object allows everything in some drafts and
-/// nothing in others, so it is only warned of.
+/// Checks a nested schema, which may be `true` or `false`. Anything else that is not an object allows everything in
+/// some drafts and nothing in others, so that it is only a warning.
 fn check_inner(schema: &Value<'_>, at: &mut String, found: &mut Finder<'_>) {
     match schema {
         Value::Object(_) => check(schema, at, found),
         Value::Bool(_) => {}
         other => {
-            found.warn(at.as_str(), format!("a schema is an object or a boolean, this is {}", other.sort()));
+            found.warn(at.as_str(), format!("a schema must be an object or a boolean, not {}", other.sort()));
         }
     }
 }

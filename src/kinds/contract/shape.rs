@@ -1,4 +1,4 @@
-//! The rule `SCHEMA`: a contract has the members it needs, and they are of the right types.
+//! The rule `SCHEMA`: a contract has the required members with the right types.
 
 use std::collections::HashSet;
 
@@ -11,13 +11,13 @@ const MODES: [&str; 3] = ["read", "write", "mutate"];
 const IDEMPOTENCY_TYPES: [&str; 3] = ["keyed", "reentrant", "non-idempotent"];
 const EVIDENCE_TYPES: [&str; 3] = ["hash", "status", "range"];
 
-/// The greatest integer up to which every integer is a double: 2 to the power of 53, less 1.
+/// The greatest integer up to which every integer is exactly representable as a double: 2 to the power of 53, minus 1.
 const MAX_INTEGER: u64 = (1 << 53) - 1;
 
 /// Checks the whole document.
 pub(super) fn check(root: &Value<'_>, found: &mut Finder<'_>) {
     if root.as_object().is_none() {
-        let message = format!("a contract is an object with io_refs and effects, this is {}", root.sort());
+        let message = format!("a contract must be an object with io_refs and effects, not {}", root.sort());
         found.add("", message);
         return;
     }
@@ -27,7 +27,7 @@ pub(super) fn check(root: &Value<'_>, found: &mut Finder<'_>) {
         if let Some(name) = io_ref.get("ref").and_then(Value::as_filled_str)
             && !declared.insert(name)
         {
-            let message = format!("{} is declared before; every ref is declared once", excerpt(name));
+            let message = format!("{} is already declared; every ref must be declared once", excerpt(name));
             found.add(format!("/io_refs/{index}/ref"), message);
         }
     }
@@ -41,7 +41,7 @@ fn elements<'v>(root: &'v Value<'v>, name: &str, found: &mut Finder<'_>) -> &'v 
     let message = match root.get(name) {
         Some(Value::Array(elements)) => return elements,
         Some(other) => format!("must be a list, is {}", other.sort()),
-        None => format!("missing; a contract has a list of {name}"),
+        None => format!("missing; a contract must have a list of {name}"),
     };
     found.add(format!("/{name}"), message);
     &[]
@@ -79,7 +79,7 @@ fn check_effect(effect: &Value<'_>, at: String, found: &mut Finder<'_>) {
     }
 }
 
-const FILLED: &str = "a string that is not empty";
+const FILLED: &str = "a non-empty string";
 
 fn is_filled(value: &Value<'_>) -> bool {
     value.as_filled_str().is_some()
@@ -89,7 +89,7 @@ fn is_string(value: &Value<'_>) -> bool {
     value.as_str().is_some()
 }
 
-/// The members of an object in the document, and where to report what is wrong with them.
+/// The members of an object in the document, and the destination of violations.
 struct Members<'v, 'f, 'r> {
     object: &'v Value<'v>,
     at: String,
@@ -97,7 +97,7 @@ struct Members<'v, 'f, 'r> {
 }
 
 impl<'v, 'f, 'r> Members<'v, 'f, 'r> {
-    /// The members of `value` at `at`, unless it is no object, which is then reported.
+    /// Returns the members of `value` at `at`, or reports that it is not an object.
     fn of(value: &'v Value<'v>, at: String, found: &'f mut Finder<'r>) -> Option<Self> {
         if value.as_object().is_none() {
             found.add(at, format!("must be an object, is {}", value.sort()));
@@ -106,7 +106,7 @@ impl<'v, 'f, 'r> Members<'v, 'f, 'r> {
         Some(Self { object: value, at, found })
     }
 
-    /// The members of the object `name`, if it is there and not null.
+    /// Returns the members of the object `name` if it is present and not null.
     fn inner(&mut self, name: &str) -> Option<Members<'v, '_, 'r>> {
         let value = self.object.get(name).filter(|value| !value.is_null())?;
         Members::of(value, format!("{}/{name}", self.at), self.found)
@@ -133,12 +133,12 @@ impl<'v, 'f, 'r> Members<'v, 'f, 'r> {
         self.required(name, &choices.join(" or "), |value| is_one_of(value, choices));
     }
 
-    /// Null counts as absent.
+    /// Checks an optional member. Null counts as missing.
     fn optional_choice(&mut self, name: &str, choices: &[&str]) {
         self.optional(name, &choices.join(" or "), |value| value.is_null() || is_one_of(value, choices));
     }
 
-    /// Null counts as absent.
+    /// Checks an optional member. Null counts as missing.
     fn optional_strings(&mut self, name: &str) {
         self.optional(name, "a list of strings", |value| value.is_null() || value.as_array().is_some());
         let elements = self.object.get(name).and_then(Value::as_array).unwrap_or_default();
@@ -163,7 +163,7 @@ fn check_numbers(root: &Value<'_>, found: &mut Finder<'_>) {
     }
 }
 
-/// Looks for numbers that have no canonical form.
+/// A search for numbers without a canonical form.
 struct Numbers<'f, 'r> {
     hashed: bool,
     at: String,
@@ -201,10 +201,10 @@ impl Numbers<'_, '_> {
 
     fn objection(&self, number: &Number<'_>) -> Option<&'static str> {
         if !number.as_f64().is_finite() {
-            return Some("is infinite or NaN; no number that can be hashed is");
+            return Some("is infinite or NaN and cannot be hashed");
         }
         let exact = number.as_i64().is_some_and(|integer| integer.unsigned_abs() <= MAX_INTEGER);
         (self.hashed && number.is_integer() && !exact)
-            .then_some("is an integer beyond 2^53 - 1, which RFC 8785 cannot carry; write it as a string")
+            .then_some("is an integer beyond 2^53 - 1, which RFC 8785 cannot represent; write it as a string")
     }
 }

@@ -1,23 +1,24 @@
-//! What a contract states of its evidence beyond the specification's members, which leaves open how evidence is read.
+//! The evidence declarations of a contract beyond the members in the specification, which does not define how evidence
+//! is read.
 
 use std::fmt;
 
 use crate::canonical::{Number, Value};
 
-/// What a member states, if it is there.
+/// The value that a member states, if it is present.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Stated<T> {
-    /// Nothing.
+    /// No value.
     #[default]
     Nothing,
-    /// This.
+    /// A valid value.
     Is(T),
-    /// Something that cannot be read, and why.
+    /// An invalid value, and the reason.
     Unreadable(String),
 }
 
 impl<T> Stated<T> {
-    /// What is stated, if it can be read.
+    /// Returns the value, if it is valid.
     #[must_use]
     pub fn value(&self) -> Option<&T> {
         match self {
@@ -27,8 +28,8 @@ impl<T> Stated<T> {
     }
 }
 
-/// The text by which a value is compared with stated ones: strings without case, numbers by their value where they are
-/// not integers. Nothing for null, lists and objects.
+/// Returns the text for comparing a value with stated ones: strings in lower case, integers as their literals, other
+/// numbers by value. Returns `None` for null, lists and objects.
 #[must_use]
 pub fn comparable(value: &Value<'_>) -> Option<String> {
     match value {
@@ -43,7 +44,7 @@ fn comparable_number(number: &Number<'_>) -> String {
     if number.is_integer() { number.literal().to_owned() } else { number.as_f64().to_string() }
 }
 
-/// The values that a member lists: one, or several in a list.
+/// Returns the values of a member that is one value or a list.
 pub(super) fn values(stated: Option<&Value<'_>>) -> Stated<Vec<String>> {
     let Some(stated) = stated else { return Stated::Nothing };
     let elements = stated.as_array().unwrap_or(std::slice::from_ref(stated));
@@ -58,18 +59,18 @@ pub(super) fn values(stated: Option<&Value<'_>>) -> Stated<Vec<String>> {
 /// One end of a range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bound {
-    /// The number, as it is written in JSON.
+    /// The number as written in JSON.
     pub literal: String,
-    /// Whether the number itself is outside.
+    /// Whether the bound is exclusive.
     pub is_exclusive: bool,
 }
 
-/// A range. At least one of its ends is stated.
+/// A range with at least one bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// The lower end.
+    /// The lower bound.
     pub least: Option<Bound>,
-    /// The upper end.
+    /// The upper bound.
     pub most: Option<Bound>,
 }
 
@@ -86,11 +87,11 @@ impl fmt::Display for Bounds {
     }
 }
 
-/// The members that state the lower and the upper end, and whether the end itself is outside.
+/// The members that state the lower and the upper bound, and whether they are exclusive.
 pub(super) const LEAST: [(&str, bool); 3] = [("minimum", false), ("min", false), ("exclusiveMinimum", true)];
 pub(super) const MOST: [(&str, bool); 3] = [("maximum", false), ("max", false), ("exclusiveMaximum", true)];
 
-/// The bounds that `evidence` states.
+/// Returns the bounds that `evidence` states.
 pub(super) fn bounds(evidence: &Value<'_>) -> Stated<Bounds> {
     match (end(evidence, &LEAST), end(evidence, &MOST)) {
         (Stated::Unreadable(why), _) | (_, Stated::Unreadable(why)) => Stated::Unreadable(why),
@@ -107,7 +108,7 @@ fn end(evidence: &Value<'_>, members: &[(&str, bool)]) -> Stated<Bound> {
         members.iter().filter_map(|(name, exclusive)| Some((*name, evidence.get(name)?, *exclusive)));
     let Some((name, value, is_exclusive)) = stated.next() else { return Stated::Nothing };
     if let Some((other, ..)) = stated.next() {
-        return Stated::Unreadable(format!("both {name} and {other} are stated"));
+        return Stated::Unreadable(format!("both {name} and {other} are given"));
     }
     match value.as_number() {
         Some(number) => Stated::Is(Bound { literal: number.literal().to_owned(), is_exclusive }),
@@ -115,7 +116,7 @@ fn end(evidence: &Value<'_>, members: &[(&str, bool)]) -> Stated<Bound> {
     }
 }
 
-/// The strings of a member that is one or a list of them. Others are passed over.
+/// Returns the strings of a member that is a string or a list of strings. Other values are skipped.
 pub(super) fn names(value: Option<&Value<'_>>) -> Vec<String> {
     let elements = value.map(|value| value.as_array().unwrap_or(std::slice::from_ref(value)));
     let texts = elements.unwrap_or_default().iter().filter_map(Value::as_filled_str);
@@ -154,6 +155,6 @@ mod tests {
         assert_eq!(shown(r#"{"minimum": 0, "exclusiveMaximum": 1.50}"#), "at least 0, below 1.50");
         assert_eq!(shown(r#"{"max": 3}"#), "at most 3");
         assert_eq!(shown(r#"{"min": "0"}"#), "min must be a number, is a string");
-        assert_eq!(shown(r#"{"max": 3, "maximum": 4}"#), "both maximum and max are stated");
+        assert_eq!(shown(r#"{"max": 3, "maximum": 4}"#), "both maximum and max are given");
     }
 }

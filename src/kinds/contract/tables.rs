@@ -1,4 +1,4 @@
-//! What a contract declares, for SQL: its effects, and the refs that they are on.
+//! The SQL tables of a contract: its effects, and the refs that they target.
 
 use super::{View, read};
 use crate::artifact::ColumnSort::{Json, Number, Text};
@@ -10,16 +10,16 @@ pub(super) const EFFECTS: Table = Table {
     name: "effects",
     about: "an effect that a contract declares",
     columns: &[
-        Column::new("i", Number, "its number in the contract, from 0"),
+        Column::new("i", Number, "index in the contract, from 0"),
         Column::new("name", Text, "its name"),
-        Column::new("target", Text, "the ref that it is on"),
+        Column::new("target", Text, "the ref that it targets"),
         Column::new("mode", Text, "the mode of that ref: `read`, `write` or `mutate`"),
         Column::new("idempotency", Text, "`keyed`, `reentrant` or `non-idempotent`"),
-        Column::new("key_fields", Json, "the list of the fields that it is keyed by"),
+        Column::new("key_fields", Json, "the list of its key fields"),
         Column::new("evidence", Text, "how its completion is proved: `hash`, `status` or `range`"),
         Column::new("evidence_path", Text, "where a hash is found"),
-        Column::new("evidence_metric", Text, "what a status or range is called"),
-        Column::new("rollback", Text, "the effect that undoes it"),
+        Column::new("evidence_metric", Text, "the name of a status or range"),
+        Column::new("rollback", Text, "the effect that rolls it back"),
         Column::new("effect", Json, "the whole effect"),
     ],
     rows: effects,
@@ -29,11 +29,11 @@ pub(super) const IO_REFS: Table = Table {
     name: "io_refs",
     about: "something that a contract allows to be read or changed",
     columns: &[
-        Column::new("i", Number, "its number in the contract, from 0"),
+        Column::new("i", Number, "index in the contract, from 0"),
         Column::new("ref", Text, "its name"),
         Column::new("kind", Text, "what it is, such as `artifact` or `service`"),
         Column::new("mode", Text, "`read`, `write` or `mutate`"),
-        Column::new("required", Number, "1 if it must be there, else 0"),
+        Column::new("required", Number, "1 if it is required, else 0"),
         Column::new("schema", Json, "the schema, or the name of one"),
     ],
     rows: io_refs,

@@ -3,7 +3,7 @@ use super::{View, read};
 use crate::canonical::Value;
 use crate::canonical::reader::{Limits, ReadError};
 
-/// What a contract declares, as typed data.
+/// The declarations of a contract, as typed data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Terms {
     /// Its IO references, in order.
@@ -12,7 +12,7 @@ pub struct Terms {
     pub effects: Vec<Effect>,
 }
 
-/// An IO reference: something that the agent may read or change.
+/// An IO reference: a resource that the agent may read or change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IoRef {
     /// Its name, such as `service:tracker`.
@@ -21,18 +21,18 @@ pub struct IoRef {
     pub mode: String,
     /// Whether a run must attest it.
     pub is_required: bool,
-    /// What describes its payload.
+    /// The schema of its payload.
     pub schema: SchemaSource,
-    /// Further names under which runs call it: the member `tools`, which the specification leaves free.
+    /// Other names under which runs call it: the member `tools`, which the specification does not define.
     pub tools: Vec<String>,
 }
 
-/// Where the schema of an IO reference is.
+/// The location of the schema of an IO reference.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SchemaSource {
     /// In the contract.
     Inline(Value<'static>),
-    /// Elsewhere: a path, or a digest and possibly `#` and a JSON Pointer.
+    /// Elsewhere: a path, or a digest optionally followed by `#` and a JSON Pointer.
     Named(String),
 }
 
@@ -41,26 +41,26 @@ pub enum SchemaSource {
 pub struct Effect {
     /// Its name.
     pub name: String,
-    /// The ref that it is on.
+    /// The ref that it targets.
     pub target: String,
     /// The mode of that ref.
     pub mode: Option<String>,
     /// `keyed`, `reentrant` or `non-idempotent`, if stated.
     pub idempotency: Option<String>,
-    /// The arguments by which repeated requests are recognised.
+    /// The arguments that identify repeated requests.
     pub key_fields: Vec<String>,
-    /// The effect, or the ref, that undoes it.
+    /// The effect or ref that reverses it.
     pub rollback: Option<String>,
-    /// Whether the contract gives a `nonce` or a `reason`, at the effect or in its idempotency: what the specification
-    /// demands of effects that are not idempotent.
+    /// Whether the contract states a `nonce` or a `reason`, for the effect or in its idempotency: the specification
+    /// requires it for effects that are not idempotent.
     pub has_nonce_or_reason: bool,
-    /// The tools whose calls are this effect, if the contract states them in `tool` or `tools`.
+    /// The tools whose calls are this effect, if stated in `tool` or `tools`.
     pub tools: Vec<String>,
-    /// How its completion can be proved, if stated.
+    /// The evidence of its completion, if stated.
     pub evidence: Option<Evidence>,
 }
 
-/// How the completion of an effect can be proved.
+/// The evidence of the completion of an effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evidence {
     /// `hash`, `status` or `range`.
@@ -75,7 +75,7 @@ pub struct Evidence {
     pub failure: Stated<Vec<String>>,
     /// The bounds of a range.
     pub bounds: Stated<Bounds>,
-    /// A JSON Pointer into the call, below `/arguments` or `/result`, to the text that a hash is of.
+    /// A JSON Pointer into the call, below `/arguments` or `/result`, to the hashed text.
     pub of: Option<String>,
 }
 
@@ -130,7 +130,7 @@ impl Effect {
         }
     }
 
-    /// Whether repeating it is unsafe, and the contract does not say how it is made safe or why it is not.
+    /// Returns whether a retry is unsafe and the contract states neither a safeguard nor a reason.
     #[must_use]
     pub fn is_unsafe_to_retry(&self) -> bool {
         self.idempotency.as_deref() == Some("non-idempotent") && !self.has_nonce_or_reason
@@ -156,7 +156,7 @@ fn text(value: &Value<'_>, name: &str) -> Option<String> {
     value.get(name).and_then(Value::as_str).map(str::to_owned)
 }
 
-/// Whether an effect, or its idempotency, has a `nonce` or a `reason`.
+/// Returns whether an effect or its idempotency has a `nonce` or a `reason`.
 pub(super) fn says_why(effect: &Value<'_>) -> bool {
     let places = [Some(effect), effect.get("idempotency")];
     places.into_iter().flatten().any(|place| {

@@ -13,7 +13,7 @@ fn admit(document: impl Into<Vec<u8>>) -> Result<Admitted, Report> {
     Kind::of::<Contract>().admit(document.into(), &AdmitOptions::default())
 }
 
-/// The rule and the path of each violation.
+/// Returns the rule and the path of each violation.
 fn found(report: &Report) -> Vec<String> {
     let violations = report.violations().iter();
     violations.map(|violation| format!("{} {}", violation.rule_id, violation.path)).collect()
@@ -23,7 +23,7 @@ fn refused(document: &str) -> Vec<String> {
     found(&admit(document).unwrap_err())
 }
 
-/// A contract with these refs and effects, in which every member that is not given has a good value.
+/// Returns a contract with these refs and effects; every omitted member has a valid value.
 fn contract(io_refs: &serde_json::Value, effects: &serde_json::Value) -> String {
     let filled = |given: &serde_json::Value, base: serde_json::Value| -> Vec<serde_json::Value> {
         let given = given.as_array().unwrap().iter();
@@ -103,7 +103,7 @@ fn what_cannot_be_read_breaks_the_schema_and_our_limits_are_named() {
             b"{\"io_refs\": \"\\ud83d\"}",
             "SCHEMA \"\" line 1 column 14: \\ud83d is an unpaired surrogate, not a character (DOC7)",
         ),
-        (b"- a", "SCHEMA \"\" a contract is an object with io_refs and effects, this is an array"),
+        (b"- a", "SCHEMA \"\" a contract must be an object with io_refs and effects, not an array"),
         (b"{\"io_refs\": [}", "SCHEMA \"\" line 1 column 14: expected a value, found '}' (DOC2)"),
     ] {
         assert_eq!(message(document), expected);
@@ -188,7 +188,7 @@ fn rollbacks_name_another_effect_or_a_ref() {
     }
 }
 
-/// What is reported of a contract with this inline schema, and whether it is accepted.
+/// Returns the violations of a contract with this inline schema, and whether it is accepted.
 fn of_schema(schema: &serde_json::Value) -> (Vec<String>, bool) {
     match admit(contract(&json!([{"ref": "r", "schema": schema}]), &json!([]))) {
         Ok(admitted) => (found(admitted.report()), true),
@@ -239,7 +239,7 @@ fn nested_schemas_are_checked_as_schemas() {
     ] {
         assert_eq!(of_schema(&schema), (vec![format!("IC2 /io_refs/0/schema/{path}")], false), "{schema}");
     }
-    // What is no schema at all allows everything in some drafts, so it is only warned of.
+    // Some drafts accept everything for a value that is not a schema, so it is only a warning.
     let plain = json!({"properties": {"a": "string", "b": 1}, "anyOf": [null]});
     let paths =
         ["anyOf/0", "properties/a", "properties/b"].map(|path| format!("IC2 /io_refs/0/schema/{path}"));

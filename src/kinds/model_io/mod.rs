@@ -22,7 +22,7 @@ pub use session::{Interaction, Mode, Session};
 const PROMPT: Role = Role { name: "prompt", group: "prompt", unit: "interaction", relation: None };
 const RESPONSE: Role = Role { name: "response", group: "response", unit: "interaction", relation: None };
 
-/// Where digests stand that are indexed as prompts and responses.
+/// The locations of digests that are indexed as prompts and responses.
 const INDEXED: [&str; 2] = ["/interactions/*/prompt_hash", "/interactions/*/response_hash"];
 
 /// The kind `model_io`.
@@ -43,7 +43,7 @@ impl Artifact for ModelIo {
     }
 
     fn recognises(text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
-        // Mostly it is the first member, and then the text is not read any further.
+        // It is usually the first member, so the rest of the text is not read.
         if names.has("model_io_schema_version") {
             return Some(Recognition::Surely);
         }
@@ -52,7 +52,7 @@ impl Artifact for ModelIo {
         let has_hashes = || ["prompt_hash", "response_hash"].into_iter().any(|name| has_key(text, name));
         let is_one = interactions && (adapter && model || has_hashes());
         let mut is_cut = || {
-            // Others have adapters and models as well, but theirs are whole.
+            // Other documents have adapters and models too, but are not truncated.
             let before_interactions = adapter && model && names.has("mode") && names.break_off();
             let hashed = ["prompt_hash", "response_hash", "response_content"];
             before_interactions
@@ -90,7 +90,7 @@ impl Artifact for ModelIo {
         rfc8785::write(view.core(), &mut { out })
     }
 
-    /// Its interactions.
+    /// Returns its interactions.
     fn exchanges(document: &[u8], limits: &Limits) -> Result<Vec<Exchange>, ReadError> {
         let interactions = Session::read(document, limits)?.map(|session| session.interactions);
         let numbered = interactions.unwrap_or_default().into_iter().enumerate();
@@ -111,7 +111,7 @@ impl Artifact for ModelIo {
         parts::parts(document, limits)
     }
 
-    /// Its responses.
+    /// Returns its responses.
     fn passages(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
         let root = reader::read_keeping_overflow(document, limits)?;
         let mut passages = Passages::default();
@@ -123,12 +123,12 @@ impl Artifact for ModelIo {
     }
 }
 
-/// The interactions of a root.
+/// Returns the interactions of a root.
 fn interactions<'v>(root: &'v Value<'v>) -> &'v [Value<'v>] {
     root.get("interactions").and_then(Value::as_array).unwrap_or_default()
 }
 
-/// The members that matter, of a root that keeps the rule SCHEMA.
+/// The relevant members of a root that satisfies the rule SCHEMA.
 struct View<'v> {
     schema_version: &'v Value<'v>,
     adapter_id: &'v Value<'v>,
@@ -152,9 +152,9 @@ impl<'v> View<'v> {
         })
     }
 
-    /// `ModelIOCore` of the specification, section 4.1: what is hashed. Everything else is ephemeral (MI12).
+    /// Returns `ModelIOCore` of the specification, section 4.1: the hashed part. Everything else is ephemeral (MI12).
     fn core(&self) -> Form<'v> {
-        // MI5 and MI9 make sure that they are in order.
+        // MI5 and MI9 ensure that they are in order.
         let interactions = self.interactions.iter().map(core_of_interaction).collect();
         Form::Object(vec![
             ("model_io_schema_version", Form::Value(self.schema_version)),
@@ -184,7 +184,7 @@ fn describe(root: &Value<'_>, view: &View<'_>, core: CoreHash) -> Draft {
     for (name, value) in [("adapter_id", view.adapter_id), ("model_id", view.model_id), ("mode", view.mode)] {
         draft.attribute(name, value.as_str().unwrap_or_default());
     }
-    // Section 3.2: it is in UTC.
+    // Section 3.2: the time is in UTC.
     let created_at = root.get("created_at_utc").and_then(Value::as_str);
     draft.state_creation([created_at], MissingOffset::Utc);
     draft.attribute("interactions", view.interactions.len().to_string());

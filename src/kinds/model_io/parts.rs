@@ -1,4 +1,4 @@
-//! What sessions are compared by: what surrounds the interactions, then each of them.
+//! The comparison of sessions: the data around the interactions, then each interaction.
 
 use crate::artifact::{Part, PartSort, differ, same_place};
 use crate::canonical::Value;
@@ -17,7 +17,7 @@ static SESSION: PartSort = PartSort {
     tell: |_, _, names| differ(names),
 };
 
-/// The position of an interaction is no difference of its own, so `i` does not count.
+/// The position of an interaction is not a difference by itself, so `i` is ephemeral.
 static INTERACTION: PartSort = PartSort {
     is_ephemeral: |at| match at.first() {
         Some(Token::Name(name)) => !["prompt_hash", "response_hash", "response_content"].contains(name),

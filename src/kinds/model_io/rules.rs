@@ -7,32 +7,32 @@ use crate::canonical::{Number, Value, ecmascript};
 use crate::digest::Digest;
 use crate::verify::{Finder, Rule, RuleInfo, Severity};
 
-/// The most interactions in a session.
+/// Maximum number of interactions in a session.
 const MAX_INTERACTIONS: usize = 10_000;
-/// The most UTF-8 bytes in one response.
+/// Maximum size of one response in UTF-8 bytes.
 const MAX_RESPONSE_BYTES: usize = 1_000_000;
-/// The most UTF-8 bytes in all responses of a session.
+/// Maximum size of all responses of a session in UTF-8 bytes.
 const MAX_SESSION_BYTES: usize = 100_000_000;
 
 const fn info(id: &'static str, summary: &'static str, why: &'static str) -> RuleInfo {
     RuleInfo { id, severity: Severity::Error, summary, why }
 }
 
-/// The major versions of the format that are known.
+/// The supported major versions of the format.
 const VERSIONS: KnownMajors = KnownMajors::new(&["1"]);
 
 type RootCheck = fn(&Value<'_>, &mut Finder<'_>);
 type ContentCheck = fn(&View<'_>, &mut Finder<'_>);
 
-/// Applied to the root. If SCHEMA is broken, the rest is not looked at.
+/// Rules for the root. If SCHEMA is broken, no others are checked.
 pub(super) static ROOT: [Rule<RootCheck>; 2] = [
     Rule {
         info: info(
             "MI1",
-            "model_io_schema_version is digits.digits.digits.",
-            "The version says which rules a session claims to follow. It is three groups of ASCII digits; pre-release \
-             and build parts are not used. The format's own verifier accepts any major version, so one that is not \
-             known is a warning: it may mean something else by the same members.",
+            "model_io_schema_version has the form digits.digits.digits.",
+            "The version says which rules a session claims to follow. It is three groups of ASCII \
+             digits; pre-release and build parts are not used. The format's own verifier accepts any \
+             major version, so an unknown one is a warning: the same members may have another meaning.",
         ),
         check: schema_version,
     },
@@ -40,20 +40,20 @@ pub(super) static ROOT: [Rule<RootCheck>; 2] = [
         info: info(
             "SCHEMA",
             "The session and its interactions have the required members.",
-            "Without model_io_schema_version, adapter_id, model_id, mode and a list of interactions there is no \
-             session to check. A null interaction is refused as well.",
+            "Without model_io_schema_version, adapter_id, model_id, mode and a list of \
+             interactions, there is no session to check. A null interaction is also rejected.",
         ),
         check: required_members,
     },
 ];
 
-/// Applied to sessions that keep the rule SCHEMA, all of them.
+/// Rules for sessions that satisfy the rule SCHEMA.
 pub(super) static CONTENT: [Rule<ContentCheck>; 11] = [
     Rule {
         info: info(
             "MI2",
             "adapter_id and model_id are strings that are not empty.",
-            "They tell which adapter recorded which model, and are part of the identity of the recording.",
+            "They identify the recorded adapter and model, and are part of the identity of the recording.",
         ),
         check: ids,
     },
@@ -61,7 +61,7 @@ pub(super) static CONTENT: [Rule<ContentCheck>; 11] = [
         info: info(
             "MI3",
             "mode is record or replay.",
-            "record: made from live calls. replay: meant for deterministic replay. No other value has a meaning.",
+            "record: made from live calls. replay: meant for deterministic replay. No other value is defined.",
         ),
         check: mode,
     },
@@ -69,7 +69,7 @@ pub(super) static CONTENT: [Rule<ContentCheck>; 11] = [
         info: info(
             "MI4",
             "A session has at most 10,000 interactions.",
-            "The limit keeps hostile sessions from exhausting their readers. Split longer recordings.",
+            "The limit keeps hostile sessions from exhausting the resources of readers. Split longer recordings.",
         ),
         check: interaction_count,
     },
@@ -77,7 +77,7 @@ pub(super) static CONTENT: [Rule<ContentCheck>; 11] = [
         info: info(
             "MI5",
             "Interaction n has i = n.",
-            "Indices begin at 0 and have no gaps, so that a missing or moved interaction shows.",
+            "Indices begin at 0 and have no gaps, so that missing or moved interactions are detected.",
         ),
         check: indices,
     },
@@ -85,7 +85,7 @@ pub(super) static CONTENT: [Rule<ContentCheck>; 11] = [
         info: info(
             "MI6",
             "prompt_hash is sha256: and 64 lowercase hex digits.",
-            "The prompt itself is not recorded; its SHA-256 is how a replay finds the answer.",
+            "The prompt itself is not recorded; a replay finds the response by its SHA-256.",
         ),
         check: prompt_hashes,
     },
@@ -93,8 +93,8 @@ pub(super) static CONTENT: [Rule<ContentCheck>; 11] = [
         info: info(
             "MI7",
             "response_hash is the SHA-256 of response_content.",
-            "This is what proves that a response was not changed after it was recorded. The hash is over the UTF-8 \
-             bytes of the unescaped text, without anything added.",
+            "This proves that a response was not changed after it was recorded. The \
+             hash covers the UTF-8 bytes of the unescaped text, with nothing added.",
         ),
         check: response_hashes,
     },
@@ -102,8 +102,8 @@ pub(super) static CONTENT: [Rule<ContentCheck>; 11] = [
         info: info(
             "MI8",
             "No two interactions share prompt_hash and i.",
-            "The same prompt may be asked again, but at another index: a replay that looks up the pair must find one \
-             answer. Values of the wrong type take part as the text they turn into.",
+            "The same prompt may be repeated, but at another index: a replay that looks up the pair must \
+             find a single response. Values of the wrong type are compared as the text they convert to.",
         ),
         check: unique_pairs,
     },
@@ -119,8 +119,8 @@ pub(super) static CONTENT: [Rule<ContentCheck>; 11] = [
         info: info(
             "MI10",
             "Violations are sorted by rule id, path and message.",
-            "Two verifications of one document print the same report. runvault sorts every report, so this cannot be \
-             broken by a document.",
+            "Two verifications of one document print the same report. \
+             runvault sorts every report, so no document can break this rule.",
         ),
         check: |_, _| {},
     },
@@ -128,16 +128,16 @@ pub(super) static CONTENT: [Rule<ContentCheck>; 11] = [
         info: info(
             "MI11",
             "A response has at most 1,000,000 bytes, a session at most 100,000,000.",
-            "Bytes are counted in UTF-8 after unescaping; the limits themselves are allowed.",
+            "Bytes are counted in UTF-8 after unescaping; the limits are inclusive.",
         ),
         check: response_sizes,
     },
     Rule {
         info: info(
             "MI12",
-            "Timestamps and metrics take no part in the hash.",
-            "Two recordings that differ only in them are one artifact. runvault hashes exactly the members of \
-             ModelIOCore, so this cannot be broken by a document.",
+            "Timestamps and metrics are not hashed.",
+            "Recordings that differ only in them are the same artifact. runvault hashes \
+             exactly the members of ModelIOCore, so no document can break this rule.",
         ),
         check: |_, _| {},
     },
@@ -159,20 +159,23 @@ fn schema_version(root: &Value<'_>, found: &mut Finder<'_>) {
         let message = match version {
             None => "missing; it must be like \"1.0.0\"".to_owned(),
             Some(Value::String(text)) => {
-                format!("{} is not like \"1.0.0\": digits.digits.digits", excerpt(text))
+                format!("{} is not of the form digits.digits.digits, like \"1.0.0\"", excerpt(text))
             }
             Some(other) => format!("is {}, not a string like \"1.0.0\"", other.sort()),
         };
         found.add("$.model_io_schema_version", message);
     } else if let Some(message) = version.and_then(Value::as_str).and_then(|text| VERSIONS.objection(text)) {
-        // The format's own verifier accepts every number.
-        found.warn("$.model_io_schema_version", format!("{message}; it was checked by the rules of those"));
+        // The format's own verifier accepts every version number.
+        found.warn(
+            "$.model_io_schema_version",
+            format!("{message}; checked against the rules of the known versions"),
+        );
     }
 }
 
 fn required_members(root: &Value<'_>, found: &mut Finder<'_>) {
     let Some(object) = root.as_object() else {
-        found.add("$", format!("a session is an object, this is {}", root.sort()));
+        found.add("$", format!("a session must be an object, not {}", root.sort()));
         return;
     };
     for name in ["model_io_schema_version", "adapter_id", "model_id", "mode", "interactions"] {
@@ -184,7 +187,7 @@ fn required_members(root: &Value<'_>, found: &mut Finder<'_>) {
         None => {}
         Some(Value::Array(interactions)) => {
             for (index, _) in interactions.iter().enumerate().filter(|(_, value)| value.is_null()) {
-                found.add(format!("$.interactions[{index}]"), "an interaction is an object, this is null");
+                found.add(format!("$.interactions[{index}]"), "an interaction must be an object, not null");
             }
         }
         Some(other) => found.add("$.interactions", format!("must be an array, is {}", other.sort())),
@@ -194,8 +197,7 @@ fn required_members(root: &Value<'_>, found: &mut Finder<'_>) {
 fn ids(session: &View<'_>, found: &mut Finder<'_>) {
     for (name, value) in [("adapter_id", session.adapter_id), ("model_id", session.model_id)] {
         if value.as_filled_str().is_none() {
-            found
-                .add(format!("$.{name}"), format!("must be a string that is not empty, is {}", value.sort()));
+            found.add(format!("$.{name}"), format!("must be a non-empty string, is {}", value.sort()));
         }
     }
 }
@@ -221,7 +223,8 @@ fn index_of(interaction: &Value<'_>) -> Option<f64> {
     interaction.get("i").and_then(Value::as_number).map(Number::as_f64)
 }
 
-/// Whether an interaction says that it is at `position`. Comparing doubles is exact here: they are small integers.
+/// Returns whether an interaction states that it is at `position`. Comparing doubles is exact here: they are small
+/// integers.
 #[expect(clippy::cast_precision_loss, reason = "indices are compared as the format's numbers")]
 fn is_at(interaction: &Value<'_>, position: usize) -> bool {
     index_of(interaction) == Some(position as f64)
@@ -287,13 +290,13 @@ fn response_hashes(session: &View<'_>, found: &mut Finder<'_>) {
 }
 
 fn unique_pairs(session: &View<'_>, found: &mut Finder<'_>) {
-    // With every index in its place no two pairs can be equal, whatever the prompts are.
+    // If every index matches its position, no two pairs can be equal, whatever the prompts are.
     if session.interactions.iter().enumerate().all(|(position, interaction)| is_at(interaction, position)) {
         return;
     }
     let mut seen = HashSet::new();
     for (position, interaction) in session.interactions.iter().enumerate() {
-        // As the specification's tools compare pairs: values of the wrong type take part.
+        // Pairs are compared as in the specification's tools, which include values of the wrong type.
         let pair = [interaction.get("prompt_hash"), interaction.get("i")].map(ecmascript::text_of).join("|");
         if !seen.insert(pair) {
             found.add(
@@ -313,7 +316,7 @@ fn ascending(session: &View<'_>, found: &mut Finder<'_>) {
             let position = position + 1;
             found.add(
                 format!("$.interactions[{position}]"),
-                "i is not greater than that of the interaction before",
+                "i is not greater than that of the preceding interaction",
             );
         }
     }
@@ -332,7 +335,7 @@ fn response_sizes(session: &View<'_>, found: &mut Finder<'_>) {
         }
     }
     if total > MAX_SESSION_BYTES {
-        let message = format!("responses of {total} bytes in all, at most {MAX_SESSION_BYTES} are allowed");
+        let message = format!("responses of {total} bytes in total, at most {MAX_SESSION_BYTES} are allowed");
         found.add("$.interactions", message);
     }
 }

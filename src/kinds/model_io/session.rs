@@ -2,27 +2,27 @@ use crate::canonical::Value;
 use crate::canonical::reader::{self, Limits, ReadError};
 use crate::digest::Digest;
 
-/// A recorded model session as typed data: the part that is hashed.
+/// A recorded model session as typed data: the hashed part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
     /// `model_io_schema_version`.
     pub schema_version: String,
-    /// Which adapter recorded it.
+    /// The adapter that recorded it.
     pub adapter_id: String,
-    /// Which model answered.
+    /// The model that responded.
     pub model_id: String,
-    /// What the recording is meant for.
+    /// The purpose of the recording.
     pub mode: Mode,
-    /// Prompts and responses, in order.
+    /// The prompts and responses, in order.
     pub interactions: Vec<Interaction>,
 }
 
-/// What a recording is meant for.
+/// The purpose of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// It was made from live calls.
     Record,
-    /// It is meant for deterministic replay.
+    /// It is intended for deterministic replay.
     Replay,
 }
 
@@ -38,10 +38,10 @@ pub struct Interaction {
 }
 
 impl Session {
-    /// The session in an admitted `document`; nothing if the document is not an admitted session.
+    /// Returns the session in an admitted `document`, or `None` if the document is not an admitted session.
     ///
     /// # Errors
-    /// What keeps the document from being read as JSON.
+    /// Returns an error if the document cannot be read as JSON.
     pub fn read(document: &[u8], limits: &Limits) -> Result<Option<Self>, ReadError> {
         let root = reader::read_keeping_overflow(document, limits)?;
         Ok(Self::of(&root))

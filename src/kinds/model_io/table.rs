@@ -1,4 +1,4 @@
-//! The interactions of a session, for SQL.
+//! The SQL table of the interactions of a session.
 
 use super::interactions;
 use crate::artifact::ColumnSort::{Hash, Json, Number, Text};
@@ -10,20 +10,16 @@ pub(super) const INTERACTIONS: Table = Table {
     name: "interactions",
     about: "a prompt and its response in a session",
     columns: &[
-        Column::new("i", Number, "its number in the session, from 0"),
+        Column::new("i", Number, "index in the session, from 0"),
         Column::new("prompt_hash", Hash, "the SHA-256 of the prompt, which is not recorded itself"),
         Column::new("response_hash", Hash, "the SHA-256 of the response"),
         Column::new("response_content", Text, "the response"),
-        Column::new(
-            "extra",
-            Json,
-            "what else was recorded with it, which is not hashed; NULL if nothing was",
-        ),
+        Column::new("extra", Json, "other recorded data, which is not hashed; NULL if there is none"),
     ],
     rows,
 };
 
-/// The members of an interaction that have columns of their own.
+/// The members of an interaction with columns of their own.
 const HASHED: [&str; 4] = ["i", "prompt_hash", "response_hash", "response_content"];
 
 fn rows(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Cells>, ReadError> {

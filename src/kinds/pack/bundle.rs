@@ -6,31 +6,31 @@ use crate::artifact::KnownMajors;
 use crate::canonical::reader::excerpt;
 use crate::canonical::{Value, ecmascript};
 
-/// The major versions of bundles that are known.
+/// The supported major versions of bundles.
 const VERSIONS: KnownMajors = KnownMajors::new(&["0"]);
 
-/// Applied first. If SCHEMA is broken, the rest is not looked at.
+/// Rules that are checked first. If SCHEMA is broken, no others are checked.
 pub(super) static SHAPE: [InnerRule; 2] = [
     InnerRule {
         info: info(
             "BS1",
-            "bundle.json: schema_version is a string that is not empty.",
-            "The version says which rules a bundle claims to follow. If it states a major version, it is 0: another one \
-             may mean something else by the same members.",
+            "bundle.json: schema_version is a non-empty string.",
+            "The version says which rules a bundle claims to follow. If it has a major version, that must be 0: \
+             in another version, the same members may have another meaning.",
         ),
         check: |bundle, found| version(bundle, "schema_version", VERSIONS, found),
     },
     InnerRule { info: SCHEMA, check: shape },
 ];
 
-/// Applied to bundles that keep the rule SCHEMA, all of them.
+/// Rules for bundles that satisfy the rule SCHEMA.
 pub(super) static CONTENT: [InnerRule; 6] = [
     InnerRule {
         info: info(
             "BS3",
             "bundle.json: outputs are sorted by path.",
-            "A bundle is hashed as it is, so the same outputs must always be listed in the same order. Strings compare \
-             by UTF-16 code units; equal neighbours are allowed.",
+            "The hash covers the order, so the same outputs must always be listed in the same \
+             order. Strings are compared by UTF-16 code units; equal neighbours are allowed.",
         ),
         check: |bundle, found| {
             if !is_ascending(list(bundle, "outputs"), |output| output.get("path")) {
@@ -42,8 +42,8 @@ pub(super) static CONTENT: [InnerRule; 6] = [
         info: info(
             "BS4",
             "bundle.json: lists of constraints are sorted.",
-            "This holds for root_node.constraints, for constraints of every terminal node and for source_constraints of \
-             every output.",
+            "This applies to root_node.constraints, to constraints of every \
+             terminal node and to source_constraints of every output.",
         ),
         check: constraints,
     },
@@ -51,7 +51,7 @@ pub(super) static CONTENT: [InnerRule; 6] = [
         info: info(
             "BS5",
             "bundle.json: unresolved questions are sorted by priority, highest first, then by id.",
-            "This holds for the bundle's own list and for that of every terminal node.",
+            "This applies to the bundle's own list and to that of every terminal node.",
         ),
         check: questions,
     },
@@ -59,7 +59,7 @@ pub(super) static CONTENT: [InnerRule; 6] = [
         info: info(
             "BS6",
             "bundle.json: terminal nodes are sorted by id.",
-            "A bundle is hashed as it is, so the same nodes must always be listed in the same order.",
+            "The hash covers the order, so the same nodes must always be listed in the same order.",
         ),
         check: |bundle, found| {
             if !is_ascending(list(bundle, "terminal_nodes"), |node| node.get("id")) {
@@ -70,9 +70,9 @@ pub(super) static CONTENT: [InnerRule; 6] = [
     InnerRule {
         info: info(
             "BS7",
-            "bundle.json: output paths are relative and stay inside.",
-            "A path must not begin with a slash and must contain neither .. nor a backslash: whoever writes the outputs \
-             to a disk relies on it.",
+            "bundle.json: output paths are relative and do not escape.",
+            "A path must not begin with a slash and must contain neither .. nor \
+             a backslash: programs that write the outputs to disk rely on it.",
         ),
         check: paths,
     },
@@ -93,7 +93,7 @@ pub(super) static CONTENT: [InnerRule; 6] = [
 /// Applies all rules of bundles.
 pub(super) fn check(bundle: &Value<'_>, found: &mut Inner<'_, '_>) {
     if bundle.as_object().is_none() {
-        found.schema(format!("a bundle is an object, this is {}", bundle.sort()));
+        found.schema(format!("a bundle must be an object, not {}", bundle.sort()));
         return;
     }
     found.apply(&SHAPE, bundle);
@@ -128,14 +128,14 @@ fn shape(bundle: &Value<'_>, found: &mut Inner<'_, '_>) {
         }
     }
     for (place, questions) in question_lists(bundle) {
-        // A list of one is never compared with anything.
+        // A single-element list is never compared with anything.
         if questions.len() > 1 && questions.iter().any(Value::is_null) {
-            found.schema(format!("{place} must contain objects, contains null"));
+            found.schema(format!("{place} must contain only objects, but contains null"));
         }
     }
 }
 
-/// The elements of the member `name`; none if it is no array.
+/// Returns the elements of the member `name`; none if it is not an array.
 fn list<'v>(value: &'v Value<'v>, name: &str) -> &'v [Value<'v>] {
     value.get(name).and_then(Value::as_array).unwrap_or_default()
 }
@@ -162,7 +162,7 @@ fn constraints(bundle: &Value<'_>, found: &mut Inner<'_, '_>) {
     }
 }
 
-/// The lists of unresolved questions, with their places.
+/// Returns the lists of unresolved questions, with their locations.
 fn question_lists<'v>(bundle: &'v Value<'v>) -> Vec<(String, &'v [Value<'v>])> {
     let of_bundle = ("unresolved_questions".to_owned(), list(bundle, "unresolved_questions"));
     let of_nodes = list(bundle, "terminal_nodes").iter().enumerate().map(|(index, node)| {

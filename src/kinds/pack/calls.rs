@@ -1,4 +1,4 @@
-//! What a pack says happened, as audits look at it: `runner.json` and `evidence.json`.
+//! The calls recorded in a pack, for audits: `runner.json` and `evidence.json`.
 
 use std::borrow::Cow;
 
@@ -10,18 +10,18 @@ use crate::canonical::{Object, Value};
 /// Whether the member of this name is a result.
 type IsResult = fn(&str) -> bool;
 
-/// The files with results, in their order, and which members of each are results: the others say what was asked for or
-/// configured.
+/// The files with results, in their order, and which members of each are results: the others are requests or
+/// configuration.
 const RESULTS: [(&str, IsResult); 2] = [
     ("runner.json", |name| !RUNNER_CORE.contains(&name) || matches!(name, "exit" | "warnings")),
     ("evidence.json", |name| !matches!(name, "proposal_id" | "proposal_hash")),
 ];
 
-/// The lists of `evidence.json` whose elements may name what was called.
+/// The lists of `evidence.json` whose elements may name the target of a call.
 const ACTIONS: [&str; 2] = ["action_results", "test_results"];
 
-/// Gives `visit` the run, which states things, and the results of the runner. Actions that name their tool or target are
-/// calls of their own.
+/// Calls `visit` with the run, which is a statement, and the results of the runner. Actions that name their tool or
+/// target are calls of their own.
 pub(super) fn visit(
     members: &[MemberBytes<'_>],
     limits: &Limits,
@@ -80,7 +80,7 @@ fn names<'v>(action: &'v Value<'_>) -> CallNames<'v> {
     }
 }
 
-/// The object `value` with only the members whose names are `wanted`.
+/// Returns the object `value` with only the members whose names satisfy `wanted`.
 fn only<'v>(value: &'v Value<'_>, wanted: fn(&str) -> bool) -> Value<'v> {
     let members = value.as_object().into_iter().flat_map(Object::iter);
     let members = members.filter(|(name, _)| wanted(name));

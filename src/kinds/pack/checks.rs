@@ -10,7 +10,7 @@ use crate::canonical::reader::{ReadError, excerpt};
 use crate::canonical::{Value, rfc8785};
 use crate::verify::{Finder, Severity};
 
-/// The major versions of runs that are known.
+/// The supported major versions of runs.
 const RUN_VERSIONS: KnownMajors = KnownMajors::new(&["1"]);
 
 const RUN_FIELDS: [&str; 10] = [
@@ -49,8 +49,8 @@ pub(super) fn known_names(members: &Members<'_>, found: &mut Finder<'_>) {
     for name in names.into_iter().filter(|name| !NAMES.contains(name)) {
         let known = NAMES.into_iter().find(|known| known.eq_ignore_ascii_case(name));
         let hint =
-            known.map_or(String::new(), |known| format!("; names are case-sensitive, was {known} meant?"));
-        found.add(name, format!("is not one of the nine names of a pack's files{hint}"));
+            known.map_or(String::new(), |known| format!("; names are case-sensitive, did you mean {known}?"));
+        found.add(name, format!("is not one of the nine file names of a pack{hint}"));
     }
 }
 
@@ -69,8 +69,8 @@ pub(super) fn run(members: &Members<'_>, found: &mut Finder<'_>) {
     }
 }
 
-/// The member `name`, of which every one of `fields` that is absent is reported; null is present. Nothing if it is not
-/// there or is no object, which is reported. A list counts as an object without members.
+/// Returns the object `name` and reports every one of `fields` that is missing from it; null is present. Returns `None`
+/// if it is missing or is not an object, which is reported. A list counts as an object without members.
 fn required<'m>(
     members: &'m Members<'_>,
     name: &'static str,
@@ -86,12 +86,12 @@ fn required<'m>(
             }
             return Some(value);
         }
-        Ok(other) => found.add(name, format!("{what} is an object, this is {}", other.sort())),
+        Ok(other) => found.add(name, format!("{what} must be an object, not {}", other.sort())),
     }
     None
 }
 
-/// Applies the rules of the member `name`, if it is there.
+/// Applies the rules of the member `name` if it is present.
 pub(super) fn inner(
     members: &Members<'_>,
     name: &'static str,
@@ -112,7 +112,7 @@ pub(super) fn bundle_hash(members: &Members<'_>, found: &mut Finder<'_>) {
     let (Some(_), Some(stated)) = (text("bundle_id"), text("sha256")) else { return };
     let actual = bundle.ok().and_then(|bundle| hash::canonical_hash(bundle).ok());
     if actual.is_none_or(|actual| actual.to_string() != stated) {
-        let is = actual.map_or_else(|| "it has none".to_owned(), |actual| format!("which is {actual}"));
+        let is = actual.map_or_else(|| "which has none".to_owned(), |actual| format!("which is {actual}"));
         found.add("bundle.json", format!("run.json's bundle.sha256 is not the hash of the bundle, {is}"));
     }
 }
@@ -134,7 +134,7 @@ pub(super) fn optional_members(members: &Members<'_>, found: &mut Finder<'_>) {
         found.add("meta.json", not_json(error));
     }
     if let Some(Err(report)) = &members.session {
-        // Its warnings do not keep a session out, so they do not keep out the pack.
+        // Warnings do not reject a session, so they do not reject the pack either.
         for violation in report.violations().iter().filter(|one| one.severity == Severity::Error) {
             let (rule, path, message) = (&violation.rule_id, &violation.path, &violation.message);
             let message = if rule.starts_with("DOC") {
@@ -151,7 +151,7 @@ fn policy(members: &Members<'_>, found: &mut Finder<'_>) {
     const NAME: &str = "policy.json";
     let read: Result<&Value<'_>, &ReadError> = match members.json(NAME) {
         Some(read) => read,
-        None if members.is_unopenable(NAME) => return found.add(NAME, "is no file and cannot be read"),
+        None if members.is_unopenable(NAME) => return found.add(NAME, "is not a file and cannot be read"),
         None => return,
     };
     match read {
@@ -163,7 +163,7 @@ fn policy(members: &Members<'_>, found: &mut Finder<'_>) {
                 _ => false,
             };
             if stated.is_some_and(differs) {
-                found.add(NAME, "is not the same as run.json's policy");
+                found.add(NAME, "differs from run.json's policy");
             }
         }
     }

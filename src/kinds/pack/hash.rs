@@ -1,4 +1,4 @@
-//! What is hashed of each member, and how.
+//! The hashed part of each member.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,20 +7,20 @@ use crate::canonical::Value;
 use crate::canonical::rfc8785::{self, Form};
 use crate::digest::Digest;
 
-/// The digest of the canonical form of `value` and a line feed.
+/// Returns the digest of the canonical form of `value` and a line feed.
 ///
 /// # Errors
-/// A number that overflows to infinity has no canonical form.
+/// Returns an error for a number that overflows to infinity, which has no canonical form.
 pub(super) fn canonical_hash<'v>(value: impl Into<Form<'v>>) -> io::Result<Digest> {
     rfc8785::digest(value, b"\n")
 }
 
-/// The canonical bytes whose digest is the core hash of a pack whose members have these `digests`.
+/// Returns the canonical bytes whose digest is the core hash of a pack whose members have these `digests`.
 pub(super) fn core(digests: &BTreeMap<&'static str, Digest>) -> Vec<u8> {
     rfc8785::object_of_texts(digests.iter().map(|(name, digest)| (*name, digest.to_string())))
 }
 
-/// The members of a runner record that are hashed. Others tell about one execution only.
+/// The members of a runner record that are hashed. Others describe a single execution.
 pub(super) const RUNNER_CORE: [&str; 11] = [
     "runner_schema_version",
     "runner_id",
@@ -35,7 +35,7 @@ pub(super) const RUNNER_CORE: [&str; 11] = [
     "warnings",
 ];
 
-/// The part of a runner record that is hashed.
+/// The hashed part of a runner record.
 pub(super) struct RunnerCore<'v>(pub(super) &'v Value<'v>);
 
 impl<'v> From<RunnerCore<'v>> for Form<'v> {

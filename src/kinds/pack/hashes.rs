@@ -1,4 +1,4 @@
-//! PK16: hashes that the members of a pack state.
+//! PK16: hashes stated by the members of a pack.
 
 use super::ledger;
 use super::members::Members;
@@ -7,7 +7,7 @@ use crate::canonical::reader::excerpt;
 use crate::digest::Digest;
 use crate::verify::Finder;
 
-/// Where members state hashes. What is absent or null states none.
+/// The locations of hashes in members. A missing or null value states no hash.
 const STATED: [(&str, &[&str]); 5] = [
     ("run.json", &["intent", "sha256"]),
     ("run.json", &["bundle", "sha256"]),
@@ -16,7 +16,7 @@ const STATED: [(&str, &[&str]); 5] = [
     ("evidence.json", &["proposal_hash"]),
 ];
 
-/// The same in a line of the ledger.
+/// The locations of hashes in a line of the ledger.
 const STATED_IN_LEDGER: [&str; 2] = ["intent_sha256", "bundle_sha256"];
 
 pub(super) fn check(members: &Members<'_>, found: &mut Finder<'_>) {
@@ -37,7 +37,7 @@ pub(super) fn check(members: &Members<'_>, found: &mut Finder<'_>) {
     }
 }
 
-/// What to object to in a value that is to be a hash. The digits alone are understood as well.
+/// Returns the defect of a value that should be a hash. Bare hex digits are also accepted.
 fn objection(value: &Value<'_>) -> Option<String> {
     let is = match value {
         Value::Null => return None,

@@ -1,4 +1,4 @@
-//! What a pack is found by.
+//! The indexed data of a pack.
 
 use std::collections::BTreeMap;
 
@@ -15,22 +15,22 @@ const fn role(name: &'static str, group: &'static str) -> Role {
 const INTENT: Role = role("intent", "intent");
 const BUNDLE: Role = role("bundle", "bundle");
 const MEMBER: Role = role("member", "member");
-/// What ledgers state is often about other runs as well, so it has roles of its own.
+/// Statements in ledgers often refer to other runs, so they have separate roles.
 const LEDGER_INTENT: Role = role("ledger_intent", "ledger");
 const LEDGER_BUNDLE: Role = role("ledger_bundle", "ledger");
-/// The session is stored with its pack, so the link cannot dangle when the pack is there.
+/// The session is stored with its pack, so that the link cannot dangle while the pack exists.
 const SESSION_OF: Role =
     Role { relation: Some(Relation { name: "contains", dangles: false }), ..role("session", "session") };
 
-/// Where digests stand in `run.json` that are indexed under roles of their own.
+/// The locations of digests in `run.json` that are indexed under roles of their own.
 const INDEXED_IN_RUN: [&str; 2] = ["/intent/sha256", "/bundle/sha256"];
-/// The same in a line of the ledger.
+/// The locations of such digests in a line of the ledger.
 const INDEXED_IN_LEDGER: [(&str, &str, &Role); 2] = [
     ("intent_sha256", "/intent_sha256", &LEDGER_INTENT),
     ("bundle_sha256", "/bundle_sha256", &LEDGER_BUNDLE),
 ];
 
-/// The longest text that is indexed as a policy.
+/// Maximum size of a text that is indexed as a policy, in bytes.
 const MAX_POLICY_BYTES: usize = 256;
 
 pub(super) fn describe(members: Members<'_>, digests: BTreeMap<&'static str, Digest>) -> Draft {
@@ -85,14 +85,14 @@ fn describe_run(run: &Value<'_>, draft: &mut Draft) {
             draft.attribute(role.name, digest.to_string());
         }
     }
-    // As sessions and traces, a run is of the time when it began.
+    // As for sessions and traces, the time of a run is its start.
     draft.state_creation([text("started_at"), text("completed_at")], MissingOffset::Unknown);
     if let Some(policy) = run.get("policy") {
         describe_policy(policy, draft);
     }
 }
 
-/// A policy is known by its text, or by its name, alone and with its version. One without a name is known by its
+/// Indexes a policy by its text, or by its name, alone and with its version. A policy without a name is indexed by its
 /// canonical form if that is short.
 fn describe_policy(policy: &Value<'_>, draft: &mut Draft) {
     let text = |name: &str| policy.get(name).and_then(Value::as_filled_str);

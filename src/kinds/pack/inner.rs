@@ -1,5 +1,5 @@
-//! The rules of the documents inside a pack. What breaks one is a violation of the pack's own rule for that member, and
-//! its message begins with the inner rule's id.
+//! The rules of the documents inside a pack. A violation of an inner rule is a violation of the pack's own rule for
+//! that member, and its message begins with the inner rule's id.
 
 use std::collections::BTreeSet;
 
@@ -17,12 +17,12 @@ pub(super) const fn info(id: &'static str, summary: &'static str, why: &'static 
 /// Shared by all members.
 pub(super) const SCHEMA: RuleInfo = info(
     "SCHEMA",
-    "The members of a pack have the required members of the right types.",
+    "A pack's files have their required members, of the right types.",
     "Reported with the rule of the pack that the file breaks: PK4 for bundle.json, PK8 for the others. Where the \
-     format's own verifier fails on a value instead of judging it, such as a null operation, this rule refuses it.",
+     format's own verifier fails on a value instead of judging it, such as a null operation, this rule rejects it.",
 );
 
-/// Where the rules of one member report what they find.
+/// The collector of the violations of one member.
 pub(super) struct Inner<'i, 'f> {
     found: &'i mut Finder<'f>,
     member: &'static str,
@@ -53,7 +53,7 @@ impl<'i, 'f> Inner<'i, 'f> {
         self.report(SCHEMA.id, &message);
     }
 
-    /// Whether the rule was broken so far.
+    /// Returns whether the rule has been broken so far.
     pub(super) fn breaks(&self, rule: &str) -> bool {
         self.broken.contains(rule)
     }
@@ -64,32 +64,32 @@ impl<'i, 'f> Inner<'i, 'f> {
     }
 }
 
-/// Reports every one of `names` that is absent; null is present.
+/// Reports every one of `names` that is missing; null is present.
 pub(super) fn required(value: &Value<'_>, names: &[&str], found: &mut Inner<'_, '_>) {
     for name in names.iter().filter(|name| value.get(name).is_none()) {
         found.schema(format!("the required member {name} is missing"));
     }
 }
 
-/// What a value is, for messages.
+/// Returns the name of the JSON type of a value for messages.
 pub(super) fn sort(value: Option<&Value<'_>>) -> &'static str {
     value.map_or("missing", Value::sort)
 }
 
-/// The member `name`, if it is a string.
+/// Returns the member `name` if it is a string.
 pub(super) fn text<'v>(value: &'v Value<'v>, name: &str) -> Option<&'v str> {
     value.get(name).and_then(Value::as_str)
 }
 
-/// Reports the member `name` of the object at `place` unless it is a string that is not empty.
+/// Reports the member `name` of the object at `place` unless it is a non-empty string.
 pub(super) fn filled(value: &Value<'_>, place: &str, name: &str, found: &mut Inner<'_, '_>) {
     if value.get(name).and_then(Value::as_filled_str).is_none() {
         let is = sort(value.get(name));
-        found.add(format!("{place}{name} must be a string that is not empty, is {is}"));
+        found.add(format!("{place}{name} must be a non-empty string, is {is}"));
     }
 }
 
-/// Reports the version `name` of a member unless it is a string that is not empty and states no unknown major version.
+/// Reports the version `name` of a member unless it is a non-empty string that does not state an unknown major version.
 pub(super) fn version(value: &Value<'_>, name: &str, known: KnownMajors, found: &mut Inner<'_, '_>) {
     filled(value, "", name, found);
     if let Some(message) = text(value, name).and_then(|text| known.objection(text)) {

@@ -11,7 +11,7 @@ pub(super) const NAME: &str = "ledger.jsonl";
 const FIELDS: [&str; 7] =
     ["run_id", "timestamp", "intent_sha256", "result_kind", "accepted", "mode", "policy"];
 
-/// The lines that are entries, numbered from 1, each read. Lines of white space are none.
+/// Returns the lines that are entries, numbered from 1 and parsed. Lines of white space are skipped.
 pub(super) fn entries<'t, 'l>(
     text: &'t str,
     limits: &'l Limits,
@@ -41,7 +41,7 @@ pub(super) fn check(bytes: &[u8], limits: &Limits, found: &mut Finder<'_>) {
                 }
             }
             Ok(other) => {
-                found.add(NAME, format!("line {number}: an entry is an object, this is {}", other.sort()));
+                found.add(NAME, format!("line {number}: an entry must be an object, not {}", other.sort()));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The files of a pack, read.
+//! The parsed files of a pack.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,7 +11,7 @@ use crate::digest::Digest;
 use crate::kinds;
 use crate::verify::Report;
 
-/// The names that the files of a pack may have.
+/// The file names that a pack can contain.
 pub(super) const NAMES: [&str; 9] = [
     "run.json",
     "bundle.json",
@@ -27,18 +27,18 @@ pub(super) const NAMES: [&str; 9] = [
 /// The name of the recorded session in a pack.
 pub(super) const SESSION: &str = "model_io.json";
 
-/// Documents that are not read as plain JSON.
+/// Documents that are not parsed as plain JSON.
 const OTHERWISE_READ: [&str; 2] = [ledger::NAME, SESSION];
 
-/// Documents that have a rule of their own for numbers that overflow.
+/// Documents with a rule of their own for numbers that overflow.
 const WITH_OVERFLOW_RULE: [&str; 2] = ["bundle.json", "runner.json"];
 
-/// What a pack consists of.
+/// The contents of a pack.
 pub(super) struct Members<'d> {
     pub(super) directory: &'d Directory,
     pub(super) limits: &'d Limits,
     json: BTreeMap<&'static str, Result<Value<'d>, ReadError>>,
-    /// The session, admitted as the artifact of its own that it is.
+    /// The session, admitted as a separate artifact.
     pub(super) session: Option<Result<Admitted, Report>>,
 }
 
@@ -53,7 +53,7 @@ impl<'d> Members<'d> {
                 } else {
                     reader::read(bytes, &limits)
                 };
-                // All of them are in memory at once, so they share what one document may have.
+                // All members are in memory at once, so they share the limit of one document.
                 limits.values = limits.values.saturating_sub(read.as_ref().map_or(0, count));
                 json.insert(name, read);
             }
@@ -64,42 +64,42 @@ impl<'d> Members<'d> {
         Self { directory, limits: &options.limits, json, session }
     }
 
-    /// The bytes of a member that is a regular file.
+    /// Returns the bytes of a member that is a regular file.
     pub(super) fn file(&self, name: &str) -> Option<&'d [u8]> {
         file(self.directory, name)
     }
 
-    /// Whether something that cannot be opened bears the name of a member.
+    /// Returns whether an entry with the name of a member cannot be opened.
     pub(super) fn is_unopenable(&self, name: &str) -> bool {
         matches!(self.directory.entry(name), Some(entry) if matches!(entry.content, EntryContent::Other))
     }
 
-    /// The lines of the ledger that are entries, numbered from 1; none if it is not text.
+    /// Returns the lines of the ledger that are entries, numbered from 1; none if it is not text.
     pub(super) fn ledger(&self) -> impl Iterator<Item = (usize, Result<Value<'d>, ReadError>)> {
         let text = self.file(ledger::NAME).and_then(|bytes| std::str::from_utf8(bytes).ok());
         text.into_iter().flat_map(|text| ledger::entries(text, self.limits))
     }
 
-    /// A member, or why it cannot be read. Nothing if it is not there.
+    /// Returns a member, or the error of parsing it, or `None` if it is missing.
     pub(super) fn json(&self, name: &str) -> Option<Result<&Value<'d>, &ReadError>> {
         self.json.get(name).map(Result::as_ref)
     }
 
-    /// A member that is there and can be read.
+    /// Returns a member that is present and valid.
     pub(super) fn value(&self, name: &str) -> Option<&Value<'d>> {
         self.json(name).and_then(Result::ok)
     }
 
-    /// All members that can be read, by name.
+    /// Returns all valid members, by name.
     pub(super) fn values(&self) -> impl Iterator<Item = (&'static str, &Value<'d>)> {
         self.json.iter().filter_map(|(name, value)| Some((*name, value.as_ref().ok()?)))
     }
 
-    /// The digests of all members that take part in the core hash, by name.
+    /// Returns the digests of all members that are part of the core hash, by name.
     ///
     /// # Errors
-    /// Invalid data if a member that is there cannot be read or has no canonical form: without its digest the core hash
-    /// would be that of another pack.
+    /// Returns an error of kind `InvalidData` if a member that is present cannot be read or has no canonical form:
+    /// without its digest the core hash would be that of another pack.
     pub(super) fn digests(&self) -> io::Result<BTreeMap<&'static str, Digest>> {
         let mut digests = BTreeMap::new();
         for (name, value) in self.json.iter().filter(|(name, _)| **name != "meta.json") {
@@ -126,7 +126,7 @@ fn file<'d>(directory: &'d Directory, name: &str) -> Option<&'d [u8]> {
     directory.entry(name)?.bytes()
 }
 
-/// How many values there are in a value, itself included.
+/// Returns the number of values in a value, including itself.
 fn count(value: &Value<'_>) -> usize {
     1 + match value {
         Value::Array(elements) => elements.iter().map(count).sum(),
@@ -135,12 +135,12 @@ fn count(value: &Value<'_>) -> usize {
     }
 }
 
-/// Why a member is not JSON, for messages.
+/// Returns the reason a member is not JSON, for messages.
 pub(super) fn not_json(error: &ReadError) -> String {
     format!("not JSON: {error} (rule {})", document::rule_of(error.defect).id)
 }
 
-/// Integers that doubles do not carry exactly: how many, and the place of the first.
+/// Returns the number of integers that doubles cannot represent exactly, and the location of the first.
 pub(super) fn large_integers(value: &Value<'_>) -> Option<(usize, String)> {
     let mut search = LargeIntegers::default();
     search.visit(value, &mut String::new());

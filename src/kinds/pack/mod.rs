@@ -62,8 +62,7 @@ impl ArtifactDirectory for Pack {
     }
 
     fn incomplete(name: &str) -> Violation {
-        let message =
-            format!("the required file run.json is missing beside {name}, which is a file of a pack");
+        let message = format!("the required file run.json is missing; {name} is a file of a pack");
         Violation::new(rules::REQUIRED_FILES, "run.json", message)
     }
 

@@ -1,4 +1,4 @@
-//! What packs are compared by: their files, the session by its own parts, the ledger by its lines.
+//! The comparison of packs: by file, the session by its own parts, the ledger by its lines.
 
 use super::hash::RUNNER_CORE;
 use super::ledger;
@@ -9,7 +9,7 @@ use crate::canonical::reader::{self, Limits, ReadError};
 use crate::canonical::{Value, rfc8785};
 use crate::kinds;
 
-/// Causes come before what follows from them: `run.json` has the hashes of others.
+/// Causes come before their consequences: `run.json` contains the hashes of others.
 const ORDER: [&str; 9] = [
     "policy.json",
     SESSION,
@@ -22,7 +22,7 @@ const ORDER: [&str; 9] = [
     "meta.json",
 ];
 
-/// Members of files that no two runs share.
+/// Members of files that differ between any two runs.
 const OF_ONE_RUN: [&str; 7] =
     ["run_id", "timestamp", "created_at", "started_at", "completed_at", "finished_at", "ended_at"];
 
@@ -38,7 +38,7 @@ static RUNNER: PartSort = PartSort {
     tell,
 };
 
-/// Nothing of it is hashed.
+/// Not hashed.
 static META: PartSort = PartSort { is_ephemeral: |_| true, canonical, tell };
 
 fn canonical(value: &Value<'_>) -> Option<Vec<u8>> {

@@ -1,4 +1,4 @@
-//! The texts of a pack that people search: those of all files but the session, which is an artifact of its own.
+//! The searchable texts of a pack: those of all files but the session, which is a separate artifact.
 
 use super::ledger;
 use super::members::SESSION;
@@ -6,7 +6,7 @@ use crate::artifact::{Field, MemberBytes, Passage, Passages, words_of};
 use crate::canonical::reader::{self, Limits, ReadError};
 use crate::canonical::{Object, Value, pointer};
 
-/// Each member of a file is a passage, so that a place says more than which file it is in.
+/// Returns a passage for each member of a file, so that locations are more precise than the file.
 pub(super) fn of(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
     let mut passages = Passages::default();
     for member in members.iter().filter(|member| member.name != SESSION) {

@@ -8,33 +8,33 @@ use crate::canonical::reader::excerpt;
 use crate::canonical::{Number, Value, ecmascript};
 use crate::verify::utf16_order;
 
-/// The most bytes of content in a patch: 50 MiB.
+/// Maximum total size of the content in a patch in bytes: 50 MiB.
 const MAX_TOTAL_BYTES: f64 = 52_428_800.0;
 
-/// The major versions of patches that are known.
+/// The supported major versions of patches.
 const VERSIONS: KnownMajors = KnownMajors::new(&["1"]);
 
-/// Applied first. If SCHEMA is broken, the rest is not looked at.
+/// Rules that are checked first. If SCHEMA is broken, no others are checked.
 pub(super) static SHAPE: [InnerRule; 2] = [
     InnerRule {
         info: info(
             "PS1",
-            "patch.json: patch_schema_version is a string that is not empty.",
-            "The version says which rules a patch claims to follow. If it states a major version, it is 1: another one \
-             may mean something else by the same members.",
+            "patch.json: patch_schema_version is a non-empty string.",
+            "The version says which rules a patch claims to follow. If it has a major version, that must be 1: \
+             in another version, the same members may have another meaning.",
         ),
         check: |patch, found| version(patch, "patch_schema_version", VERSIONS, found),
     },
     InnerRule { info: SCHEMA, check: shape },
 ];
 
-/// Applied to patches that keep the rule SCHEMA, all of them.
+/// Rules for patches that satisfy the rule SCHEMA.
 pub(super) static CONTENT: [InnerRule; 8] = [
     InnerRule {
         info: info(
             "PS2",
             "patch.json: op is create, modify or delete.",
-            "Whoever applies a patch knows these three operations; others have no meaning.",
+            "Only these three operations are defined.",
         ),
         check: |patch, found| {
             each(patch, |index, operation| {
@@ -64,10 +64,10 @@ pub(super) static CONTENT: [InnerRule; 8] = [
     InnerRule {
         info: info(
             "PS4",
-            "patch.json: paths are plain and stay inside.",
-            "Up to three violations for one path: it contains .. or a backslash; it has a control character other than \
-             tab and line feed, or white space at an end; it begins with ./, contains //, ends with a slash, is a single \
-             dot or is empty.",
+            "patch.json: paths are normalised and do not escape.",
+            "Up to three violations for one path: it contains .. or a backslash; it has a \
+             control character other than tab and line feed, or leading or trailing white space; \
+             it begins with ./, contains //, ends with a slash, is a single dot or is empty.",
         ),
         check: |patch, found| each(patch, |index, operation| plain_path(index, path_of(operation), found)),
     },
@@ -75,14 +75,14 @@ pub(super) static CONTENT: [InnerRule; 8] = [
         info: info(
             "PS5",
             "patch.json: no two operations have the same path.",
-            "What a patch does must not depend on the order in which somebody applies it.",
+            "The effect of a patch must not depend on the order in which it is applied.",
         ),
         check: |patch, found| {
             let mut seen = HashSet::new();
             each(patch, |index, operation| {
                 let path = path_of(operation);
                 if !seen.insert(path) {
-                    found.add(format!("operations[{index}].path {} has an operation already", excerpt(path)));
+                    found.add(format!("operations[{index}].path {} already has an operation", excerpt(path)));
                 }
             });
         },
@@ -91,7 +91,7 @@ pub(super) static CONTENT: [InnerRule; 8] = [
         info: info(
             "PS6",
             "patch.json: create and modify have content, delete has none; content has no NUL.",
-            "Content is text. Unpaired surrogates, which are no text, keep a patch from being read at all.",
+            "Content is text. A patch with unpaired surrogates, which are not text, cannot be read at all.",
         ),
         check: |patch, found| each(patch, |index, operation| content(index, operation, found)),
     },
@@ -99,7 +99,7 @@ pub(super) static CONTENT: [InnerRule; 8] = [
         info: info(
             "PS7",
             "patch.json: total_bytes is the sum of the contents' UTF-8 bytes, at most 52,428,800.",
-            "A patch that is not as large as it says was cut off or edited.",
+            "A patch whose size differs was truncated or edited.",
         ),
         check: total_bytes,
     },
@@ -107,20 +107,20 @@ pub(super) static CONTENT: [InnerRule; 8] = [
         info: info(
             "PS8",
             "patch.json: operations are sorted by order, then by path.",
-            "It is the order in which they are applied. An absent or null order counts as 0.",
+            "Operations are applied in this order. An absent or null order counts as 0.",
         ),
         check: order,
     },
     InnerRule {
         info: info(
             "PS9",
-            "patch.json: no operation makes a symbolic link.",
-            "A link can lead out of the directory that a patch is for. Reported beside PS2.",
+            "patch.json: no operation creates a symbolic link.",
+            "A link can lead outside the directory that the patch is for. Reported in addition to PS2.",
         ),
         check: |patch, found| {
             each(patch, |index, operation| {
                 if text(operation, "op") == Some("symlink") {
-                    found.add(format!("operations[{index}] makes a symbolic link"));
+                    found.add(format!("operations[{index}] creates a symbolic link"));
                 }
             });
         },
@@ -130,7 +130,7 @@ pub(super) static CONTENT: [InnerRule; 8] = [
 /// Applies all rules of patches.
 pub(super) fn check(patch: &Value<'_>, found: &mut Inner<'_, '_>) {
     if patch.as_object().is_none() {
-        found.schema(format!("a patch is an object, this is {}", patch.sort()));
+        found.schema(format!("a patch must be an object, not {}", patch.sort()));
         return;
     }
     found.apply(&SHAPE, patch);
@@ -172,7 +172,7 @@ fn path_of<'v>(operation: &'v Value<'v>) -> &'v str {
     text(operation, "path").unwrap_or_default()
 }
 
-/// Whether a path begins at a root: with a slash, or with a drive letter and a colon.
+/// Returns whether a path begins at a root: with a slash, or with a drive letter and a colon.
 pub(super) fn is_absolute(path: &str) -> bool {
     path.starts_with('/') || matches!(path.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic())
 }
@@ -185,12 +185,12 @@ fn plain_path(index: usize, path: &str, found: &mut Inner<'_, '_>) {
     let is_control = |character: char| character < ' ' && !matches!(character, '\t' | '\n');
     if path.contains(is_control) || ecmascript::trim(path) != path {
         found.add(format!(
-            "operations[{index}].path {shown} has a control character, or white space at an end"
+            "operations[{index}].path {shown} has a control character, or leading or trailing white space"
         ));
     }
     let odd = path.starts_with("./") || path.contains("//") || path.ends_with('/');
     if odd || path == "." || path.is_empty() {
-        found.add(format!("operations[{index}].path {shown} is not in its plain form"));
+        found.add(format!("operations[{index}].path {shown} is not normalised"));
     }
 }
 
@@ -200,7 +200,7 @@ fn content(index: usize, operation: &Value<'_>, found: &mut Inner<'_, '_>) {
         found.add(format!("operations[{index}].content has a NUL character"));
     }
     match (text(operation, "op"), content) {
-        (Some("delete"), Some(_)) => found.add(format!("operations[{index}] deletes and has content")),
+        (Some("delete"), Some(_)) => found.add(format!("operations[{index}] is a delete with content")),
         (Some(op @ ("create" | "modify")), None) => {
             found.add(format!("operations[{index}] is a {op} without content"));
         }
@@ -224,7 +224,7 @@ fn total_bytes(patch: &Value<'_>, found: &mut Inner<'_, '_>) {
         operations(patch).iter().filter_map(|operation| text(operation, "content")).map(str::len).sum();
     #[expect(clippy::float_cmp, reason = "both are whole numbers, or one is wrong")]
     if stated != sum as f64 {
-        found.add(format!("total_bytes is not {sum}, the bytes of all contents"));
+        found.add(format!("total_bytes is not {sum}, the size of all contents"));
     }
 }
 
@@ -238,7 +238,7 @@ fn order(patch: &Value<'_>, found: &mut Inner<'_, '_>) {
         let path_is_smaller = utf16_order(path_of(next), path_of(one)).is_lt();
         if ecmascript::is_greater(Some(first), Some(second)) || ties && path_is_smaller {
             let index = index + 1;
-            found.add(format!("operations[{index}] belongs before the one in front of it"));
+            found.add(format!("operations[{index}] must come before the preceding one"));
         }
     }
 }

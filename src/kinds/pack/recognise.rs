@@ -1,18 +1,19 @@
-//! Telling packs from other directories.
+//! Recognition of pack directories.
 
 use crate::artifact::Peek;
 use crate::canonical::reader::{self, MemberNames};
 use crate::kinds;
 
-/// Members that other directories are not likely to have by chance. Sessions and metadata are not among them: a
-/// directory of sessions is no pack.
+/// Members that are unlikely to occur in other directories. Sessions and metadata are not among them: a directory of
+/// sessions is not a pack.
 const TELLING: [&str; 7] =
     ["run.json", "bundle.json", "patch.json", "evidence.json", "ledger.jsonl", "policy.json", "runner.json"];
 
-/// Members that say what happened. At least one of them is in every pack worth the name.
+/// Members that describe what happened. Every useful pack contains at least one of them.
 const CENTRAL: [&str; 3] = ["run.json", "bundle.json", "ledger.jsonl"];
 
-/// By what the files of packs are told from others of the same name: any of these groups of names at their roots.
+/// The member names that distinguish the files of packs from others with the same file name: any of these groups at the
+/// root.
 const CONTENTS: [(&str, &[&[&str]]); 6] = [
     ("run.json", &[&["run_schema_version"], &["kernel_result_kind"]]),
     (
@@ -36,9 +37,9 @@ const CONTENTS: [(&str, &[&[&str]]); 6] = [
     ("runner.json", &[&["runner_schema_version"]]),
 ];
 
-/// Whether a directory with entries of these names is a pack: if its `run.json` has a member that only the runs of
-/// packs have, or if two of the telling names are there, one of which is central, and one of the files has what only files
-/// of packs have. Documents of other kinds do not count, whatever they are called.
+/// Returns whether a directory with entries of these names is a pack: if its `run.json` has a member that only the runs
+/// of packs have, or if two of the distinctive names are present, one of which is central, and one of the files has
+/// content that only files of packs have. Documents of other kinds do not count, whatever their names.
 pub(super) fn is_pack(names: &[&str], peek: &mut Peek<'_>) -> bool {
     if !names.iter().any(|name| CENTRAL.contains(name)) {
         return false;
@@ -56,7 +57,7 @@ pub(super) fn is_pack(names: &[&str], peek: &mut Peek<'_>) -> bool {
     }
 }
 
-/// Whether a file of this name that begins with `head` has what only files of packs have.
+/// Returns whether a file with this name that begins with `head` has content that only files of packs have.
 pub(super) fn is_member(name: &str, head: &[u8]) -> bool {
     let Some((_, groups)) = CONTENTS.into_iter().find(|(member, _)| *member == name) else { return false };
     let text = reader::lossy(head);

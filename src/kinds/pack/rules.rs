@@ -6,21 +6,21 @@ use super::{bundle, checks, hashes, ledger, patch, runner};
 use crate::artifact::EntryContent;
 use crate::verify::{Finder, Rule, RuleInfo, Severity};
 
-/// What is no directory breaks this, and nothing else is looked at.
+/// Broken by anything that is not a directory; no other rules are then checked.
 pub(super) const IO: RuleInfo = info(
     "IO",
-    "A pack is a directory, or an archive of one, that can be read.",
-    "A path that does not exist, a file that is no archive and a link to a directory are no packs: name the directory \
-     itself.",
+    "A pack is a readable directory, or an archive of one.",
+    "A nonexistent path, a file that is not an archive and a link \
+     to a directory are not packs: name the directory itself.",
 );
 
-/// Also broken by files of packs that stand alone.
+/// Also broken by files of packs outside a pack.
 pub(super) const REQUIRED_FILES: RuleInfo = info(
     "PK1",
-    "run.json is there, and bundle.json unless the run was refused.",
-    "Without them there is no run to look at. bundle.json may be absent only if run.json can be read and its \
-     kernel_result_kind is REFUSE. What is no regular file does not count. A file of a pack in a directory without \
-     run.json is what is left of a pack: add the whole of it.",
+    "run.json is present, and so is bundle.json unless the run was refused.",
+    "Without them there is no run to examine. bundle.json may be absent only if run.json \
+     can be read and its kernel_result_kind is REFUSE. Only regular files count. A pack \
+     file in a directory without run.json is the rest of a pack: add the whole pack.",
 );
 
 const fn warning(id: &'static str, summary: &'static str, why: &'static str) -> RuleInfo {
@@ -29,33 +29,33 @@ const fn warning(id: &'static str, summary: &'static str, why: &'static str) -> 
 
 type Check = fn(&Members<'_>, &mut Finder<'_>);
 
-/// All rules of packs, applied in this order.
+/// All rules of packs, in the order in which they are checked.
 pub(super) static RULES: [Rule<Check>; 16] = [
     Rule { info: REQUIRED_FILES, check: checks::required_files },
     Rule {
         info: info(
             "PK2",
-            "A pack contains only files of the nine names.",
-            "run.json, bundle.json, patch.json, evidence.json, ledger.jsonl, policy.json, model_io.json, runner.json and \
-             meta.json, spelled exactly so. Anything else has no meaning in a pack, and might hide something.",
+            "A pack contains only files with the nine known names.",
+            "run.json, bundle.json, patch.json, evidence.json, ledger.jsonl, policy.json, model_io.json, runner.json \
+             and meta.json, spelled exactly so. Anything else is undefined in a pack, and might hide something.",
         ),
         check: checks::known_names,
     },
     Rule {
         info: info(
             "PK3",
-            "run.json has the members of a run.",
-            "The ten required ones may have any value, null included. If kernel_result_kind is there, it is BUNDLE, \
-             CLARIFY or REFUSE. If run_schema_version states a major version, it is 1: another one may mean something \
-             else by the same members.",
+            "run.json has the required members.",
+            "The ten required ones may have any value, including null. If kernel_result_kind is \
+             present, it is BUNDLE, CLARIFY or REFUSE. If run_schema_version has a major version, \
+             that must be 1: in another version, the same members may have another meaning.",
         ),
         check: checks::run,
     },
     Rule {
         info: info(
             "PK4",
-            "bundle.json keeps the rules of bundles.",
-            "One violation for each broken rule of bundles, whose id is in the message: BS1 to BS8 and SCHEMA.",
+            "bundle.json conforms to the rules of bundles.",
+            "One violation for each broken rule of bundles, with its id in the message: BS1 to BS8 and SCHEMA.",
         ),
         check: |members, found| checks::inner(members, "bundle.json", found, bundle::check),
     },
@@ -63,8 +63,8 @@ pub(super) static RULES: [Rule<Check>; 16] = [
         info: info(
             "PK5",
             "run.json's bundle.sha256 is the hash of bundle.json.",
-            "It ties the run to its result: with another bundle the pack would tell of another run. The hash is that of \
-             the canonical form and a line feed. A run that names no bundle is not compared.",
+            "It ties the run to its result: with another bundle, the pack would describe another run. The \
+             hash covers the canonical form and a line feed. A run that names no bundle is not compared.",
         ),
         check: checks::bundle_hash,
     },
@@ -72,7 +72,7 @@ pub(super) static RULES: [Rule<Check>; 16] = [
         info: info(
             "PK6",
             "A pack contains no symbolic links.",
-            "A link can point to anything on the machine of whoever follows it. runvault never does.",
+            "A link can point anywhere on the machine that follows it. runvault never follows links.",
         ),
         check: |members, found| {
             for entry in &members.directory.entries {
@@ -85,19 +85,19 @@ pub(super) static RULES: [Rule<Check>; 16] = [
     Rule {
         info: info(
             "PK7",
-            "Names do not lead anywhere else.",
-            "The name of an entry contains no slash, backslash or NUL. In an archive, absolute names and names that climb \
-             out are refused; nothing is ever written by such a name. How the pack itself is named, as ./pack or ../pack, \
-             does not matter.",
+            "Names do not lead outside the pack.",
+            "The name of an entry contains no slash, backslash or NUL. In an archive, absolute \
+             names and names that climb out are rejected; nothing is ever written under such a \
+             name. How the pack itself is named, as ./pack or ../pack, does not matter.",
         ),
         check: checks::plain_names,
     },
     Rule {
         info: info(
             "PK8",
-            "Optional members keep their own rules.",
-            "For patch.json, model_io.json and runner.json the id of the broken rule is in the message. evidence.json has \
-             five required members. policy.json is the same as run.json's policy. meta.json is any JSON.",
+            "Optional members conform to their own rules.",
+            "For patch.json, model_io.json and runner.json, the id of the broken rule is in the message. \
+             evidence.json has five required members. policy.json equals run.json's policy. meta.json is any JSON.",
         ),
         check: checks::optional_members,
     },
@@ -105,14 +105,14 @@ pub(super) static RULES: [Rule<Check>; 16] = [
         info: info(
             "PK9",
             "Every line of ledger.jsonl is an entry.",
-            "An entry is JSON and has seven required members. Lines of white space, a missing last line feed and \
-             carriage returns are allowed; an empty file is, too.",
+            "An entry is JSON and has seven required members. Lines of white space, a \
+             missing last line feed, carriage returns and an empty file are allowed.",
         ),
         check: |members, found| {
             if let Some(bytes) = members.file(ledger::NAME) {
                 ledger::check(bytes, members.limits, found);
             } else if members.is_unopenable(ledger::NAME) {
-                found.add(ledger::NAME, "is no file and cannot be read");
+                found.add(ledger::NAME, "is not a file and cannot be read");
             }
         },
     },
@@ -120,17 +120,17 @@ pub(super) static RULES: [Rule<Check>; 16] = [
         info: info(
             "PK10",
             "Violations are sorted by rule id, path and message.",
-            "Two verifications of one pack print the same report. runvault sorts every report, so this cannot be broken \
-             by a pack.",
+            "Two verifications of one pack print the same report. \
+             runvault sorts every report, so no pack can break this rule.",
         ),
         check: |_, _| {},
     },
     Rule {
         info: info(
             "PK11",
-            "meta.json takes no part in anything.",
-            "It must be JSON and is not looked at beyond that. runvault leaves it out of the core hash, so this cannot be \
-             broken by a pack.",
+            "meta.json is ignored.",
+            "It must be JSON and is otherwise not examined. runvault leaves \
+             it out of the core hash, so no pack can break this rule.",
         ),
         check: |_, _| {},
     },
@@ -138,7 +138,7 @@ pub(super) static RULES: [Rule<Check>; 16] = [
         info: info(
             "PK12",
             "Everything in a pack is a regular file.",
-            "Directories, devices and pipes are refused. None is ever opened: reading a pipe could wait forever.",
+            "Directories, devices and pipes are rejected. None is ever opened: reading a pipe could block forever.",
         ),
         check: |members, found| {
             for entry in &members.directory.entries {
@@ -152,8 +152,8 @@ pub(super) static RULES: [Rule<Check>; 16] = [
         info: warning(
             "PK13",
             "Integers are at most 2^53.",
-            "Members are hashed as RFC 8785 says, whose numbers are doubles. A larger integer is hashed as the nearest \
-             double, so another integer near it would give the same hash. Write such numbers as strings.",
+            "Members are hashed according to RFC 8785, whose numbers are doubles. A larger integer is hashed as the \
+             nearest double, so another integer near it would give the same hash. Write such numbers as strings.",
         ),
         check: |members, found| {
             for (name, value) in members.values().filter(|(name, _)| *name != "meta.json") {
@@ -171,8 +171,8 @@ pub(super) static RULES: [Rule<Check>; 16] = [
         info: warning(
             "PK14",
             "run.json's model_io_hash is the ModelIOHash of model_io.json.",
-            "The format's own verifier does not compare them, so a difference does not refuse the pack. It means that \
-             the run states another recording than the one beside it.",
+            "The format's own verifier does not compare them, so a difference does not reject \
+             the pack. It means that the run states another recording than the one in the pack.",
         ),
         check: checks::session_hash,
     },
@@ -180,7 +180,7 @@ pub(super) static RULES: [Rule<Check>; 16] = [
         info: info(
             "PK15",
             "No two entries have the same name.",
-            "Only archives can have two. Programs disagree on which of them counts.",
+            "Only archives can have duplicates. Programs disagree on which of them counts.",
         ),
         check: |members, found| {
             let mut seen = BTreeMap::<&str, usize>::new();
@@ -188,7 +188,7 @@ pub(super) static RULES: [Rule<Check>; 16] = [
                 *seen.entry(&entry.name).or_default() += 1;
             }
             for (name, count) in seen.into_iter().filter(|(_, count)| *count > 1) {
-                found.add(name, format!("there are {count} entries of this name"));
+                found.add(name, format!("there are {count} entries with this name"));
             }
         },
     },
@@ -196,14 +196,14 @@ pub(super) static RULES: [Rule<Check>; 16] = [
         info: warning(
             "PK16",
             "Stated hashes are sha256: and 64 lowercase hex digits.",
-            "The format's own verifier does not look at the hashes of intents and proposals, so this does not refuse the \
-             pack. Nothing can be found by a hash that is none.",
+            "The format's own verifier does not check the hashes of intents and proposals, \
+             so this does not reject the pack. Nothing can be found by a malformed hash.",
         ),
         check: hashes::check,
     },
 ];
 
-/// Every rule, those of members last. SCHEMA is listed once.
+/// Returns every rule, those of members last. SCHEMA is listed once.
 pub(super) fn all() -> Vec<RuleInfo> {
     let tables: [&[InnerRule]; 6] = [
         &bundle::SHAPE,

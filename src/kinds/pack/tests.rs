@@ -6,7 +6,7 @@ use crate::verify::{Report, Severity};
 const RUN: &str = r#""run_schema_version":"1","run_id":"r","started_at":null,"completed_at":null,"kernel_version":null,
     "policy":{"max":1.0},"intent":null,"decision":null,"model_mode":null"#;
 
-/// The report of a pack of these files, with a run that needs no bundle.
+/// Returns the report for a pack of these files, with a run that needs no bundle.
 fn report(files: &[(&str, &str)]) -> Report {
     let run = format!("{{{RUN},\"kernel_result_kind\":\"REFUSE\"}}");
     let run = (!files.iter().any(|(name, _)| *name == "run.json")).then_some(("run.json", run.as_str()));
@@ -21,7 +21,7 @@ fn report(files: &[(&str, &str)]) -> Report {
     }
 }
 
-/// The rules that one file breaks, as their inner ids if there are any.
+/// Returns the rules that one file breaks, as their inner ids if there are any.
 fn broken(name: &str, text: &str) -> Vec<String> {
     let report = report(&[(name, text)]);
     let id = |violation: &crate::verify::Violation| {
@@ -174,7 +174,7 @@ fn what_only_tells_about_one_execution_is_not_hashed() {
     };
     let other_times = RUNNER.replace("2026", "2025").replacen('{', "{\"ephemeral\":1,", 1);
     assert_eq!(digest(RUNNER), digest(&RUNNER.replace("2026-01-01T", "2025-01-01T")));
-    // The id of the runner has a date of its own.
+    // The runner's id contains a date of its own.
     assert_ne!(digest(RUNNER), digest(&other_times));
     assert_ne!(digest(RUNNER), digest(&RUNNER.replacen('{', "{\"warnings\":[],", 1)));
 }

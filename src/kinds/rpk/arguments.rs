@@ -1,14 +1,14 @@
-//! What a tool was called with.
+//! The arguments of a tool call.
 
 use std::borrow::Cow;
 
 use crate::canonical::reader::{self, Limits};
 use crate::canonical::{Object, Value};
 
-/// Members that hold the arguments and nothing else, in the order in which they are looked for.
+/// Members that contain only the arguments, in order of precedence.
 const MEMBERS: [&str; 6] = ["arguments", "params", "parameters", "payload", "body", "input"];
 
-/// Members that describe the call rather than being sent with it.
+/// Members that describe the call and are not sent with it.
 const DESCRIPTIONS: [&str; 15] = [
     "call_id",
     "effect",
@@ -27,8 +27,9 @@ const DESCRIPTIONS: [&str; 15] = [
     "url",
 ];
 
-/// The arguments in the `input` of a `tool.request`: a member that is known to hold them, JSON in a string read; else the
-/// members that do not describe the call. Nothing if they are not recorded, or have no names.
+/// Returns the arguments in the `input` of a `tool.request`: a member that is known to contain them, with JSON in a
+/// string parsed; else the members that do not describe the call. Returns `None` if they are not recorded, or have no
+/// names.
 pub(super) fn arguments<'v, 'd>(input: &'v Value<'d>) -> Option<Cow<'v, Value<'d>>> {
     let Some(object) = input.as_object() else {
         return (!input.is_null()).then_some(Cow::Borrowed(input));
@@ -44,7 +45,8 @@ pub(super) fn arguments<'v, 'd>(input: &'v Value<'d>) -> Option<Cow<'v, Value<'d
     (!rest.is_empty()).then(|| Cow::Owned(Value::Object(Object::from_members(rest))))
 }
 
-/// `kwargs`; where there are none, a single positional argument. Positions have no names that a schema could describe.
+/// Returns `kwargs`, or, if there are none, a single positional argument. Positional arguments have no names that a
+/// schema could describe.
 fn by_keyword<'v, 'd>(object: &'v Object<'d>) -> Option<Cow<'v, Value<'d>>> {
     let named = object
         .get("kwargs")
@@ -56,7 +58,7 @@ fn by_keyword<'v, 'd>(object: &'v Object<'d>) -> Option<Cow<'v, Value<'d>>> {
     }
 }
 
-/// `value`, or the JSON in it.
+/// Returns `value`, or the JSON that it contains.
 fn read<'v, 'd>(value: &'v Value<'d>) -> Cow<'v, Value<'d>> {
     let text = value.as_str().filter(|text| text.trim_start().starts_with(['{', '[']));
     let limits = Limits { bytes: u64::MAX, ..Limits::default() };

@@ -1,4 +1,4 @@
-//! What steps say of the call that they belong to: whose it is, what it asks, and by which ids its steps are known.
+//! The call that a step belongs to: its responder, its request, and the ids that connect its steps.
 
 use super::provider_shapes::Carries;
 use super::{TOOL_PLACES, at, texts};
@@ -6,16 +6,16 @@ use crate::artifact::{Arguments, Responder};
 use crate::canonical::{Object, Value};
 use crate::digest::Digest;
 
-/// Members of a tool's request that hold its arguments, the first that is there.
+/// Members of a tool request that contain its arguments, of which the first that is present is used.
 const ARGUMENT_MEMBERS: [&str; 4] = ["arguments", "parameters", "params", "input"];
 
-/// Members of a tool's request that say which call it is, not with what.
+/// Members of a tool request that identify the call and are not arguments.
 const IDENTITY_MEMBERS: [&str; 6] = ["tool", "tool_name", "call_id", "request_id", "correlation_id", "type"];
 
-/// Where steps carry the URL of an HTTP request.
+/// The locations of the URL of an HTTP request in steps.
 pub(super) const URLS: &[&[&str]] = &[&["input", "url"], &["metadata", "url"]];
 
-/// Where steps carry the id of one call.
+/// The locations of call ids in steps.
 const CALL_IDS: &[&[&str]] = &[
     &["input", "call_id"],
     &["metadata", "call_id"],
@@ -25,7 +25,7 @@ const CALL_IDS: &[&[&str]] = &[
     &["metadata", "tool_use_id"],
 ];
 
-/// What a step says of its call.
+/// The description of a call in a step.
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) responder: Responder,
@@ -36,12 +36,12 @@ pub(super) struct Call {
     pub(super) names: Vec<String>,
     pub(super) arguments: Option<Arguments>,
     pub(super) ids: Ids,
-    /// A number by which whoever keeps calls knows them.
+    /// A number assigned by the collection that contains the call.
     pub(super) number: usize,
 }
 
 impl Call {
-    /// The call that a request of a model or a tool makes.
+    /// Creates the call made by a request to a model or a tool.
     pub(super) fn of_request(responder: Responder, step: &Value<'_>) -> Self {
         Self {
             responder,
@@ -54,7 +54,7 @@ impl Call {
         }
     }
 
-    /// The call that a response answers, as far as the response says.
+    /// Creates the call that a response answers, as far as the response describes it.
     pub(super) fn of_response(responder: Responder, step: &Value<'_>) -> Self {
         let input = step.get("input").and_then(Value::as_object).filter(|_| responder == Responder::Tool);
         let arguments = input.and_then(stated_arguments);
@@ -63,40 +63,40 @@ impl Call {
         Self { responder, prompts, tool, names, arguments, ids, number: 0 }
     }
 
-    /// A call of which nothing is known but whose it is and the name of the tool.
+    /// Creates a call of which only the responder and the tool name are known.
     pub(super) fn unrequested(responder: Responder, tool: Option<&str>) -> Self {
         let tool = tool.map(str::to_owned);
         let (prompts, names, ids) = (Vec::new(), Vec::new(), Ids::default());
         Self { responder, prompts, tool, names, arguments: None, ids, number: 0 }
     }
 
-    /// The same call with what else `response` says of it.
+    /// Returns the call completed with the data in `response`.
     pub(super) fn answered(self, response: Self) -> Self {
         let tool = self.tool.or(response.tool);
         Self { tool, arguments: self.arguments.or(response.arguments), ..self }
     }
 
-    /// Whether both are of one responder, as far as they name it.
+    /// Returns whether both have the same responder, as far as they name it.
     pub(super) fn is_compatible(&self, other: &Self) -> bool {
         let share_name = || self.names.iter().any(|name| other.names.contains(name));
         self.responder == other.responder && (self.names.is_empty() || other.names.is_empty() || share_name())
     }
 
-    /// Whether both ask the same of the same.
+    /// Returns whether both make the same request to the same responder.
     pub(super) fn asks_the_same(&self, other: &Self) -> bool {
         let asked = |call: &Self| (call.prompts.clone(), call.names.clone(), call.arguments.clone());
         asked(self) == asked(other)
     }
 }
 
-/// The texts of prompts that a step carries.
+/// Returns the digests of the prompts in a step.
 pub(super) fn prompts(step: &Value<'_>) -> Vec<Digest> {
     texts::carried(step, Carries::Prompts).into_iter().map(|text| Digest::of(text.as_bytes())).collect()
 }
 
-/// The names that a step gives the tool that it is about.
+/// Returns the tool names in a step.
 pub(super) fn tools<'v>(step: &'v Value<'_>) -> impl Iterator<Item = &'v str> {
-    // Where the API does not repeat the name of the tool, the listener puts the type of the item.
+    // If the API does not repeat the tool's name, the listener records the type of the item instead.
     let is_type = |name: &str| {
         texts_at(step, &[&["metadata", "event_type"], &["input", "type"]]).any(|item_type| item_type == name)
     };
@@ -123,13 +123,14 @@ fn names(responder: Responder, step: &Value<'_>) -> Vec<String> {
     names
 }
 
-/// The arguments in the input of a tool's request: the member that holds them, else all that does not name the call.
+/// Returns the arguments in the input of a tool request: the member that contains them, else all members that do not
+/// identify the call.
 fn asked_with(input: &Value<'_>) -> Option<Arguments> {
     let Some(object) = input.as_object() else { return Arguments::from_value(input) };
     if let Some(arguments) = stated_arguments(object) {
         return Some(arguments);
     }
-    // `name` is that of the tool unless another member is.
+    // `name` is the tool's name unless another member is.
     let names_tool = !object.contains("tool") && !object.contains("tool_name");
     let is_identity = |name: &str| IDENTITY_MEMBERS.contains(&name) || names_tool && name == "name";
     let rest = object.iter().filter(|(name, _)| !is_identity(name));
@@ -137,7 +138,7 @@ fn asked_with(input: &Value<'_>) -> Option<Arguments> {
     Arguments::from_value(&Value::Object(Object::from_members(rest.collect())))
 }
 
-/// The arguments that an input holds in a member of their own.
+/// Returns the arguments that an input contains in a separate member.
 fn stated_arguments(input: &Object<'_>) -> Option<Arguments> {
     let of_python = |name: &&str| input.contains(name);
     if ["args", "kwargs"].iter().any(of_python) {
@@ -149,12 +150,12 @@ fn stated_arguments(input: &Object<'_>) -> Option<Arguments> {
     held.and_then(Arguments::from_value)
 }
 
-/// By which the steps of one call are known to belong together.
+/// The ids that connect the steps of one call.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ids {
-    /// Of this one call.
+    /// The id of the call.
     pub(super) call: Option<String>,
-    /// Of the request and its response.
+    /// The ids of the request and its response.
     pub(super) request: Vec<String>,
 }
 
@@ -163,41 +164,42 @@ impl Ids {
         const PLACES: [&[&str]; 3] =
             [&["metadata", "request_id"], &["metadata", "correlation_id"], &["input", "request_id"]];
         let call = texts_at(step, CALL_IDS).next().map(str::to_owned);
-        // The listener takes calls of tools out of requests to models, whose ids these are.
+        // The listener derives tool calls from model requests, and these ids belong to the requests.
         let is_of_model = responder == Responder::Tool && at(step, &["metadata", "derived_from"]).is_some();
         let ids = texts_at(step, &PLACES).filter(|id| !is_of_model && !is_numbered_event(id));
         Self { call, request: ids.map(str::to_owned).collect() }
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no ids.
     pub(super) fn is_empty(&self) -> bool {
         self.call.is_none() && self.request.is_empty()
     }
 
-    /// Whether both have the id of one call.
+    /// Returns whether both have the same call id.
     pub(super) fn are_of_one_call(&self, other: &Self) -> bool {
         self.call.is_some() && self.call == other.call
     }
 
-    /// Whether both have an id of one request.
+    /// Returns whether both have a request id in common.
     pub(super) fn are_of_one_request(&self, other: &Self) -> bool {
         self.request.iter().any(|id| other.request.contains(id))
     }
 }
 
-/// The listener gives events that have no id one of their own, such as `codex-event-000001`. It ties nothing together.
+/// Returns whether an id is one that the listener generates for events without an id, such as `codex-event-000001`. It
+/// connects no steps.
 fn is_numbered_event(id: &str) -> bool {
     let number = id.rsplit_once("-event-").map_or("", |(_, number)| number);
     number.len() >= 6 && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether an `error.event` is the listener's own, and so about no call.
+/// Returns whether an `error.event` is about the listener itself and not about a call.
 pub(super) fn is_of_listener(error: &Value<'_>) -> bool {
     texts_at(error, &[&["input", "source"]]).next() == Some("listener")
         || texts_at(error, &[&["metadata", "event_type"]]).any(|event| event.starts_with("listener."))
 }
 
-/// Whether an `error.event` says that a policy forbade a call, which was not made then.
+/// Returns whether an `error.event` states that a policy denied a call, which was then not made.
 pub(super) fn is_of_policy(error: &Value<'_>) -> bool {
     texts_at(error, &[&["metadata", "kind"]]).next() == Some("policy")
 }

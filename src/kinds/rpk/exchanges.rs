@@ -1,4 +1,4 @@
-//! The recorded responses of a run, and the requests that they answer.
+//! The recorded responses of a run and the requests that they answer.
 
 use super::calls::{self, Call, Ids};
 use super::open::{ById, Open};
@@ -8,7 +8,8 @@ use crate::artifact::{Exchange, Responder};
 use crate::canonical::{Value, c14n_v1};
 use crate::digest::Digest;
 
-/// The steps `model.response` and `tool.response`, and those `error.event` that end a call, in order.
+/// Returns the exchanges of the steps `model.response`, `tool.response`, and those `error.event` that end a call, in
+/// order.
 pub(super) fn of(steps: &[Value<'_>]) -> Vec<Exchange> {
     let mut run = Run::default();
     for (index, step) in steps.iter().enumerate() {
@@ -25,18 +26,18 @@ pub(super) fn of(steps: &[Value<'_>]) -> Vec<Exchange> {
     run.exchanges.into_iter().flatten().collect()
 }
 
-/// So many failed calls may get a response after all.
+/// Maximum number of failed calls that are remembered in case of a late response.
 const MAX_FAILED: usize = 256;
 
-/// What was seen of a run so far.
+/// The state of a run up to the current step.
 #[derive(Default)]
 struct Run {
     open: Open,
-    /// Prompts that no request has taken up yet.
+    /// Prompts that no request has used yet.
     rendered: Vec<Digest>,
-    /// Nothing stands where a failed call was answered later.
+    /// The exchanges; `None` where a failed call was answered later.
     exchanges: Vec<Option<Exchange>>,
-    /// Calls that failed, and where their exchanges are.
+    /// Failed calls and the positions of their exchanges.
     failed: Vec<(Ids, usize)>,
 }
 
@@ -58,7 +59,7 @@ impl Run {
             ById::Request(request) => Some(request),
             ById::Several => None,
             ById::None => match self.failed_before(&response) {
-                // The listener records that a request failed, and then what it told the client of that.
+                // The listener records a failed request, and then its own response to the client.
                 Some(_) if is_error => return,
                 Some(exchange) => return self.replace(exchange, index, response, step),
                 None => self.open.take_only(&response),
@@ -71,7 +72,7 @@ impl Run {
         self.exchanges.push(Some(exchange(index, call, step, is_error)));
     }
 
-    /// The place of the exchange of a call that failed and has an id of `response`.
+    /// Returns the position of the exchange of a failed call that has an id of `response`.
     fn failed_before(&self, response: &Call) -> Option<usize> {
         let is_same = |ids: &Ids| {
             ids.are_of_one_call(&response.ids)
@@ -84,7 +85,7 @@ impl Run {
         failed.map(|(_, at)| *at)
     }
 
-    /// Puts a response after all in the place of the error of a call.
+    /// Replaces the error of a call by a late response.
     fn replace(&mut self, failed: usize, index: usize, response: Call, step: &Value<'_>) {
         let error = self.exchanges.get_mut(failed).and_then(Option::take);
         let mut answered = exchange(index, response, step, false);
@@ -105,7 +106,7 @@ impl Run {
         self.exchanges.push(Some(exchange(index, call, step, true)));
     }
 
-    /// The call that an `error.event` ends; nothing if it is not about a call.
+    /// Returns the call that an `error.event` ends, or `None` if it is not about a call.
     fn failed_by(&mut self, step: &Value<'_>) -> Option<Call> {
         let text = |names: &[&str]| at(step, names).and_then(Value::as_filled_str);
         let ids = Ids::of(Responder::Model, step);
@@ -115,20 +116,20 @@ impl Run {
         if let Some(request) = self.open.take_newest(has_id) {
             return Some(request);
         }
-        // ReplayKit's recorder names what was called.
+        // ReplayKit's recorder states what was called.
         let boundary = text(&["input", "boundary"]).or(text(&["metadata", "boundary"]));
         if let (Some(boundary), Some(target)) = (boundary, text(&["input", "target"])) {
             let responder = if boundary == "model" { Responder::Model } else { Responder::Tool };
             let is_named = |request: &Call| {
                 request.responder == responder && request.names.iter().any(|name| name == target)
             };
-            // What a policy forbids is not requested before.
+            // A call that a policy forbids has no preceding request.
             let was_requested = !calls::is_of_policy(step);
             let request = if was_requested { self.open.take_newest(is_named) } else { None };
             let tool = Some(target).filter(|_| boundary == "tool");
             return Some(request.unwrap_or_else(|| Call::unrequested(responder, tool)));
         }
-        // The listener also records errors of its own.
+        // The listener also records its own errors.
         if calls::is_of_listener(step) {
             return None;
         }
@@ -146,7 +147,7 @@ fn exchange(index: usize, call: Call, step: &Value<'_>, is_error: bool) -> Excha
     Exchange { index, responder, prompts, tool, arguments, response, output: Some(output), is_error }
 }
 
-/// The text of a response: what the recorder assembled of its parts, else the only one that it carries.
+/// Returns the text of a response: what the recorder assembled from its parts, else the only text that it contains.
 fn response<'v>(step: &'v Value<'_>) -> Option<&'v str> {
     if let Some(assembled) = at(step, &["output", "assembled_text"]).and_then(Value::as_filled_str) {
         return Some(assembled);
@@ -157,7 +158,7 @@ fn response<'v>(step: &'v Value<'_>) -> Option<&'v str> {
     }
 }
 
-/// Whether a response of a model says that there was none.
+/// Returns whether a model response states that there was none.
 fn states_error(step: &Value<'_>) -> bool {
     match at(step, &["output", "error"]) {
         None | Some(Value::Null | Value::Bool(false)) => false,
@@ -166,7 +167,7 @@ fn states_error(step: &Value<'_>) -> bool {
     }
 }
 
-/// What an error says to people.
+/// Returns the human-readable message of an error.
 fn message<'v>(step: &'v Value<'_>) -> Option<&'v str> {
     const PLACES: [&[&str]; 5] = [
         &["output", "message"],
@@ -191,7 +192,7 @@ mod tests {
         of(value.as_array().unwrap())
     }
 
-    /// What is known of each exchange, in words.
+    /// Describes each exchange.
     fn told(steps: &Json) -> Vec<String> {
         let told = exchanges(steps).into_iter().map(|exchange| {
             let Exchange { index, tool, arguments, response, is_error, prompts, .. } = exchange;
@@ -278,7 +279,7 @@ mod tests {
         );
     }
 
-    /// As the listener takes them out of requests and responses of the Responses API, where results have no name.
+    /// As recorded by the listener from requests and responses of the Responses API, where results have no name.
     #[test]
     fn calls_of_tools_are_known_by_the_id_of_the_call() {
         let derived = |step_type: &str, item: &str, input: Json, request: &str| {
@@ -320,7 +321,7 @@ mod tests {
         );
     }
 
-    /// As ReplayKit's recorder writes them.
+    /// As written by ReplayKit's recorder.
     #[test]
     fn errors_belong_to_the_call_that_they_name() {
         let error = |boundary: &str, target: &str, kind: &str| {
@@ -347,7 +348,7 @@ mod tests {
         );
     }
 
-    /// As the listener writes them: that a request failed, and then what it told the client.
+    /// As written by the listener: that a request failed, and then what it returned to the client.
     #[test]
     fn an_error_that_was_made_good_is_a_response() {
         let steps = |error: Json, text: &str| {

@@ -37,12 +37,12 @@ const PROMPT: Role = Role { name: "prompt", group: "prompt", unit: "step", relat
 const RESPONSE: Role = Role { name: "response", group: "response", unit: "step", relation: None };
 const DERIVED_FROM: Relation = Relation { name: "derived-from", dangles: true };
 
-/// Members that only runs have together.
+/// Members that occur together only in runs.
 const OF_RUNS: [&str; 2] = ["environment_fingerprint", "runtime_versions"];
 /// Members of every step.
 const OF_STEPS: [&str; 5] = ["type", "input", "output", "metadata", "hash"];
 
-/// Where digests stand that are indexed as the core hash and as step hashes.
+/// The locations of digests that are indexed as the core hash and as step hashes.
 const INDEXED: [&str; 2] = ["/checksum", "/payload/run/steps/*/hash"];
 
 /// The kind `rpk`.
@@ -76,7 +76,7 @@ impl Artifact for Rpk {
     }
 
     fn recognises(text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
-        // Each of these is a common name, three of them are hardly a coincidence.
+        // Each of these names is common, but three together are hardly a coincidence.
         let envelope = ["version", "metadata", "payload", "checksum"];
         let three = envelope.into_iter().filter(|name| names.has(name)).count() >= 3;
         let of_run = || OF_RUNS.into_iter().all(|name| has_key(text, name));
@@ -123,8 +123,8 @@ impl Artifact for Rpk {
         out.write_all(&text)
     }
 
-    /// The tool calls. Only the output of a `tool.response` shows that something happened. The recorder states the
-    /// metadata of the pack, the run and its steps, and what prompts were rendered from.
+    /// Calls `visit` with the tool calls. Only the output of a `tool.response` is evidence. The metadata of the pack,
+    /// the run and its steps, and the inputs of rendered prompts are statements of the recorder.
     fn run_events(document: &[u8], limits: &Limits, visit: &mut EventVisitor<'_>) -> Result<(), ReadError> {
         let root = reader::read(document, limits)?;
         root.get("metadata").into_iter().for_each(|metadata| visit(RunEvent::Statement(metadata)));
@@ -136,7 +136,7 @@ impl Artifact for Rpk {
         Ok(())
     }
 
-    /// A step, without white space.
+    /// Returns a step, without white space.
     fn quote(document: &[u8], index: usize) -> Option<String> {
         let root = reader::read(document, &Limits::most()).ok()?;
         steps(&root).get(index).map(compact::text)
@@ -155,13 +155,13 @@ impl Artifact for Rpk {
     }
 }
 
-/// The document with what several rules need of it.
+/// A document with derived data that several rules use.
 struct Envelope<'v> {
     root: &'v Value<'v>,
     options: &'v AdmitOptions,
-    /// The digest of the canonical core, or what keeps it from being canonical; nothing if there is no core.
+    /// The digest of the canonical core, or the values without a canonical form; `None` if there is no core.
     checksum: Option<Result<Digest, Vec<Uncanonical>>>,
-    /// Its signature, checked with the keys of the options; nothing if it has none.
+    /// Its signature, checked with the keys of the options; `None` if it is not signed.
     signature: Option<CheckedSignature>,
 }
 
@@ -172,12 +172,12 @@ impl<'v> Envelope<'v> {
     }
 }
 
-/// The canonical text whose digest is the checksum; nothing if one of its members is missing.
+/// Returns the canonical text whose digest is the checksum, or `None` if one of its members is missing.
 fn core_text(root: &Value<'_>) -> Option<Result<Vec<u8>, Vec<Uncanonical>>> {
     canonical_members(root, &["version", "metadata", "payload"], Volatile::Kept)
 }
 
-/// The canonical text of the object that has just the members `names` of `value`; nothing if one is missing.
+/// Returns the canonical text of the object with only the members `names` of `value`, or `None` if one is missing.
 fn canonical_members(
     value: &Value<'_>,
     names: &[&'static str],
@@ -187,7 +187,7 @@ fn canonical_members(
     Some(replaykit::object(&members?, volatile))
 }
 
-/// The value at the end of `names`.
+/// Returns the value at the path `names`.
 fn at<'v, 'd>(value: &'v Value<'d>, names: &[&str]) -> Option<&'v Value<'d>> {
     names.iter().try_fold(value, |value, name| value.get(name))
 }
@@ -210,14 +210,14 @@ fn describe(root: &Value<'_>, core: CoreHash) -> Draft {
     draft.collect_references(root, "", &INDEXED);
     name(root, steps, &mut draft);
     let text = |names: &[&str]| at(root, names).and_then(Value::as_str);
-    // The format allows times without an offset, which are in a time zone that nothing states.
+    // The format allows times without an offset, whose time zone is unknown.
     let stated = [text(&["metadata", "created_at"]), text(&["payload", "run", "timestamp"])];
     draft.state_creation(stated, MissingOffset::Unknown);
     draft.attribute("steps", steps.len().to_string());
     draft
 }
 
-/// Attributes and the names of runs.
+/// Adds the attributes and names of runs.
 fn name(root: &Value<'_>, steps: &[Value<'_>], draft: &mut Draft) {
     let text = |names: &[&str]| at(root, names).and_then(Value::as_filled_str).map(str::to_owned);
     for run_id in [text(&["payload", "run", "id"]), text(&["metadata", "run_id"])].into_iter().flatten() {
@@ -251,11 +251,11 @@ fn name(root: &Value<'_>, steps: &[Value<'_>], draft: &mut Draft) {
     }
 }
 
-/// Where steps name their tool.
+/// The locations of tool names in steps.
 const TOOL_PLACES: &[&[&str]] =
     &[&["input", "tool"], &["metadata", "tool"], &["input", "tool_name"], &["input", "name"]];
 
-/// Where steps carry what is worth querying. Tools are looked for in `tool.request` and `tool.response` only.
+/// The locations of attributes in steps. Tools are only read from `tool.request` and `tool.response`.
 const STEP_ATTRIBUTES: &[(&str, &[&[&str]])] = &[
     ("provider", &[&["metadata", "provider"], &["input", "provider"]]),
     ("agent", &[&["metadata", "agent"]]),

@@ -1,26 +1,26 @@
-//! The requests of a run that wait for their responses, and which response answers which.
+//! The pending requests of a run, and the matching of responses to requests.
 
 use std::collections::VecDeque;
 
 use super::calls::Call;
 use crate::artifact::Responder;
 
-/// So many requests may wait for their responses; the oldest is given up then. Runs have a handful.
+/// Maximum number of pending requests; the oldest is then discarded. Runs usually have few.
 const MAX_OPEN: usize = 256;
 
-/// Requests that have no response yet, oldest first.
+/// Requests without a response, oldest first.
 #[derive(Default)]
 pub(super) struct Open {
     requests: VecDeque<Call>,
 }
 
-/// What the ids of a response lead to.
+/// The result of matching a response by id.
 pub(super) enum ById {
-    /// This request.
+    /// One match.
     Request(Call),
-    /// Several, and nothing tells which.
+    /// Several matches, which cannot be distinguished.
     Several,
-    /// None.
+    /// No match.
     None,
 }
 
@@ -32,8 +32,8 @@ impl Open {
         self.requests.push_back(request);
     }
 
-    /// Takes out the request that has an id of `response`. One of the call itself decides alone: APIs do not repeat the
-    /// name of the tool, and models answer by other names than they are asked by.
+    /// Removes and returns the request that has an id of `response`. A call id alone is sufficient: APIs do not repeat
+    /// the name of the tool, and models respond under other names than those in the request.
     pub(super) fn take_by_id(&mut self, response: &Call) -> ById {
         let of_one_call = |request: &Call| {
             request.responder == response.responder && request.ids.are_of_one_call(&response.ids)
@@ -54,11 +54,11 @@ impl Open {
         }
     }
 
-    /// Takes out the only request that `response` can answer without sharing an id, or the oldest if all of them ask the
-    /// same. Where that leaves a choice there is none: a response to the wrong request is worse than one to no request.
+    /// Removes and returns the only request that `response` can answer without a common id, or the oldest if all
+    /// candidates make the same request. An ambiguous response matches none: a wrong match is worse than no match.
     pub(super) fn take_only(&mut self, response: &Call) -> Option<Call> {
         let able = self.positions(|request| {
-            // Whoever has another id is answered by another response.
+            // A request with another id is answered by another response.
             let other_call = request.ids.call.is_some() && response.ids.call.is_some();
             let other_request = !request.ids.request.is_empty() && !response.ids.request.is_empty();
             request.is_compatible(response) && !other_call && !other_request
@@ -66,7 +66,7 @@ impl Open {
         self.take_if_alike(&able)
     }
 
-    /// Takes out the newest request to which `is_meant` applies.
+    /// Removes and returns the newest request that satisfies `is_meant`.
     pub(super) fn take_newest(&mut self, is_meant: impl Fn(&Call) -> bool) -> Option<Call> {
         let newest = self.requests.iter().rposition(is_meant)?;
         self.requests.remove(newest)
@@ -82,7 +82,7 @@ impl Open {
         positions.map(|(at, _)| at).collect()
     }
 
-    /// Takes out the first of these requests if all of them ask the same.
+    /// Removes and returns the first of these requests if all of them are the same.
     fn take_if_alike(&mut self, positions: &[usize]) -> Option<Call> {
         let first = *positions.first()?;
         let oldest = self.requests.get(first)?;

@@ -1,4 +1,4 @@
-//! Which response answers which request of a tool, and which errors are about them.
+//! The matching of tool responses and errors to tool requests.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,7 +7,7 @@ use super::open::{ById, Open};
 use crate::artifact::Responder;
 use crate::canonical::Value;
 
-/// Where errors name what failed. A plain name is that of the error.
+/// The locations of the name of what failed in errors. A plain name is that of the error.
 const NAMED_BY_ERRORS: &[&[&str]] = &[
     &["input", "tool"],
     &["metadata", "tool"],
@@ -16,7 +16,7 @@ const NAMED_BY_ERRORS: &[&[&str]] = &[
     &["input", "url"],
 ];
 
-/// The type of a step.
+/// Returns the type of a step.
 pub(super) fn step_type<'v>(step: &'v Value<'_>) -> &'v str {
     step.get("type").and_then(Value::as_str).unwrap_or_default()
 }
@@ -28,24 +28,24 @@ pub(super) struct Pair {
     pub(super) response: Option<usize>,
     /// The `error.event` that is about this call.
     error: Option<usize>,
-    /// The ids of requests that its last step has.
+    /// The request ids of its last step.
     request_ids: Vec<String>,
 }
 
-/// Every call of a tool, while steps are read in order. Runs may have any number of steps: the requests that wait for a
-/// response are few, and everything else is looked up.
+/// All tool calls, collected while steps are read in order. Runs may have any number of steps: few requests are pending
+/// at a time, and everything else is looked up by key.
 #[derive(Default)]
 pub(super) struct Recorded {
     pub(super) pairs: Vec<Pair>,
     open: Open,
     by_call_id: HashMap<String, usize>,
-    /// The latest call of each name.
+    /// The latest call with each name.
     latest: HashMap<String, usize>,
-    /// The ids of requests that any step has had.
+    /// The request ids of all steps so far.
     request_ids: HashSet<String>,
-    /// The last error about each of them.
+    /// The last error for each request id.
     failed_requests: HashMap<String, usize>,
-    /// The call that the step before belongs to.
+    /// The call of the previous step.
     previous: Option<usize>,
 }
 
@@ -100,9 +100,9 @@ impl Recorded {
         self.previous = Some(number);
     }
 
-    /// An error is about the call that it names; else about those that share its id; else about the step before it.
+    /// Assigns an error to the call that it names, else to those that share its id, else to the previous step.
     fn error(&mut self, index: usize, step: &Value<'_>) {
-        // What a policy forbids is not called.
+        // A call that a policy forbids is not made.
         if is_of_policy(step) {
             return;
         }
@@ -130,7 +130,7 @@ impl Recorded {
         }
     }
 
-    /// The error that follows the steps of `pair` and is about it.
+    /// Returns the error that follows the steps of `pair` and belongs to it.
     pub(super) fn error_after(&self, pair: &Pair) -> Option<usize> {
         let last = pair.response.or(pair.request)?;
         let of_requests = pair.request_ids.iter().filter_map(|id| self.failed_requests.get(id).copied());

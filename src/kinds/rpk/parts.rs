@@ -1,4 +1,4 @@
-//! What runs are compared by: the run, its steps, and last the environment, which rarely explains anything.
+//! The comparison of runs: the run, its steps, and finally the environment, which rarely explains a difference.
 
 use super::canonical_members;
 use crate::artifact::{Part, PartSort, differ, same_place};
@@ -23,11 +23,11 @@ static RUN: PartSort = PartSort {
     tell: |_, _, names| differ(names),
 };
 
-/// What no two runs share.
+/// Members that differ between any two runs.
 const OF_ONE_RUN: [&str; 6] =
     ["id", "timestamp", "source_run_id", "listener_session_id", "listener_process", "listener_bind"];
 
-/// What counts is what step hashes cover.
+/// The compared part is the one that step hashes cover.
 static STEP: PartSort = PartSort {
     is_ephemeral: |at| {
         let covered = |name: &&str| ["type", "input", "output", "metadata"].contains(name);

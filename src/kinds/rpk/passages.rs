@@ -1,10 +1,10 @@
-//! The texts of a run that people search: what its steps asked, answered, called and are called.
+//! The searchable texts of a run: prompts, responses, tool calls, and step names.
 
 use super::{Carries, STEP, texts};
 use crate::artifact::{Field, Passage, Passages, words_of};
 use crate::canonical::Value;
 
-/// Members of steps whose texts are searched, by step type.
+/// Members of steps that are searched, by step type.
 const MEMBERS: &[(&str, &str, Field)] = &[
     ("agent.command", "input", Field::Step),
     ("agent.command", "output", Field::Output),
@@ -14,8 +14,8 @@ const MEMBERS: &[(&str, &str, Field)] = &[
     ("error.event", "output", Field::Output),
 ];
 
-/// Members that carry prompts or responses, by step type. If they have none where those are looked for, all of their
-/// words are searched.
+/// Members that contain prompts or responses, by step type. If none are found in the known shapes, all of their words
+/// are searched.
 const CARRIERS: &[(&str, &str, Field)] = &[
     ("prompt.render", "output", Field::Prompt),
     ("model.request", "input", Field::Prompt),
@@ -45,7 +45,7 @@ pub(super) fn of(steps: &[Value<'_>]) -> Vec<Passage> {
     passages.into_vec()
 }
 
-/// What a step is called, and what is said of it.
+/// Returns the name and description of a step.
 fn name(step: &Value<'_>) -> String {
     let id = step.get("id").and_then(Value::as_str).unwrap_or_default();
     let metadata = step.get("metadata").map(words_of).unwrap_or_default();

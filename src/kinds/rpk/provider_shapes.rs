@@ -1,25 +1,25 @@
-//! The shapes in which steps record what models were asked and answered: the one table of them.
+//! The shapes in which steps record prompts and responses, in one table.
 //!
-//! A step has a body, such as the `payload` that ReplayKit's listener records of a request. In a body, texts stand where
-//! the API of the provider puts them.
+//! A step contains a body, such as the `payload` that ReplayKit's listener records of a request. In a body, texts are
+//! at the locations that the provider's API defines.
 
-/// Where the bodies of an API, or of a habit of recorders, carry texts. Each place is a JSON Pointer into the body in which
-/// `*` stands for every element of a list.
+/// The locations of texts in the bodies of an API or a recorder. Each location is a JSON Pointer into the body in which
+/// `*` matches every element of a list.
 ///
-/// At a place, a string is a text; of a list, every string and every member `text` of its objects is one. Empty texts are
-/// passed over.
+/// A string at a location is a text; in a list, every string and every member `text` of its objects is one. Empty texts
+/// are skipped.
 pub struct Shape {
-    /// Whose shape it is.
+    /// The name of the API or recorder.
     pub name: &'static str,
-    /// Where requests carry instructions that hold for all that is asked.
+    /// The locations of instructions that apply to the whole request.
     pub instructions: &'static [&'static str],
-    /// Where requests carry what is asked, the newest text last.
+    /// The locations of prompts in requests, the newest text last.
     pub prompts: &'static [&'static str],
-    /// Where responses carry what was answered.
+    /// The locations of the responses.
     pub responses: &'static [&'static str],
 }
 
-/// Every shape that is looked for. Bodies are looked at in all of them: recorders do not say which they have.
+/// All supported shapes. Every body is searched for all of them: recorders do not state which one they use.
 pub const SHAPES: &[Shape] = &[
     Shape {
         name: "plain texts",
@@ -76,16 +76,16 @@ pub const SHAPES: &[Shape] = &[
     },
 ];
 
-/// In which capacity a step carries texts.
+/// The role of the texts in a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carries {
-    /// It asks them.
+    /// Prompts.
     Prompts,
-    /// It answers them.
+    /// Responses.
     Responses,
 }
 
-/// Where the bodies stand that are looked at, by step type: JSON Pointers into the step.
+/// The locations of bodies by step type: JSON Pointers into the step.
 pub const BODIES: &[(&str, Carries, &[&str])] = &[
     ("prompt.render", Carries::Prompts, &["/output"]),
     ("model.request", Carries::Prompts, &["/input", "/input/input", "/input/payload"]),
@@ -93,10 +93,11 @@ pub const BODIES: &[(&str, Carries, &[&str])] = &[
     ("output.final", Carries::Responses, &["/output"]),
 ];
 
-/// In prompts, objects whose member `role` is one of these repeat what the caller did not ask.
+/// In prompts, objects whose member `role` is one of these repeat texts that are not part of the request.
 pub const ROLES_NOT_ASKED: &[&str] = &["assistant", "model", "tool", "function"];
 
-/// Objects whose member `type` is one of these are neither asked nor answered: what models think, and what tools return.
+/// Objects whose member `type` is one of these are neither prompts nor responses: reasoning of models, and results of
+/// tools.
 pub const TYPES_PASSED_OVER: &[&str] = &[
     "reasoning",
     "reasoning_text",

@@ -6,7 +6,7 @@ use crate::canonical::{Object, Value};
 use crate::digest::Digest;
 use crate::verify::{Finder, Rule, RuleInfo, Severity};
 
-/// The major versions of the format that are known.
+/// The supported major versions of the format.
 const VERSIONS: KnownMajors = KnownMajors::new(&["1"]);
 
 const fn info(id: &'static str, summary: &'static str, why: &'static str) -> RuleInfo {
@@ -15,7 +15,7 @@ const fn info(id: &'static str, summary: &'static str, why: &'static str) -> Rul
 
 type Check = fn(&Envelope<'_>, &mut Finder<'_>);
 
-/// All of them are applied to every document; each looks at what is there.
+/// All rules, applied to every document; each checks the members that are present.
 pub(super) static RULES: [Rule<Check>; 6] = [
     Rule {
         info: info(
@@ -29,27 +29,27 @@ pub(super) static RULES: [Rule<Check>; 6] = [
     Rule {
         info: info(
             "RPK2",
-            "version is 1 and a minor version.",
-            "Readers of version 1 understand every 1.x. Another major version may mean something else by the same \
-             members, so it is refused rather than misread.",
+            "version has the form 1.x.",
+            "Readers of version 1 understand every 1.x. In another major version, the same \
+             members may have another meaning, so it is rejected rather than misread.",
         ),
         check: version,
     },
     Rule {
         info: info(
             "RPK3",
-            "checksum is that of version, metadata and payload.",
-            "The checksum is the run's identity and proves that nothing was changed since it was recorded. It is \
-             the SHA-256 of the canonical text of these three members.",
+            "checksum matches version, metadata and payload.",
+            "The checksum is the run's identity and proves that nothing was changed since it \
+             was recorded. It is the SHA-256 of the canonical text of these three members.",
         ),
         check: checksum,
     },
     Rule {
         info: info(
             "RPK4",
-            "Every step's hash is that of its content.",
-            "A step hash covers type, input, output and metadata without volatile members. ReplayKit itself does not \
-             compare it when reading; runvault does, because steps are found by it.",
+            "Every step's hash matches its content.",
+            "A step hash covers type, input, output and metadata without volatile members. ReplayKit \
+             itself does not verify it when reading; runvault does, because steps are found by it.",
         ),
         check: step_hashes,
     },
@@ -57,9 +57,9 @@ pub(super) static RULES: [Rule<Check>; 6] = [
         info: info(
             "RPK5",
             "The signature is valid, and present where it is required.",
-            "The signature is an HMAC-SHA-256 over version, metadata, payload and checksum. It is checked with the keys \
-             that are given for its key_id, and with keys without an id; if there are none, it is recorded as unchecked. \
-             Run packs that are not signed are accepted unless signatures are required.",
+            "The signature is an HMAC-SHA-256 over version, metadata, payload and checksum. It is checked \
+             with the keys given for its key_id and with keys without an id; if there are none, it is \
+             recorded as unchecked. Unsigned run packs are accepted unless signatures are required.",
         ),
         check: signature::apply,
     },
@@ -67,13 +67,14 @@ pub(super) static RULES: [Rule<Check>; 6] = [
         info: info(
             "RPK6",
             "Timestamps stay within the years 1 to 9999 in UTC.",
-            "Timestamps are hashed in UTC. One that leaves these years when it is converted has no canonical form.",
+            "Timestamps are hashed in UTC. One outside these years after conversion has no canonical form.",
         ),
         check: timestamps,
     },
 ];
 
-/// Whether the version is understood. The text around white space counts, and so does a number that prints like one.
+/// Returns whether the version is supported. Surrounding white space is ignored, and a number such as 1.0 is also
+/// accepted.
 pub(super) fn has_supported_version(root: &Object<'_>) -> bool {
     match root.get("version") {
         Some(Value::String(text)) => strip(text).split_once('.').is_some_and(|(major, minor)| {
@@ -94,7 +95,7 @@ fn version(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
             None => "missing; it must be like \"1.0\"".to_owned(),
             Some(Value::String(text)) => match VERSIONS.objection(strip(text)) {
                 Some(message) => message,
-                None => format!("{} is not 1 and a minor version, like \"1.0\"", excerpt(text)),
+                None => format!("{} is not of the form 1.x, like \"1.0\"", excerpt(text)),
             },
             Some(other) => format!("must be a string like \"1.0\", is {}", other.sort()),
         };

@@ -1,4 +1,4 @@
-//! The tool calls of a run, as audits look at them: which response answers which request, and which do not count.
+//! The tool calls of a run for audits: which response answers which request, and which do not count.
 
 use super::arguments::arguments;
 use super::at;
@@ -22,7 +22,8 @@ const LABELS: &[&[&str]] = &[
     &["input", "resource"],
 ];
 
-/// Gives `visit` the calls of `steps`, in the order in which they began, and what the recorder states in between.
+/// Calls `visit` with the calls in `steps`, in the order in which they began, and the statements of the recorder
+/// between them.
 pub(super) fn visit(steps: &[Value<'_>], visit: &mut EventVisitor<'_>) {
     let recorded = Recorded::read(steps);
     for step in steps {
@@ -63,7 +64,7 @@ fn answer<'v, 'd>(steps: &'v [Value<'d>], pair: &Pair, recorded: &Recorded) -> A
     });
     let why = match recorded.error_after(pair) {
         Some(error) => Some(format!("an error follows at step {error}")),
-        None if played_back => Some("it was played back, nothing was called".to_owned()),
+        None if played_back => Some("it was replayed, no call was made".to_owned()),
         None => None,
     };
     let place = place(pair.response.or(pair.request));
@@ -96,7 +97,7 @@ mod tests {
     use super::*;
     use crate::canonical::reader::{self, Limits};
 
-    /// Each call as its names, its arguments and what came back.
+    /// Describes each call by its names, its arguments and its result.
     fn calls(steps: &str) -> Vec<String> {
         let steps = reader::read(steps.as_bytes(), &Limits::default()).unwrap();
         let mut calls = Vec::new();
@@ -158,7 +159,7 @@ mod tests {
         );
     }
 
-    /// As the listener writes what it takes out of requests to models: results have the type of their item for a name.
+    /// As recorded by the listener from requests to models: the name of a result is the type of its item.
     #[test]
     fn types_of_items_are_no_names_of_tools() {
         let steps = r#"[
@@ -203,6 +204,6 @@ mod tests {
     #[test]
     fn what_was_played_back_did_not_happen() {
         let steps = r#"[{"type": "tool.response", "input": {"tool": "a"}, "output": 1, "metadata": {"replay_mode": "stub"}}]"#;
-        assert_eq!(calls(steps), ["a(?) -> 1 but it was played back, nothing was called"]);
+        assert_eq!(calls(steps), ["a(?) -> 1 but it was replayed, no call was made"]);
     }
 }

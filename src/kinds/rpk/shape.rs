@@ -18,7 +18,7 @@ pub(super) const STEP_TYPES: [&str; 8] = [
     "output.final",
 ];
 
-/// What a member must be.
+/// The type of a member.
 #[derive(Clone, Copy)]
 enum Sort {
     Any,
@@ -90,10 +90,10 @@ const STEP: &[(&str, Sort)] = &[
 const SIGNATURE: &[(&str, Sort)] =
     &[("algorithm", Sort::Text), ("key_id", Sort::Text), ("value", Sort::Code)];
 
-/// The check of RPK1.
+/// Checks RPK1.
 pub(super) fn check(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
     let Value::Object(root) = envelope.root else {
-        found.add("", format!("a run pack is an object, this is {}", envelope.root.sort()));
+        found.add("", format!("a run pack must be an object, not {}", envelope.root.sort()));
         return;
     };
     version(root, found);
@@ -120,7 +120,7 @@ pub(super) fn check(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
         let path = format!("/payload/run/steps/{index}");
         match step {
             Value::Object(step) => members(step, &path, STEP, true, found),
-            other => found.add(path, format!("a step is an object, this is {}", other.sort())),
+            other => found.add(path, format!("a step must be an object, not {}", other.sort())),
         }
     }
 }

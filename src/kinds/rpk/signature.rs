@@ -1,4 +1,4 @@
-//! RPK5: the signature of a run pack, checked with the keys that are given.
+//! RPK5: the signature of a run pack, checked with the available keys.
 
 use super::{Envelope, canonical_members};
 use crate::artifact::{AdmitOptions, KeyRing, MAX_KEY_ID_BYTES, Signature, SignaturePolicy, SignatureState};
@@ -10,22 +10,23 @@ use crate::verify::Finder;
 
 const ALGORITHM: &str = "hmac-sha256";
 
-/// The signature of a document, checked.
+/// The checked signature of a document.
 pub(super) struct CheckedSignature {
-    /// The id that the document states, however long it is.
+    /// The id that the document states, of any length.
     key_id: String,
     outcome: Outcome,
 }
 
 enum Outcome {
     Verified,
-    /// No key is for it.
+    /// No matching key is available.
     Unchecked,
-    /// Why it is wrong: the path of the member, and a message.
+    /// The signature is wrong: the path of the member, and a message.
     Wrong(&'static str, String),
 }
 
-/// Checks the signature of the document `root` with `keys`; nothing if it has none of the required shape.
+/// Checks the signature of the document `root` with `keys`. Returns `None` if there is no signature of the required
+/// shape.
 pub(super) fn check(root: &Value<'_>, keys: &KeyRing) -> Option<CheckedSignature> {
     let signature = root.get("signature")?;
     let text = |name: &str| signature.get(name).and_then(Value::as_str);
@@ -34,7 +35,7 @@ pub(super) fn check(root: &Value<'_>, keys: &KeyRing) -> Option<CheckedSignature
     Some(CheckedSignature { key_id: key_id.to_owned(), outcome })
 }
 
-/// Nothing if what would be signed has no canonical form.
+/// Returns `None` if the signed content has no canonical form.
 fn outcome(root: &Value<'_>, algorithm: &str, value: &str, key_id: &str, keys: &KeyRing) -> Option<Outcome> {
     if !keys.has_key_for(key_id) {
         return Some(Outcome::Unchecked);
@@ -55,13 +56,13 @@ fn outcome(root: &Value<'_>, algorithm: &str, value: &str, key_id: &str, keys: &
     })
 }
 
-/// The code in a signature's value.
+/// Returns the code in the value of a signature.
 pub(super) fn code(value: &str) -> Option<Digest> {
     value.strip_prefix(ALGORITHM)?.strip_prefix(':').and_then(Digest::stated_bare)
 }
 
 impl CheckedSignature {
-    /// What the vault keeps of it.
+    /// Returns the signature as stored in the vault.
     pub(super) fn summary(&self) -> Signature {
         let state = match self.outcome {
             Outcome::Verified => SignatureState::Verified,
@@ -73,16 +74,16 @@ impl CheckedSignature {
     }
 }
 
-/// The check of RPK5.
+/// Checks RPK5.
 pub(super) fn apply(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
     let AdmitOptions { signing_keys, signature_policy: policy, .. } = envelope.options;
     if *policy == SignaturePolicy::Record {
         return;
     }
     let Some(CheckedSignature { key_id, outcome }) = &envelope.signature else {
-        // One that has not the required shape is reported by RPK1.
+        // A malformed signature is reported by RPK1.
         if *policy == SignaturePolicy::Require && envelope.root.get("signature").is_none() {
-            found.add("/signature", "the run pack is not signed, and a signature is required");
+            found.add("/signature", "the run pack is not signed, but a signature is required");
         }
         return;
     };
@@ -90,7 +91,7 @@ pub(super) fn apply(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
         Outcome::Wrong(path, message) => found.add(*path, message.clone()),
         Outcome::Unchecked if *policy == SignaturePolicy::Require && !signing_keys.is_empty() => {
             let message = format!(
-                "a verified signature is required, and no key was given with the id {}",
+                "a verified signature is required, but no key with the id {} was given",
                 excerpt(key_id)
             );
             found.add("/signature/key_id", message);

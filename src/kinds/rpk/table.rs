@@ -1,4 +1,4 @@
-//! The steps of a run, for SQL.
+//! The SQL table of the steps of a run.
 
 use super::{Carries, STEP_ATTRIBUTES, at, steps, texts};
 use crate::artifact::ColumnSort::{Hash, Json, Number, Text};
@@ -10,15 +10,15 @@ pub(super) const STEPS: Table = Table {
     name: "steps",
     about: "a step of a run",
     columns: &[
-        Column::new("i", Number, "its number in the run, from 0"),
+        Column::new("i", Number, "index in the run, from 0"),
         Column::new("id", Text, "its id"),
         Column::new("type", Text, "its type, such as `model.response`"),
         Column::new("hash", Hash, "its hash"),
-        Column::new("tool", Text, "the tool that it is about"),
-        Column::new("model_id", Text, "the model that it is about"),
-        Column::new("provider", Text, "who provides the model"),
-        Column::new("prompts", Json, "the list of the prompts that it carries; NULL if there are none"),
-        Column::new("responses", Json, "the list of the responses that it carries; NULL if there are none"),
+        Column::new("tool", Text, "the tool that the step concerns"),
+        Column::new("model_id", Text, "the model that the step concerns"),
+        Column::new("provider", Text, "the provider of the model"),
+        Column::new("prompts", Json, "the list of the prompts that it contains; NULL if there are none"),
+        Column::new("responses", Json, "the list of the responses that it contains; NULL if there are none"),
         Column::new("input", Json, "its input"),
         Column::new("output", Json, "its output"),
         Column::new("metadata", Json, "its metadata"),
@@ -52,7 +52,7 @@ fn row(index: usize, step: &Value<'_>) -> Cells {
     ]
 }
 
-/// The first value of the attribute `name` that the step gives the run.
+/// Returns the first value of the attribute `name` in a step.
 fn attribute(step: &Value<'_>, name: &str) -> Cell {
     let is_of_tool = step.get("type").and_then(Value::as_str).is_some_and(|text| text.starts_with("tool."));
     let places = STEP_ATTRIBUTES.iter().filter(|(attribute, _)| *attribute == name);

@@ -1,12 +1,12 @@
-//! The texts of prompts and responses that steps carry, in the shapes of [`SHAPES`].
+//! Extraction of prompts and responses from steps, in the shapes of [`SHAPES`].
 
 use std::collections::HashSet;
 
 use super::provider_shapes::{BODIES, Carries, ROLES_NOT_ASKED, SHAPES, Shape, TYPES_PASSED_OVER};
 use crate::canonical::Value;
 
-/// The texts that `step` carries in one capacity, each once, where it stands last. Instructions come before what is asked,
-/// so the last prompt is what the step asks in the end.
+/// Returns the unique texts that `step` contains in one role, in the order of their last occurrence. Instructions
+/// precede prompts, so that the last text is the final prompt of the step.
 pub(super) fn carried<'v>(step: &'v Value<'v>, carries: Carries) -> Vec<&'v str> {
     let step_type = step.get("type").and_then(Value::as_str);
     let of_type = BODIES.iter().filter(|(name, what, _)| Some(*name) == step_type && *what == carries);
@@ -27,7 +27,7 @@ pub(super) fn carried<'v>(step: &'v Value<'v>, carries: Carries) -> Vec<&'v str>
     last_of_each(texts)
 }
 
-/// The value at a pointer without `*`.
+/// Returns the value at a pointer without `*`.
 fn find<'v>(value: &'v Value<'v>, pointer: &str) -> Option<&'v Value<'v>> {
     pointer.split('/').skip(1).try_fold(value, |value, name| value.get(name))
 }
@@ -55,7 +55,7 @@ fn select<'v>(value: &'v Value<'v>, pointer: &str, carries: Carries, texts: &mut
     }
 }
 
-/// What is text at a place.
+/// Collects the texts at a location.
 fn collect<'v>(value: &'v Value<'v>, carries: Carries, texts: &mut Vec<&'v str>) {
     match value {
         Value::String(text) => texts.push(text),
@@ -77,7 +77,7 @@ fn is_passed_over(value: &Value<'_>, carries: Carries) -> bool {
         || (carries == Carries::Prompts && is_one_of("role", ROLES_NOT_ASKED))
 }
 
-/// Each text that is not empty, once, in the order of their last places.
+/// Returns the unique non-empty texts, in the order of their last occurrence.
 fn last_of_each(mut texts: Vec<&str>) -> Vec<&str> {
     let mut seen = HashSet::new();
     texts.reverse();
@@ -99,7 +99,7 @@ mod tests {
         carried(&value, carries).into_iter().map(str::to_owned).collect()
     }
 
-    /// What the listener records of a request with this payload.
+    /// Returns the prompts that the listener records for a request with this payload.
     fn prompts_of_request(provider: &str, path: &str, payload: &Json) -> Vec<String> {
         let step = json!({
             "type": "model.request",
@@ -113,7 +113,7 @@ mod tests {
         texts(&step, Carries::Prompts)
     }
 
-    /// What the listener records of a response with this body.
+    /// Returns the responses that the listener records for this body.
     fn responses_of(body: &Json, assembled: &str) -> Vec<String> {
         let step = json!({
             "type": "model.response", "input": {"request_id": "r"}, "metadata": {},
@@ -159,7 +159,7 @@ mod tests {
             {"type": "function_call", "name": "shell", "arguments": "{}"},
             {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "answer"}]},
         ]});
-        // The listener assembles nothing for this API.
+        // The listener does not assemble responses for this API.
         assert_eq!(responses_of(&body, ""), ["answer"]);
     }
 
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(responses_of(&json!({"choices": [{"text": "answer", "index": 0}]}), ""), ["answer"]);
     }
 
-    /// A step that carries a text at `pointer` and nowhere else.
+    /// Returns a step with a text only at `pointer`.
     fn step_with_text_at(step_type: &str, pointer: &str) -> Json {
         let mut value = json!("the text");
         for token in pointer.rsplit('/').filter(|token| !token.is_empty()) {

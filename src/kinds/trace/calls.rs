@@ -1,4 +1,4 @@
-//! The steps of a trace, as audits look at them. Records are read one at a time.
+//! The steps of a trace, for audits. Records are read one at a time.
 
 use std::borrow::Cow;
 
@@ -8,8 +8,9 @@ use crate::artifact::{Answer, Call, CallNames, EventVisitor, RunEvent};
 use crate::canonical::reader::{Limits, ReadError};
 use crate::canonical::{Value, compact};
 
-/// Gives `visit` the header, which the recorder states, and every step as a call. The format names no targets; engines add
-/// `tool`, `url`, `io_ref`, `effect` and `target` to results, and the `arguments` or the `input` of what they call.
+/// Calls `visit` with the header, which is a statement of the recorder, and every step as a call. The format defines no
+/// targets; engines add `tool`, `url`, `io_ref`, `effect` and `target` to results, and the `arguments` or the `input`
+/// of the call.
 pub(super) fn visit(document: &[u8], limits: &Limits, visit: &mut EventVisitor<'_>) -> Result<(), ReadError> {
     for (index, record) in records(document, limits).enumerate() {
         let (_, record) = record?;

@@ -5,7 +5,7 @@ use crate::canonical::Value;
 use crate::canonical::reader::excerpt;
 use crate::verify::Finder;
 
-/// The check of TR8. Missing members are TR2's.
+/// Checks TR8. Missing members are reported by TR2.
 pub(super) fn check(record: &Record<'_>, found: &mut Finder<'_>) {
     if record.record_type() != Some("control") {
         return;
@@ -28,7 +28,7 @@ pub(super) fn check(record: &Record<'_>, found: &mut Finder<'_>) {
     };
     for name in ["path", "operator"] {
         if condition.get(name).and_then(Value::as_filled_str).is_none() {
-            found.add(record.path(&format!("/stop_condition/{name}")), "must be a string that is not empty");
+            found.add(record.path(&format!("/stop_condition/{name}")), "must be a non-empty string");
         }
     }
     let usable = match condition.get("value") {

@@ -1,4 +1,4 @@
-//! Traces are written record by record: when one is complete, and how a part of one goes on where another ended.
+//! Incremental writing of traces: when a trace is complete, and how a part of a trace continues another.
 
 use super::digest_of;
 use super::lines::records;
@@ -8,21 +8,21 @@ use crate::canonical::reader::{self, Limits};
 use crate::digest::Digest;
 use crate::verify::{RuleInfo, Severity};
 
-/// The rule that a trace breaks whose beginning is missing.
+/// The rule that is broken by a trace without its beginning.
 pub(super) const BEGINNING: RuleInfo = RuleInfo {
     id: "TR10",
     severity: Severity::Error,
-    summary: "The records of a trace are there from its beginning.",
-    why: "A file whose first record is a step or a control is a part of a trace: the records before it, the header among \
-          them, were lost or are in another file. prev_hash of that record is the record_hash that is missing. If the \
-          vault has the trace up to there, adding the file stores both as one trace; otherwise add the whole trace, or its \
-          parts together.",
+    summary: "A trace is complete from its first record.",
+    why: "A file whose first record is a step or a control is a part of a trace: the preceding \
+          records, including the header, were lost or are in another file. prev_hash of that \
+          record is the missing record_hash. If the vault has the trace up to that point, adding \
+          the file stores both as one trace; otherwise add the whole trace, or its parts together.",
 };
 
-/// What the records so far say about whether another one can follow.
+/// Whether another record can follow those read so far.
 ///
-/// A trace has no record that only says that it ends. After a step that failed, the engine writes at most one control; a
-/// loop that ran out of iterations fails the run. Any other record may be followed by another.
+/// A trace has no end record. After a failed step, the engine writes at most one control; a loop that exceeds its
+/// iterations fails the run. Any other record may be followed by another.
 #[derive(Default)]
 pub(super) struct Growth {
     failed: bool,
@@ -30,7 +30,7 @@ pub(super) struct Growth {
 }
 
 impl Growth {
-    /// Goes on from `record`.
+    /// Processes `record`.
     pub(super) fn follow(&mut self, record: &Value<'_>) {
         let text = |value: &Value<'_>, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
         let is_control = text(record, "type").as_deref() == Some("control");
@@ -40,13 +40,13 @@ impl Growth {
         self.failed = !is_control && status.as_deref() == Some("failed");
     }
 
-    /// Whether another record may follow.
+    /// Returns whether another record can follow.
     pub(super) fn completeness(&self) -> Completeness {
         if self.ended { Completeness::Complete } else { Completeness::MayGrow }
     }
 }
 
-/// What a document continues whose first record is no header.
+/// Returns what a document continues whose first record is not a header.
 pub(super) fn continues(document: &[u8], limits: &Limits) -> Option<Rest> {
     let line = document.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let record = reader::read(line, limits).ok()?;
@@ -56,7 +56,7 @@ pub(super) fn continues(document: &[u8], limits: &Limits) -> Option<Rest> {
     Some(Rest { after, group: super::RECORD.group, what: "record", rule: BEGINNING, path })
 }
 
-/// Puts `document` after the record of `beginning` with the hash that it continues.
+/// Appends `document` to `beginning` after the record with the hash `after`.
 pub(super) fn join(beginning: &[u8], after: Digest, document: &[u8], limits: &Limits) -> Option<Joined> {
     let whole = beginning.strip_suffix(b"\n").unwrap_or(beginning);
     let last = whole.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -77,7 +77,7 @@ fn has_hash(record: &Value<'_>, hash: Digest) -> bool {
     record.get("record_hash").and_then(Value::as_str).and_then(digest_of) == Some(hash)
 }
 
-/// The lines of an admitted trace up to the record with this hash.
+/// Returns the lines of an admitted trace up to the record with this hash.
 fn up_to<'d>(trace: &'d [u8], hash: Digest, limits: &Limits) -> Option<&'d [u8]> {
     let mut end = 0;
     for record in records(trace, limits) {

@@ -1,4 +1,4 @@
-//! TR1: from bytes to lines, and from lines to values.
+//! TR1: splitting bytes into lines, and parsing lines into values.
 
 use crate::artifact::document;
 use crate::canonical::Value;
@@ -9,10 +9,10 @@ use crate::verify::{Findings, RuleInfo, Severity};
 pub(super) const LINE_FORMAT: RuleInfo = RuleInfo {
     id: "TR1",
     severity: Severity::Error,
-    summary: "Lines end with a line feed only, each holds one record, none is blank.",
-    why: "Tools that append to traces and compare them rely on one record per line. A carriage return anywhere, a \
-          blank line or an empty file is refused. A last line without a line feed is accepted with a warning: it is \
-          complete if its hash is right, but the writer may have been interrupted.",
+    summary: "Every line holds one record and ends with a line feed only; no line is blank.",
+    why: "Tools that append to traces and compare them rely on one record per line. A carriage return \
+          anywhere, a blank line or an empty file is rejected. A last line without a line feed is accepted \
+          with a warning: it is complete if its hash matches, but the writer may have been interrupted.",
 };
 
 /// The lines of a trace, without their line feeds.
@@ -22,13 +22,13 @@ pub(super) struct Lines<'a> {
 
 /// One line of a trace.
 pub(super) struct Line<'a> {
-    /// From 1.
+    /// The line number, from 1.
     pub(super) number: usize,
     text: &'a str,
 }
 
 impl<'a> Lines<'a> {
-    /// Nothing if the bytes are no text at all.
+    /// Splits `bytes` into lines. Returns `None` if they are not text.
     pub(super) fn of(bytes: &'a [u8], limits: &Limits, findings: &mut Findings) -> Option<Self> {
         let text = match reader::utf8(bytes, limits) {
             Ok(text) => text,
@@ -42,7 +42,8 @@ impl<'a> Lines<'a> {
         Some(lines)
     }
 
-    /// The lines that may be records. Blank ones were reported; they do not take part in the numbering of records.
+    /// Returns the lines that may be records. Blank lines have been reported; they are not included in the numbering of
+    /// records.
     pub(super) fn filled(&self) -> impl Iterator<Item = Line<'a>> {
         self.iter().filter(|line| !line.is_blank())
     }
@@ -60,7 +61,7 @@ impl<'a> Lines<'a> {
             let problem = if line.is_blank() {
                 "the line is blank; remove it"
             } else if line.text.contains('\r') {
-                "the line has a carriage return; lines end with a line feed only"
+                "the line has a carriage return; lines must end with a line feed only"
             } else {
                 continue;
             };
@@ -77,7 +78,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// The records of an admitted `document`, each with its line, read one at a time.
+/// Returns the records of an admitted `document` with their lines, read one at a time.
 pub(super) fn records<'d>(
     document: &'d [u8],
     limits: &Limits,
@@ -94,12 +95,12 @@ impl<'a> Line<'a> {
         self.text.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\r'))
     }
 
-    /// Whether the line begins like a record, if it is none. The rest of a line that was cut does not.
+    /// Returns whether a line that is not a record begins like one. The rest of a truncated line does not.
     pub(super) fn begins_record(&self) -> bool {
         self.text.trim_start_matches([' ', '\t']).starts_with('{')
     }
 
-    /// The record on this line. A line that is no record is reported.
+    /// Returns the record on this line, or reports that it is not a record.
     pub(super) fn value(&self, limits: &Limits, findings: &mut Findings) -> Option<Value<'a>> {
         let error = match reader::read(self.text.as_bytes(), limits) {
             Ok(value) if value.as_object().is_some() => return Some(value),
@@ -107,7 +108,7 @@ impl<'a> Line<'a> {
                 defect: reader::Defect::Syntax,
                 line: 1,
                 column: 1,
-                message: format!("a record is an object, this is {}", value.sort()),
+                message: format!("a record must be an object, not {}", value.sort()),
             },
             Err(error) => error,
         };

@@ -1,6 +1,6 @@
 //! `trace`: hash-chained trace logs in JSON Lines. Rules: the trace format specification; `docs/formats.md`, "trace".
 //!
-//! Records are checked one at a time, so memory does not grow with the values in a trace.
+//! Records are checked one at a time, so that memory does not grow with the number of values in a trace.
 
 mod calls;
 mod control;
@@ -31,7 +31,8 @@ use record::{Chain, Record};
 
 const RECORD: Role = Role { name: "record", group: "record", unit: "record", relation: Some(EXTENDS) };
 
-/// A trace extends the one whose last record is one of its own. Most records are the last one of no trace.
+/// A trace extends another one whose last record is also one of its own. Most records are not the last record of any
+/// trace.
 const EXTENDS: Relation = Relation { name: "extends", dangles: false };
 
 const fn role(name: &'static str, group: &'static str) -> Role {
@@ -51,10 +52,10 @@ const CONTROL_ROLES: [(&str, Role); 1] = [("state_hash", role("state", "state"))
 const RESULT_ROLES: [(&str, Role); 2] =
     [("input_hash", role("input", "input")), ("output_hash", role("output", "output"))];
 
-/// Members of records that are about states.
+/// Members of records that contain state hashes.
 const OF_STATES: [&str; 4] = ["initial_state_hash", "state_before_hash", "state_after_hash", "state_hash"];
 
-/// Where digests stand that are indexed under these roles when they are written with the prefix `sha256:`.
+/// The locations of digests that are indexed under these roles if they are written with the prefix `sha256:`.
 const INDEXED: [&str; 7] = [
     "/initial_state_hash",
     "/problem_spec_hash",
@@ -88,7 +89,7 @@ impl Artifact for Trace {
 
     fn recognises(text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
         let is_header = names.has("canonicalization") && names.has("hash_algorithm");
-        // Other logs are chained by hashes as well; states are what traces are about.
+        // Other logs have hash chains too; states are specific to traces.
         let states = OF_STATES.into_iter().filter(|name| names.has(name)).count();
         let is_record = states > 0 && names.has("record_hash") || states > 1 && names.has("type");
         let is_cut = || {
@@ -124,7 +125,7 @@ impl Artifact for Trace {
             };
             apply(&rules::RULES, findings, |check, found| check(&record, found));
             draft.core = CoreHash(record.hash);
-            // What is refused is not described: its records may be as many as they like.
+            // A rejected trace is not indexed: it may have any number of records.
             if !findings.has_errors() {
                 describe(&record, &mut draft);
             }
@@ -192,7 +193,7 @@ fn describe(record: &Record<'_>, draft: &mut Draft) {
         }
     }
     if record.position == 0 {
-        // The specification: an ISO 8601 timestamp in UTC.
+        // According to the specification, an ISO 8601 timestamp in UTC.
         let created_at = value.get("created_at").and_then(Value::as_str);
         draft.state_creation([created_at], MissingOffset::Utc);
     }
@@ -207,7 +208,8 @@ fn mention(value: &Value<'_>, roles: &'static [(&'static str, Role)], position: 
     }
 }
 
-/// The digest in a member that need not hold one. Traces write bare hex digits; the prefix is understood as well.
+/// Returns the digest in a member that may contain other text. Traces contain bare hex digits; the prefix is also
+/// accepted.
 fn digest_of(text: &str) -> Option<Digest> {
     Digest::stated_either(text)
 }

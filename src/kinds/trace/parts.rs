@@ -1,4 +1,4 @@
-//! What traces are compared by: their records. Values are read again when somebody wants to see them.
+//! The comparison of traces by record. Values are parsed again on demand.
 
 use super::lines::records;
 use crate::artifact::{Content, Part, PartSort, differ, same_place};
@@ -6,7 +6,7 @@ use crate::canonical::pointer::Token;
 use crate::canonical::reader::{Limits, ReadError};
 use crate::canonical::{Value, c14n_v1};
 
-/// Hashes of the chain, numbers that follow from the position, and what no two runs share.
+/// Hashes of the chain, numbers that follow from the position, and members that differ between any two runs.
 const EPHEMERAL: [&str; 6] = ["created_at", "trace_id", "index", "step_index", "prev_hash", "record_hash"];
 
 static RECORD: PartSort = PartSort {
@@ -22,7 +22,7 @@ static RECORD: PartSort = PartSort {
 fn tell(one: &Value<'_>, other: &Value<'_>, names: &[&str]) -> String {
     let previous = |record: &'_ Value<'_>| record.get("prev_hash").and_then(Value::as_str).map(str::to_owned);
     match (previous(one), previous(other)) {
-        // Up to here the two are one history.
+        // Up to this record, the two share one history.
         (Some(one), Some(other)) if one == other => format!("the chain forks: {}", differ(names)),
         _ => differ(names),
     }

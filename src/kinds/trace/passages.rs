@@ -1,11 +1,11 @@
-//! The texts of a trace that people search: what its steps are called, were called with, and gave.
+//! The searchable texts of a trace: the names, arguments and results of its steps.
 
 use super::RECORD;
 use super::lines::records;
 use crate::artifact::{Field, Passage, Passages, words_of};
 use crate::canonical::reader::{Limits, ReadError};
 
-/// Members of results whose texts are searched. The format has no inputs; engines add them under these names.
+/// Members of results that are searched. The format defines no inputs; engines add them under these names.
 const MEMBERS: &[(&str, Field)] = &[
     ("step", Field::Step),
     ("tool", Field::Tool),

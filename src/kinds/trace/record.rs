@@ -1,29 +1,30 @@
-//! A record, and what the records before it demand of it.
+//! A record, and the constraints that the preceding records impose on it.
 
 use crate::canonical::Value;
 use crate::canonical::c14n_v1::{self, Unprintable};
 use crate::digest::Digest;
 
-/// What a record must follow. Hashes are unknown after a line that is no record, until the next one states them.
+/// The state that the next record must continue. Hashes are unknown after a line that is not a record, until the next
+/// record states them.
 #[derive(Default)]
 pub(super) struct Chain {
-    /// There was a record, or the beginning of one.
+    /// Whether there was a record or the beginning of one.
     begun: bool,
-    /// A line was no record, so nobody knows how many records it stands for.
+    /// Whether a line was not a record, so that the number of records is unknown.
     broken: bool,
-    /// The record hash that the previous record states.
+    /// The record hash stated by the previous record.
     previous_hash: Option<String>,
     /// The state hash after the previous record.
     state: Option<String>,
 }
 
 impl Chain {
-    /// A line was no record; `begins_one` tells whether it begins like one.
+    /// Processes a line that is not a record; `begins_one` is whether it begins like one.
     pub(super) fn break_off(&mut self, begins_one: bool) {
         *self = Self { begun: self.begun || begins_one, broken: true, ..Self::default() };
     }
 
-    /// Goes on from `record`.
+    /// Processes `record`.
     pub(super) fn follow(&mut self, record: &Value<'_>) {
         let text = |name: &str| record.get(name).and_then(Value::as_filled_str).map(str::to_owned);
         self.begun = true;
@@ -31,13 +32,13 @@ impl Chain {
         match record.get("type").and_then(Value::as_str) {
             Some("header") => self.state = text("initial_state_hash"),
             Some("step") => self.state = text("state_after_hash"),
-            // Control records only state the state again.
+            // Control records only repeat the state.
             _ => {}
         }
     }
 }
 
-/// One record in its place.
+/// A record in its context.
 pub(super) struct Record<'v> {
     /// The number of the line, from 1.
     pub(super) line: usize,
@@ -52,7 +53,7 @@ pub(super) struct Record<'v> {
 
 impl<'v> Record<'v> {
     /// # Errors
-    /// A number that overflows to infinity has no canonical form, so the record has no hash.
+    /// Returns an error for a number that overflows to infinity: it has no canonical form, so the record has no hash.
     pub(super) fn new(
         line: usize,
         position: usize,
@@ -66,7 +67,7 @@ impl<'v> Record<'v> {
         Ok(Self { line, position, value, hash: Digest::of(&text), chain })
     }
 
-    /// The path of the member at `pointer`.
+    /// Returns the path of the member at `pointer`.
     pub(super) fn path(&self, pointer: &str) -> String {
         format!("line {} {pointer}", self.line)
     }
@@ -79,28 +80,28 @@ impl<'v> Record<'v> {
         self.value.get(name).and_then(Value::as_str)
     }
 
-    /// Whether no record came before it that could be read.
+    /// Returns whether no valid record precedes it.
     pub(super) fn is_first(&self) -> bool {
         !self.chain.begun
     }
 
-    /// Whether every line before is one record, so that the position is the index.
+    /// Returns whether every preceding line is one record, so that the position is the index.
     pub(super) fn position_is_known(&self) -> bool {
         !self.chain.broken
     }
 
-    /// The hash that the record before states.
+    /// Returns the hash stated by the previous record.
     pub(super) fn previous_hash(&self) -> Option<&'v str> {
         self.chain.previous_hash.as_deref()
     }
 
-    /// The state hash after the record before.
+    /// Returns the state hash after the previous record.
     pub(super) fn state(&self) -> Option<&'v str> {
         self.chain.state.as_deref()
     }
 }
 
-/// Whether `text` is digits.digits.digits.
+/// Returns whether `text` has the form digits.digits.digits.
 pub(super) fn is_version(text: &str) -> bool {
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     text.split('.').count() == 3 && text.split('.').all(digits)

@@ -13,16 +13,16 @@ const fn info(id: &'static str, summary: &'static str, why: &'static str) -> Rul
 
 type Check = fn(&Record<'_>, &mut Finder<'_>);
 
-/// Applied to every record. TR1 is about the file and stands in `lines.rs`.
+/// Rules for every record. TR1 applies to the file and is in `lines.rs`.
 pub(super) static RULES: [Rule<Check>; 10] = [
     Rule {
         info: info(
             "TR2",
             "The first record is a header, all others are steps or controls, with their required members.",
-            "Members that must be there are there, and strings are not empty. The header states a version of the format \
-             whose major version is known, a time in UTC, and sha256 and json-c14n-v1, the only hash and canonical form \
-             there is. Hashes of states and of the problem are 64 lowercase hex digits. Unknown members are allowed; \
-             record hashes cover them.",
+            "Required members are present, and strings are not empty. The header states a version of \
+             the format whose major version is known, a time in UTC, and sha256 and json-c14n-v1, \
+             the only supported hash and canonical form. Hashes of states and of the problem are 64 \
+             lowercase hex digits. Unknown members are allowed; record hashes cover them.",
         ),
         check: shape,
     },
@@ -30,7 +30,7 @@ pub(super) static RULES: [Rule<Check>; 10] = [
         info: info(
             "TR3",
             "index is the number of the record, from 0.",
-            "A gap shows that a record was removed, a repetition that one was inserted. The header may omit it.",
+            "A gap shows that a record was removed, a duplicate that one was inserted. The header may omit it.",
         ),
         check: index,
     },
@@ -38,15 +38,15 @@ pub(super) static RULES: [Rule<Check>; 10] = [
         info: info(
             "TR4",
             "record_hash is the hash of the record.",
-            "It is the SHA-256, in bare lowercase hex digits, of the canonical record without record_hash. A record \
-             with another hash was changed after it was written.",
+            "It is the SHA-256, in bare lowercase hex digits, of the canonical record without \
+             record_hash. A record whose hash differs was changed after it was written.",
         ),
         check: record_hash,
     },
     Rule {
         info: info(
             "TR5",
-            "prev_hash is the record_hash of the record before.",
+            "prev_hash is the record_hash of the preceding record.",
             "This chains the records: none can be changed, moved or removed without changing all that follow.",
         ),
         check: prev_hash,
@@ -54,25 +54,25 @@ pub(super) static RULES: [Rule<Check>; 10] = [
     Rule {
         info: info(
             "TR6",
-            "A step begins in the state in which the record before ended.",
-            "state_before_hash of the first step is the header's initial_state_hash, of every other step the \
-             state_after_hash before it; a control states the current state.",
+            "A step begins in the state in which the preceding record ended.",
+            "state_before_hash of the first step is the header's initial_state_hash, of every \
+             other step the preceding state_after_hash; a control repeats the current state.",
         ),
         check: state,
     },
     Rule {
         info: info(
             "TR7",
-            "A step's result keeps the StepResult contract.",
-            "success has an output and no errors, failed has errors and no output, skipped has neither; versions and \
-             timestamps have their form; a step does not finish before it started.",
+            "A step's result conforms to the StepResult contract.",
+            "success has an output and no errors, failed has errors and no output, skipped has neither; \
+             versions and timestamps are well-formed; a step does not finish before it started.",
         ),
         check: step_result::check,
     },
     Rule {
         info: info(
             "TR8",
-            "A control record states a known action and a usable stop condition.",
+            "A control record has a known action and a usable stop condition.",
             "control_type is loop; action is repeat, stop or max_iterations_reached; loop_iteration counts from 1; the \
              stop condition compares a path with a string, an integer or a boolean.",
         ),
@@ -93,18 +93,18 @@ pub(super) static RULES: [Rule<Check>; 10] = [
         info: RuleInfo {
             id: "TR11",
             severity: Severity::Warning,
-            summary: "created_at is a time that exists.",
-            why: "The format's own tools look at the form only, so 2026-02-30T00:00:00Z is accepted with a warning. \
-                  Whoever sorts traces by time should not rely on it.",
+            summary: "created_at is a valid date and time.",
+            why: "The format's own tools check the form only, so 2026-02-30T00:00:00Z is \
+                  accepted with a warning. Do not rely on it when sorting traces by time.",
         },
         check: created_at,
     },
 ];
 
-/// The major versions of the format that are known.
+/// The supported major versions of the format.
 const VERSIONS: KnownMajors = KnownMajors::new(&["1"]);
 
-/// Members that are hashes of states, or of the problem that was solved. What a result states may be anything.
+/// Members that are hashes of states or of the solved problem. Hashes stated in results are not restricted.
 const HASHES: [&str; 5] =
     ["problem_spec_hash", "initial_state_hash", "state_before_hash", "state_after_hash", "state_hash"];
 
@@ -126,7 +126,7 @@ fn shape(record: &Record<'_>, found: &mut Finder<'_>) {
     match (record.position, record_type) {
         (0, Some("header")) | (1.., Some("step" | "control")) => {}
         (0, _) => found.add(record.path("/type"), "the first record must be a header"),
-        (_, Some("header")) => found.add(record.path("/type"), "only the first record is a header"),
+        (_, Some("header")) => found.add(record.path("/type"), "only the first record may be a header"),
         (_, Some(other)) => {
             found.add(record.path("/type"), format!("{} is neither step nor control", excerpt(other)));
         }
@@ -160,7 +160,7 @@ fn header(record: &Record<'_>, found: &mut Finder<'_>) {
     expect("version", is_semver, "a semantic version, like 1.0.0");
     expect("engine_version", is_version, "digits.digits.digits");
     let is_time = |text: &str| matches!(time::read(text), Time::Real | Time::Unreal);
-    expect("created_at", is_time, "a time in UTC as ISO 8601 writes it, like 2026-01-31T12:00:00Z");
+    expect("created_at", is_time, "an ISO 8601 time in UTC, like 2026-01-31T12:00:00Z");
     expect("hash_algorithm", |text| text == "sha256", "sha256, the only one supported");
     expect("canonicalization", |text| text == "json-c14n-v1", "json-c14n-v1, the only one supported");
     if let Some(message) =
@@ -174,7 +174,7 @@ fn hashes(record: &Record<'_>, found: &mut Finder<'_>) {
     for name in HASHES {
         let text = record.text(name).filter(|text| !text.is_empty());
         if let Some(text) = text.filter(|text| digest_of(text).is_none()) {
-            let message = format!("{} is no hash: 64 lowercase hex digits", excerpt(text));
+            let message = format!("{} is not a hash (64 lowercase hex digits)", excerpt(text));
             found.add(record.path(&format!("/{name}")), message);
         }
     }
@@ -188,7 +188,7 @@ fn beginning(record: &Record<'_>, found: &mut Finder<'_>) {
     let index = record.value.get("index").and_then(Value::as_number).and_then(Number::as_i64);
     let which = index.map_or_else(|| "this record".to_owned(), |index| format!("record {index}"));
     let message = format!(
-        "the trace has lost its beginning: {which} follows a record with the hash {}, which is not there",
+        "the trace's beginning is missing: {which} follows a record with the hash {}, which is missing",
         digest_of(before).map_or_else(|| excerpt(before), |digest| digest.hex())
     );
     found.add(format!("line {}", record.line), message);
@@ -197,7 +197,7 @@ fn beginning(record: &Record<'_>, found: &mut Finder<'_>) {
 fn created_at(record: &Record<'_>, found: &mut Finder<'_>) {
     let text = record.text("created_at").filter(|_| record.record_type() == Some("header"));
     if let Some(text) = text.filter(|text| time::read(text) == Time::Unreal) {
-        found.add(record.path("/created_at"), format!("there is no time {}", excerpt(text)));
+        found.add(record.path("/created_at"), format!("{} is not a valid date and time", excerpt(text)));
     }
 }
 
@@ -210,7 +210,7 @@ fn filled_strings(record: &Record<'_>, names: &[&str], found: &mut Finder<'_>) {
 fn filled_string(record: &Record<'_>, name: &str, found: &mut Finder<'_>) {
     let value = record.value.get(name);
     if value.and_then(Value::as_filled_str).is_none() {
-        missing_or(record, name, value, "a string that is not empty", found);
+        missing_or(record, name, value, "a non-empty string", found);
     }
 }
 
@@ -253,7 +253,7 @@ fn index(record: &Record<'_>, found: &mut Finder<'_>) {
         let position = record.position;
         let message = match (index, number) {
             (None, _) => format!("missing; it must be {position}"),
-            (Some(_), Some(_)) => format!("is not {position}, the number of the record from 0"),
+            (Some(_), Some(_)) => format!("is not {position}, the position of the record from 0"),
             (Some(other), None) => format!("must be the number {position}, is {}", other.sort()),
         };
         found.add(record.path("/index"), message);
@@ -274,7 +274,7 @@ fn prev_hash(record: &Record<'_>, found: &mut Finder<'_>) {
     if record.record_type() == Some("header") {
         return;
     }
-    follows(record, "prev_hash", record.previous_hash(), "the record_hash of the record before", found);
+    follows(record, "prev_hash", record.previous_hash(), "the record_hash of the preceding record", found);
 }
 
 fn state(record: &Record<'_>, found: &mut Finder<'_>) {
@@ -283,7 +283,7 @@ fn state(record: &Record<'_>, found: &mut Finder<'_>) {
         Some("control") => "state_hash",
         _ => return,
     };
-    follows(record, name, record.state(), "the state in which the record before ended", found);
+    follows(record, name, record.state(), "the state in which the preceding record ended", found);
 }
 
 fn follows(record: &Record<'_>, name: &str, expected: Option<&str>, meaning: &str, found: &mut Finder<'_>) {

@@ -12,13 +12,13 @@ fn result_of<'v>(record: &Record<'v>) -> Option<&'v Value<'v>> {
     result.filter(|_| record.record_type() == Some("step"))
 }
 
-/// The check of TR7. A missing result is TR2's.
+/// Checks TR7. A missing result is reported by TR2.
 pub(super) fn check(record: &Record<'_>, found: &mut Finder<'_>) {
     let Some(result) = result_of(record) else { return };
     let mut add = |name: &str, message: &str| found.add(record.path(&format!("/result/{name}")), message);
     for name in ["step", "input_hash", "output_hash"] {
         if result.get(name).and_then(Value::as_filled_str).is_none() {
-            add(name, "must be a string that is not empty");
+            add(name, "must be a non-empty string");
         }
     }
     let text = |name: &str| result.get(name).and_then(Value::as_str);
@@ -41,7 +41,7 @@ pub(super) fn check(record: &Record<'_>, found: &mut Finder<'_>) {
     errors(result, &mut add);
 }
 
-/// Status, output and errors must agree.
+/// Checks that status, output and errors are consistent.
 fn outcome(result: &Value<'_>, add: &mut impl FnMut(&str, &str)) {
     let output = result.get("output").filter(|output| !output.is_null());
     if output.is_some_and(|output| output.as_object().is_none()) {
@@ -52,14 +52,16 @@ fn outcome(result: &Value<'_>, add: &mut impl FnMut(&str, &str)) {
     match status {
         Some("success") if output.is_none() => add("output", "a successful step must have an output"),
         Some("failed" | "skipped") if output.is_some() => {
-            add("output", "a step that did not succeed has no output");
+            add("output", "a step that did not succeed must not have an output");
         }
         Some("success" | "failed" | "skipped") => {}
         _ => add("status", "must be success, failed or skipped"),
     }
     match status {
         Some("failed") if !has_errors => add("errors", "a failed step must have errors"),
-        Some("success" | "skipped") if has_errors => add("errors", "a step that did not fail has no errors"),
+        Some("success" | "skipped") if has_errors => {
+            add("errors", "a step that did not fail must not have errors")
+        }
         _ => {}
     }
 }
@@ -71,7 +73,7 @@ fn errors(result: &Value<'_>, add: &mut impl FnMut(&str, &str)) {
             for (index, error) in errors.iter().enumerate() {
                 for name in ["code", "message"] {
                     if error.get(name).and_then(Value::as_filled_str).is_none() {
-                        add(&format!("errors/{index}/{name}"), "must be a string that is not empty");
+                        add(&format!("errors/{index}/{name}"), "must be a non-empty string");
                     }
                 }
             }
@@ -80,7 +82,7 @@ fn errors(result: &Value<'_>, add: &mut impl FnMut(&str, &str)) {
     }
 }
 
-/// The check of TR9.
+/// Checks TR9.
 pub(super) fn output_hash(record: &Record<'_>, found: &mut Finder<'_>) {
     let Some(result) = result_of(record) else { return };
     let stated = result.get("output_hash").and_then(Value::as_str).and_then(digest_of);

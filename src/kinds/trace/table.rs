@@ -1,4 +1,4 @@
-//! The records of a trace, for SQL.
+//! The SQL table of the records of a trace.
 
 use super::lines::records;
 use crate::artifact::ColumnSort::{Hash, Json, Number, Text};
@@ -10,11 +10,11 @@ pub(super) const RECORDS: Table = Table {
     name: "records",
     about: "a record of a trace",
     columns: &[
-        Column::new("i", Number, "its number in the trace, from 0, which is the header"),
+        Column::new("i", Number, "index in the trace; 0 is the header"),
         Column::new("type", Text, "its type: `header`, `step` and others"),
         Column::new("record_hash", Hash, "its hash"),
-        Column::new("prev_hash", Hash, "the hash of the record before"),
-        Column::new("state_before", Hash, "the state before a step; of the header, the initial one"),
+        Column::new("prev_hash", Hash, "the hash of the preceding record"),
+        Column::new("state_before", Hash, "the state before a step; for the header, the initial state"),
         Column::new("state_after", Hash, "the state after it"),
         Column::new("step", Text, "the name of the step"),
         Column::new("status", Text, "how the step ended: `success`, `failed` or `skipped`"),
@@ -22,7 +22,7 @@ pub(super) const RECORDS: Table = Table {
         Column::new("output_hash", Hash, "the hash of its output"),
         Column::new("started_at", Text, "when the step began"),
         Column::new("finished_at", Text, "when it ended"),
-        Column::new("record", Json, "the whole record, as its line has it"),
+        Column::new("record", Json, "the whole record, as in its line"),
     ],
     rows,
 };
@@ -43,7 +43,7 @@ fn row(index: usize, record: &Value<'_>, line: &[u8]) -> Cells {
     let (before, after) = match record.get("type").and_then(Value::as_str) {
         Some("header") => ("initial_state_hash", "initial_state_hash"),
         Some("step") => ("state_before_hash", "state_after_hash"),
-        // Control records state the state, which they do not change.
+        // Control records state the current state, which they do not change.
         _ => ("state_hash", "state_hash"),
     };
     vec![

@@ -1,24 +1,24 @@
-//! When a trace was created: a time in UTC as ISO 8601 writes it.
+//! The creation time of a trace: a time in UTC in an ISO 8601 format.
 
 use chrono::{NaiveDate, Weekday};
 
-/// What a text says of a time.
+/// The classification of a text as a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Time {
-    /// A time in UTC that exists.
+    /// A valid time in UTC.
     Real,
-    /// It has the form `YYYY-MM-DDTHH:MM:SSZ`, which is all that the format's own tools look at, but no calendar or clock
-    /// shows it.
+    /// It has the form `YYYY-MM-DDTHH:MM:SSZ`, which is all that the format's own tools check, but is not a valid date
+    /// and time.
     Unreal,
     /// A time with an offset from UTC.
     Elsewhere,
-    /// No time, or not all of one.
+    /// Not a time, or an incomplete one.
     None,
 }
 
-/// Reads `text` as a date and a time of day in UTC, in any form of ISO 8601: the date by month, by week or by day of the
-/// year, both parts with separators or both without, minutes and seconds left out or with a fraction, `Z` or an offset of
-/// zero.
+/// Parses `text` as a date and a time of day in UTC, in any form of ISO 8601: the date by month, by week or by day of
+/// the year, both parts with separators or both without, minutes and seconds omitted or with a fraction, `Z` or an
+/// offset of zero.
 pub(super) fn read(text: &str) -> Time {
     match parse(text) {
         Some(Offset::Zero) => Time::Real,
@@ -28,7 +28,7 @@ pub(super) fn read(text: &str) -> Time {
     }
 }
 
-/// Whether `text` has the form `YYYY-MM-DDTHH:MM:SSZ`. The calendar is not consulted, as in the format.
+/// Returns whether `text` has the form `YYYY-MM-DDTHH:MM:SSZ`. As in the format, the calendar is not checked.
 pub(super) fn has_usual_form(text: &str) -> bool {
     const FORM: &str = "0000-00-00T00:00:00Z";
     text.len() == FORM.len()
@@ -77,7 +77,7 @@ fn is_date(text: &str, is_extended: bool) -> bool {
     is_real.is_some()
 }
 
-/// The parts of a date without separators; none if it has no such form.
+/// Returns the parts of a date without separators; none if it does not have such a form.
 fn basic_date(text: &str) -> Vec<&str> {
     let ends: &[usize] = match (text.len(), text.contains('W')) {
         (8, true) => &[4, 7, 8],
@@ -102,7 +102,7 @@ fn is_time(text: &str, is_extended: bool) -> bool {
     let of = |index: usize| parts.get(index).copied().unwrap_or(0);
     let is_whole = fraction.is_none_or(|fraction| fraction.bytes().all(|digit| digit == b'0'));
     match (of(0), of(1), of(2)) {
-        // The end of a day.
+        // 24:00, the end of a day.
         (24, 0, 0) => is_whole,
         // A leap second.
         (23, 59, 60) => true,
@@ -110,7 +110,7 @@ fn is_time(text: &str, is_extended: bool) -> bool {
     }
 }
 
-/// Hours, and minutes and seconds as far as they are there.
+/// Returns hours, and minutes and seconds if present.
 fn clock(text: &str, is_extended: bool) -> Option<Vec<u32>> {
     let parts: Vec<&str> = if is_extended {
         text.split(':').collect()
@@ -135,7 +135,7 @@ fn offset(zone: &str, is_extended: bool) -> Option<Offset> {
     Some(if of(0) == 0 && of(1) == 0 { Offset::Zero } else { Offset::Other })
 }
 
-/// The number that exactly `length` digits stand for.
+/// Returns the number that consists of exactly `length` digits.
 fn number(text: &str, length: usize) -> Option<u32> {
     let are_digits = text.len() == length && text.bytes().all(|byte| byte.is_ascii_digit());
     are_digits.then(|| text.parse().ok()).flatten()

@@ -1,4 +1,4 @@
-//! Whether a copy of a vault is one.
+//! Verification of the copy of a vault.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::store::check::{CatalogCounts, JournalInspection};
 use crate::store::error::ReadFailure;
 use crate::store::{Head, Result, Snapshot, Store, StoreError};
 
-/// What was found in a copy.
+/// The result of verifying a copy.
 pub(super) struct Verified {
     pub(super) artifacts: u64,
     pub(super) captures: u64,
@@ -19,8 +19,8 @@ pub(super) struct Verified {
     pub(super) findings: Vec<Finding>,
 }
 
-/// Opens the copy at `path` of the vault at `original` and checks it: what SQLite can check, the head of the journal, the
-/// hashes of `sample` percent of the payloads, and the catalog against the journal.
+/// Opens the copy at `path` of the vault at `original` and checks it: SQLite's integrity, the journal head, the hashes
+/// of `sample` percent of the payloads, and the catalog against the journal.
 pub(super) fn verify(
     path: &Path,
     original: &Path,
@@ -56,7 +56,7 @@ pub(super) fn verify(
     Ok(Verified { artifacts, captures, blobs: of, checked, catalog, findings })
 }
 
-/// Whether a payload is among those to check. With every change of the vault they are others.
+/// Whether a payload is in the sample to check. The sample changes with every change of the vault.
 fn is_in_sample(blob: BlobHash, head: Head, percent: f64) -> bool {
     const PARTS: u16 = 10_000;
     let mixed = (blob.0.key() ^ head.chain.key()).rem_euclid(i64::from(PARTS));
@@ -80,7 +80,7 @@ fn check(
 }
 
 impl Snapshot<'_> {
-    /// What SQLite finds wrong with the file, if it finds anything.
+    /// Returns the first defect that SQLite finds in the file, if any.
     fn database_defect(&self) -> Result<Option<String>> {
         let found = self.rows("PRAGMA integrity_check(1)", [], |row| row.get::<_, String>(0))?;
         if let Some(defect) = found.into_iter().find(|line| line != "ok") {
@@ -91,17 +91,17 @@ impl Snapshot<'_> {
         })?;
         Ok(orphans
             .first()
-            .map(|(from, to)| format!("a row of {from} refers to one of {to} that is not there")))
+            .map(|(from, to)| format!("a row of {from} refers to one of {to} that does not exist")))
     }
 
-    /// All payloads by their numbers.
+    /// Returns all blobs with their row ids.
     fn blobs(&self) -> Result<Vec<(i64, BlobHash)>> {
         self.rows("SELECT id, digest FROM blob ORDER BY id", [], |row| {
             Ok((row.get(0)?, BlobHash(row.get(1)?)))
         })
     }
 
-    /// How many artifacts and captures there are.
+    /// Returns the number of artifacts and captures.
     fn counts(&self) -> Result<(u64, u64)> {
         let sql = "SELECT (SELECT count(*) FROM artifact), (SELECT count(*) FROM capture)";
         let counts = self.rows(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;

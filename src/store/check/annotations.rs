@@ -1,4 +1,4 @@
-//! Tags, notes, pins and stated links compared with the entries of the journal that set them.
+//! Comparison of tags, notes, pins and manual links with the journal entries that set them.
 
 use std::collections::BTreeMap;
 
@@ -12,16 +12,16 @@ use super::journal_state::{Change, Entry, JournalState, LinkKey, entry};
 use crate::digest::CoreHash;
 use crate::store::Result;
 
-/// A row of the catalog that a person made, as the journal would have it.
+/// An annotation row of the catalog, in the form that the journal records.
 #[derive(PartialEq, Eq)]
 struct Annotation {
-    /// The artifact, or the source of a link. Nothing if the row refers to an artifact that is not there.
+    /// The artifact, or the source of a link. `None` if the row refers to a missing artifact.
     core: Option<CoreHash>,
     text: Option<String>,
     at: i64,
 }
 
-/// What is compared of annotations of one sort.
+/// The query and the keys for comparing annotations of one type.
 struct Annotations<K> {
     sql: &'static str,
     table: &'static str,
@@ -75,7 +75,7 @@ impl Inspection<'_> {
         self.compare_annotations(&links, &mut state.links, findings)
     }
 
-    /// Compares what is known of signatures with the entries that recorded it.
+    /// Compares the recorded signature states with the journal entries that recorded them.
     pub(super) fn compare_signatures(
         &self,
         state: &mut JournalState,
@@ -94,7 +94,7 @@ impl Inspection<'_> {
             )?;
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
-                // A row that refers to a capture which is not there is a broken reference.
+                // A row that refers to a missing capture is a broken reference.
                 let (Some(capture), Some(core)) = (row.get(0)?, row.get(3)?) else { continue };
                 let (stored_state, stored_key): (String, Option<String>) = (row.get(1)?, row.get(2)?);
                 let recorded =
@@ -105,16 +105,16 @@ impl Inspection<'_> {
                     {
                         count += 1;
                     }
-                    Some(_) => differs(capture, "the journal recorded another state or key"),
+                    Some(_) => differs(capture, "the journal records a different state or key"),
                     None => differs(capture, "no entry recorded its state"),
                 }
             }
             Ok(())
         })?;
-        // What could not be read is not lost.
+        // Rows that could not be read are not missing.
         if read.is_some() {
             for (_, capture) in std::mem::take(expected).into_keys() {
-                differs(capture, "the journal recorded it, and it is gone");
+                differs(capture, "the journal records it, but it is missing");
             }
         }
         findings.append(&mut found);
@@ -134,7 +134,7 @@ impl Inspection<'_> {
             let mut statement = self.connection.prepare(annotations.sql)?;
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
-                // A row that refers to an artifact which is not there is a broken reference.
+                // A row that refers to a missing artifact is a broken reference.
                 let Some(key) = (annotations.key)(row)? else { continue };
                 let subject = (annotations.subject)(&key);
                 let Some(seq) = expected.remove(&key) else {
@@ -152,7 +152,7 @@ impl Inspection<'_> {
             }
             Ok(())
         })?;
-        // What could not be read is not lost.
+        // Rows that could not be read are not missing.
         if read.is_some() {
             for (key, seq) in std::mem::take(expected) {
                 let detail = format!("entry {seq} set it");
@@ -166,7 +166,7 @@ impl Inspection<'_> {
 }
 
 impl Annotation {
-    /// What an entry says of the row that it made.
+    /// Returns the row that an entry sets, or `None` if it sets no annotation.
     fn of((entry, at): (Entry, i64)) -> Option<Self> {
         let (core, text) = match entry.change {
             Change::Tag { core, .. } => (core, None),
@@ -177,7 +177,8 @@ impl Annotation {
         Some(Self { core: Some(core), text, at })
     }
 
-    /// What is different in the entry `seq`. Not the texts: they may be long, and the journal has the right one.
+    /// Describes how the entry `seq` differs. The texts are not included: they may be long, and the journal has the
+    /// correct one.
     fn difference(&self, recorded: &Self, seq: i64) -> Option<String> {
         let mut parts = Vec::new();
         if self.core != recorded.core {

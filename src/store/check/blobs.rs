@@ -1,4 +1,4 @@
-//! Stored bytes, hashed again.
+//! Hash checks of stored bytes.
 
 use rusqlite::{OptionalExtension, Row};
 
@@ -19,13 +19,13 @@ pub(super) struct File {
 }
 
 impl Inspection<'_> {
-    /// The bytes of a file, or a finding.
+    /// Returns the bytes of a file, or adds a finding.
     pub(super) fn bytes(&self, file: &File, findings: &mut Vec<Finding>) -> Result<Option<StoredMember>> {
         let subject = Subject::Blob(file.digest);
         match self.payloads().bytes(file.blob, file.digest) {
             Ok(bytes) => {
                 if i64::try_from(bytes.len()) != Ok(file.size) {
-                    let detail = format!("it should be {} and is {}", bytes.len(), file.size);
+                    let detail = format!("it should be {} but is {}", bytes.len(), file.size);
                     findings.push(Finding::new(SIZE_WRONG, subject, detail));
                 }
                 return Ok(Some(StoredMember { name: file.name.clone(), bytes }));
@@ -44,10 +44,10 @@ impl Inspection<'_> {
         Ok(None)
     }
 
-    /// The numbers of the blobs that checking every artifact does not read.
+    /// Returns the row ids of the blobs that checking every artifact does not read.
     ///
     /// # Errors
-    /// If nobody could look.
+    /// Returns an error if the vault cannot be read for a reason other than damage.
     pub fn blobs_of_nothing(&self, findings: &mut Vec<Finding>) -> Result<Vec<i64>> {
         let sql = "SELECT b.id FROM blob b NOT INDEXED
              WHERE b.id NOT IN
@@ -68,10 +68,10 @@ impl Inspection<'_> {
         Ok(blobs)
     }
 
-    /// The bytes with this hash, if the vault has them undamaged.
+    /// Returns the bytes with this hash, if the vault has them undamaged.
     ///
     /// # Errors
-    /// If nobody could look.
+    /// Returns an error if the vault cannot be read for a reason other than damage.
     pub fn bytes_of(&self, blob: BlobHash) -> Result<Option<Vec<u8>>> {
         let mut findings = Vec::new();
         let subject = Subject::Blob(blob);
@@ -85,10 +85,10 @@ impl Inspection<'_> {
         Ok(bytes.flatten())
     }
 
-    /// Whether the blob with this hash is stored as a difference to another.
+    /// Returns whether the blob with this hash is stored as a delta.
     ///
     /// # Errors
-    /// If nobody could look.
+    /// Returns an error if the vault cannot be read for a reason other than damage.
     pub fn is_difference(&self, blob: BlobHash) -> Result<bool> {
         let base = self.look(Subject::Blob(blob), &mut Vec::new(), || {
             let id = blob_id(&self.connection, blob)?;
@@ -98,10 +98,10 @@ impl Inspection<'_> {
         Ok(base.flatten().unwrap_or(false))
     }
 
-    /// What is wrong with the blob of this number.
+    /// Returns the findings about the blob with this row id.
     ///
     /// # Errors
-    /// If nobody could look.
+    /// Returns an error if the vault cannot be read for a reason other than damage.
     pub fn blob(&self, id: i64) -> Result<Vec<Finding>> {
         let mut findings = Vec::new();
         let file = self.look(Subject::Table("blob".to_owned()), &mut findings, || {
@@ -115,7 +115,7 @@ impl Inspection<'_> {
     }
 }
 
-/// A row of a name, and a blob's number, digest and size.
+/// Reads a row of a name and a blob's row id, digest and size.
 pub(super) fn file(row: &Row<'_>) -> rusqlite::Result<File> {
     Ok(File { name: row.get(0)?, blob: row.get(1)?, digest: BlobHash(row.get(2)?), size: row.get(3)? })
 }

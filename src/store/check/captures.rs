@@ -1,4 +1,4 @@
-//! Captures as they are stored, read without trusting what stands around them.
+//! Captures as stored, read without trusting the rows that refer to them.
 
 use super::Inspection;
 use super::blobs::{File, file};
@@ -12,47 +12,47 @@ use crate::store::write::seal;
 use crate::store::{Result, StoreError};
 use crate::verify::Violation;
 
-/// A capture within its vault.
+/// A capture's row id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CaptureId(pub(in crate::store) i64);
 
 impl CaptureId {
-    /// The number, which means nothing in another vault.
+    /// Returns the number, which is only meaningful within its vault.
     #[must_use]
     pub fn number(self) -> i64 {
         self.0
     }
 }
 
-/// An artifact that is to be checked.
+/// An artifact to check.
 #[derive(Clone, Debug)]
 pub struct CheckedArtifact {
-    /// Its number.
+    /// Its row id.
     pub id: ArtifactId,
     /// The core hash that it should have.
     pub core: CoreHash,
-    /// The name of its kind; nothing if the vault does not know it any more.
+    /// The name of its kind; `None` if the vault no longer has it.
     pub kind: Option<String>,
 }
 
 /// A capture with its files, as far as they could be read.
 #[derive(Debug)]
 pub struct ReadCapture {
-    /// Its number.
+    /// Its row id.
     pub id: CaptureId,
     /// The hash that it should have.
     pub capture: CaptureHash,
-    /// Whether it has several files.
+    /// Whether it is a directory of several files.
     pub is_directory: bool,
-    /// The seal that is stored.
+    /// The stored seal.
     pub seal: Vec<u8>,
-    /// The warnings that are stored; nothing if they cannot be read.
+    /// The stored warnings; `None` if they cannot be read.
     pub warnings: Option<Vec<Violation>>,
-    /// What is stored of its signature.
+    /// The stored signature state.
     pub signature: Option<Signature>,
-    /// Its files; nothing if one of them is damaged.
+    /// Its files; `None` if one of them is damaged.
     pub files: Option<Vec<StoredMember>>,
-    /// What is wrong with its bytes.
+    /// The findings about its bytes.
     pub findings: Vec<Finding>,
 }
 
@@ -67,14 +67,13 @@ struct CaptureRow {
 }
 
 impl Inspection<'_> {
-    /// All artifacts, or those of one kind, in the order of their core hashes. A part of the table that cannot be read is
-    /// a finding.
+    /// Returns all artifacts, or those of one kind, ordered by core hash. An unreadable part of the table is a finding.
     ///
     /// # Errors
-    /// If nobody could look.
+    /// Returns an error if the vault cannot be read for a reason other than damage.
     pub fn artifacts(&self, kind: Option<&str>, findings: &mut Vec<Finding>) -> Result<Vec<CheckedArtifact>> {
         let mut artifacts = Vec::new();
-        // Not through an index: it may not know all of them.
+        // Not through an index, which may be incomplete.
         let sql = "SELECT a.id, a.core, k.name FROM artifact a NOT INDEXED LEFT JOIN kind k ON k.id = a.kind
                     WHERE ?1 IS NULL OR k.name = ?1 ORDER BY a.id";
         self.look(Subject::Table("artifact".to_owned()), findings, || {
@@ -89,10 +88,10 @@ impl Inspection<'_> {
         Ok(artifacts)
     }
 
-    /// The numbers of the captures of an artifact in the order in which they were added.
+    /// Returns the ids of an artifact's captures in the order in which they were added.
     ///
     /// # Errors
-    /// If nobody could look.
+    /// Returns an error if the vault cannot be read for a reason other than damage.
     pub fn capture_ids(
         &self,
         artifact: &CheckedArtifact,
@@ -106,10 +105,10 @@ impl Inspection<'_> {
         Ok(ids.unwrap_or_default())
     }
 
-    /// Artifacts that captures say they belong to, and that the vault does not have any more. Their hashes are not known.
+    /// Returns the artifacts that captures refer to and that are missing from the vault. Their hashes are not known.
     ///
     /// # Errors
-    /// If nobody could look.
+    /// Returns an error if the vault cannot be read for a reason other than damage.
     pub fn lost_artifacts(&self, findings: &mut Vec<Finding>) -> Result<Vec<CheckedArtifact>> {
         let artifacts = self.look(Subject::Table("capture".to_owned()), findings, || {
             let sql = "SELECT DISTINCT artifact FROM capture
@@ -133,10 +132,11 @@ impl Inspection<'_> {
         Ok(id.is_some())
     }
 
-    /// A capture of `artifact`, every byte hashed again. Gives nothing but a finding if even its row cannot be read.
+    /// Reads a capture of `artifact` and hashes every byte again. Returns `None` and adds a finding if its row cannot
+    /// be read.
     ///
     /// # Errors
-    /// If nobody could look.
+    /// Returns an error if the vault cannot be read for a reason other than damage.
     pub fn read(
         &self,
         artifact: &CheckedArtifact,
@@ -154,17 +154,17 @@ impl Inspection<'_> {
         }
         let named: Vec<_> = files.iter().map(|file| (file.name.as_str(), file.digest)).collect();
         if !is_capture_of(row.capture, &named) {
-            let detail = if named.is_empty() { "it has no files" } else { "its files have other hashes" };
+            let detail = if named.is_empty() { "it has no files" } else { "its files have different hashes" };
             found.push(Finding::new(CAPTURE_DAMAGED, Subject::Capture(row.capture), detail));
         }
         let is_whole = members.len() == files.len() && !files.is_empty();
         let size: i64 = members.iter().map(|member| member.bytes.len().cast_signed() as i64).sum();
         if is_whole && size != row.size {
-            let detail = format!("it should be {size} and is {}", row.size);
+            let detail = format!("it should be {size} but is {}", row.size);
             found.push(Finding::new(SIZE_WRONG, Subject::Capture(row.capture), detail));
         }
         if row.seal != seal(artifact.core, row.capture) {
-            let detail = format!("its seal is not that of artifact {}", artifact.core);
+            let detail = format!("its seal does not match artifact {}", artifact.core);
             found.push(Finding::new(SEAL_BROKEN, Subject::Capture(row.capture), detail));
         }
         Ok(Some(ReadCapture {

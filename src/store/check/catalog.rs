@@ -1,4 +1,4 @@
-//! The catalog compared with the state that follows from the journal, every row and every column.
+//! Comparison of every row and column of the catalog with the state that follows from the journal.
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
@@ -12,7 +12,7 @@ use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::store::Result;
 use crate::store::journal::time_of;
 
-/// How much of the catalog was compared with the journal.
+/// Counts of the catalog rows that agree with the journal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CatalogCounts {
     /// Artifacts.
@@ -25,7 +25,7 @@ pub struct CatalogCounts {
     pub notes: u64,
     /// Pins.
     pub pins: u64,
-    /// Links that people stated.
+    /// Manual links.
     pub links: u64,
     /// Tombstones.
     pub tombstones: u64,
@@ -34,8 +34,8 @@ pub struct CatalogCounts {
 }
 
 impl Inspection<'_> {
-    /// Compares the tables that follow from the journal with `state`, and takes from `state` what was found. What is left
-    /// of its captures is lost.
+    /// Compares the tables that follow from the journal with `state`, and removes the matches from `state`. The
+    /// captures that remain in it are lost.
     pub(super) fn compare_catalog(
         &self,
         state: &mut JournalState,
@@ -53,7 +53,7 @@ impl Inspection<'_> {
         })
     }
 
-    /// Whether the journal knows the captures that are in the vault, and says the same of them.
+    /// Compares the captures in the vault with the journal.
     fn compare_captures(&self, state: &mut JournalState, findings: &mut Vec<Finding>) -> Result<u64> {
         let (mut count, mut last) = (0, 0);
         let mut found = Vec::new();
@@ -65,11 +65,11 @@ impl Inspection<'_> {
             )?;
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
-                // A capture whose blob is gone is a broken reference.
+                // A capture whose blob is missing is a broken reference.
                 let Some(capture) = row.get::<_, Option<CaptureHash>>(1)? else { continue };
                 let subject = Subject::Capture(capture);
                 let Some(entries) = state.take_capture(row.get(0)?, capture) else {
-                    let detail = "no entry says that it was added";
+                    let detail = "no entry records that it was added";
                     found.push(Finding::new(CAPTURE_UNRECORDED, subject, detail));
                     continue;
                 };
@@ -90,7 +90,7 @@ impl Inspection<'_> {
         Ok(count)
     }
 
-    /// Whether artifacts have the times of their arrival and are in the order of it.
+    /// Compares the arrival times and the order of the artifacts with the journal.
     fn compare_artifacts(&self, state: &JournalState, findings: &mut Vec<Finding>) -> Result<u64> {
         let (mut count, mut last) = (0, 0);
         let mut found = Vec::new();
@@ -101,7 +101,7 @@ impl Inspection<'_> {
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
                 let (core, added_at): (CoreHash, i64) = (row.get(0)?, row.get(1)?);
-                // Its captures are a finding.
+                // Its captures are reported instead.
                 let Some(entries) = state.artifact(core) else { continue };
                 count += 1;
                 let subject = Subject::Artifact(core);
@@ -120,7 +120,7 @@ impl Inspection<'_> {
                     }
                 }
                 let Some(latest) = arrivals.last() else {
-                    found.push(Finding::new(TIME_DIFFERS, subject, "the journal has another time"));
+                    found.push(Finding::new(TIME_DIFFERS, subject, "the journal has a different time"));
                     last = last.max(*first);
                     continue;
                 };
@@ -174,18 +174,19 @@ impl Inspection<'_> {
 
 const ARRIVED_BEFORE: &str = "in the journal, it arrived before the one that precedes it in the vault";
 
-const SEEN_OTHERWISE: &str = "the journal has another time at which it was last seen";
-const SEEN_ELSEWHERE: &str = "the journal has it elsewhere in the order in which artifacts were last seen";
+const SEEN_OTHERWISE: &str = "the journal has a different time at which it was last seen";
+const SEEN_ELSEWHERE: &str =
+    "the journal has it at a different position in the order in which artifacts were last seen";
 
-/// What the journal has of an addition.
+/// The recorded values of an addition.
 struct Addition {
     at: i64,
     size: Option<i64>,
     kind: Option<i64>,
 }
 
-/// The addition that the entry `seq` records. Its size and the number of its kind are not there if the first schema wrote it
-/// for a kind that had no number.
+/// Returns the addition that the entry `seq` records. The size and the kind's row id are `None` if the first schema
+/// version wrote the entry for a kind without a row.
 fn addition(connection: &Connection, seq: i64) -> rusqlite::Result<Option<Addition>> {
     connection
         .prepare_cached("SELECT at, size, kind FROM journal WHERE seq = ?1")?
@@ -193,8 +194,8 @@ fn addition(connection: &Connection, seq: i64) -> rusqlite::Result<Option<Additi
         .optional()
 }
 
-/// Compares a capture with the entry that says that it was added. `row` has its time, its size and the number of its kind
-/// from the third column on.
+/// Compares a capture with the entry that recorded its addition. `row` has its time, its size and the row id of its
+/// kind from the third column on.
 fn compare_addition(
     connection: &Connection,
     seq: i64,
@@ -205,7 +206,7 @@ fn compare_addition(
     let (at, size, kind): (i64, i64, i64) = (row.get(2)?, row.get(3)?, row.get(4)?);
     let Some(recorded) = addition(connection, seq)? else { return Ok(()) };
     let mut differs = |info: FindingInfo, what: &str| {
-        found.push(Finding::new(info, subject.clone(), format!("the journal has another {what}")));
+        found.push(Finding::new(info, subject.clone(), format!("the journal has a different {what}")));
     };
     if recorded.at != at {
         differs(TIME_DIFFERS, "time");

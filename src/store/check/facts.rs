@@ -1,4 +1,4 @@
-//! What artifacts are found by: as the index has it, and as admitting them gives it.
+//! The facts by which an artifact can be found, from the index and from admission.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
@@ -13,10 +13,10 @@ use crate::digest::Digest;
 use crate::store::lists::Stated;
 use crate::store::{Result, segments};
 
-/// So much of a fact is told.
+/// Maximum number of characters of a fact that are shown.
 const SHOWN_CHARACTERS: usize = 300;
 
-/// What an artifact can be found by.
+/// The facts by which an artifact can be found.
 #[derive(Debug, Default)]
 pub struct Facts {
     mentions: Vec<MentionFact>,
@@ -55,7 +55,7 @@ struct ReferenceFact {
 }
 
 impl Facts {
-    /// What admitting gave.
+    /// Creates the facts of an admitted artifact.
     #[must_use]
     pub fn of(admitted: &Admitted) -> Self {
         let draft = admitted.draft();
@@ -84,7 +84,7 @@ impl Facts {
         }
     }
 
-    /// Adds what another capture of the same artifact says.
+    /// Adds the facts of another capture of the same artifact.
     pub fn add(&mut self, mut other: Self) {
         self.mentions.append(&mut other.mentions);
         self.attributes.append(&mut other.attributes);
@@ -92,8 +92,8 @@ impl Facts {
         self.references.append(&mut other.references);
     }
 
-    /// What the index of the artifact lacks of these facts, and what it has beyond them. If they may be incomplete, there
-    /// is nothing to be said of the latter.
+    /// Reports what the artifact's index entries lack of these facts, and, if `are_complete`, what they contain beyond
+    /// them.
     #[must_use]
     pub fn compare(self, stored: Self, subject: &Subject, are_complete: bool) -> Vec<Finding> {
         let mut comparison = Comparison { subject, are_complete, findings: Vec::new() };
@@ -123,7 +123,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// One finding however many there are: a damaged list could have any number.
+    /// Reports at most one finding, however many facts are missing: a damaged list could contain any number.
     fn tell<T: Ord + Display>(&mut self, info: FindingInfo, what: &str, some: &[T], others: &[T]) {
         let mut lacking = some.iter().filter(|fact| others.binary_search(fact).is_err());
         let Some(first) = lacking.next() else { return };
@@ -136,7 +136,7 @@ impl Comparison<'_> {
     }
 }
 
-/// The beginning of a text, which may be megabytes.
+/// Truncates a text, which may be megabytes long.
 fn shortened(text: &str) -> String {
     match text.char_indices().nth(SHOWN_CHARACTERS) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
@@ -160,7 +160,7 @@ impl Display for MentionFact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let RoleFact { name, group, unit, relation, dangles } = &*self.role;
         write!(f, "{name} {} {}", self.place, self.digest)?;
-        // The rest of the role matters only where it is what differs; it is told all the same.
+        // The rest of the role matters only if it differs, but is always printed.
         let relation = relation.as_deref().unwrap_or("no relation");
         write!(f, " ({group}, {unit:?}, {relation}{})", if *dangles { ", dangles" } else { "" })
     }
@@ -185,10 +185,10 @@ impl Display for ReferenceFact {
 }
 
 impl Inspection<'_> {
-    /// What the index says of an artifact; nothing and a finding if that cannot be read.
+    /// Returns the indexed facts of an artifact, or `None` and a finding if they cannot be read.
     ///
     /// # Errors
-    /// If nobody could look.
+    /// Returns an error if the vault cannot be read for a reason other than damage.
     pub fn facts(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<Option<Facts>> {
         let id = artifact.id.0;
         let pair = |row: &Row<'_>| Ok(Pair(row.get(0)?, row.get(1)?));
@@ -215,10 +215,10 @@ impl Inspection<'_> {
         })
     }
 
-    /// What the captures of an artifact mention that look-ups do not lead to: a finding, if anything.
+    /// Adds a finding if the artifact's captures mention digests that are missing from the mention index.
     ///
     /// # Errors
-    /// If nobody could look.
+    /// Returns an error if the vault cannot be read for a reason other than damage.
     pub fn unlisted(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<()> {
         let mut unlisted = 0;
         let subject = || Subject::Artifact(artifact.core);
@@ -244,7 +244,7 @@ impl Inspection<'_> {
         Ok(())
     }
 
-    /// The keys of the digests that a capture mentions, each once.
+    /// Returns the keys of the digests that a capture mentions, without duplicates.
     pub(super) fn keys(&self, capture: i64) -> rusqlite::Result<Vec<u64>> {
         let mut keys: Vec<u64> =
             self.lists().of_capture(capture)?.iter().map(|stated| segments::key(&stated.digest)).collect();

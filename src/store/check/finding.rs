@@ -1,23 +1,23 @@
-//! What checking a vault can find. Each sort of finding stands here once, with what it means and what to do.
+//! The findings of a vault check. Each type is defined here once, with its meaning and remedy.
 
 use std::fmt;
 
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 
-/// A sort of finding as people read about it.
+/// A type of finding and its description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FindingInfo {
     /// The id, such as `blob-damaged`.
     pub id: &'static str,
-    /// One line: what was found.
+    /// A one-line summary of what was found.
     pub summary: &'static str,
-    /// What it means for the vault.
+    /// The consequence for the vault.
     pub meaning: &'static str,
-    /// What to do.
+    /// The remedy.
     pub remedy: &'static str,
 }
 
-/// What a finding is about.
+/// The subject of a finding.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
     /// The vault as a whole, or one of its files.
@@ -26,7 +26,7 @@ pub enum Subject {
     Table(String),
     /// Stored bytes.
     Blob(BlobHash),
-    /// A dictionary, by its number.
+    /// A dictionary, by its row id.
     Dictionary(i64),
     /// A kind, by its name.
     Kind(String),
@@ -34,7 +34,7 @@ pub enum Subject {
     Artifact(CoreHash),
     /// A capture.
     Capture(CaptureHash),
-    /// The index of mentions.
+    /// The mention index.
     Mentions,
     /// The search index.
     Search,
@@ -44,13 +44,13 @@ pub enum Subject {
     Note(CoreHash),
     /// The pin of an artifact.
     Pin(CoreHash),
-    /// A link that a person stated.
+    /// A manual link.
     Link {
-        /// The artifact that relates.
+        /// The source artifact.
         source: CoreHash,
-        /// How.
+        /// The relation.
         relation: String,
-        /// The artifact that it relates to.
+        /// The target artifact.
         target: CoreHash,
     },
     /// The tombstone of a core hash or a capture hash.
@@ -60,7 +60,7 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// What sort of thing it is, such as `blob`.
+    /// Returns the type of the subject, such as `blob`.
     #[must_use]
     pub fn sort(&self) -> &'static str {
         match self {
@@ -81,7 +81,7 @@ impl Subject {
         }
     }
 
-    /// Which one it is.
+    /// Returns the name or hash of the subject.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
@@ -104,34 +104,34 @@ impl fmt::Display for Subject {
     }
 }
 
-/// Something that is not as it should be.
+/// A defect found in a vault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Its sort.
+    /// Its type.
     pub info: FindingInfo,
-    /// What it is about.
+    /// Its subject.
     pub subject: Subject,
-    /// What is wrong there.
+    /// The details.
     pub detail: String,
 }
 
 impl Finding {
-    /// A finding of the sort `info`.
+    /// Creates a finding of the type `info`.
     pub fn new(info: FindingInfo, subject: Subject, detail: impl Into<String>) -> Self {
         Self { info, subject, detail: detail.into() }
     }
 
-    /// The order of reports: what it is about, sort, detail.
+    /// Returns the sort key of reports: subject, type, detail.
     pub(crate) fn key(&self) -> (&Subject, &'static str, &str) {
         (&self.subject, self.info.id, &self.detail)
     }
 }
 
 const BACKUP: &str = "Restore the vault from a backup, or add the artifacts to a new one.";
-const FROM: &str = "`fsck --repair --from` another vault or a directory that has the same bytes puts them back; \
+const FROM: &str = "`fsck --repair --from` another vault or a directory with the same bytes restores them; \
     without one, restore the vault from a backup.";
-const REBUILD: &str = "`fsck --repair`, `reindex` or `search --build` makes it anew from the stored bytes.";
-const REINDEX: &str = "`fsck --repair` or `reindex` makes it anew from the stored bytes.";
+const REBUILD: &str = "`fsck --repair`, `reindex` or `search --build` rebuilds it from the stored bytes.";
+const REINDEX: &str = "`fsck --repair` or `reindex` rebuilds it from the stored bytes.";
 
 macro_rules! findings {
     ($($name:ident, $id:literal, $summary:literal, $meaning:literal, $remedy:expr;)*) => {
@@ -141,206 +141,206 @@ macro_rules! findings {
                 FindingInfo { id: $id, summary: $summary, meaning: $meaning, remedy: $remedy };
         )*
 
-        /// Every sort of finding, in the order in which the checks come.
+        /// Every type of finding, in the order of the checks.
         pub const ALL: &[FindingInfo] = &[$($name),*];
     };
 }
 
 findings! {
     OTHERS_CAN_WRITE, "others-can-write",
-        "People other than its owner can write a file of the vault.",
-        "Whoever can write the file can change or delete what it holds.",
-        "`fsck --repair`, or `chmod go-w`, takes the permission away. Check the directory as well.";
+        "Users other than the owner can write to a file of the vault.",
+        "Anyone who can write to the file can change or delete its contents.",
+        "`fsck --repair` or `chmod go-w` removes the permission. Check the directory too.";
     FILE_DAMAGED, "file-damaged",
-        "SQLite's own check finds the file damaged.",
-        "A disk, a copy or another program changed the file. What the other checks do not name may be intact.",
-        "`fsck --repair` makes damaged SQL indexes anew. If the finding stays, copy the vault, try `fsck --repair` with \
+        "SQLite's integrity check finds the file damaged.",
+        "A disk, a copy or another program changed the file. Anything that the other checks do not report may be intact.",
+        "`fsck --repair` rebuilds damaged SQL indexes. If the finding remains, copy the vault, try `fsck --repair` on \
          the copy, and otherwise restore it from a backup.";
     LOG_DAMAGED, "log-damaged",
         "The write-ahead log did not have all that was committed, and what there was of it was kept.",
         "The last artifacts and changes before the damage may be missing, although they were acknowledged.",
         "`fsck --repair` takes what the log still has, verifies it like anything that is added, and renames the copy.";
     SCHEMA_DIFFERS, "schema-differs",
-        "A table, index or view is not as this program makes it.",
-        "Another program changed it, or the file is damaged. What is read through it may be wrong.",
-        "Restore the vault from a backup, or `export --all` what is intact and `import` it into a new vault.";
+        "A table, index or view differs from the definition in this program.",
+        "Another program changed it, or the file is damaged. Data read through it may be wrong.",
+        "Restore the vault from a backup, or `export --all` the intact artifacts and `import` them into a new vault.";
     UNREADABLE, "unreadable",
-        "A part of the vault cannot be read, so that a check could not be finished.",
-        "What stands there may be lost, and this check says nothing of it. The other checks went on.",
+        "A part of the vault cannot be read, so a check could not be completed.",
+        "The data there may be lost, and this check does not cover it. The other checks continued.",
         BACKUP;
     REFERENCE_BROKEN, "reference-broken",
         "Rows refer to rows that do not exist.",
         "Rows were lost or changed.",
-        "Those of the index are made anew by `fsck --repair`. If the finding stays, restore the vault from a backup.";
+        "`fsck --repair` rebuilds those of the index. If the finding remains, restore the vault from a backup.";
     ARTIFACT_TWICE, "artifact-twice",
         "An artifact is in the vault more than once.",
-        "Look-ups show one of them only.",
+        "Lookups show only one of them.",
         BACKUP;
     ARTIFACT_EMPTY, "artifact-empty",
         "An artifact has no captures.",
-        "Its bytes are not in the vault, or nothing says which they are.",
+        "Its bytes are not in the vault, or it is not recorded which they are.",
         FROM;
     CAPTURE_TWICE, "capture-twice",
         "Several captures of artifacts of one kind have the same bytes.",
-        "Nothing is lost, but `add` does not do this: somebody changed the vault.",
+        "Nothing is lost, but `add` does not do this: the vault was changed by other means.",
         BACKUP;
     BLOB_TWICE, "blob-twice",
         "Bytes are in the vault more than once.",
-        "Nothing is lost, but `add` does not do this: somebody changed the vault.",
+        "Nothing is lost, but `add` does not do this: the vault was changed by other means.",
         BACKUP;
     BLOB_UNREFERENCED, "blob-unreferenced",
         "Nothing refers to stored bytes.",
-        "They take up space and belong to no artifact that the vault knows.",
-        "`fsck --repair` makes them an artifact again if the journal says that they are one, and else drops them.";
+        "They take up space and belong to no known artifact.",
+        "`fsck --repair` adds them as an artifact again if the journal lists them as one, and otherwise drops them.";
     BLOB_MISSING, "blob-missing",
-        "Bytes that the vault should have are not there.",
-        "The captures that they belong to cannot be given back.",
+        "Bytes that the vault should have are missing.",
+        "The captures that they belong to cannot be retrieved.",
         FROM;
     BLOB_DAMAGED, "blob-damaged",
-        "Stored bytes are not those that were stored.",
-        "The captures that they belong to cannot be given back. `get` refuses them.",
+        "Stored bytes have changed.",
+        "The captures that they belong to cannot be retrieved; `get` reports an error.",
         FROM;
     BASE_WRONG, "base-wrong",
-        "What a payload is a difference to is not stored whole, or not named.",
-        "The bytes cannot be put together.",
+        "The delta base of a payload is not stored whole or not recorded.",
+        "The bytes cannot be reconstructed.",
         FROM;
     PAYLOAD_SURPLUS, "payload-surplus",
         "A payload has digests or a dictionary that its encoding does not use.",
         "Its bytes are read without them, but the size that `stats` states for stored bytes includes them.",
         "`fsck --repair` removes them.";
     DICTIONARY_DAMAGED, "dictionary-damaged",
-        "A dictionary for decompression is not what it was.",
-        "Nothing that was compressed with it can be read; each of those blobs is a finding of its own.",
+        "A compression dictionary has changed.",
+        "Blobs that were compressed with it cannot be read; each of them is a separate finding.",
         FROM;
     SIZE_WRONG, "size-wrong",
-        "A size in the vault is not that of the bytes.",
+        "A recorded size does not match the bytes.",
         "Listings show a wrong size.",
         "`fsck --repair` or `reindex` corrects it.";
     KIND_UNKNOWN, "kind-unknown",
         "This program does not know the kind of an artifact.",
-        "Its bytes were hashed, but whether it is what the index says could not be checked.",
-        "Use the runvault that added it. If the kind's name was changed, `fsck --repair` finds the right one.";
+        "Its bytes were hashed, but its index entries could not be checked.",
+        "Use the version of runvault that added it. If the name of the kind was changed, `fsck --repair` finds the right one.";
     KIND_WRONG, "kind-wrong",
-        "An artifact is of another kind than the vault says.",
-        "It is not found by its kind, and read as something else.",
+        "An artifact is not of the recorded kind.",
+        "It is not found by its kind, and is read as another kind.",
         REINDEX;
     KIND_DIFFERS, "kind-differs",
-        "What the vault says of a kind is not what this program says.",
-        "Some links are shown under another name, or not at all. A newer program may have changed it.",
+        "The recorded properties of a kind differ from those in this program.",
+        "Some links are shown under another name or not at all. A newer program may have changed them.",
         REINDEX;
     CAPTURE_DAMAGED, "capture-damaged",
-        "A capture is not of the files that it was of.",
-        "It cannot be given back. `get` refuses it.",
+        "A capture does not consist of its original files.",
+        "It cannot be retrieved; `get` reports an error.",
         FROM;
     SEAL_BROKEN, "seal-broken",
-        "A capture is not bound to its artifact.",
-        "`get` refuses it. Either the capture or its artifact was changed.",
-        "`fsck --repair` binds it again if its bytes give the artifact's core hash. Otherwise restore the vault from a \
+        "The seal of a capture does not match its artifact.",
+        "`get` reports an error. Either the capture or its artifact was changed.",
+        "`fsck --repair` restores the seal if its bytes give the artifact's core hash. Otherwise restore the vault from a \
          backup.";
     CORE_DIFFERS, "core-differs",
-        "The stored bytes give another core hash.",
-        "The artifact is not what the vault says it is.",
-        "`fsck --repair` puts it right if the seal proves which it is. Otherwise restore the vault from a backup.";
+        "The stored bytes have a different core hash.",
+        "The artifact does not have its recorded hash.",
+        "`fsck --repair` corrects it if the seal proves which artifact it is. Otherwise restore the vault from a backup.";
     NOT_ADMITTED, "not-admitted",
-        "An artifact would not be admitted today.",
-        "Its bytes are intact, but break a rule of this program: of a newer rule set, of smaller limits, or because the \
-         artifact was put there by another program. It stays in the vault and is found as before.",
-        "Nothing has to be done. `runvault rules ID` explains the rule; `verify` says the same of the original file.";
+        "An artifact is not valid under today's rules.",
+        "Its bytes are intact, but violate a rule of this program: because of a newer rule set, smaller limits, or because the \
+         artifact was added by another program. It stays in the vault and is found as before.",
+        "No action is needed. `runvault rules ID` explains the rule; `verify` reports the same for the original file.";
     WARNINGS_DIFFER, "warnings-differ",
-        "The warnings of a capture are not those that checking it gives.",
-        "`show` tells the wrong ones. A newer rule set warns of other things.",
+        "The recorded warnings of a capture differ from those of a new check.",
+        "`show` prints the wrong ones. A newer rule set has different warnings.",
         "`fsck --repair` or `reindex` corrects them.";
     SIGNATURE_WRONG, "signature-wrong",
-        "The signature of a capture is not that of its content under the key that was given.",
-        "It was signed with another key, or its key id or signature was changed. Its content is what the core hash says.",
-        "`reindex` with the same keys records it as wrong; `find --signature wrong` lists such captures. Ask who signed it, \
+        "The signature of a capture does not match its content under the given key.",
+        "It was signed with another key, or its key id or signature was changed. Its content matches the core hash.",
+        "`reindex` with the same keys records it as wrong; `find --signature wrong` lists such captures. Find out who signed it, \
          and `rm` it if it should not be there.";
     SIGNATURE_DIFFERS, "signature-differs",
-        "What the vault says of the signature of a capture is not what its bytes or the journal say.",
-        "`show` and `find` may call something verified, unsigned or wrong that is not.",
+        "The recorded signature state of a capture does not match its bytes or the journal.",
+        "`show` and `find` may report a wrong signature state.",
         "`fsck --repair` restores what the journal records; `reindex` with the keys checks the signatures again.";
     INDEX_MISSING, "index-missing",
-        "An artifact cannot be found by something that it says.",
-        "Questions are answered without it. Its bytes are intact.",
+        "An artifact cannot be found by something that it contains.",
+        "Query results omit it. Its bytes are intact.",
         REINDEX;
     INDEX_SURPLUS, "index-surplus",
-        "The index says more of an artifact than the artifact does.",
-        "Questions are answered with things that are not so. Its bytes are intact.",
+        "The index has entries for an artifact that the artifact does not contain.",
+        "Query results include false matches. Its bytes are intact.",
         REINDEX;
     INDEX_UNREADABLE, "index-unreadable",
-        "What the index says of an artifact cannot be read.",
-        "Questions that come upon the artifact fail. Its bytes may be intact.",
+        "The index entries of an artifact cannot be read.",
+        "Queries that reach the artifact fail. Its bytes may be intact.",
         REINDEX;
     EMBEDDED_MISSING, "embedded-missing",
-        "An artifact that is part of another is not in the vault by itself.",
+        "An artifact that is part of another one is not in the vault itself.",
         "It is not found by its hash or content. Its bytes are in the artifact that contains it.",
         "`fsck --repair` adds it again.";
     REMOVED_PRESENT, "removed-present",
-        "An artifact that was removed is still in the vault, as a part of another one.",
-        "The artifact was removed with the promise that its bytes are gone. A runvault of an earlier version left them in \
-         packs, or something was put into the vault without the journal.",
-        "Remove what has its bytes as well, with `rm`; or take the removal back: `add --allow-removed`.";
+        "A removed artifact is still in the vault as part of another one.",
+        "Removing the artifact should have erased its bytes. An earlier version of runvault left them in \
+         packs, or data was added to the vault without a journal entry.",
+        "Also remove the artifacts that contain its bytes with `rm`, or undo the removal with `add --allow-removed`.";
     MENTIONS_MISSING, "mentions-missing",
-        "Look-ups of digests do not lead to an artifact that mentions them.",
-        "`find` and links overlook it. Its bytes are intact.",
+        "Digest lookups do not find an artifact that mentions them.",
+        "`find` and links miss it. Its bytes are intact.",
         REINDEX;
     MENTIONS_DISORDERED, "mentions-disordered",
-        "The index of mentions cannot be read or is not in order.",
-        "Look-ups fail or overlook something.",
+        "The mention index cannot be read or is not sorted.",
+        "Lookups fail or miss results.",
         REINDEX;
     MENTIONS_SURPLUS, "mentions-surplus",
-        "The index of mentions leads to captures that do not mention the digest.",
-        "Answers are right, for the captures are asked; they take longer.",
+        "The mention index refers to captures that do not mention the digest.",
+        "Results are correct, because the captures are checked, but queries take longer.",
         REINDEX;
     SEARCH_DAMAGED, "search-damaged",
-        "The search index cannot be read, or its tables are not as this program makes them.",
-        "`search` fails or overlooks something. Nothing else needs this index.",
+        "The search index cannot be read, or its tables differ from the definitions in this program.",
+        "`search` fails or misses results. Nothing else needs this index.",
         REBUILD;
     SEARCH_DIFFERS, "search-differs",
-        "The search index says something else than the artifacts do.",
-        "`search` overlooks something, or fails when it comes upon the artifact. Its bytes are intact.",
+        "The search index does not match the artifacts.",
+        "`search` misses results, or fails when it reaches the artifact. Its bytes are intact.",
         REBUILD;
     CAPTURE_UNRECORDED, "capture-unrecorded",
         "The journal has no entry for a capture.",
-        "It was put into the vault behind the journal's back, or the end of the journal was cut off.",
-        "Nobody can tell from the vault alone. Compare it with a backup, and the journal's head with one that was \
-         written down.";
+        "It was added without a journal entry, or the journal was truncated.",
+        "The vault alone cannot show which. Compare it with a backup, and the journal's head with one that was \
+         saved elsewhere.";
     TIME_DIFFERS, "time-differs",
-        "The vault and its journal disagree on when a capture or an artifact was added or last seen, or an entry written.",
-        "`show` may print a wrong time, and `forget` keep another artifact. The journal's times are chained.",
-        "`fsck --repair` takes the journal's, if its chain is whole.";
+        "The vault and its journal disagree on when a capture or artifact was added or last seen, or an entry was written.",
+        "`show` may print a wrong time, and `forget` may keep the wrong artifact. The journal's times are chained.",
+        "`fsck --repair` uses the journal's times if its chain is intact.";
     CAPTURE_LOST, "capture-lost",
-        "The journal says that a capture was added, and not that it was removed, but it is not in the vault.",
-        "It was removed behind the journal's back, or lost.",
+        "The journal records that a capture was added and not removed, but it is not in the vault.",
+        "It was removed without a journal entry, or lost.",
         FROM;
     ORDER_DIFFERS, "order-differs",
-        "Artifacts or captures are not in the order in which the journal says that they arrived.",
-        "`latest`, and whatever else goes by arrival, names another one.",
-        "`fsck --repair` puts them into the journal's order, if its chain is whole.";
+        "Artifacts or captures are not in the order of arrival recorded in the journal.",
+        "`latest`, and anything else that uses the order of arrival, names the wrong artifact.",
+        "`fsck --repair` restores the journal's order if its chain is intact.";
     ANNOTATION_LOST, "annotation-lost",
-        "The journal says that a tag, a note, a pin or a stated link was set, and it is not in the vault.",
-        "It was deleted without an entry in the journal.",
-        "`fsck --repair` sets it again, if the chain of the journal is whole and the artifact is there.";
+        "The journal records a tag, a note, a pin or a manual link that is not in the vault.",
+        "It was deleted without a journal entry.",
+        "`fsck --repair` sets it again if the journal's chain is intact and the artifact exists.";
     ANNOTATION_UNRECORDED, "annotation-unrecorded",
-        "The journal has no entry for a tag, a note, a pin or a stated link.",
-        "It was set without an entry in the journal, or the end of the journal was cut off.",
-        "The vault alone does not show which. If it should not be there, remove it. If it should, remove it and set it \
-         again, so that the journal has it.";
+        "The journal has no entry for a tag, a note, a pin or a manual link.",
+        "It was set without a journal entry, or the journal was truncated.",
+        "The vault alone cannot show which. If it should not exist, remove it. If it should, remove it and set it \
+         again, so that the journal records it.";
     ANNOTATION_DIFFERS, "annotation-differs",
-        "A tag, a note, a pin or a stated link is not what the journal says.",
-        "It was changed without an entry in the journal. A tag may name another artifact than it should.",
-        "`fsck --repair` restores what the journal says, if its chain is whole.";
+        "A tag, a note, a pin or a manual link differs from the journal.",
+        "It was changed without a journal entry. A tag may name the wrong artifact.",
+        "`fsck --repair` restores the journal's state if its chain is intact.";
     TOMBSTONE_DIFFERS, "tombstone-differs",
-        "The tombstones are not those that the journal says.",
-        "Something that was removed is not known to be, or the other way round.",
-        "`fsck --repair` restores those that the journal has, if its chain is whole.";
+        "The tombstones differ from those in the journal.",
+        "A removed artifact is not recorded as removed, or the reverse.",
+        "`fsck --repair` restores those in the journal if its chain is intact.";
     ENTRY_UNKNOWN, "entry-unknown",
         "This program does not understand an entry of the journal.",
-        "What the entry says was not compared with the vault. A newer program may have written it.",
-        "Check the vault with the newest runvault that wrote to it.";
+        "The entry was not compared with the vault. A newer program may have written it.",
+        "Check the vault with the newest version of runvault that wrote to it.";
     JOURNAL_BROKEN, "journal-broken",
         "The chain of the journal is broken.",
-        "The entry, or one before it, was changed, put in or taken out. The artifacts may be intact; their history is \
+        "The entry or an earlier one was changed, inserted or deleted. The artifacts may be intact; their history is \
          not proven.",
-        "Compare the vault with a backup. A broken chain cannot be mended, only explained.";
+        "Compare the vault with a backup. A broken chain cannot be repaired, only explained.";
 }

@@ -1,4 +1,4 @@
-//! The journal: its chain, and whether the catalog is what it says.
+//! Checks of the journal: its chain, and its agreement with the catalog.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -12,11 +12,11 @@ use crate::artifact::{Signature, SignatureState};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::store::{JournalCheck, Result};
 
-/// What the journal says was removed.
+/// The removals that the journal records.
 pub struct Removals(BTreeSet<Digest>);
 
 impl Removals {
-    /// Whether an artifact, or one capture of it, was ever removed.
+    /// Returns whether an artifact, or this capture of it, is recorded as removed.
     #[must_use]
     pub fn has(&self, core: CoreHash, capture: CaptureHash) -> bool {
         [core.0, capture.0].iter().any(|digest| self.0.contains(digest))
@@ -26,25 +26,25 @@ impl Removals {
 /// What the journal says of the signatures of captures, by core hash and capture hash.
 pub type RecordedSignatures = HashMap<(CoreHash, CaptureHash), Signature>;
 
-/// What comparing the journal with the catalog gave.
+/// The result of comparing the journal with the catalog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalInspection {
-    /// The chain.
+    /// The check of the chain.
     pub chain: JournalCheck,
-    /// How much of the catalog is in the journal.
+    /// Counts of the catalog rows that agree with the journal.
     pub counts: CatalogCounts,
-    /// What is wrong with the journal, and where the catalog says something else.
+    /// Defects of the journal and differences between it and the catalog.
     pub findings: Vec<Finding>,
 }
 
-/// A capture that the journal says was added.
+/// A capture whose addition the journal records.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RecordedCapture {
     /// The artifact.
     pub core: CoreHash,
     /// The capture.
     pub capture: CaptureHash,
-    /// The name of its kind, if the vault still knows that.
+    /// The name of its kind, if the vault still has it.
     pub kind: Option<String>,
 }
 
@@ -57,11 +57,11 @@ impl RecordedCapture {
 }
 
 impl Inspection<'_> {
-    /// Computes the chain of the journal, looks for the entry whose chain value is `since`, and compares everything in the
-    /// catalog that follows from the journal with it, in both directions. No stored bytes are read.
+    /// Computes the chain of the journal, looks for the entry whose chain value is `since`, and compares the journal
+    /// with everything in the catalog that follows from it, in both directions. No stored bytes are read.
     ///
     /// # Errors
-    /// If nobody could look.
+    /// Returns an error if the vault cannot be read for a reason other than damage.
     pub fn journal(&self, since: Option<Digest>) -> Result<JournalInspection> {
         let mut findings = Vec::new();
         let Some(Replay { mut state, check, defects }) = self.replay(since, &mut findings)? else {
@@ -78,10 +78,10 @@ impl Inspection<'_> {
         Ok(JournalInspection { chain: check, counts, findings })
     }
 
-    /// The captures that the journal says are in the vault, and that are not.
+    /// Returns the captures that should be in the vault according to the journal and are missing.
     ///
     /// # Errors
-    /// If nobody could look.
+    /// Returns an error if the vault cannot be read for a reason other than damage.
     pub fn lost_captures(&self) -> Result<Vec<RecordedCapture>> {
         let mut findings = Vec::new();
         let Some(Replay { mut state, .. }) = self.replay(None, &mut findings)? else { return Ok(Vec::new()) };
@@ -127,10 +127,10 @@ impl Inspection<'_> {
         Ok(recorded.unwrap_or_default())
     }
 
-    /// What the journal says was removed.
+    /// The removals that the journal records.
     ///
     /// # Errors
-    /// If nobody could look.
+    /// Returns an error if the vault cannot be read for a reason other than damage.
     pub fn removals(&self) -> Result<Removals> {
         let replay = self.replay(None, &mut Vec::new())?;
         let tombstones = replay.map(|replay| replay.state.tombstones).unwrap_or_default();
@@ -141,7 +141,7 @@ impl Inspection<'_> {
         self.look(journal(), findings, || replay(&self.connection, since))
     }
 
-    /// The captures that are left in `state`, with what the journal says of them.
+    /// Returns the captures that remain in `state`, with what the journal records about them.
     fn recorded_captures(
         &self,
         state: &JournalState,
@@ -174,7 +174,7 @@ fn of_entry(seq: i64, defect: EntryDefect) -> Finding {
     let (info, detail) = match defect {
         EntryDefect::Chain(detail) => (JOURNAL_BROKEN, detail),
         EntryDefect::Unknown(detail) => (ENTRY_UNKNOWN, detail),
-        EntryDefect::Time => (TIME_DIFFERS, "another time stands beside its text".to_owned()),
+        EntryDefect::Time => (TIME_DIFFERS, "its time differs from that in its text".to_owned()),
     };
     Finding::new(info, Subject::Entry(seq), detail)
 }

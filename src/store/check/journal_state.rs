@@ -1,12 +1,12 @@
 //! The state of the catalog that follows from the journal.
 //!
-//! The journal is read once, entry by entry, and its chain is computed on the way. What is kept of it are the numbers of
-//! the entries that determine a row of the catalog, and the key of that row: the values themselves stay in the journal and
-//! are read from it when a row is compared. So the memory that is needed grows with the number of rows, not with what they
-//! say: about 100 bytes for each artifact and 60 for each capture.
+//! The journal is read once, entry by entry, and its chain is computed on the way. Only the numbers of the entries that
+//! determine a row of the catalog, and the key of that row, are kept in memory: the values stay in the journal and are
+//! read from it when a row is compared. So memory use grows with the number of rows, not with their content: about 100
+//! bytes per artifact and 60 per capture.
 //!
-//! A new event gets a variant in [`Change`] and an arm in [`JournalState::apply`]. An action that has none is a defect: what
-//! is not understood cannot be compared.
+//! A new event gets a variant in [`Change`] and an arm in [`JournalState::apply`]. An action without one is a defect:
+//! what is not understood cannot be compared.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -19,7 +19,7 @@ use crate::store::read::{JournalCheck, JournalDefect};
 use crate::store::schema;
 use crate::store::write::{arrival, seal};
 
-/// An entry of the journal, as far as it matters for the catalog.
+/// A journal entry, as far as it affects the catalog.
 #[derive(Debug, Deserialize)]
 pub(in crate::store) struct Entry {
     pub(in crate::store) at: String,
@@ -27,7 +27,7 @@ pub(in crate::store) struct Entry {
     pub(in crate::store) change: Change,
 }
 
-/// What an entry changes in the catalog.
+/// The change of an entry to the catalog.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "action", rename_all = "kebab-case")]
 pub(in crate::store) enum Change {
@@ -35,7 +35,7 @@ pub(in crate::store) enum Change {
         core: CoreHash,
         capture: CaptureHash,
     },
-    /// Captures that were there were added again.
+    /// Existing captures were added again.
     Seen {
         captures: Vec<CaptureHash>,
         /// The artifact of each of them.
@@ -44,10 +44,10 @@ pub(in crate::store) enum Change {
     Remove {
         core: CoreHash,
         captures: Vec<CaptureHash>,
-        /// How many captures of the artifact were left.
+        /// Number of remaining captures of the artifact.
         left: u64,
     },
-    /// An artifact that was removed may be in the vault again.
+    /// A removed artifact may be added again.
     AllowRemoved {
         core: CoreHash,
     },
@@ -67,7 +67,7 @@ pub(in crate::store) enum Change {
     },
     Note {
         core: CoreHash,
-        /// The text; nothing if the note was removed.
+        /// The text; `None` if the note was removed.
         note: Option<String>,
     },
     Link {
@@ -81,22 +81,22 @@ pub(in crate::store) enum Change {
         relation: String,
         target: CoreHash,
     },
-    /// What is known of the signature of a capture changed.
+    /// The known signature state of a capture changed.
     Signature {
         core: CoreHash,
         capture: CaptureHash,
         key_id: Option<String>,
         state: String,
     },
-    /// Changes nothing that the journal determines.
+    /// No change to anything that the journal determines.
     Gc {},
     Reindex {},
-    /// Repairs restore what the journal or the stored bytes prove.
+    /// A repair, which restores what the journal or the stored bytes prove.
     Repair {},
 }
 
 impl Entry {
-    /// Reads the text of an entry. Members that the catalog does not depend on are not looked at.
+    /// Parses the text of an entry. Members that do not affect the catalog are ignored.
     pub(in crate::store) fn parse(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
     }
@@ -109,13 +109,13 @@ impl Entry {
         }
     }
 
-    /// Its time in milliseconds since 1970; nothing if that is not a time.
+    /// Returns its time in milliseconds since 1970, or `None` if it is not a valid time.
     pub(in crate::store) fn milliseconds(&self) -> Option<i64> {
         DateTime::parse_from_rfc3339(&self.at).ok().map(|at| at.timestamp_millis())
     }
 }
 
-/// A link that a person stated.
+/// The key of a manual link.
 pub(in crate::store) type LinkKey = (CoreHash, String, CoreHash);
 
 /// What identifies a capture: its seal, which is of its own hash and its artifact's. Artifacts of different kinds may have
@@ -126,44 +126,44 @@ fn capture_key(core: CoreHash, capture: CaptureHash) -> CaptureKey {
     seal(core, capture)
 }
 
-/// The entries that say something of a capture.
+/// The entries about a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::store) struct CaptureEntries {
-    /// The artifact, by its number in [`JournalState::artifact_entries`].
+    /// The artifact, as an index into [`JournalState::artifact_entries`].
     artifact: usize,
-    /// The last one that added it.
+    /// The last entry that added it.
     pub(in crate::store) added: i64,
-    /// The last one that added it or saw it again.
+    /// The last entry that added it or saw it again.
     pub(in crate::store) seen: i64,
 }
 
-/// The entries that say something of an artifact.
+/// The entries about an artifact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::store) struct ArtifactEntries {
-    /// The one with which it came.
+    /// The entry that first added it.
     pub(in crate::store) added: i64,
-    /// The last one that added or saw one of its captures.
+    /// The last entry that added one of its captures or saw it again.
     pub(in crate::store) seen: i64,
-    /// Where that one names the capture.
+    /// The position of the capture in that entry.
     position: u32,
 }
 
 impl ArtifactEntries {
-    /// The artifact's place in the order of arrival.
+    /// Returns the artifact's position in the order of arrival.
     pub(in crate::store) fn arrival(&self) -> i64 {
         arrival(self.seen, self.position)
     }
 }
 
-/// What the catalog should have after the last entry. Each value is the number of the entry that says so.
+/// The expected state of the catalog after the last entry. Each value is the number of the entry that determines it.
 #[derive(Default)]
 pub(in crate::store) struct JournalState {
     captures: HashMap<CaptureKey, CaptureEntries>,
-    /// The numbers of the artifacts that are there.
+    /// The artifacts in the vault, as indexes into `artifact_entries`.
     artifacts: HashMap<CoreHash, usize>,
     artifact_entries: Vec<ArtifactEntries>,
-    /// Later additions of captures that the journal had already: of something that was lost. Whether the artifact's own
-    /// row was lost as well, the journal does not say.
+    /// Later additions of captures that the journal already had, because they had been lost. The journal does not
+    /// record whether the artifact's own row was lost too.
     pub(in crate::store) added_again: BTreeMap<CoreHash, Vec<i64>>,
     pub(in crate::store) tags: BTreeMap<String, i64>,
     pub(in crate::store) pins: BTreeMap<CoreHash, i64>,
@@ -172,7 +172,7 @@ pub(in crate::store) struct JournalState {
     pub(in crate::store) signatures: BTreeMap<(CoreHash, CaptureHash), i64>,
     /// The entry of the last removal of each core hash and capture hash with each artifact, unless it was taken back.
     pub(in crate::store) tombstones: BTreeMap<TombstoneKey, i64>,
-    /// What was removed with each artifact.
+    /// The digests that were removed with each artifact.
     removed: HashMap<CoreHash, Vec<Digest>>,
 }
 
@@ -218,7 +218,7 @@ impl JournalState {
     }
 
     fn add(&mut self, seq: i64, core: CoreHash, capture: CaptureHash) {
-        // Earlier versions took a removal back without an entry of its own.
+        // Earlier versions wrote no entry for undoing a removal.
         self.take_back(core);
         let entries = ArtifactEntries { added: seq, seen: seq, position: 0 };
         let artifact = *self.artifacts.entry(core).or_insert_with(|| {
@@ -246,12 +246,12 @@ impl JournalState {
         }
     }
 
-    /// What the journal has of a capture of the artifact `core`.
+    /// Returns the entries about a capture of the artifact `core`.
     pub(in crate::store) fn capture(&self, core: CoreHash, capture: CaptureHash) -> Option<CaptureEntries> {
         self.captures.get(&capture_key(core, capture)).copied()
     }
 
-    /// The same, and takes it from the state.
+    /// Returns the entries about a capture of the artifact `core`, and removes them from the state.
     pub(in crate::store) fn take_capture(
         &mut self,
         core: CoreHash,
@@ -262,12 +262,12 @@ impl JournalState {
         Some(entries)
     }
 
-    /// What is left of captures, in no order.
+    /// Returns the remaining captures, in no particular order.
     pub(in crate::store) fn captures(&self) -> impl Iterator<Item = &CaptureEntries> {
         self.captures.values()
     }
 
-    /// What the journal has of an artifact.
+    /// Returns the entries about an artifact.
     pub(in crate::store) fn artifact(&self, core: CoreHash) -> Option<ArtifactEntries> {
         self.artifacts.get(&core).and_then(|artifact| self.artifact_entries.get(*artifact)).copied()
     }
@@ -287,7 +287,7 @@ impl JournalState {
         }
     }
 
-    /// Takes the removal of an artifact back: the tombstones that it left go.
+    /// Reverts the removal of an artifact by removing its tombstones.
     fn take_back(&mut self, core: CoreHash) {
         for digest in self.removed.remove(&core).unwrap_or_default() {
             self.tombstones.remove(&(digest, core));
@@ -295,27 +295,27 @@ impl JournalState {
     }
 }
 
-/// What is wrong with an entry.
+/// A defect of an entry.
 pub(in crate::store) enum EntryDefect {
-    /// It does not chain; how, in words.
+    /// A break in the chain; with a description.
     Chain(String),
-    /// This program does not understand it; why.
+    /// An entry that this program does not recognise; with the reason.
     Unknown(String),
-    /// The time that stands beside its text is another one.
+    /// An `at` column that differs from the time in the entry's text.
     Time,
 }
 
-/// The journal as it was read.
+/// The result of reading the journal.
 pub(in crate::store) struct Replay {
     pub(in crate::store) state: JournalState,
-    /// The chain.
+    /// The check of the chain.
     pub(in crate::store) check: JournalCheck,
-    /// What is wrong, in the order of the entries, each with its number.
+    /// The defects in the order of the entries, each with the entry's number.
     pub(in crate::store) defects: Vec<(i64, EntryDefect)>,
 }
 
 impl Replay {
-    /// Whether every entry chains and was understood, so that the state is what the journal says.
+    /// Returns whether every entry chains and was recognised, so that the state is proven by the journal.
     pub(in crate::store) fn is_proven(&self) -> bool {
         self.check.defect.is_none()
             && !self.defects.iter().any(|(_, defect)| matches!(defect, EntryDefect::Unknown(_)))
@@ -325,7 +325,7 @@ impl Replay {
 /// Reads the whole journal, computes its chain and looks for the entry whose chain value is `since`.
 ///
 /// # Errors
-/// What the database says.
+/// Returns an error if the database cannot be read.
 pub(in crate::store) fn replay(connection: &Connection, since: Option<Digest>) -> rusqlite::Result<Replay> {
     let mut replay =
         Replay { state: JournalState::default(), check: JournalCheck::begin(since), defects: Vec::new() };
@@ -344,17 +344,17 @@ pub(in crate::store) fn replay(connection: &Connection, since: Option<Digest>) -
 impl Replay {
     fn take(&mut self, row: &Row<'_>, since: Option<Digest>) -> rusqlite::Result<()> {
         let seq: i64 = row.get(0)?;
-        // Text that is not UTF-8 was changed as well.
+        // Text that is not UTF-8 was changed too.
         let text = row.get_ref(1)?.as_bytes().ok().and_then(|bytes| std::str::from_utf8(bytes).ok());
         let last = self.check.head.seq;
-        // A number below 1 follows nothing, so it is out of order whatever it stands for.
+        // A number below 1 has no predecessor, so it is out of order in any case.
         let defect = self.check.take(u64::try_from(seq).unwrap_or(0), text, row.get(2)?, since);
         match defect {
             Some(JournalDefect::Missing(_)) => {
                 self.defects.push((seq, EntryDefect::Chain(format!("it follows entry {last}"))));
             }
             Some(JournalDefect::Changed(_)) => {
-                let detail = "it, or the chain before it, is not what was written".to_owned();
+                let detail = "it or the chain before it was changed".to_owned();
                 self.defects.push((seq, EntryDefect::Chain(detail)));
             }
             None => {}
@@ -370,7 +370,7 @@ impl Replay {
                 }
                 self.state.apply(seq, entry.change);
             }
-            // An entry that does not chain is said to be changed already.
+            // An entry that breaks the chain is already reported as changed.
             Err(_) if defect.is_some() => {}
             Err(error) => self.defects.push((seq, EntryDefect::Unknown(error.to_string()))),
         }
@@ -378,7 +378,7 @@ impl Replay {
     }
 }
 
-/// The change of the entry `seq`, with its time. Nothing if there is no such entry, or it cannot be read.
+/// Returns the change of the entry `seq` and its time, or `None` if there is no such entry or it cannot be parsed.
 pub(in crate::store) fn entry(connection: &Connection, seq: i64) -> rusqlite::Result<Option<(Entry, i64)>> {
     let text: Option<Option<String>> = connection
         .prepare_cached("SELECT entry FROM journal WHERE seq = ?1")?
@@ -437,7 +437,7 @@ mod tests {
         let state = state_after(&[add.clone(), remove.clone(), add.clone()]);
         assert_eq!(state.artifact(CoreHash(core)).unwrap().added, 3);
         let seqs = |state: &JournalState| -> Vec<i64> { state.tombstones.values().copied().collect() };
-        // Earlier versions wrote no entry for taking it back.
+        // Earlier versions wrote no entry for undoing it.
         assert!(seqs(&state).is_empty() && state.added_again.is_empty());
         let state = state_after(&[add.clone(), remove.clone(), add.clone(), remove.clone()]);
         assert!(state.artifacts.is_empty() && state.captures.is_empty());
@@ -445,7 +445,7 @@ mod tests {
         let allow = entry_of("allow-removed", &format!(r#""core":"{core}","kind":"trace""#));
         let state = state_after(&[add.clone(), remove.clone(), allow, add.clone()]);
         assert!(seqs(&state).is_empty() && state.artifact(CoreHash(core)).is_some());
-        // What was added again without a removal had been lost.
+        // An artifact that was added again without a removal had been lost.
         let state = state_after(&[add.clone(), add]);
         assert_eq!(state.artifact(CoreHash(core)).unwrap().added, 1);
         assert_eq!(state.added_again, BTreeMap::from([(CoreHash(core), vec![2])]));

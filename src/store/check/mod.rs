@@ -1,7 +1,7 @@
-//! Looking at a vault without trusting it.
+//! Checks of a vault that do not trust its content.
 //!
-//! Each check gives findings. That something cannot be read because it is damaged is a finding as well, and the other
-//! checks go on; an error means that nobody could look, such as on a disk that fails.
+//! Each check returns findings. Damage that prevents reading is also a finding, and the other checks continue; an error
+//! means that the check could not run, for example because of an I/O failure.
 
 mod annotations;
 mod blobs;
@@ -42,19 +42,19 @@ pub(super) use journal_state::{
 pub(super) use permissions::take_from_others;
 pub(super) use structure::{SURPLUS_DICTIONARY, SURPLUS_DIGESTS, UNREFERENCED};
 
-/// How much SQLite checks of its own structures.
+/// The depth of SQLite's integrity check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Integrity {
     /// Pages and rows.
     Quick,
-    /// SQL indexes as well.
+    /// Pages, rows and SQL indexes.
     Full,
 }
 
-/// The vault at one moment, to be checked.
+/// A vault at one point in time, for checking.
 pub struct Inspection<'s> {
     connection: Lease<'s>,
-    /// Not those of the store: what is checked is what is on the disk.
+    /// Not shared with the store: the check must see what is on disk.
     readers: Readers,
     path: &'s Path,
 }
@@ -77,10 +77,10 @@ impl<'s> Inspection<'s> {
         Lists { payloads: self.payloads() }
     }
 
-    /// Gives what `look` gives; nothing and a finding about `subject` if that cannot be read.
+    /// Returns the result of `look`, or `None` and a finding about `subject` if it fails because of damage.
     ///
     /// # Errors
-    /// If nobody could look.
+    /// Returns an error if the vault cannot be read for a reason other than damage.
     fn look<T>(
         &self,
         subject: Subject,
@@ -103,12 +103,12 @@ impl<'s> Inspection<'s> {
 
 impl Drop for Inspection<'_> {
     fn drop(&mut self) {
-        // There is nothing to roll back, and nobody to tell if the connection is gone.
+        // There is nothing to roll back if the connection is gone, and the error cannot be reported.
         let _ = self.connection.execute_batch("ROLLBACK");
     }
 }
 
-/// Whether an error says something of the vault, and not of the machine.
+/// Whether an error indicates damage of the vault rather than a failure of the system.
 pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
     !matches!(
         error.sqlite_error_code(),

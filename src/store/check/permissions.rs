@@ -1,23 +1,23 @@
-//! Who can write the files of a vault.
+//! Write permissions of the vault's files.
 
 use std::path::{Path, PathBuf};
 
 use super::Inspection;
 use super::finding::{Finding, OTHERS_CAN_WRITE, Subject};
 
-/// Group and others may write.
+/// The write permissions of group and others.
 const OTHERS: u32 = 0o022;
 
 impl Inspection<'_> {
-    /// Findings about the permissions of the vault's files.
+    /// Returns findings about the permissions of the vault's files.
     #[must_use]
     pub fn permissions(&self) -> Vec<Finding> {
         let files = files(self.path).into_iter();
         let open = files.filter_map(|file| Some((mode(&file).filter(|mode| mode & OTHERS != 0)?, file)));
-        // The others get their permissions from the first when they are created.
+        // The other files inherit their permissions from the first when they are created.
         let open = open.take(1);
         let finding = |(mode, file): (u32, PathBuf)| {
-            // Not the whole path: reports are compared between machines.
+            // Only the file name: reports are compared between machines.
             let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
             Finding::new(OTHERS_CAN_WRITE, Subject::File(name), format!("its mode is {:04o}", mode & 0o7777))
         };
@@ -44,7 +44,7 @@ fn mode(_: &Path) -> Option<u32> {
     None
 }
 
-/// Lets only the owner write the vault's files.
+/// Restricts write permission for the vault's files to the owner.
 #[cfg(unix)]
 pub(in crate::store) fn take_from_others(path: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
@@ -56,7 +56,7 @@ pub(in crate::store) fn take_from_others(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Lets only the owner write the vault's files.
+/// Restricts write permission for the vault's files to the owner.
 #[cfg(not(unix))]
 pub(in crate::store) fn take_from_others(_: &Path) -> std::io::Result<()> {
     Ok(())

@@ -1,4 +1,4 @@
-//! Whether what was removed is gone.
+//! Check that removed artifacts are gone.
 
 use super::Inspection;
 use super::finding::{Finding, REMOVED_PRESENT, Subject};
@@ -6,10 +6,10 @@ use crate::store::Result;
 use crate::store::tombstones::{self, NotGone};
 
 impl Inspection<'_> {
-    /// Finds the artifacts that were removed and not taken back, and whose bytes are in the vault all the same.
+    /// Finds the artifacts that are recorded as removed and whose bytes are still in the vault.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be read. What is damaged is a finding.
+    /// Returns an error if the vault cannot be read for a reason other than damage.
     pub fn removed(&self) -> Result<Vec<Finding>> {
         let mut findings = Vec::new();
         let table = Subject::Table("tombstone".to_owned());
@@ -17,7 +17,7 @@ impl Inspection<'_> {
         for NotGone { tombstone, holder } in present.unwrap_or_default() {
             let place = match holder {
                 Some((kind, core)) => format!("its bytes are in {kind} {core}"),
-                None => "its bytes are in the vault, and no artifact has them".to_owned(),
+                None => "its bytes are in the vault, but no artifact has them".to_owned(),
             };
             let detail = format!("{}; {place}", tombstone.removal());
             findings.push(Finding::new(REMOVED_PRESENT, Subject::Artifact(tombstone.core), detail));

@@ -1,4 +1,4 @@
-//! The search index, without the documents.
+//! The search index, checked without its documents.
 
 use std::collections::BTreeMap;
 
@@ -6,17 +6,17 @@ use super::Inspection;
 use super::finding::{Finding, SEARCH_DAMAGED, SEARCH_DIFFERS, Subject};
 use crate::store::{Result, schema, search};
 
-/// How SQLite's own check calls what belongs to the index.
+/// The prefix of the names of the search index's tables in the output of SQLite's integrity check.
 const TABLES: &str = "search_";
 
 impl Inspection<'_> {
-    /// A finding for a line of SQLite's own check, if the line is about the search index.
+    /// Returns a finding for a line of SQLite's integrity check, if the line is about the search index.
     pub(super) fn of_search_index(line: &str) -> Option<Finding> {
         line.contains(TABLES).then(|| Finding::new(SEARCH_DAMAGED, Subject::Search, line))
     }
 
-    /// What SQLite's own check can be asked for: all, and then for so many lines; or single tables, if the search index
-    /// cannot be opened, which would end the check.
+    /// Returns the arguments for SQLite's integrity check: a number of lines, to check everything; or single tables, if
+    /// the search index cannot be opened, which would abort the check.
     pub(super) fn checkable(&self, lines: usize, findings: &mut Vec<Finding>) -> Result<Vec<String>> {
         let opened = self.look_at_search(findings, || {
             let is_there = self.connection.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'search_text'");
@@ -40,7 +40,7 @@ impl Inspection<'_> {
         Ok(parts)
     }
 
-    /// As [`Inspection::look`]; that it cannot be read is a matter of the index and of nothing else.
+    /// Returns the result of `look`, like [`Inspection::look`], but reports damage as a finding about the search index.
     fn look_at_search<T>(
         &self,
         findings: &mut Vec<Finding>,
@@ -52,8 +52,7 @@ impl Inspection<'_> {
         Ok(seen)
     }
 
-    /// Holds the tables of the index, all of them or none, against those that there should be, and takes them out of
-    /// `found`.
+    /// Compares the tables of the index with those expected, either all or none, and removes them from `found`.
     pub(super) fn search_schema(
         &self,
         found: &mut schema::Objects,
@@ -67,7 +66,7 @@ impl Inspection<'_> {
         for (name, object) in &expected {
             let detail = match found.get(name) {
                 Some(found) if found == object => continue,
-                Some(_) => "is defined otherwise",
+                Some(_) => "is defined differently",
                 None => "is missing",
             };
             findings.push(Finding::new(SEARCH_DAMAGED, Subject::Search, format!("{name} {detail}")));
@@ -75,7 +74,7 @@ impl Inspection<'_> {
         Ok(())
     }
 
-    /// Whether the index says that it has what it has.
+    /// Checks that the recorded state of the index agrees with its rows.
     pub(super) fn search_index(&self, findings: &mut Vec<Finding>) -> Result<()> {
         if !search::exists(&self.connection).unwrap_or_default() {
             return Ok(());
@@ -89,7 +88,7 @@ impl Inspection<'_> {
                 }
             }
             if !search::has_right_totals(&self.connection)? {
-                let detail = "the totals by which matches are ranked are not those of its rows";
+                let detail = "the totals used for ranking do not match its rows";
                 found.push(Finding::new(SEARCH_DIFFERS, Subject::Search, detail));
             }
             Ok(())
@@ -99,21 +98,21 @@ impl Inspection<'_> {
     }
 }
 
-/// What there must be none of.
+/// Queries whose count must be zero, with the finding's detail.
 const QUESTIONS: &[(&str, &str)] = &[
     ("SELECT count(*) <> 1 FROM search_state", "states other than one"),
     (
         "SELECT count(*) FROM search_state WHERE capture > (SELECT coalesce(max(id), 0) FROM capture)",
-        "captures that it says it has and that are not there yet",
+        "captures recorded as indexed that do not exist yet",
     ),
     (
         "SELECT count(*) FROM capture c JOIN search_state s ON c.id <= s.capture
           WHERE c.id NOT IN (SELECT capture FROM search_capture)",
-        "captures that it lacks",
+        "captures recorded as indexed that are missing",
     ),
     (
         "SELECT count(*) FROM search_capture c LEFT JOIN search_state s ON c.capture <= s.capture
           WHERE s.id IS NULL OR c.first + max(c.passages, 1) > s.next",
-        "captures that it does not know it has",
+        "captures indexed but not recorded as indexed",
     ),
 ];

@@ -1,12 +1,11 @@
-//! The index of mentions against the lists that it leads to.
+//! Comparison of the mention index with the lists that it points to.
 
 use super::Inspection;
 use super::finding::{Finding, MENTIONS_DISORDERED, MENTIONS_SURPLUS, Subject};
 use crate::digest::Digest;
 use crate::store::{Result, segments};
 
-/// What is the same for two collections of entries if they have the same entries, in whatever order: there may be too many
-/// to have them in memory.
+/// An order-independent fingerprint of a collection of entries, which may be too large for memory.
 #[derive(Default, PartialEq, Eq)]
 struct Sum {
     count: u64,
@@ -27,21 +26,22 @@ impl Sum {
 }
 
 impl Inspection<'_> {
-    /// Whether the segments can be read and are in order.
+    /// Checks that the segments can be read and are sorted.
     ///
     /// # Errors
-    /// If nobody could look.
+    /// Returns an error if the vault cannot be read for a reason other than damage.
     pub fn order_of_mentions(&self) -> Result<Vec<Finding>> {
         let mut findings = Vec::new();
         self.segments(&mut findings, |_, _| ())?;
         Ok(findings)
     }
 
-    /// Whether the segments can be read, are in order, and have for every digest that a capture mentions exactly one
-    /// entry. The latter is false if [`Inspection::unlisted`] should be asked of every artifact.
+    /// Checks that the segments can be read and are sorted, and whether they have exactly one entry for every digest
+    /// that a capture mentions. If the returned flag is false, [`Inspection::unlisted`] should be called for every
+    /// artifact.
     ///
     /// # Errors
-    /// If nobody could look.
+    /// Returns an error if the vault cannot be read for a reason other than damage.
     pub fn mentions_index(&self) -> Result<(Vec<Finding>, bool)> {
         let mut findings = Vec::new();
         let mut captures: Vec<i64> = Vec::new();
@@ -62,7 +62,7 @@ impl Inspection<'_> {
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
                 let capture: i64 = row.get(0)?;
-                // A list that cannot be read is a finding about its artifact.
+                // An unreadable list is a finding about its artifact.
                 match self.keys(capture) {
                     Ok(keys) if captures.binary_search(&capture).is_ok() => {
                         for key in keys {
@@ -77,7 +77,7 @@ impl Inspection<'_> {
         })?;
         let mut indexed = Sum::default();
         self.segments(&mut findings, |key, capture| {
-            // Entries of captures that are gone do no harm.
+            // Entries of missing captures do no harm.
             if captures.binary_search(&capture).is_ok() {
                 indexed.add(key, capture);
             }

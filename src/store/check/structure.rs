@@ -1,4 +1,4 @@
-//! What can be told without looking into what is stored.
+//! Checks that do not read stored content.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,21 +14,21 @@ use crate::digest::{BlobHash, CoreHash, Digest};
 use crate::store::dictionaries::Sealed;
 use crate::store::{PayloadDefect, Result, StoreError, schema};
 
-/// So many lines of SQLite's own check are findings; a damaged file can give any number.
+/// Maximum number of lines of SQLite's integrity check that become findings; a damaged file can produce any number.
 const LINES: usize = 100;
 
-/// What the vault says of a kind.
+/// A kind as the vault records it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KindFacts {
     /// Its name.
     pub name: String,
-    /// The relation in which it stands to everything that states its core hash.
+    /// Its relation to the artifacts that state its core hash.
     pub stated_by: Option<String>,
-    /// The name of the one file of its artifacts.
+    /// The name of the only file of its artifacts.
     pub member: Option<String>,
 }
 
-/// Blobs that no capture and no other blob needs.
+/// The query for blobs that no capture and no other blob needs.
 pub(in crate::store) const UNREFERENCED: &str = "SELECT b.id, b.digest FROM blob b
      WHERE b.id NOT IN (SELECT blob FROM capture WHERE blob IS NOT NULL)
        AND b.id NOT IN (SELECT blob FROM member)
@@ -42,10 +42,10 @@ pub(in crate::store) const SURPLUS_DIGESTS: &str = "(encoding IN (0, 1) AND dige
 pub(in crate::store) const SURPLUS_DICTIONARY: &str = "(encoding IN (0, 3) AND dictionary IS NOT NULL)";
 
 impl Inspection<'_> {
-    /// What SQLite finds.
+    /// Checks SQLite's own structures, the schema, the foreign keys and the search index.
     ///
     /// # Errors
-    /// If nobody could look.
+    /// Returns an error if the vault cannot be read for a reason other than damage.
     pub fn integrity(&self, integrity: Integrity) -> Result<Vec<Finding>> {
         let pragma = match integrity {
             Integrity::Quick => "quick_check",
@@ -114,7 +114,7 @@ impl Inspection<'_> {
         Ok(lines)
     }
 
-    /// Tables, indexes and views that are not as the migrations make them. SQLite takes any that it can read.
+    /// Finds tables, indexes and views that differ from those of the migrations. SQLite accepts any that it can read.
     fn schema(&self, findings: &mut Vec<Finding>) -> Result<()> {
         let expected = schema::expected(self.path)?;
         let mut found = BTreeMap::new();
@@ -127,16 +127,16 @@ impl Inspection<'_> {
         for name in names {
             let detail = match (expected.get(name), found.get(name)) {
                 (Some(expected), Some(found)) if expected == found => continue,
-                (Some(_), Some(_)) => "it is defined otherwise",
+                (Some(_), Some(_)) => "it is defined differently",
                 (Some(_), None) => "it is missing",
-                (None, _) => "it is not one of the vault's",
+                (None, _) => "it is not part of the vault's schema",
             };
             findings.push(Finding::new(SCHEMA_DIFFERS, Subject::Table(name.clone()), detail));
         }
         Ok(())
     }
 
-    /// Rows that refer to rows which are not there, one finding for each pair of tables.
+    /// Finds rows that refer to missing rows, one finding per pair of tables.
     fn references(&self, findings: &mut Vec<Finding>) -> Result<()> {
         let sql =
             "SELECT \"table\", parent, count(*) FROM pragma_foreign_key_check GROUP BY 1, 2 ORDER BY 1, 2";
@@ -150,10 +150,10 @@ impl Inspection<'_> {
         })
     }
 
-    /// What stands in the tables twice, or without what belongs to it.
+    /// Finds duplicate and incomplete rows.
     ///
     /// # Errors
-    /// If nobody could look.
+    /// Returns an error if the vault cannot be read for a reason other than damage.
     pub fn structure(&self) -> Result<Vec<Finding>> {
         let mut findings = Vec::new();
         let artifact = |row: &Row<'_>| row.get::<_, CoreHash>(0).map(Subject::Artifact);
@@ -162,7 +162,7 @@ impl Inspection<'_> {
             Ok(Finding::new(info, subject, format!("{} times", row.get::<_, i64>(1)?)))
         };
         let table = |name: &str| Subject::Table(name.to_owned());
-        // Not through indexes: what is looked for is what they may not know.
+        // Not through indexes, which may be what is wrong.
         self.each(
             "SELECT core, count(*) FROM artifact NOT INDEXED GROUP BY core HAVING count(*) > 1 ORDER BY core",
             table("artifact"),
@@ -211,7 +211,7 @@ impl Inspection<'_> {
             table("payload"),
             &mut findings,
             |row| {
-                let detail = "what it is a difference to is not stored whole, or not named";
+                let detail = "its delta base is not stored whole or not recorded";
                 Ok(Finding::new(BASE_WRONG, blob(row)?, detail))
             },
         )?;
@@ -241,7 +241,7 @@ impl Inspection<'_> {
                 let sealed = Sealed { begun: row.get(3)?, kind: row.get_ref(4)?.as_str()? };
                 let actual = sealed.digest(&content);
                 if actual != digest {
-                    let detail = format!("its digest should be {digest} and is {actual}");
+                    let detail = format!("its digest should be {digest} but is {actual}");
                     damaged.push(Finding::new(DICTIONARY_DAMAGED, Subject::Dictionary(id), detail));
                 }
             }
@@ -251,10 +251,10 @@ impl Inspection<'_> {
         Ok(())
     }
 
-    /// What the vault says of kinds.
+    /// Returns the kinds as the vault records them.
     ///
     /// # Errors
-    /// If nobody could look.
+    /// Returns an error if the vault cannot be read for a reason other than damage.
     pub fn kinds(&self, findings: &mut Vec<Finding>) -> Result<Vec<KindFacts>> {
         let mut kinds = Vec::new();
         self.look(Subject::Table("kind".to_owned()), findings, || {
@@ -269,7 +269,7 @@ impl Inspection<'_> {
         Ok(kinds)
     }
 
-    /// A finding for every row that `sql` gives.
+    /// Adds a finding for every row that `sql` returns.
     fn each(
         &self,
         sql: &str,

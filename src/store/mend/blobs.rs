@@ -1,4 +1,4 @@
-//! Stored bytes, and what they are decompressed with.
+//! Repairs of stored bytes and of the dictionaries that they are compressed with.
 
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
@@ -15,11 +15,11 @@ use crate::store::write::seal;
 use crate::store::{PayloadDefect, Result, Store, cut};
 
 impl Store {
-    /// Puts `bytes` where the bytes of `blob` are damaged or missing. What is stored as a difference to them can be read
-    /// again. Gives nothing if they have another hash, or the vault has no such blob.
+    /// Replaces the damaged or missing bytes of `blob` with `bytes`. Deltas against them become readable again. Repairs
+    /// nothing if `bytes` have another hash, or the vault has no such blob.
     ///
     /// # Errors
-    /// What the system says.
+    /// Returns an error if the vault cannot be read or written.
     pub fn restore_blob(&self, blob: BlobHash, bytes: &[u8]) -> Result<Vec<Mended>> {
         if BlobHash(Digest::of(bytes)) != blob {
             return Ok(Vec::new());
@@ -31,10 +31,11 @@ impl Store {
         })
     }
 
-    /// Gives a blob its hash again, if what is stored there has another one that the seal or the hash of a capture proves.
+    /// Corrects the recorded hash of a blob if its stored bytes have another hash that the seal or the hash of a
+    /// capture proves.
     ///
     /// # Errors
-    /// What the system says.
+    /// Returns an error if the vault cannot be read or written.
     pub fn mend_digest(&self, blob: BlobHash) -> Result<Vec<Mended>> {
         self.mend(|transaction| {
             let Some(id) = blob_id(transaction, blob)? else { return Ok(Vec::new()) };
@@ -52,11 +53,11 @@ impl Store {
         })
     }
 
-    /// Restores dictionaries that `other` has undamaged. Without `other`, puts right what stands beside their bytes, if
-    /// their digests prove what it was, and drops damaged ones that nothing needs.
+    /// Restores damaged dictionaries that `other` has undamaged. Without `other`, corrects the fields stored with their
+    /// bytes if their digests prove them, and drops damaged dictionaries that no payload needs.
     ///
     /// # Errors
-    /// What the system says.
+    /// Returns an error if the vault cannot be read or written.
     pub fn mend_dictionaries(&self, other: Option<&Self>) -> Result<Vec<Mended>> {
         let damaged = self.with_connection(|connection| damaged_dictionaries(connection))?;
         if damaged.is_empty() {
@@ -109,10 +110,10 @@ impl Store {
         })
     }
 
-    /// Drops blobs that nothing refers to.
+    /// Drops unreferenced blobs.
     ///
     /// # Errors
-    /// What the system says.
+    /// Returns an error if the vault cannot be read or written.
     pub fn drop_unreferenced(&self) -> Result<Vec<Mended>> {
         self.mend(|transaction| {
             let mut mended = Vec::new();
@@ -125,12 +126,12 @@ impl Store {
                 for (id, digest) in blobs {
                     transaction.execute("UPDATE mention_list SET blob = NULL WHERE blob = ?1", [id])?;
                     transaction.execute("DELETE FROM payload WHERE blob = ?1", [id])?;
-                    // Where rows are out of order, one that is seen may not be found.
+                    // If rows are out of order, a row that was read may not be found.
                     if transaction.execute("DELETE FROM blob WHERE id = ?1", [id])? > 0 {
                         mended.push(Mended { subject: Subject::Blob(BlobHash(digest)), did: "dropped" });
                     }
                 }
-                // What was only needed by what is dropped comes in the next round.
+                // Blobs needed only by dropped ones are dropped in the next round.
                 if mended.len() == before {
                     return Ok(mended);
                 }
@@ -139,17 +140,16 @@ impl Store {
     }
 }
 
-/// Stores `bytes` whole as the blob of this number, in the form in which what is stored as a difference to them can be
-/// read.
+/// Stores `bytes` whole as the blob with this row id, in the form from which its deltas can be read.
 fn restore(transaction: &Transaction<'_>, blob: i64, bytes: &[u8]) -> rusqlite::Result<()> {
     transaction.execute("UPDATE blob SET size = ?2 WHERE id = ?1", (blob, bytes.len()))?;
-    // They name digests by their places in the blob, and those may be others now. They are made anew after this.
+    // Its entries refer to digests by their positions in the blob, which may have changed. They are rebuilt afterwards.
     transaction.execute("DELETE FROM mention_list WHERE blob = ?1", [blob])?;
     let dependents: Vec<(i64, Digest)> = transaction
         .prepare("SELECT b.id, b.digest FROM payload p JOIN blob b ON b.id = p.blob WHERE p.base = ?1")?
         .query_map([blob], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<rusqlite::Result<_>>()?;
-    // If it was itself a difference to one of those, they cannot be differences to it any more.
+    // If it was a delta against one of those, they can no longer be deltas against it.
     write_payload(transaction, blob, bytes, &Payload::of(bytes, cut::cut(bytes), None))?;
     let readable = || -> rusqlite::Result<usize> {
         let readers = Readers::default();
@@ -178,7 +178,7 @@ fn write_payload(
         Body::Frame { frame, .. } => (payload::FRAME, frame.as_slice()),
         Body::Raw | Body::Waiting => (payload::RAW, bytes),
     };
-    // Not replaced: others may refer to the row.
+    // Not replaced: other rows may refer to it.
     transaction.execute(
         "INSERT INTO payload (blob, encoding, digests, bytes) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT (blob) DO UPDATE SET encoding = excluded.encoding, base = NULL, dictionary = NULL,
@@ -188,7 +188,7 @@ fn write_payload(
     Ok(())
 }
 
-/// Whether the seal or the hash of a capture that has the blob `id` says that this is its hash.
+/// Whether the seal or the hash of a capture with the blob `id` proves that `actual` is its hash.
 fn is_proven(transaction: &Transaction<'_>, id: i64, actual: BlobHash) -> rusqlite::Result<bool> {
     let mut documents = transaction.prepare(
         "SELECT a.core, c.seal FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.blob = ?1",
@@ -237,7 +237,8 @@ fn damaged_dictionaries(connection: &Connection) -> rusqlite::Result<Vec<(i64, D
     Ok(damaged)
 }
 
-/// The bytes of the dictionary with this digest, and what stands beside them, if all of it is whole.
+/// Returns the bytes of the dictionary with this digest and the fields stored with them, if all of them match the
+/// digest.
 fn dictionary(connection: &Connection, digest: &Digest) -> rusqlite::Result<Option<(Vec<u8>, i64, String)>> {
     let sql =
         "SELECT d.bytes, d.begun, k.name FROM dictionary d JOIN kind k ON k.id = d.kind WHERE d.digest = ?1";
@@ -248,7 +249,8 @@ fn dictionary(connection: &Connection, digest: &Digest) -> rusqlite::Result<Opti
         .filter(|(bytes, begun, kind)| Sealed { begun: *begun, kind }.digest(&Digest::of(bytes)) == *digest))
 }
 
-/// The entry and the number of the kind that the digest of a dictionary proves: one of those that there are.
+/// Returns the journal entry and the row id of the kind that the digest of a dictionary proves, out of the existing
+/// ones.
 fn proven_beside(connection: &Connection, id: i64, digest: &Digest) -> rusqlite::Result<Option<(i64, i64)>> {
     let bytes: Vec<u8> =
         connection.query_row("SELECT bytes FROM dictionary WHERE id = ?1", [id], |row| row.get(0))?;

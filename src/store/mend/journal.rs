@@ -16,7 +16,7 @@ use crate::store::read::artifact_id;
 use crate::store::stated::changed;
 use crate::store::{Result, Store};
 
-/// Columns that have numbers of artifacts, the table of artifacts first.
+/// Columns that contain artifact row ids, the table of artifacts first.
 const ARTIFACTS: &[(&str, &str)] = &[
     ("artifact", "id"),
     ("capture", "artifact"),
@@ -30,16 +30,16 @@ const ARTIFACTS: &[(&str, &str)] = &[
     ("note", "artifact"),
 ];
 
-/// Columns that have numbers of captures. Indexes that have them as well are rebuilt after this.
+/// Columns that contain capture row ids. Indexes that also contain them are rebuilt afterwards.
 const CAPTURES: &[(&str, &str)] =
     &[("capture", "id"), ("member", "capture"), ("mention_list", "capture"), ("signature", "capture")];
 
-/// What was restored from the journal.
+/// The result of restoring from the journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Restored {
-    /// What was changed.
+    /// The repairs.
     pub mended: Vec<Mended>,
-    /// Whether rows got other numbers, so that all that artifacts are found by has to be made again.
+    /// Whether row ids changed, so that all indexes have to be rebuilt.
     pub is_reordered: bool,
 }
 
@@ -49,7 +49,7 @@ impl Store {
     /// journal's chain is broken, or has entries that this program does not understand.
     ///
     /// # Errors
-    /// What the system says.
+    /// Returns an error if the vault cannot be read or written.
     pub fn restore_from_journal(&self) -> Result<Restored> {
         let mut is_reordered = false;
         let mended = self.mend(|transaction| {
@@ -73,7 +73,7 @@ impl Store {
     }
 }
 
-/// Captures that the journal knows: their numbers, their hashes and their entries.
+/// Returns the captures that are recorded in the journal, with their row ids, hashes and entries.
 fn captures(
     connection: &Connection,
     state: &JournalState,
@@ -93,7 +93,7 @@ fn captures(
 }
 
 fn time_of(connection: &Connection, seq: i64) -> rusqlite::Result<i64> {
-    // The state has only numbers of entries that there are.
+    // The state contains only numbers of existing entries.
     Ok(journal::time_of(connection, seq)?.unwrap_or_default())
 }
 
@@ -113,13 +113,13 @@ fn capture_times(
     Ok(())
 }
 
-/// An artifact that the journal knows.
+/// An artifact that is recorded in the journal.
 struct Known {
     id: i64,
     core: CoreHash,
     added_at: i64,
     entries: ArtifactEntries,
-    /// The entries with which it may have come.
+    /// The entries that may have added it.
     additions: Vec<i64>,
 }
 
@@ -162,7 +162,7 @@ fn order(
     state: &JournalState,
     mended: &mut Vec<Mended>,
 ) -> rusqlite::Result<bool> {
-    // What refers to a number gets the new one in a later statement.
+    // Rows that refer to a number are updated in a later statement.
     transaction.pragma_update(None, "defer_foreign_keys", true)?;
     let mut arrived = Vec::new();
     for Known { id, added_at, entries, additions, .. } in artifacts(transaction, state)? {
@@ -187,8 +187,8 @@ fn order(
     Ok(is_reordered)
 }
 
-/// Gives the numbers of rows to them in the order of their entries. `arrived` has each number with its entry; `columns` all
-/// columns that have the numbers. Gives whether anything had to be changed.
+/// Reassigns row ids in the order of the rows' entries. `arrived` has each row id with its entry; `columns` are all
+/// columns that contain the row ids. Returns whether anything was changed.
 fn renumber(
     transaction: &Transaction<'_>,
     columns: &[(&str, &str)],
@@ -199,12 +199,12 @@ fn renumber(
     let by_entry: BTreeMap<i64, i64> = arrived.iter().map(|(number, seq)| (*seq, *number)).collect();
     let pairs = by_entry.values().zip(&numbers).filter(|(old, new)| old != new);
     let pairs: Vec<(i64, i64)> = pairs.map(|(old, new)| (*old, *new)).collect();
-    // Two rows of one entry, or a number that no row of ours has, are damage of another sort.
+    // Two rows for one entry, or a number that no known row has, are a different kind of damage.
     if pairs.is_empty() || by_entry.len() < numbers.len() || numbers.first().is_none_or(|first| *first < 1) {
         return Ok(false);
     }
     for (table, column) in columns {
-        // Two steps, for every number is there once: those of others are negative in between.
+        // In two steps, because every number is unique: numbers in use are negative in between.
         let away = format!("UPDATE {table} SET {column} = -?2 WHERE {column} = ?1");
         for pair in &pairs {
             transaction.prepare_cached(&away)?.execute(*pair)?;
@@ -215,7 +215,7 @@ fn renumber(
     Ok(true)
 }
 
-/// Sets what people set, as the journal has it. What belongs to an artifact that is not there stays away.
+/// Restores annotations from the journal. Those of missing artifacts are skipped.
 fn annotations(
     transaction: &Transaction<'_>,
     state: &JournalState,
@@ -347,7 +347,7 @@ fn recorded_signature(
     }))
 }
 
-/// Sets the time that stands beside an entry to the one of its text, which is chained.
+/// Sets the `at` column of an entry to the time in its text, which is chained.
 fn entry_times(
     transaction: &Transaction<'_>,
     replay: &Replay,
@@ -364,7 +364,7 @@ fn entry_times(
     Ok(())
 }
 
-/// Drops rows that refer to artifacts which are not there. What the journal has of them was set again.
+/// Drops rows that refer to missing artifacts. Those that the journal has were already restored.
 fn strays(transaction: &Transaction<'_>, mended: &mut Vec<Mended>) -> rusqlite::Result<()> {
     let ends = [
         ("tag", "artifact"),

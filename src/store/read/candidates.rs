@@ -1,4 +1,4 @@
-//! What somebody may mean who has typed a part of it.
+//! Completion candidates for partial input.
 
 use rusqlite::Params;
 
@@ -7,18 +7,19 @@ use super::super::rows::ArtifactRow;
 use super::{Snapshot, artifact_row, beginning};
 use crate::digest::Digest;
 
-/// Fewer digits than these are looked for among the newest artifacts only: of all, too many have them.
+/// Minimum number of digits to search all artifacts; with fewer, too many match, and only the newest ones are searched.
 const TELLING_DIGITS: usize = 4;
 
-/// So many of them are looked at.
+/// Number of newest artifacts that are searched.
 const NEWEST: usize = 20_000;
 
 impl Snapshot<'_> {
-    /// Artifacts of these kinds, or of any, whose core hash begins with `digits`, which are lowercase; last seen first, no
-    /// more than `limit`. With fewer than four digits, only the twenty thousand that were seen last count.
+    /// Returns up to `limit` artifacts of these kinds, or of any, whose core hash begins with `digits`, which are
+    /// lowercase; last seen first. With fewer than four digits, only the twenty thousand artifacts that were seen last
+    /// are searched.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read.
     pub fn candidates(&self, digits: &str, kinds: Option<&[&str]>, limit: usize) -> Result<Vec<ArtifactRow>> {
         let bound = |fill: &str| format!("{digits}{}", fill.repeat(64_usize.saturating_sub(digits.len())));
         let (Ok(low), Ok(high)) = (bound("0").parse::<Digest>(), bound("f").parse::<Digest>()) else {
@@ -40,10 +41,10 @@ impl Snapshot<'_> {
         self.fitting(&sql, (beginning(&low), beginning(&high)), fits, limit)
     }
 
-    /// The values of an attribute that begin with `text`, in their order; no more than `limit`.
+    /// Returns up to `limit` values of an attribute that begin with `text`, sorted.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read.
     pub fn attribute_values(&self, name: &str, text: &str, limit: usize) -> Result<Vec<String>> {
         let sql = "SELECT value FROM attribute_value WHERE name = ?1 AND value >= ?2 ORDER BY value LIMIT ?3";
         let mut values: Vec<String> = self.rows(sql, (name, text, limit), |row| row.get(0))?;
@@ -51,12 +52,12 @@ impl Snapshot<'_> {
         Ok(values)
     }
 
-    /// The names of attributes that artifacts have, in their order.
+    /// Returns the names of the attributes that artifacts have, sorted.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read.
     pub fn attribute_names(&self) -> Result<Vec<String>> {
-        // From one name to the next: there may be millions of values.
+        // Skips from one name to the next: there may be millions of values.
         let sql = "WITH RECURSIVE names (name) AS (
                      SELECT min(name) FROM attribute_value
                      UNION ALL
@@ -66,7 +67,7 @@ impl Snapshot<'_> {
         self.rows(sql, [], |row| row.get(0))
     }
 
-    /// The first rows that fit. No more are read.
+    /// Returns the first rows that satisfy `fits`, up to `limit`. No more are read.
     fn fitting(
         &self,
         sql: &str,

@@ -1,4 +1,4 @@
-//! What artifacts refer to each other by.
+//! References between artifacts.
 
 use std::collections::BTreeSet;
 
@@ -12,15 +12,15 @@ use crate::store::rows::{
 };
 use crate::store::{Result, segments};
 
-/// The relation of an artifact to those that are stored with it because they are part of it.
+/// The relation of an artifact to its embedded artifacts, which are stored with it.
 const CONTAINS: &str = "contains";
 
 impl Snapshot<'_> {
-    /// The mentions by which an artifact relates to others, by relation, digest and place. Those that nothing in the vault
-    /// answers to are among them if their relation dangles.
+    /// Returns the mentions that relate an artifact to others, ordered by relation, digest and place. Unresolved ones
+    /// are included if their relation dangles.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read or the index is damaged.
     pub fn digest_edges_from(&self, artifact: ArtifactId) -> Result<Vec<DigestEdge>> {
         let mut edges = Vec::new();
         let mut roles = Roles::default();
@@ -42,10 +42,10 @@ impl Snapshot<'_> {
         Ok(edges)
     }
 
-    /// The mentions by which others relate to the artifact, by relation, artifact and place.
+    /// Returns the mentions that relate other artifacts to this one, ordered by relation, artifact and place.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read or the index is damaged.
     pub fn digest_edges_to(&self, artifact: &ArtifactRow) -> Result<Vec<DigestEdge>> {
         let mut edges = Vec::new();
         let mut roles = Roles::default();
@@ -63,22 +63,22 @@ impl Snapshot<'_> {
         Ok(edges)
     }
 
-    /// The relation in which artifacts of a kind stand to everything that states their core hash, if it has a name.
+    /// Returns the relation of artifacts of a kind to those that state their core hash, if it has a name.
     fn stated_by(&self, kind: &str) -> Result<Option<String>> {
         let sql = "SELECT stated_by FROM kind WHERE name = ?1";
         Ok(self.rows(sql, [kind], |row| row.get(0))?.pop().flatten())
     }
 
-    /// The artifacts that contain an artifact, such as the packs of a session.
+    /// Returns the artifacts that contain an artifact, such as the packs of a session.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read or the index is damaged.
     pub fn containers_of(&self, artifact: ArtifactId) -> Result<Vec<ArtifactId>> {
         let core = self.artifact_by_id(artifact)?.core.0;
         let find = || {
             let mut containers = BTreeSet::new();
             let mut roles = Roles::default();
-            // Most captures that mention an artifact are of kinds that contain nothing: their lists need not be read.
+            // Most captures that mention an artifact are of kinds without members, so their lists need not be read.
             let mut may_contain = self.connection().prepare_cached(
                 "SELECT c.artifact FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.id = ?1
                     AND EXISTS (SELECT 1 FROM role r WHERE r.kind = a.kind AND r.relation = ?2)",
@@ -97,9 +97,9 @@ impl Snapshot<'_> {
         find().map_err(|error| self.failed(error))
     }
 
-    /// Returns the other artifacts that have the bytes of an artifact, by core hash: those that have one of its documents as a
-    /// document or as a file, and those that state that they contain it. What several packs have in common with each other,
-    /// such as a policy, makes none of them part of another.
+    /// Returns the other artifacts that have the bytes of an artifact, by core hash: those that have one of its
+    /// documents as a document or as a file, and those that state that they contain it. Files that several packs share,
+    /// such as a policy, do not make one pack part of another.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the index is damaged.
@@ -156,10 +156,10 @@ impl Snapshot<'_> {
         self.rows(sql, [handle], |row| Ok((row.get(0)?, row.get(1)?)))
     }
 
-    /// The links that people stated from or to an artifact.
+    /// Returns the manual links from or to an artifact.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read or the index is damaged.
     pub fn stated_edges(&self, artifact: ArtifactId) -> Result<Vec<StatedEdge>> {
         let sql = "SELECT source, relation, target, note FROM link WHERE source = ?1 OR target = ?1
                     ORDER BY relation, source, target";
@@ -173,10 +173,10 @@ impl Snapshot<'_> {
         })
     }
 
-    /// Digests that artifacts refer to and that are no core hash in the vault, in their order.
+    /// Returns the digests that artifacts refer to and that are not core hashes in the vault, sorted.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read or the index is damaged.
     pub fn missing_digests(&self) -> Result<Vec<Reference<Digest>>> {
         let mut missing = Vec::new();
         let sql =
@@ -194,10 +194,10 @@ impl Snapshot<'_> {
         Ok(missing)
     }
 
-    /// Names that artifacts refer to and that no other artifact in the vault has, in their order.
+    /// Returns the names that artifacts refer to and that no other artifact in the vault has, sorted.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read or the index is damaged.
     pub fn missing_names(&self) -> Result<Vec<Reference<String>>> {
         let sql = "SELECT n.handle, n.artifact, n.relation FROM name_mention n
                     WHERE n.dangles AND NOT EXISTS

@@ -1,4 +1,4 @@
-//! The files of captures, apart and together.
+//! The files of captures.
 
 use rusqlite::Row;
 
@@ -11,11 +11,12 @@ use crate::store::write::seal;
 use crate::store::{Result, StoreError};
 
 impl Snapshot<'_> {
-    /// The members of a capture, in the order of their names. Every byte is hashed again, and so is what binds the bytes
-    /// to the capture and the capture to its artifact.
+    /// Returns the members of a capture, sorted by name. Every byte is hashed again, and so are the bindings of the
+    /// bytes to the capture and of the capture to its artifact.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] if these are not the bytes that were stored for `core`, and what the database says.
+    /// Returns [`StoreError::Damaged`] if the bytes are not those that were stored for `core`, and another error if the
+    /// database cannot be read.
     pub fn members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<StoredMember>> {
         let read = |member: Member| {
             let bytes = self.payload(core, capture, member.id, member.row.blob)?;
@@ -24,19 +25,19 @@ impl Snapshot<'_> {
         self.own_members(core, capture)?.into_iter().map(read).collect()
     }
 
-    /// What the members of a capture are called and which bytes they have, in the order of their names. What binds them to
-    /// the capture and the capture to its artifact is hashed again; the bytes are not read.
+    /// Returns the names and blob hashes of the members of a capture, sorted by name. Their bindings to the capture and
+    /// to its artifact are hashed again; the bytes are not read.
     ///
     /// # Errors
-    /// As [`Snapshot::members`].
+    /// Same as [`Snapshot::members`].
     pub fn member_rows(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<MemberRow>> {
         Ok(self.own_members(core, capture)?.into_iter().map(|member| member.row).collect())
     }
 
-    /// The bytes of one member of a capture, hashed again.
+    /// Returns the bytes of one member of a capture after checking their hash.
     ///
     /// # Errors
-    /// As [`Snapshot::members`].
+    /// Same as [`Snapshot::members`].
     pub fn blob(&self, core: CoreHash, capture: CaptureHash, blob: BlobHash) -> Result<Vec<u8>> {
         let id = blob_id(&self.connection, blob).map_err(|error| self.failed(error))?;
         let defect = || Box::new(PayloadDefect::Missing { blob });
@@ -44,8 +45,8 @@ impl Snapshot<'_> {
         self.payload(core, capture, id, blob)
     }
 
-    /// A file of a capture of several files that has these bytes: that of the capture that was added first, and of several
-    /// in it the first by name.
+    /// Returns a file with these bytes in a capture of several files: from the capture that was added first, and the
+    /// first by name in it.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
@@ -65,7 +66,7 @@ impl Snapshot<'_> {
         })
     }
 
-    /// The members of a capture, if they are its own and it is with its own artifact.
+    /// Returns the members of a capture after checking that they belong to it and that it belongs to its artifact.
     fn own_members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<Member>> {
         let damaged = |defect| StoreError::Damaged { core, capture, defect: Box::new(defect) };
         let members = self.stored_members(core, capture)?;
@@ -106,10 +107,10 @@ impl Snapshot<'_> {
     }
 }
 
-/// A member of a capture whose bytes are not read yet.
+/// A member of a capture whose bytes have not been read.
 struct Member {
     row: MemberRow,
     id: i64,
-    /// Whether the capture is still with its own artifact.
+    /// Whether the capture's seal matches its artifact.
     sealed: bool,
 }

@@ -1,4 +1,4 @@
-//! The journal: its entries, and whether they are still what they were.
+//! The journal: its entries, and the check of their chain.
 
 use chrono::{DateTime, Utc};
 
@@ -8,44 +8,44 @@ use crate::store::journal::{AT, next};
 use crate::store::rows::JournalRow;
 use crate::store::{Result, StoreError, schema};
 
-/// Which entries are meant. All conditions must hold.
+/// A filter of journal entries. All conditions must hold.
 #[derive(Clone, Debug, Default)]
 pub struct JournalQuery {
-    /// At this time or later, by the text of the entry.
+    /// The earliest time, inclusive, compared with the time in the entry's text.
     pub since: Option<DateTime<Utc>>,
-    /// Before this time.
+    /// The latest time, exclusive.
     pub until: Option<DateTime<Utc>>,
-    /// Of this action, such as `add`.
+    /// The action, such as `add`.
     pub action: Option<String>,
-    /// The last so many of them.
+    /// The maximum number of entries; the last ones are selected.
     pub limit: Option<u32>,
 }
 
 /// The last entry of a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// Its number; 0 if there is none.
+    /// Its number; 0 if the journal is empty.
     pub seq: u64,
-    /// Its chain value: the digest of everything that happened. 32 zero bytes if nothing did.
+    /// Its chain value: the digest of all entries; 32 zero bytes if the journal is empty.
     pub chain: Digest,
 }
 
-/// What a look at every entry of a journal found.
+/// The result of checking every entry of a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalCheck {
-    /// The last entry, as it is stored.
+    /// The last entry, as stored.
     pub head: Head,
-    /// The first thing that is wrong.
+    /// The first defect.
     pub defect: Option<JournalDefect>,
-    /// The entry whose chain value is the digest that was looked for; 0 is the beginning, before the first entry.
+    /// The entry whose chain value is the given digest; 0 is the beginning, before the first entry.
     pub since: Option<u64>,
 }
 
-/// What is wrong with a journal.
+/// A defect of a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JournalDefect {
-    /// An entry is not what it was when it was chained.
-    #[error("entry {0} was changed, or what comes before it")]
+    /// An entry, or one before it, was changed after it was chained.
+    #[error("entry {0} or an earlier one was changed")]
     Changed(u64),
     /// An entry is missing.
     #[error("entry {0} is missing")]
@@ -53,7 +53,7 @@ pub enum JournalDefect {
 }
 
 impl JournalDefect {
-    /// The number of the entry.
+    /// Returns the number of the entry.
     #[must_use]
     pub fn entry(&self) -> u64 {
         match self {
@@ -62,7 +62,7 @@ impl JournalDefect {
     }
 }
 
-/// Conditions on the journal `j`, with the parameters of [`JournalQuery`].
+/// Returns the SQL conditions on the journal `j`, with the parameters of [`JournalQuery`].
 fn matches() -> String {
     format!(
         "(?1 IS NULL OR {AT} >= ?1) AND (?2 IS NULL OR {AT} < ?2)
@@ -71,20 +71,20 @@ fn matches() -> String {
 }
 
 impl Snapshot<'_> {
-    /// The last entry of the journal.
+    /// Returns the last entry of the journal.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read.
     pub fn journal_head(&self) -> Result<Head> {
         let sql = "SELECT seq, chain FROM journal ORDER BY seq DESC LIMIT 1";
         let head = self.rows(sql, [], |row| Ok(Head { seq: row.get(0)?, chain: row.get(1)? }))?.pop();
         Ok(head.unwrap_or(Head { seq: 0, chain: Digest::from_bytes([0; 32]) }))
     }
 
-    /// Calls `each` with the entries that match, in their order.
+    /// Calls `each` with the matching entries, in their order.
     ///
     /// # Errors
-    /// What the database says, and what `each` does.
+    /// Returns an error if the database cannot be read, and any error that `each` returns.
     pub fn journal<E: From<StoreError>>(
         &self,
         query: &JournalQuery,
@@ -109,7 +109,7 @@ impl Snapshot<'_> {
         Ok(())
     }
 
-    /// The first entry within the limit of `query`.
+    /// Returns the number of the first entry within the limit of `query`.
     fn first(&self, query: &JournalQuery) -> Result<i64> {
         let Some(limit) = query.limit else { return Ok(0) };
         let (since, until, action) = parameters(query);
@@ -121,10 +121,10 @@ impl Snapshot<'_> {
         Ok(first.flatten().unwrap_or(i64::MAX))
     }
 
-    /// Computes the chain anew from the first entry to the last, and looks for the entry whose chain value is `since`.
+    /// Recomputes the chain from the first entry to the last, and looks for the entry whose chain value is `since`.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read.
     pub fn check_journal(&self, since: Option<Digest>) -> Result<JournalCheck> {
         let mut check = JournalCheck::begin(since);
         let sql = "SELECT j.seq, e.entry, j.chain FROM journal j JOIN journal_entries e ON e.seq = j.seq
@@ -134,7 +134,7 @@ impl Snapshot<'_> {
             let mut statement = self.connection.prepare_cached(sql)?;
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
-                // Text that is no text was changed as well.
+                // Text that is not UTF-8 was changed too.
                 let entry = row.get_ref(1)?.as_bytes().ok().and_then(|bytes| std::str::from_utf8(bytes).ok());
                 check.take(row.get(0)?, entry, row.get(2)?, since);
             }
@@ -146,13 +146,13 @@ impl Snapshot<'_> {
 }
 
 impl JournalCheck {
-    /// The check before the first entry, which looks for the chain value `since`.
+    /// Creates a check that starts before the first entry and looks for the chain value `since`.
     pub(in crate::store) fn begin(since: Option<Digest>) -> Self {
         let zero = Digest::from_bytes([0; 32]);
         Self { head: Head { seq: 0, chain: zero }, defect: None, since: (since == Some(zero)).then_some(0) }
     }
 
-    /// Takes the next entry, and gives what is wrong with it.
+    /// Checks the next entry, and returns its defect.
     pub(in crate::store) fn take(
         &mut self,
         seq: u64,

@@ -1,4 +1,4 @@
-//! Who mentions what.
+//! Queries of mentions.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,7 @@ use crate::store::rows::{ArtifactId, KindId, MentionRow, RoleCount};
 use crate::store::segments::Segments;
 use crate::store::{Result, segments};
 
-/// A role as the vault knows it.
+/// A row of the `role` table.
 #[derive(Clone)]
 pub(super) struct RoleRow {
     pub(super) name: String,
@@ -24,7 +24,7 @@ pub(super) struct RoleRow {
     pub(super) dangles: bool,
 }
 
-/// The roles that were met, by their numbers.
+/// The roles read so far, by row id.
 #[derive(Default)]
 pub(super) struct Roles(BTreeMap<i64, RoleRow>);
 
@@ -48,10 +48,10 @@ impl Roles {
 }
 
 impl Snapshot<'_> {
-    /// Who mentions `digest`, in any role or in those of one group, in the order of artifacts, roles and places.
+    /// Returns the mentions of `digest`, in any role or in those of one group, ordered by artifact, role and place.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read or the index is damaged.
     pub fn mentioning(&self, digest: Digest, group: Option<&str>) -> Result<Vec<MentionRow>> {
         let find = || {
             let mut found = Vec::new();
@@ -104,11 +104,10 @@ impl Snapshot<'_> {
         find().map_err(|error| self.failed(error))
     }
 
-    /// The mentioned digests that begin with `prefix`, in any role or in those of one group, in their order; no more than
-    /// `limit`.
+    /// Returns up to `limit` mentioned digests that begin with `prefix`, in any role or in those of one group, sorted.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read or the index is damaged.
     pub fn mentioned_beginning(
         &self,
         prefix: &DigestPrefix,
@@ -133,10 +132,10 @@ impl Snapshot<'_> {
         Ok(found.into_iter().take(limit as usize).collect())
     }
 
-    /// What an artifact mentions in the roles of one group, in the order of places.
+    /// Returns the mentions of an artifact in the roles of one group, ordered by place.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read or the index is damaged.
     pub fn mentions_of(&self, artifact: ArtifactId, group: &str) -> Result<Vec<MentionRow>> {
         let find = || {
             let mut found = Vec::new();
@@ -155,10 +154,10 @@ impl Snapshot<'_> {
         find().map_err(|error| self.failed(error))
     }
 
-    /// Everything that an artifact mentions, in the order of roles and places.
+    /// Returns all mentions of an artifact, ordered by role and place.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read or the index is damaged.
     pub fn mentions(&self, artifact: ArtifactId) -> Result<Vec<MentionRow>> {
         let find = || {
             let mut found = Vec::new();
@@ -175,10 +174,10 @@ impl Snapshot<'_> {
         find().map_err(|error| self.failed(error))
     }
 
-    /// How often an artifact mentions digests, by role.
+    /// Returns the number of mentions of an artifact, by role.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read or the index is damaged.
     pub fn role_counts(&self, artifact: ArtifactId) -> Result<Vec<RoleCount>> {
         let find = || {
             let mut roles = Roles::default();
@@ -194,10 +193,10 @@ impl Snapshot<'_> {
         Ok(counts.into_iter().map(|(role, count)| RoleCount { role, count }).collect())
     }
 
-    /// Digests that several artifacts mention at place 0 in the roles of one group, in their order.
+    /// Returns the digests that several artifacts mention at place 0 in the roles of one group, sorted.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read or the index is damaged.
     pub fn shared_beginnings(&self, group: &str) -> Result<Vec<Digest>> {
         let mut beginnings: BTreeMap<Digest, BTreeSet<ArtifactId>> = BTreeMap::new();
         let sql = "SELECT a.id FROM artifact a
@@ -277,7 +276,7 @@ impl Snapshot<'_> {
             .optional()
     }
 
-    /// The captures whose lists may have a digest with this key.
+    /// Returns the captures whose lists may contain a digest with this key.
     pub(super) fn captures_stating(&self, key: u64) -> rusqlite::Result<Vec<i64>> {
         let Some(known) = &self.segments else { return segments::captures(&self.connection, key) };
         let index = if let Some(index) = known.get() {
@@ -289,7 +288,8 @@ impl Snapshot<'_> {
         index.captures(&self.connection, key)
     }
 
-    /// Who has `digest` in a list, and where. The index tells where to look; the list is the proof.
+    /// Returns the mentions of `digest` with their artifacts. The index only selects the lists to read; the lists
+    /// decide.
     pub(super) fn stating(&self, digest: Digest) -> rusqlite::Result<Vec<(ArtifactId, Stated)>> {
         let mut found = Vec::new();
         for capture in self.captures_stating(segments::key(&digest))? {

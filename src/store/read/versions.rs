@@ -1,4 +1,4 @@
-//! Artifacts that go on where others end.
+//! Artifacts that continue others.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -7,15 +7,16 @@ use super::mentions::Roles;
 use crate::store::rows::{ArtifactId, ArtifactRow};
 use crate::store::{Result, segments};
 
-/// Attributes of more artifacts than these are looked up all at once.
+/// Maximum number of artifacts whose attributes are looked up one by one; those of more are looked up all at once.
 const MANY: usize = 1_000;
 
 impl Snapshot<'_> {
-    /// Those of `artifacts` that another one of them relates to by `relation`, which holds only between artifacts that
-    /// have the same value of `attribute`. For each, as little of the index is read as shows one that does.
+    /// Returns those of `artifacts` that another one of them relates to by `relation`, which holds only between
+    /// artifacts that have the same value of `attribute`. For each, only as much of the index is read as is needed to
+    /// find one that does.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read or the index is damaged.
     pub fn related_among(
         &self,
         artifacts: &[&ArtifactRow],
@@ -64,7 +65,7 @@ impl Snapshot<'_> {
         Ok(false)
     }
 
-    /// Those of `artifacts` that share a value of `attribute` with another one of them.
+    /// Returns those of `artifacts` that share a value of `attribute` with another one of them.
     fn sharing<'a>(&self, artifacts: &[&'a ArtifactRow], attribute: &str) -> Result<Vec<&'a ArtifactRow>> {
         let values = self.values(artifacts, attribute)?;
         let mut holders: HashMap<i64, usize> = HashMap::new();
@@ -76,7 +77,7 @@ impl Snapshot<'_> {
         Ok(artifacts.iter().copied().filter(|artifact| of(artifact).iter().any(is_shared)).collect())
     }
 
-    /// The numbers of the values of `attribute`, by artifact.
+    /// Returns the row ids of the values of `attribute`, by artifact.
     fn values(&self, artifacts: &[&ArtifactRow], attribute: &str) -> Result<BTreeMap<ArtifactId, Vec<i64>>> {
         let mut values: BTreeMap<ArtifactId, Vec<i64>> = BTreeMap::new();
         let sql = "SELECT a.artifact, a.value FROM attribute a JOIN attribute_value v ON v.id = a.value

@@ -1,4 +1,4 @@
-//! Asking the index.
+//! Queries of the index.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +9,7 @@ use super::{ArtifactId, Snapshot, Terms, hash_of, index_damage};
 use crate::digest::CaptureHash;
 use crate::store::Result;
 
-/// What an answer lists.
+/// The grouping of results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Grouping {
     /// The best passage of each artifact.
@@ -19,22 +19,22 @@ pub enum Grouping {
     Passage,
 }
 
-/// A passage that matches.
+/// A matching passage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FoundPassage {
     /// Its artifact.
     pub artifact: ArtifactId,
-    /// The capture that it is in.
+    /// The capture that contains it.
     pub capture: CaptureHash,
     /// Its number among the passages of the capture, from 0.
     pub number: usize,
-    /// How well it matches: more is better. Scores of different questions cannot be compared.
+    /// Its score: higher is better. Scores of different queries are not comparable.
     pub score: f64,
-    /// How many more passages of the artifact match; 0 if all are listed.
+    /// Number of further matching passages of the artifact; 0 if all are listed.
     pub more: u64,
 }
 
-/// A passage by its row.
+/// A passage, identified by row.
 #[derive(Clone, Copy)]
 struct Row {
     artifact: ArtifactId,
@@ -44,7 +44,7 @@ struct Row {
     more: u64,
 }
 
-/// The rows of `search_text` that are of one capture.
+/// The rows of `search_text` that belong to one capture.
 struct Range {
     first: i64,
     passages: i64,
@@ -59,11 +59,11 @@ impl Range {
 }
 
 impl Snapshot<'_> {
-    /// The passages that match, the best first, of `among` only if that is given. Those that match alike come in the
-    /// order of arrival, newest artifact first, and then in that of the artifact. `limit` at most.
+    /// Returns up to `limit` matching passages, the best first; only those of `among`, if it is given. Equal scores are
+    /// ordered by arrival, newest artifact first, and then by the order within the artifact.
     ///
     /// # Errors
-    /// What the database says; also if the vault has no index.
+    /// Returns an error if the database cannot be read or the vault has no index.
     pub fn search(
         &self,
         terms: &Terms,
@@ -77,7 +77,7 @@ impl Snapshot<'_> {
         let rows = matches(self.connection(), &terms.expression(), among, grouping);
         let mut rows = rows.map_err(|error| self.failed(error))?;
         rows.sort_by(by_score);
-        // Of those that match alike, the artifacts decide which are listed.
+        // Ties in score are broken by artifact.
         if let Some(last) = limit.checked_sub(1).and_then(|last| rows.get(last)).copied() {
             let end = rows.partition_point(|row| by_score(row, &last) != Ordering::Greater);
             rows.truncate(end);
@@ -109,7 +109,7 @@ fn by_score(one: &Row, other: &Row) -> Ordering {
     other.score.total_cmp(&one.score)
 }
 
-/// The best passage of each artifact, or every one.
+/// Returns the best passage of each artifact, or every passage.
 fn matches(
     connection: &Connection,
     expression: &str,
@@ -132,7 +132,7 @@ fn matches(
             continue;
         }
         let number = usize::try_from(number - first).unwrap_or(usize::MAX);
-        // FTS5 gives better matches smaller numbers.
+        // FTS5 assigns lower scores to better matches.
         let row = Row { artifact, capture, number, score: -score, more: 0 };
         match grouping {
             Grouping::Passage => all.push(row),
@@ -145,7 +145,7 @@ fn matches(
     Ok(all)
 }
 
-/// The better of two passages of an artifact, the first if they match alike; counts the other one.
+/// Returns the better of two passages of an artifact, the first if their scores are equal, and counts the other one.
 fn better(one: Row, other: Row) -> Row {
     let more = one.more + 1;
     if by_score(&one, &other) == Ordering::Greater { Row { more, ..other } } else { Row { more, ..one } }

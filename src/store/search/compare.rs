@@ -1,9 +1,9 @@
-//! The index compared with what it should have.
+//! Comparison of the index with its expected content.
 //!
-//! An index of what the captures say is made in a temporary database, and the tables of the vault's index are copied beside
-//! it. FTS5 writes both as one segment, after which they are the same, page for page, if they have the same words at the same
-//! places: comparing them costs little more than making one. Only if they differ, every word at its place is read from both,
-//! to tell whose they are.
+//! An index of the captures' passages is built in a temporary database, and the tables of the vault's index are copied
+//! beside it. FTS5 writes both as one segment, after which they are identical, page for page, if they have the same
+//! words at the same places: comparing them costs little more than building one. Only if they differ, every word and
+//! its place is read from both, to find the artifacts concerned.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -20,37 +20,37 @@ use crate::store::{Result, StoreError};
 const WORDS: &str =
     "CREATE VIRTUAL TABLE IF NOT EXISTS temp.search_words USING fts5vocab (main, search_text, instance)";
 
-/// A row that is put into both indexes, so that neither has only one segment, which FTS5 would leave as it is.
+/// A row that is inserted into both indexes, so that neither has only one segment, which FTS5 would not rewrite.
 const LAST_ROW: i64 = i64::MAX;
 
-/// So many rows are copied between two reports of progress.
+/// Number of rows that are copied between two progress reports.
 const STEP: u64 = 1 << 12;
 
-/// The rows of an index that are of a capture.
+/// The rows of an index that belong to a capture.
 #[derive(Clone, Copy)]
 struct Range {
     first: i64,
     passages: i64,
 }
 
-/// What is not in the index as it should be.
+/// The differences between an index and its expected content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SearchDifferences {
-    /// Artifacts of which the index says something else than they do.
+    /// Artifacts whose index content differs.
     pub artifacts: BTreeSet<CoreHash>,
-    /// So many parts of the index belong to no capture that should be in it.
+    /// Number of parts of the index that belong to no capture that should be in it.
     pub strays: u64,
-    /// So many pages of the index have words that looking them up does not find.
+    /// Number of pages of the index with words that lookups do not find.
     pub unreachable: u64,
 }
 
-/// A comparison under way.
+/// A comparison in progress.
 pub struct SearchComparison {
-    /// The rows of captures that were not compared yet, by the numbers of the captures.
+    /// The rows of captures that were not compared yet, by capture row id.
     ranges: HashMap<i64, Range>,
     /// The vault's index.
     actual: Connection,
-    /// The index as it should be.
+    /// The expected index.
     expected: Connection,
     taken: Vec<(Range, CoreHash)>,
     /// Rows of captures that cannot be read.
@@ -60,11 +60,11 @@ pub struct SearchComparison {
 }
 
 impl Snapshot<'_> {
-    /// Begins to compare the index with the captures that are in it. Returns `None` if there is no index, or one of another
-    /// version. Calls `watch` with how many rows of the index were read, and of how many.
+    /// Begins to compare the index with the captures that are in it. Returns `None` if there is no index, or one of
+    /// another version. Calls `watch` with the number of index rows that were read, and their total.
     ///
     /// # Errors
-    /// Returns an error if the index cannot be read, or there is no room for a copy.
+    /// Returns an error if the index cannot be read, or there is no space for a copy.
     pub fn compare_search_index(&self, watch: &mut dyn FnMut(u64, u64)) -> Result<Option<SearchComparison>> {
         let vault = self.connection();
         let mut begin = || {
@@ -87,13 +87,13 @@ impl Snapshot<'_> {
 }
 
 impl SearchComparison {
-    /// How many captures the index says it has and were not compared yet.
+    /// Returns the number of captures that the index lists and that were not compared yet.
     #[must_use]
     pub fn captures(&self) -> u64 {
         self.ranges.len() as u64
     }
 
-    /// Takes what a capture of the artifact `core` says.
+    /// Adds the passages of a capture of the artifact `core`.
     ///
     /// # Errors
     /// Returns an error if the temporary database cannot be written.
@@ -106,7 +106,7 @@ impl SearchComparison {
         };
         match keep::insert_passages(&self.expected, range.first, capture) {
             Ok(()) => self.taken.push((range, core)),
-            // Its rows are those of another capture as well.
+            // Its rows also belong to another capture.
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
                 self.differences.artifacts.insert(core);
             }
@@ -115,12 +115,12 @@ impl SearchComparison {
         Ok(())
     }
 
-    /// Leaves out a capture that cannot be read.
+    /// Skips a capture that cannot be read.
     pub fn pass_over(&mut self, capture: &CapturePassages) {
         self.passed_over.extend(self.ranges.remove(&capture.id()));
     }
 
-    /// Compares the index with what was taken.
+    /// Compares the index with the captures that were added.
     ///
     /// # Errors
     /// Returns an error if the index cannot be read.
@@ -166,17 +166,17 @@ fn ranges(connection: &Connection) -> rusqlite::Result<HashMap<i64, Range>> {
     statement.query_map([], range)?.collect()
 }
 
-/// An empty index in a temporary database, in a transaction.
+/// Creates an empty index in a temporary database, in a transaction.
 fn empty() -> rusqlite::Result<Connection> {
     let connection = temporary()?;
-    // What captures are is of no interest here.
+    // References to captures do not matter here.
     connection.pragma_update(None, "foreign_keys", false)?;
     connection.execute_batch(SCHEMA)?;
     connection.execute_batch("BEGIN")?;
     Ok(connection)
 }
 
-/// The tables of the vault's index in a temporary database.
+/// Copies the tables of the vault's index into a temporary database.
 fn copy(vault: &Connection, watch: &mut dyn FnMut(u64, u64)) -> rusqlite::Result<Connection> {
     let copy = empty()?;
     let tables = [
@@ -208,7 +208,7 @@ fn copy(vault: &Connection, watch: &mut dyn FnMut(u64, u64)) -> rusqlite::Result
         }
     }
     copy.execute_batch("COMMIT")?;
-    // FTS5 still has the empty index in memory, until something that it did is undone.
+    // FTS5 caches the empty index in memory until one of its changes is rolled back.
     copy.execute_batch("BEGIN; DELETE FROM search_text WHERE rowid = -1; ROLLBACK; BEGIN")?;
     Ok(copy)
 }
@@ -219,7 +219,7 @@ fn into_one_segment(index: &Connection) -> rusqlite::Result<()> {
     index.execute_batch("COMMIT; INSERT INTO search_text (search_text) VALUES ('optimize')")
 }
 
-/// Whether two indexes of one segment have the same pages and the same sizes of rows.
+/// Returns whether two indexes of one segment have the same pages and the same row sizes.
 fn have_same_pages(one: &Connection, other: &Connection) -> rusqlite::Result<bool> {
     let tables = [
         format!(
@@ -247,7 +247,7 @@ fn have_same_pages(one: &Connection, other: &Connection) -> rusqlite::Result<boo
     Ok(true)
 }
 
-/// The rows of the range that an index has.
+/// Returns the rows of the range that an index has.
 fn rows_of(index: &Connection, range: Range) -> rusqlite::Result<Vec<i64>> {
     index
         .prepare_cached("SELECT id FROM search_text_docsize WHERE id >= ?1 AND id < ?2")?
@@ -255,10 +255,10 @@ fn rows_of(index: &Connection, range: Range) -> rusqlite::Result<Vec<i64>> {
         .collect()
 }
 
-/// What an index has of each range, and how many of its rows and words are of none.
+/// Returns a sum of the index content of each range, and the number of rows and words outside all ranges.
 fn sums(index: &Connection, ranges: &[Range]) -> rusqlite::Result<(Vec<u64>, u64)> {
     let mut adding = Adding { ranges, words: vec![0; ranges.len()], strays: 0, bytes: Vec::new() };
-    // How many words there are in each field, by which matches are weighed.
+    // The number of words in each field, which FTS5 uses to weigh matches.
     let mut sizes = index.prepare("SELECT id, sz FROM search_text_docsize")?;
     let mut sizes = sizes.query([])?;
     while let Some(row) = sizes.next()? {
@@ -275,18 +275,18 @@ fn sums(index: &Connection, ranges: &[Range]) -> rusqlite::Result<(Vec<u64>, u64
     Ok((adding.words, adding.strays))
 }
 
-/// Adds up hashes of words at their places by range, in whatever order they come.
+/// Sums of hashes of words and their places, by range, independent of their order.
 struct Adding<'r> {
     ranges: &'r [Range],
-    /// In the order of the ranges.
+    /// The sums, in the order of the ranges.
     words: Vec<u64>,
     strays: u64,
-    /// For the next hash.
+    /// The buffer for the next hash.
     bytes: Vec<u8>,
 }
 
 impl Adding<'_> {
-    /// Adds what stands in a row of the index.
+    /// Adds the content of a row of the index.
     fn add(&mut self, row: i64, parts: &[&[u8]]) {
         if row == LAST_ROW {
             return;
@@ -310,7 +310,7 @@ impl Adding<'_> {
 mod tests {
     use super::*;
 
-    /// An index of these texts, written in transactions of so many rows.
+    /// Creates an index of these texts, written in transactions of `step` rows.
     fn index(texts: &[&str], step: usize) -> Connection {
         let index = empty().unwrap();
         index.execute_batch("COMMIT").unwrap();
@@ -326,7 +326,7 @@ mod tests {
         index
     }
 
-    /// The copy and another index, each as one segment.
+    /// Whether the copy of an index and another one are the same, each as one segment.
     fn are_same(one: &Connection, other: &Connection) -> bool {
         let one = copy(one, &mut |_, _| {}).unwrap();
         let other = copy(other, &mut |_, _| {}).unwrap();
@@ -348,7 +348,7 @@ mod tests {
         for step in [1, 700] {
             assert!(are_same(&all, &index(&texts, step)), "{step}");
         }
-        // Deleted, and merged half way.
+        // A deletion and a partial merge.
         let other = index(&texts, 100);
         other.execute("DELETE FROM search_text WHERE rowid = 3000", []).unwrap();
         other.execute("INSERT INTO search_text (search_text, rank) VALUES ('merge', 3)", []).unwrap();

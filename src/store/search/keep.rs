@@ -1,4 +1,4 @@
-//! What goes into the index, and what goes out of it.
+//! Additions to the index and removals from it.
 
 use std::time::Duration;
 
@@ -19,22 +19,22 @@ pub struct SearchableCapture {
     pub capture: CaptureHash,
     /// Its artifact.
     pub artifact: ArtifactRow,
-    /// The artifact's first capture, if this is another one.
+    /// The artifact's first capture, if this is not the first.
     pub first: Option<CaptureHash>,
 }
 
-/// The passages of a capture, as they go into the index.
+/// The passages of a capture, in the form in which they are indexed.
 #[derive(Clone, Debug)]
 pub struct CapturePassages {
     id: i64,
     core: CoreHash,
     hash: CaptureHash,
-    /// The texts in the order of the passages; nothing for those that are left out.
+    /// The texts in the order of the passages; `None` for those that are not indexed.
     passages: Vec<Option<(Field, String)>>,
 }
 
 impl SearchableCapture {
-    /// The capture with its passages, and nothing in place of those that are left out.
+    /// Combines the capture with its passages, `None` for those that are not indexed.
     #[must_use]
     pub fn with(&self, passages: Vec<Option<(Field, String)>>) -> CapturePassages {
         CapturePassages { id: self.id, core: self.artifact.core, hash: self.capture, passages }
@@ -42,7 +42,7 @@ impl SearchableCapture {
 }
 
 impl CapturePassages {
-    /// How many bytes of text there are.
+    /// Returns the number of bytes of text.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.passages.iter().flatten().map(|(_, text)| text.len()).sum()
@@ -58,11 +58,11 @@ impl CapturePassages {
 }
 
 impl Snapshot<'_> {
-    /// The next captures that are not in the index, in the order in which they were added; `limit` at most. None if there is
-    /// no index, or one of another version.
+    /// Returns up to `limit` next captures that are not in the index, in the order in which they were added. Returns
+    /// none if there is no index, or one of another version.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read.
     pub fn unindexed(&self, limit: u32) -> Result<Vec<SearchableCapture>> {
         let state = state(self.connection()).map_err(|error| self.failed(error))?;
         match state.filter(|state| state.version == VERSION) {
@@ -71,11 +71,11 @@ impl Snapshot<'_> {
         }
     }
 
-    /// The captures that should be in the index, after `after` if that is given, in the order in which they were added;
-    /// `limit` at most.
+    /// Returns up to `limit` captures that should be in the index, after `after` if it is given, in the order in which
+    /// they were added.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the database cannot be read.
     pub fn indexed(&self, after: Option<&SearchableCapture>, limit: u32) -> Result<Vec<SearchableCapture>> {
         let state = state(self.connection()).map_err(|error| self.failed(error))?;
         let Some(State { capture: last, .. }) = state else { return Ok(Vec::new()) };
@@ -83,7 +83,7 @@ impl Snapshot<'_> {
     }
 
     fn captures_between(&self, after: i64, last: i64, limit: u32) -> Result<Vec<SearchableCapture>> {
-        // What has no hash any more is a matter for fsck.
+        // Captures without a hash are left to fsck.
         let sql = "SELECT c.id, coalesce(c.digest, b.digest), c.artifact,
                      (SELECT min(f.id) FROM capture f WHERE f.artifact = c.artifact)
                      FROM capture c LEFT JOIN blob b ON b.id = c.blob
@@ -95,7 +95,7 @@ impl Snapshot<'_> {
         let mut captures = Vec::new();
         let mut before = after;
         for (id, capture, artifact, first) in rows {
-            // Whoever asks for those after the last one of an answer must come to an end.
+            // Callers continue after the last capture of an answer, and must terminate.
             if id <= before || id > last {
                 return Err(self.failed(out_of_order("capture")));
             }
@@ -109,11 +109,11 @@ impl Snapshot<'_> {
 }
 
 impl Store {
-    /// Puts the passages of `batch` into the index, in one transaction. They are those of the captures that come next;
-    /// false, and nothing is changed, if somebody else was faster.
+    /// Adds the passages of `batch` to the index, in one transaction. They must be those of the captures that come
+    /// next; returns false and changes nothing if another process has already indexed them.
     ///
     /// # Errors
-    /// As [`Store::put`].
+    /// Same as [`Store::put`].
     pub fn index_passages(&self, batch: &[CapturePassages]) -> Result<bool> {
         self.index_passages_within(batch, Self::PATIENCE)
     }
@@ -147,7 +147,7 @@ impl Store {
     }
 }
 
-/// Whether the capture with this number is the next one that the index should have.
+/// Returns whether the capture with this row id is the next one that the index should have.
 fn follows(connection: &Connection, state: State, capture: i64) -> rusqlite::Result<bool> {
     let next: Option<i64> = connection
         .prepare_cached(
@@ -155,7 +155,7 @@ fn follows(connection: &Connection, state: State, capture: i64) -> rusqlite::Res
               WHERE c.id > ?1 AND coalesce(c.digest, b.digest) IS NOT NULL",
         )?
         .query_row([state.capture], |row| row.get(0))?;
-    // It may have been removed meanwhile, with others before it.
+    // It may have been removed in the meantime, along with others before it.
     Ok(state.capture < capture && next.is_none_or(|next| next >= capture))
 }
 
@@ -167,14 +167,14 @@ fn key_of(connection: &Connection, capture: i64) -> rusqlite::Result<Option<(Cor
     connection.prepare_cached(sql)?.query_row([capture], |row| Ok((row.get(0)?, row.get(1)?))).optional()
 }
 
-/// Inserts the passages of those captures that are still there, and gives how far that came.
+/// Inserts the passages of those captures that still exist, and returns the resulting state.
 fn insert(connection: &Connection, batch: &[CapturePassages], mut state: State) -> rusqlite::Result<State> {
     for capture @ CapturePassages { id, core, hash, passages } in batch {
         match key_of(connection, *id)? {
             Some(stored) if stored == (*core, *hash) => {}
-            // It was removed, and another one got its number.
+            // It was removed, and another capture got its number.
             Some(_) => return Ok(state),
-            // It was removed, and another one may get a number before it.
+            // It was removed, and another capture may get an earlier number.
             None => continue,
         }
         let rows = i64::try_from(passages.len().max(1)).unwrap_or(i64::MAX);
@@ -204,8 +204,8 @@ pub(super) fn insert_passages(
     Ok(())
 }
 
-/// Takes a capture that is about to be removed out of the index, if there is one. An index that is damaged goes as a whole:
-/// nothing of what is removed may stay in it.
+/// Removes a capture that is about to be removed from the index, if there is one. A damaged index is dropped as a
+/// whole: nothing that is removed may stay in it.
 pub(in crate::store) fn forget(connection: &Connection, capture: i64) -> rusqlite::Result<()> {
     if !has_tables(connection)? {
         return Ok(());
@@ -223,7 +223,7 @@ fn take_out(connection: &Connection, capture: i64) -> rusqlite::Result<()> {
         .optional()?;
     if let Some((first, passages)) = rows {
         let removed = Totals::of_rows(connection, first, passages)?;
-        // Only those that are there: what a damaged vault says could be any number.
+        // Only existing rows: a damaged vault may contain any number.
         let present: Vec<i64> = connection
             .prepare_cached("SELECT id FROM search_text_docsize WHERE id >= ?1 AND id < ?2")?
             .query_map([first, first.saturating_add(passages)], |row| row.get(0))?
@@ -235,7 +235,7 @@ fn take_out(connection: &Connection, capture: i64) -> rusqlite::Result<()> {
         removed.subtract_from_stored(connection)?;
         connection.prepare_cached("DELETE FROM search_capture WHERE first = ?1")?.execute([first])?;
     }
-    // The number of the last capture is used again.
+    // The number of the last capture is reused.
     connection
         .prepare_cached(
             "UPDATE search_state SET capture =
@@ -245,8 +245,8 @@ fn take_out(connection: &Connection, capture: i64) -> rusqlite::Result<()> {
         .map(drop)
 }
 
-/// Writes the index anew without the words of what was removed, which FTS5 only marks as such. Takes time in proportion to
-/// the index.
+/// Rewrites the index without the words of removed content, which FTS5 only marks as deleted. Takes time proportional
+/// to the size of the index.
 pub(in crate::store) fn forget_words(connection: &Connection) -> rusqlite::Result<()> {
     if !has_tables(connection)? {
         return Ok(());

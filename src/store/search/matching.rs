@@ -1,4 +1,4 @@
-//! What of a text matches.
+//! Matching parts of a text.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -10,18 +10,18 @@ use super::terms::Terms;
 use crate::artifact::Field;
 use crate::store::{Result, StoreError};
 
-/// The table that the texts of the vault's index are in, in memory: the same words match.
+/// The table of the vault's index, for use in memory, so that the same words match.
 const TABLE: &str = "CREATE VIRTUAL TABLE search_text USING fts5 (
     response, prompt, tool, output, step, contract, pack, tokenize = 'unicode61 remove_diacritics 2')";
 
-/// Tells which parts of a text match.
+/// A matcher that finds the matching parts of a text.
 pub struct Matcher {
     connection: Connection,
     path: PathBuf,
 }
 
 impl Matcher {
-    /// One that matches as the vault at `path` does, which is named in errors.
+    /// Creates a matcher for the vault at `path`, which errors name.
     pub(in crate::store) fn of(path: &Path) -> Result<Self> {
         let connection =
             in_memory().and_then(|connection| connection.execute_batch(TABLE).map(|()| connection));
@@ -29,24 +29,24 @@ impl Matcher {
         Ok(Self { connection, path: path.to_owned() })
     }
 
-    /// The parts of `text`, a passage of `field`, that match, in bytes and in order; nothing if it does not match as a
-    /// whole.
+    /// Returns the byte ranges of `text`, a passage of `field`, that match, in order, or `None` if the text as a whole
+    /// does not match.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns an error if the in-memory database fails.
     pub fn matches(&self, terms: &Terms, field: Field, text: &str) -> Result<Option<Vec<Range<usize>>>> {
         let marked = self.marked(terms, field, text).map_err(|error| StoreError::of(&self.path, error))?;
         Ok(marked.map(|(text, marks)| ranges(&text, marks)))
     }
 
-    /// The text with marks before and after what matches, and the marks.
+    /// Returns the text with marks before and after each match, and the marks.
     fn marked(
         &self,
         terms: &Terms,
         field: Field,
         text: &str,
     ) -> rusqlite::Result<Option<(String, [char; 2])>> {
-        // SQLite gives back what is before a null character; as long, and no more part of a word, is a space.
+        // SQLite returns text only up to a null character; a space has the same length and also separates words.
         let text = text.replace('\0', " ");
         let marks = marks_for(&text);
         self.connection.prepare_cached("DELETE FROM search_text")?.execute([])?;
@@ -63,34 +63,34 @@ impl Matcher {
     }
 }
 
-/// A database in memory: nothing of the texts may be left in files.
+/// Opens a database in memory: no part of the texts may be left in files.
 pub(super) fn in_memory() -> rusqlite::Result<Connection> {
     Connection::open_with_flags(":memory:", OpenFlags::default() | OpenFlags::SQLITE_OPEN_NO_MUTEX)
 }
 
-/// A database that is deleted when it is closed. What does not fit into the cache is in a file that has no name.
+/// Opens a database that is deleted when it is closed. What does not fit into the cache is in an unnamed file.
 pub(super) fn temporary() -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags("", OpenFlags::default() | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.pragma_update(None, "cache_size", -CACHE_KIBIBYTES)?;
     Ok(connection)
 }
 
-/// So much of a temporary database is in memory.
+/// The cache size of a temporary database, in kibibytes.
 const CACHE_KIBIBYTES: i64 = 64 << 10;
 
-/// Where the characters begin that nobody has given a meaning, which few texts have any of.
+/// The first of the characters without an assigned meaning, of which few texts have any.
 const UNUSED: char = '\u{e000}';
 
-/// Two characters that are not in `text`.
+/// Returns two characters that are not in `text`.
 fn marks_for(text: &str) -> [char; 2] {
-    // Looked for one by one, a text that has many of them would be read as often.
+    // Searching for each mark separately would read a text with many of them once per mark.
     let used: HashSet<char> = text.chars().filter(|character| *character >= UNUSED).collect();
     let mut unused = (UNUSED..=char::MAX).filter(|mark| !used.contains(mark));
-    // No text within the limits has all of them.
+    // No text within the limits contains all of them.
     [unused.next().unwrap_or('\u{1}'), unused.next().unwrap_or('\u{2}')]
 }
 
-/// What stands between the marks, in the text without them.
+/// Returns the ranges between the marks, as offsets in the text without them.
 fn ranges(marked: &str, [open, close]: [char; 2]) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     let (mut start, mut marks) = (0, 0);
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn a_text_of_characters_that_could_be_marks_takes_no_longer_than_others() {
         let most: String = (UNUSED..='\u{10fff0}').collect();
-        // One by one, this would take hours.
+        // Searching for each separately would take hours.
         assert_eq!(matches(&["needle"], &format!("{most} needle")).unwrap(), ["needle"]);
     }
 

@@ -1,30 +1,31 @@
-//! The pages that FTS5 keeps words on, and whether looking a word up leads to its page.
+//! The pages on which FTS5 stores words, and whether lookups find the page of a word.
 //!
-//! A segment is a sequence of pages with words in their order. `search_text_idx` has, for each page on which words begin, a
-//! key between the last word before it and its first word. A word is looked for on the page with the greatest key up to it.
-//! So everything is found if, and only if, every key is where it should be. SQLite's own check does not look at the lower
-//! bound of the keys, nor at what comes after the last one.
+//! A segment is a sequence of pages with sorted words. `search_text_idx` has, for each page on which words begin, a key
+//! between the last word before it and its first word. A word is looked up on the page with the greatest key not after
+//! it. So everything is found if, and only if, every key is in this range. SQLite's integrity check does not check the
+//! lower bound of the keys, nor what follows the last one.
 
 use std::collections::HashMap;
 
 use rusqlite::Connection;
 
-/// The number of a page has that of its segment from this bit on.
+/// The bit from which on the row id of a page contains its segment.
 const SEGMENT_BIT: i64 = 37;
 
-/// What of the number of a row of `search_text_data` says which page of a segment it is.
+/// The mask of the row ids of `search_text_data` for the page within its segment.
 pub(super) const PAGE: i64 = (1 << SEGMENT_BIT) - 1;
 
-/// The first number of a page; rows before it have other things.
+/// The lowest row id of a page; rows before it have other content.
 pub(super) const FIRST: i64 = 1 << SEGMENT_BIT;
 
-/// Pages of words have smaller numbers within their segment, those of the index of long lists larger ones.
+/// The page number within a segment below which pages contain words; pages of the index of long lists have larger
+/// numbers.
 const WORDS: i64 = 1 << 31;
 
-/// From this segment on, pages say which rows were deleted.
+/// The first segment number whose pages list deleted rows.
 const DELETED: i64 = 1 << 16;
 
-/// How many pages have words that looking them up does not find.
+/// Returns the number of pages with words that lookups do not find.
 pub(super) fn unreachable(connection: &Connection) -> rusqlite::Result<u64> {
     let keys = keys(connection)?;
     let mut statement = connection
@@ -37,11 +38,11 @@ pub(super) fn unreachable(connection: &Connection) -> rusqlite::Result<u64> {
         if page >= WORDS {
             continue;
         }
-        // The first page that is left of a segment needs no key.
+        // The first remaining page of a segment needs no key.
         let before = last.take().filter(|(of, _): &(i64, Vec<u8>)| *of == segment).map(|(_, term)| term);
         let is_first = before.is_none();
         let Some((first, last_term)) = terms(row.get_ref(1)?.as_blob()?) else {
-            // What cannot be read is a finding of SQLite's own check.
+            // SQLite's own check reports pages that cannot be read.
             last = before.map(|before| (segment, before));
             continue;
         };
@@ -64,10 +65,10 @@ fn keys(connection: &Connection) -> rusqlite::Result<HashMap<(i64, i64), Vec<u8>
     statement.query_map([], key)?.collect()
 }
 
-/// The first and the last word that begin on a page; nothing if none does, or the page cannot be read.
+/// Returns the first and the last word that begin on a page, or `None` if none does or the page cannot be read.
 fn terms(page: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
-    // Two bytes that are of no interest here, the size of the page without its directory, and the words. The directory has
-    // where the first word is, then how far each is from the one before.
+    // Two bytes that do not matter here, the size of the page without its directory, and the words. The directory
+    // contains the offset of the first word, then the distance of each word from the preceding one.
     let size = usize::from(u16::from_be_bytes([*page.get(2)?, *page.get(3)?]));
     let mut directory = page.get(size..)?;
     let mut at = varint(&mut directory)?;
@@ -77,7 +78,7 @@ fn terms(page: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     let mut term = first.clone();
     while !directory.is_empty() {
         at = at.checked_add(varint(&mut directory)?)?;
-        // What it has in common with the word before, and the rest.
+        // The length of the prefix shared with the preceding word, and the rest.
         let mut rest = page.get(at..)?;
         let (common, length) = (varint(&mut rest)?, varint(&mut rest)?);
         term.truncate(common);
@@ -86,7 +87,7 @@ fn terms(page: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     Some((first, term))
 }
 
-/// A number in SQLite's form, of those that can stand there.
+/// Reads a number in SQLite's varint encoding, as far as its values can occur here.
 fn varint(bytes: &mut &[u8]) -> Option<usize> {
     let mut number = 0_usize;
     for _ in 0..5 {
@@ -104,7 +105,7 @@ fn varint(bytes: &mut &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// An index with several segments, some of them merged half way.
+    /// Creates an index with several segments, some of them partly merged.
     fn index() -> Connection {
         let connection = Connection::open_with_flags("", rusqlite::OpenFlags::default()).unwrap();
         connection.execute_batch("CREATE TABLE capture (id INTEGER PRIMARY KEY)").unwrap();

@@ -1,32 +1,32 @@
-//! What is searched for, in the words of FTS5.
+//! Search terms and their FTS5 expression.
 
 use crate::artifact::Field;
 
-/// A word or a phrase that is searched for.
+/// A word or phrase to search for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Term {
-    /// Its text. What is neither letter nor digit separates words; several words are a phrase.
+    /// Its text. Characters other than letters and digits separate words; several words are a phrase.
     pub text: String,
-    /// Whether words match as well that only begin like the last one of it.
+    /// Whether words that begin with its last word also match.
     pub is_prefix: bool,
 }
 
-/// What passages must have: all terms of one of the alternatives, in one of the fields.
+/// A search condition on passages: all terms of one of the alternatives, in one of the fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Terms {
-    /// The alternatives. One that is empty is passed over.
+    /// The alternatives. An empty one is skipped.
     pub alternatives: Vec<Vec<Term>>,
-    /// The fields; any if there are none.
+    /// The fields; all if empty.
     pub fields: Vec<Field>,
 }
 
 impl Terms {
-    /// Whether there is nothing that a passage could have.
+    /// Returns whether there are no terms.
     pub(super) fn is_empty(&self) -> bool {
         self.alternatives.iter().all(Vec::is_empty)
     }
 
-    /// The query. It is one for every text: nothing in a text has a meaning but its words.
+    /// Returns the FTS5 expression. Only the words of a text have a meaning in it, so every text is valid.
     pub(super) fn expression(&self) -> String {
         let alternatives = self.alternatives.iter().filter(|terms| !terms.is_empty());
         let alternatives: Vec<String> = alternatives

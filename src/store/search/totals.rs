@@ -1,19 +1,19 @@
-//! How many rows and words the index has in all: what FTS5 calls the averages, by which it ranks matches.
+//! The total number of rows and words in the index, which FTS5 calls the averages and uses to rank matches.
 //!
-//! FTS5 counts what is inserted. What is deleted from a table without content it does not subtract, so that ranks would
-//! depend on documents that were removed. They are subtracted here.
+//! FTS5 counts what is inserted. It does not subtract what is deleted from a contentless table, so that ranks would
+//! depend on removed documents. It is subtracted here.
 
 use rusqlite::{Connection, OptionalExtension};
 
-/// The row of `search_text_data` that has them.
+/// The row of `search_text_data` that contains them.
 const AVERAGES: i64 = 1;
 
-/// The row count, then the words of each column. Columns at the end without any may be missing.
+/// The row count, followed by the word count of each column. Trailing columns without words may be missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Totals(Vec<u64>);
 
 impl Totals {
-    /// Those that the index has stored.
+    /// Returns the totals stored in the index.
     pub(super) fn stored(connection: &Connection) -> rusqlite::Result<Self> {
         let block: Option<Vec<u8>> = connection
             .prepare_cached("SELECT block FROM search_text_data WHERE id = ?1")?
@@ -22,7 +22,7 @@ impl Totals {
         Ok(Self::new(varints(&block.unwrap_or_default())))
     }
 
-    /// Those of all rows that the index has now.
+    /// Computes the totals of all rows that are now in the index.
     pub(super) fn counted(connection: &Connection) -> rusqlite::Result<Self> {
         let mut totals = Vec::new();
         let mut statement = connection.prepare("SELECT sz FROM search_text_docsize")?;
@@ -33,7 +33,7 @@ impl Totals {
         Ok(Self::new(totals))
     }
 
-    /// Those of the `passages` rows from `first` on.
+    /// Computes the totals of the `passages` rows from `first` on.
     pub(super) fn of_rows(connection: &Connection, first: i64, passages: i64) -> rusqlite::Result<Self> {
         let mut totals = Vec::new();
         let mut statement =
@@ -45,9 +45,9 @@ impl Totals {
         Ok(Self::new(totals))
     }
 
-    /// Subtracts what was deleted in this transaction from what is stored.
+    /// Subtracts the totals of rows deleted in this transaction from the stored ones.
     pub(super) fn subtract_from_stored(&self, connection: &Connection) -> rusqlite::Result<()> {
-        // Until then, FTS5 has its own in memory, and writes them at the end of the transaction.
+        // Until then, FTS5 keeps its own totals in memory, and writes them at the end of the transaction.
         connection.prepare_cached("INSERT INTO search_text (search_text) VALUES ('flush')")?.execute([])?;
         let mut stored = Self::stored(connection)?;
         for (total, removed) in stored.0.iter_mut().zip(&self.0) {
@@ -71,7 +71,7 @@ impl Totals {
     }
 }
 
-/// Adds a row with these sizes of its columns.
+/// Adds a row with these column sizes.
 fn add(totals: &mut Vec<u64>, sizes: &[u8]) {
     let row = std::iter::once(1).chain(varints(sizes));
     for (at, size) in row.enumerate() {
@@ -82,8 +82,8 @@ fn add(totals: &mut Vec<u64>, sizes: &[u8]) {
     }
 }
 
-/// The numbers in a record of FTS5. They have SQLite's form: seven bits in each byte, the highest first, and eight in the
-/// ninth.
+/// Decodes the numbers in an FTS5 record. They are varints in SQLite's encoding: seven bits per byte, the highest
+/// first, and eight in the ninth.
 fn varints(mut bytes: &[u8]) -> Vec<u64> {
     let mut numbers = Vec::new();
     while !bytes.is_empty() {
@@ -116,7 +116,7 @@ fn write_varint(out: &mut Vec<u8>, number: u64) {
         let more = if parts.is_empty() { 0 } else { 0x80 };
         parts.push(u8::try_from(rest & 0x7f).unwrap_or_default() | more);
         rest >>= 7;
-        // The ninth byte has eight bits, and eight come before it.
+        // The ninth byte has eight bits, after eight bytes of seven bits.
         if rest == 0 && (number >> 56 == 0 || parts.len() == 9) {
             break;
         }

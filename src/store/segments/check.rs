@@ -1,4 +1,4 @@
-//! Whether look-ups find what is in the segments.
+//! Checks that lookups find what is in the segments.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use rusqlite::Connection;
 
 use super::{BUCKET_NUMBER_BITS, Bucket, Entry, KEY_BITS, Segment};
 
-/// Tells what is not in order, and of every entry that a look-up of its key finds.
+/// Returns a description of each defect, and calls `visit` with every entry that a lookup of its key finds.
 pub(in crate::store) fn check(
     connection: &Connection,
     mut visit: impl FnMut(Entry),

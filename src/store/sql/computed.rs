@@ -1,4 +1,4 @@
-//! Views of what SQL cannot see into.
+//! Views of content that SQL cannot read.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -16,52 +16,53 @@ use crate::open_vaults::Registration;
 use crate::store::rows::{ArtifactId, ArtifactRow};
 use crate::store::{Snapshot, Store, StoreError};
 
-/// So many bytes of rows are kept for who comes back to them, which joins do.
+/// Maximum size in bytes of the cached rows, which joins read repeatedly.
 const KEPT_BYTES: usize = 64 << 20;
 
-/// Who asks so often for the rows of an artifact, and so often for those of each, joins contents with each other.
+/// Number of row requests, with [`OFTEN_FOR_EACH`] per artifact on average, that indicates a query that joins contents
+/// with each other.
 const OFTEN: u64 = 100_000;
 const OFTEN_FOR_EACH: u64 = 20;
 
-/// A view whose rows somebody else makes, for one artifact at a time.
+/// A view whose rows are computed, for one artifact at a time.
 ///
-/// It has the columns `artifact` and `core_hash`, and then its own.
+/// It has the columns `artifact` and `core_hash`, followed by its own.
 pub struct Computed {
     /// The name.
     pub name: &'static str,
-    /// What a row is, in words.
+    /// A description of a row.
     pub about: &'static str,
-    /// The kind of the artifacts that have rows; any if there is none.
+    /// The kind of the artifacts that have rows; `None` for all kinds.
     pub kind: Option<&'static str>,
     /// Its own columns.
     pub columns: &'static [Column],
-    /// The rows of an artifact, each with a cell for every column of its own.
+    /// The function for the rows of an artifact, each with a cell for every column of its own.
     pub rows: RowsOf,
 }
 
-/// Makes the rows of an artifact.
+/// A function that computes the rows of an artifact.
 pub type RowsOf =
     Box<dyn Fn(&Snapshot<'_>, &ArtifactRow) -> std::result::Result<Vec<Cells>, SqlError> + Send + Sync>;
 
 type Kept = HashMap<(usize, i64), Arc<Vec<Cells>>>;
 
-/// Where the rows of computed views come from.
+/// The source of the rows of computed views.
 pub(super) struct Source {
-    /// Has one connection, which is in a transaction.
+    /// A store with a single connection, which is in a transaction.
     store: Store,
     views: Vec<Computed>,
-    /// The rows of artifacts that were asked for, by view and artifact, and how many bytes they have.
+    /// The cached rows, by view and artifact, and their size in bytes.
     kept: Mutex<(Kept, usize)>,
-    /// What kept a function from giving an answer: SQLite passes on nothing but a text.
+    /// The error that made a function fail: SQLite only passes on a message.
     failure: Mutex<Option<SqlError>>,
-    /// How often rows were asked for.
+    /// Number of times that rows were requested.
     asked: AtomicU64,
-    /// Who is told once if that is too often.
+    /// The callback to call once if that is too often.
     told: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
 impl Source {
-    /// A source that reads on `connection`, which is in a transaction.
+    /// Creates a source that reads on `connection`, which is in a transaction.
     pub(super) fn new(path: &Path, connection: Connection, views: Vec<Computed>) -> Self {
         Self {
             store: Store::with_connection_to(path, connection, Registration::new(path)),
@@ -73,7 +74,7 @@ impl Source {
         }
     }
 
-    /// Makes the views of this source on `connection`, which sees the same state of the vault.
+    /// Creates the views of this source on `connection`, which sees the same state of the vault.
     pub(super) fn offer(self: &Arc<Self>, connection: &Connection) -> rusqlite::Result<()> {
         let flags = FunctionFlags::SQLITE_UTF8
             | FunctionFlags::SQLITE_DETERMINISTIC
@@ -88,12 +89,12 @@ impl Source {
             .try_for_each(|(number, view)| connection.execute_batch(&statement(number, view)))
     }
 
-    /// What kept a function from giving an answer since this was asked last.
+    /// Takes the error that made a function fail since the last call.
     pub(super) fn failure(&self) -> Option<SqlError> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Tells `told` once if somebody comes back to the same artifacts again and again.
+    /// Calls `told` once if the same artifacts are read repeatedly.
     pub(super) fn tell_of_rereading(&self, told: Box<dyn FnOnce() + Send>) {
         *self.told.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
     }
@@ -109,7 +110,7 @@ impl Source {
         Ok(())
     }
 
-    /// A JSON list with as many elements as an artifact has rows in a view.
+    /// Returns a JSON list with one element per row that an artifact has in a view.
     fn count(&self, context: &Context<'_>) -> rusqlite::Result<Option<String>> {
         self.note_rereading().map_err(|error| Error::UserFunctionError(error.into()))?;
         let Some(rows) = self.rows(context)? else { return Ok(None) };
@@ -117,7 +118,7 @@ impl Source {
         Ok(Some(format!("[{}]", zeros.join(","))))
     }
 
-    /// One cell of a row.
+    /// Returns one cell of a row.
     fn cell(&self, context: &Context<'_>) -> rusqlite::Result<Value> {
         let (row, column): (usize, usize) = (context.get(2)?, context.get(3)?);
         let rows = self.rows(context)?;
@@ -131,7 +132,7 @@ impl Source {
         })
     }
 
-    /// The rows that the first two arguments ask for: the number of a view and that of an artifact.
+    /// Returns the rows that the first two arguments identify: the number of a view and the row id of an artifact.
     fn rows(&self, context: &Context<'_>) -> rusqlite::Result<Option<Arc<Vec<Cells>>>> {
         let key: (usize, i64) = (context.get(0)?, context.get(1)?);
         if let Some(rows) = self.kept().0.get(&key) {
@@ -154,8 +155,8 @@ impl Source {
         (view.rows)(&snapshot, &artifact)
     }
 
-    /// Keeps rows until there are too many. The next ones are mostly those of another artifact, so none is worth more than
-    /// another.
+    /// Caches rows until they are too large. The next request is usually for another artifact, so all entries are
+    /// equally useful.
     fn keep(&self, key: (usize, i64), rows: &Arc<Vec<Cells>>) {
         let bytes: usize = rows.iter().flatten().map(|cell| size_of::<Cell>() + size(cell)).sum();
         let (kept, kept_bytes) = &mut *self.kept();
@@ -180,8 +181,8 @@ fn size(cell: &Cell) -> usize {
     }
 }
 
-/// The statement that makes a view. The condition on the kind is one on the artifact, as those of queries on `artifact` and
-/// `core_hash` are: they hold before the functions are called.
+/// Returns the statement that creates a view. The condition on the kind applies to the artifact, as those of queries on
+/// `artifact` and `core_hash` do: they are evaluated before the functions are called.
 fn statement(number: usize, view: &Computed) -> String {
     let mut columns = String::new();
     for (index, column) in view.columns.iter().enumerate() {

@@ -3,50 +3,50 @@ use std::path::PathBuf;
 use crate::digest::CoreHash;
 use crate::store::StoreError;
 
-/// Why a question in SQL got no answer, or only part of one.
+/// An error that prevents answering an SQL query, or answering it completely.
 #[derive(Debug, thiserror::Error)]
 pub enum SqlError {
-    /// It is no SQL, or asks for something that is not there.
+    /// It is not valid SQL, or refers to something that does not exist.
     #[error("{0}")]
     Query(String),
-    /// It does more than to read.
+    /// It does more than reading.
     #[error("{0}; a query can only read: SELECT, VALUES, WITH … SELECT, or EXPLAIN of them")]
     Refused(String),
-    /// It is several.
-    #[error("this is more than one statement; run them one by one")]
+    /// It contains several statements.
+    #[error("the query has more than one statement; run them one at a time")]
     Several,
-    /// It says nothing.
-    #[error("there is no statement in the query")]
+    /// It contains no statement.
+    #[error("the query has no statement")]
     Empty,
-    /// A parameter has no value, or a value no parameter.
+    /// A parameter has no value, or a value has no parameter.
     #[error("{0}")]
     Parameter(String),
-    /// A document in the vault cannot be understood by this program, though its bytes are intact.
-    #[error("the document of {core} cannot be read by this runvault: {message}")]
+    /// This program cannot interpret a document in the vault, though its bytes are intact.
+    #[error("the document of {core} cannot be read by this version of runvault: {message}")]
     Unreadable {
         /// The artifact.
         core: CoreHash,
         /// The cause.
         message: String,
     },
-    /// What should be written is there already.
-    #[error("cannot write {}: it exists already", path.display())]
+    /// The file to be written already exists.
+    #[error("cannot write {}: it already exists", path.display())]
     Exists {
         /// The file.
         path: PathBuf,
     },
-    /// Nothing can be written there.
+    /// The file cannot be written there.
     #[error("cannot write {}: {reason}", path.display())]
     Place {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
-    /// The caller ended it, and nothing was written.
+    /// The caller interrupted it, and nothing was written.
     #[error("interrupted")]
     Interrupted,
-    /// What the store says.
+    /// A store error.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

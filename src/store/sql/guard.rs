@@ -1,25 +1,25 @@
-//! What a query may do: read.
+//! Restriction of queries to reading.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 
-/// Those that only tell what there is.
+/// The pragmas that only describe the schema.
 const PRAGMAS: [&str; 3] = ["table_info", "table_xinfo", "table_list"];
 
-/// Functions that reach beyond the vault or into the process. They are off already, one by one, for reasons of their own.
+/// Functions with effects beyond the vault or within the process. Each is already disabled in another way.
 const FUNCTIONS: [&str; 2] = ["load_extension", "fts3_tokenizer"];
 
-/// How the names of the functions begin that computed views are made of.
+/// The prefix of the functions on which computed views are built.
 const OWN: &str = "runvault_";
 
-/// Watches over the queries of one connection, and remembers what it refused.
+/// An authorizer that restricts the queries of one connection, and records what it rejected.
 #[derive(Clone, Default)]
 pub(super) struct Guard(Arc<Mutex<Option<String>>>);
 
 impl Guard {
-    /// Allows nothing but reading on `connection` from now on.
+    /// Allows only reading on `connection` from now on.
     pub(super) fn watch(&self, connection: &Connection) -> rusqlite::Result<()> {
         let guard = self.clone();
         connection.authorizer(Some(move |context: AuthContext<'_>| {
@@ -29,18 +29,18 @@ impl Guard {
         }))
     }
 
-    /// What was refused since this was asked last.
+    /// Takes the first rejection since the last call.
     pub(super) fn refused(&self) -> Option<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
-/// Why an action is refused; nothing if it is not.
+/// Returns why an action is rejected, or `None` if it is allowed.
 fn refusal(context: &AuthContext<'_>) -> Option<String> {
     Some(match &context.action {
         AuthAction::Select | AuthAction::Read { .. } | AuthAction::Recursive => return None,
         AuthAction::Function { function_name } if function_name.starts_with(OWN) => {
-            // Those are what our views are made of, and for nobody else.
+            // These implement runvault's own views and are not available to other queries.
             context.accessor.is_none().then(|| format!("the function {function_name} is not allowed"))?
         }
         AuthAction::Function { function_name } if !is_one_of(&FUNCTIONS, function_name) => return None,
@@ -53,9 +53,9 @@ fn refusal(context: &AuthContext<'_>) -> Option<String> {
             "other databases cannot be attached".to_owned()
         }
         AuthAction::Transaction { .. } | AuthAction::Savepoint { .. } => {
-            "transactions are not for queries, each of which sees one state of the vault".to_owned()
+            "transactions are not allowed, because each query sees one snapshot of the vault".to_owned()
         }
-        _ => "this would change something".to_owned(),
+        _ => "the statement would change data".to_owned(),
     })
 }
 

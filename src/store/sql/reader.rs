@@ -12,23 +12,25 @@ use crate::artifact::Cell;
 use crate::digest::Digest;
 use crate::store::{BusyReason, Store, StoreError, pool, schema};
 
-/// Answers questions in SQL about the vault as it was when this was made.
+/// A reader that answers SQL queries about the vault in its state when the reader was created.
 ///
-/// It cannot write. Until it is dropped, what others write stays in the vault's log, which grows.
+/// It cannot write. Until it is dropped, concurrent writes stay in the vault's write-ahead log, which grows.
 pub struct Reader<'s> {
     connection: Connection,
     source: Arc<Source>,
     guard: Guard,
     views: Vec<View>,
-    /// Of the store, which is there for longer: who can only read leaves the log behind when it is the last to go.
+    /// Borrowed from the store, which must outlive the reader: the last connection to close leaves the log behind if it
+    /// is read-only.
     path: &'s Path,
 }
 
 impl Store {
-    /// Begins to answer questions in SQL, in which these views can be named beside those in the vault's file.
+    /// Creates a reader for SQL queries, which can use these views besides those in the vault's file.
     ///
     /// # Errors
-    /// What the system says; [`StoreError::Busy`] if others write so often that no state of the vault could be held.
+    /// Returns [`StoreError::Busy`] if others write so often that no state of the vault could be held, and another
+    /// error if the vault cannot be read.
     pub fn reader(&self, computed: Vec<Computed>) -> Result<Reader<'_>, SqlError> {
         let failed = |error| StoreError::of(self.path(), error);
         let views = View::plain().into_iter().chain(computed.iter().map(View::from)).collect();
@@ -38,7 +40,7 @@ impl Store {
         let source = Arc::new(Source::new(self.path(), other, computed));
         source.offer(&connection).map_err(failed)?;
         connection.execute_batch("PRAGMA query_only = ON").map_err(failed)?;
-        // A name in double quotes that nothing has would be a text: a misspelt column would be compared as one.
+        // An unknown name in double quotes would be a string: a misspelt column would be compared as text.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false).map_err(failed)?;
         let guard = Guard::default();
         guard.watch(&connection).map_err(failed)?;
@@ -46,9 +48,9 @@ impl Store {
     }
 }
 
-/// Two connections that see the same state of the vault at `path`.
+/// Opens two connections that see the same state of the vault at `path`.
 fn connect_twice(path: &Path) -> Result<[Connection; 2], StoreError> {
-    /// Whoever writes that often never stops.
+    /// Maximum number of attempts. If others write this often, they do not stop.
     const TRIES: usize = 1000;
     let connect = || {
         let both = [pool::connect_to_read(path)?, pool::connect_to_read(path)?];
@@ -65,36 +67,36 @@ fn connect_twice(path: &Path) -> Result<[Connection; 2], StoreError> {
     both.ok_or_else(|| StoreError::Busy { path: path.to_owned(), reason: BusyReason::Contended })
 }
 
-/// The head of the journal: everything that is done to a vault has an entry, so it stands for a state.
+/// Returns the head of the journal. It identifies a state, since every change to a vault has an entry.
 fn head(connection: &Connection) -> rusqlite::Result<(i64, Option<Digest>)> {
-    // One row, whether there is an entry or not.
+    // Always one row, even without entries.
     connection.query_row("SELECT max(seq), chain FROM journal", [], |row| {
         Ok((row.get::<_, Option<i64>>(0)?.unwrap_or_default(), row.get(1)?))
     })
 }
 
 impl Reader<'_> {
-    /// The views that queries can name.
+    /// Returns the views that queries can use.
     #[must_use]
     pub fn views(&self) -> &[View] {
         &self.views
     }
 
-    /// Has `told` called once, while a query runs, if queries come back to the same artifacts again and again: those that join
-    /// contents do, and read them once with `WITH … AS MATERIALIZED`.
+    /// Calls `told` once, while a query runs, if queries read the same artifacts repeatedly: those that join contents
+    /// do, and can read them once with `WITH … AS MATERIALIZED`.
     pub fn tell_of_rereading(&self, told: impl FnOnce() + Send + 'static) {
         self.source.tell_of_rereading(Box::new(told));
     }
 
-    /// The vault.
+    /// Returns the path of the vault.
     pub(super) fn path(&self) -> &Path {
         self.path
     }
 
-    /// Makes a query ready, with a value for each of its parameters: `:name` has that of `name`.
+    /// Prepares a query, with a value for each of its parameters: `:name` has that of `name`.
     ///
     /// # Errors
-    /// [`SqlError`], but for what only running it can tell.
+    /// Returns a [`SqlError`], except for errors that only occur when the query runs.
     pub fn prepare(&self, query: &str, parameters: &[(&str, Cell)]) -> Result<Statement<'_>, SqlError> {
         if query.contains('\0') {
             return Err(SqlError::Query("the query has a NUL character".to_owned()));
@@ -105,7 +107,7 @@ impl Reader<'_> {
         }
         let mut statement = prepared.map_err(|error| self.failed(error, query))?;
         if !statement.readonly() {
-            return Err(SqlError::Refused("this would change something".to_owned()));
+            return Err(SqlError::Refused("the statement would change data".to_owned()));
         }
         if statement.column_count() == 0 {
             return Err(SqlError::Empty);
@@ -115,7 +117,7 @@ impl Reader<'_> {
         Ok(Statement { reader: self, query: query.to_owned(), prepared: statement, columns })
     }
 
-    /// What `error`, which `query` met, means for who asked.
+    /// Converts `error`, which occurred in `query`, into an error for the caller.
     fn failed(&self, error: Error, query: &str) -> SqlError {
         if let Some(failure) = self.source.failure() {
             return failure;
@@ -133,11 +135,11 @@ impl Reader<'_> {
         }
     }
 
-    /// What there is, for who asked for what there is not.
+    /// Returns a hint that lists the existing views or columns, if the query refers to one that does not exist.
     fn hint(&self, message: &str, query: &str) -> String {
         if message.starts_with("no such table") {
             let names: Vec<&str> = self.views.iter().map(|view| view.name).collect();
-            return format!("; there are {}", names.join(", "));
+            return format!("; tables: {}", names.join(", "));
         }
         if !message.starts_with("no such column") {
             return String::new();
@@ -155,7 +157,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether an error is one of the query. Others are of the vault.
+/// Whether an error is caused by the query. Others are caused by the vault.
 fn is_of_query(code: ErrorCode) -> bool {
     matches!(
         code,
@@ -168,7 +170,7 @@ fn is_of_query(code: ErrorCode) -> bool {
     )
 }
 
-/// Where in a query something is, in words.
+/// Describes a position in a query.
 fn place(query: &str, offset: i32) -> String {
     let before = usize::try_from(offset).ok().and_then(|offset| query.get(..offset));
     let Some(before) = before else { return String::new() };
@@ -203,7 +205,7 @@ fn bind(
     }
 }
 
-/// A cell on its way into a statement.
+/// A cell to be bound to a statement.
 pub(super) struct Bound<'c>(pub(super) &'c Cell);
 
 impl ToSql for Bound<'_> {
@@ -218,7 +220,7 @@ impl ToSql for Bound<'_> {
     }
 }
 
-/// A query that is ready to run.
+/// A prepared query.
 pub struct Statement<'r> {
     reader: &'r Reader<'r>,
     query: String,
@@ -227,20 +229,20 @@ pub struct Statement<'r> {
 }
 
 impl Statement<'_> {
-    /// The names of the columns of the answer, as the query gives them: two may be the same.
+    /// Returns the names of the result's columns, as the query defines them: two may be the same.
     #[must_use]
     pub fn columns(&self) -> &[String] {
         &self.columns
     }
 
-    /// Runs the query. Rows are made one by one, as they are asked for.
+    /// Runs the query. Rows are computed one by one, as they are requested.
     pub fn rows(&mut self) -> Rows<'_> {
         let width = self.columns.len();
         Rows { reader: self.reader, query: &self.query, width, found: self.prepared.raw_query() }
     }
 }
 
-/// The rows of an answer, each with a cell for every column. The first error is the last item.
+/// The rows of a result, each with a cell for every column. The first error is the last item.
 pub struct Rows<'q> {
     reader: &'q Reader<'q>,
     query: &'q str,
@@ -266,7 +268,7 @@ fn cell(value: ValueRef<'_>) -> Cell {
         ValueRef::Null => Cell::Null,
         ValueRef::Integer(integer) => Cell::Integer(integer),
         ValueRef::Real(real) => Cell::Real(real),
-        // SQLite takes what is cast to text for text, whatever the bytes are.
+        // SQLite treats a value cast to text as text, whatever its bytes are.
         ValueRef::Text(text) => Cell::Text(String::from_utf8_lossy(text).into_owned()),
         ValueRef::Blob(bytes) => Cell::Blob(bytes.to_vec()),
     }

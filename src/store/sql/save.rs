@@ -1,4 +1,4 @@
-//! Everything that queries can name, in a file that needs nothing of runvault's.
+//! Export of all views to a file that other programs can read without runvault.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -11,12 +11,12 @@ use crate::artifact::{Column, ColumnSort};
 use crate::store::place::{Place, PlaceError};
 use crate::store::{StoreError, pool};
 
-/// A file that was written.
+/// A completed export.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Saved {
     /// Its size in bytes.
     pub bytes: u64,
-    /// How many rows each table has, by name, in the order of the views.
+    /// The number of rows of each table, by name, in the order of the views.
     pub rows: Vec<(&'static str, u64)>,
 }
 
@@ -31,13 +31,15 @@ impl From<PlaceError> for SqlError {
 }
 
 impl Reader<'_> {
-    /// Writes all views as tables into a new SQLite file at `path`, readable by its owner only, with indexes on the numbers
-    /// of artifacts and on hashes. It gets its name when it is complete and on the disk. `watch` is called after each row
-    /// with the name of the table and how many rows it has so far, and ends it with [`ControlFlow::Break`].
+    /// Writes all views as tables to a new SQLite file at `path`, readable by its owner only, with indexes on artifact
+    /// row ids and on hashes. It gets its final name when it is complete and on disk. `watch` is called after each row
+    /// with the name of the table and its number of rows so far, and can interrupt the export with
+    /// [`ControlFlow::Break`].
     ///
     /// # Errors
-    /// [`SqlError::Exists`] if there is a file and `force` does not allow to replace it, [`SqlError::Interrupted`] if `watch`
-    /// ended it; [`SqlError`] otherwise. `path` has then what it had before, and nothing else is left.
+    /// Returns [`SqlError::Exists`] if the file exists and `force` does not allow replacing it,
+    /// [`SqlError::Interrupted`] if `watch` interrupted it, and another [`SqlError`] otherwise. `path` then has its
+    /// previous content, and no other files are left.
     pub fn save(
         &self,
         path: &Path,
@@ -49,7 +51,7 @@ impl Reader<'_> {
         pool::create_private(&unfinished).map_err(|error| StoreError::io(path, error))?;
         let failed = |error| StoreError::of(path, error);
         let mut target = pool::connect(&unfinished).map_err(failed)?;
-        // Nobody sees the file before it is whole, so nothing needs to be undone.
+        // The file is not visible until it is complete, so nothing needs to be undone.
         target.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;").map_err(failed)?;
         let mut rows = Vec::new();
         let transaction = target.transaction().map_err(failed)?;
@@ -90,7 +92,8 @@ impl Reader<'_> {
     }
 }
 
-/// The table that has what a view has. Other programs follow the references to artifacts.
+/// Returns the statement that creates the table for a view. It declares references to artifacts, which other programs
+/// can follow.
 fn table(view: &View) -> String {
     let columns = view.columns.iter().map(|column| {
         let sort = match column.sort {
@@ -112,7 +115,7 @@ fn is_indexed(view: &View, column: &Column) -> bool {
     column.sort == ColumnSort::Hash || (is_artifact(column) && view.name != "artifacts")
 }
 
-/// Whether the column has numbers of artifacts.
+/// Whether the column contains artifact row ids.
 fn is_artifact(column: &Column) -> bool {
     matches!(column.name, "artifact" | "target_artifact")
 }

@@ -1,24 +1,24 @@
-//! The views that stand in the vault's file, as `migrations/` makes them, in words.
+//! Descriptions of the views that `migrations/` creates in the vault's file.
 
 use super::Computed;
 use crate::artifact::Column;
 use crate::artifact::ColumnSort::{Hash, Json, Number, Text};
 
-/// A view that queries can name.
+/// A view that queries can use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
     /// The name.
     pub name: &'static str,
-    /// What a row is, in words.
+    /// A description of a row.
     pub about: &'static str,
     /// Its columns, in order.
     pub columns: Vec<Column>,
-    /// Whether it stands in the vault's file, where any program that reads SQLite can use it.
+    /// Whether it is stored in the vault's file, where any program that reads SQLite can use it.
     pub is_plain: bool,
 }
 
 impl View {
-    /// The views that stand in the vault's file.
+    /// Returns the views that are stored in the vault's file.
     #[must_use]
     pub fn plain() -> Vec<Self> {
         let view = |(name, about, columns): &(&'static str, &'static str, &[Column])| Self {
@@ -42,7 +42,8 @@ const ARTIFACT: Column = Column::new("artifact", Number, "the number of the arti
 const CORE_HASH: Column = Column::new("core_hash", Hash, "its core hash");
 const ADDED_AT: Column = Column::new("added_at", Text, "when its first capture was added");
 const SEEN_AT: Column = Column::new("seen_at", Text, "when one of its captures was last added or seen again");
-const CREATED_AT: Column = Column::new("created_at", Text, "when it was made, as it states itself, in UTC");
+const CREATED_AT: Column =
+    Column::new("created_at", Text, "when it was created, as it states itself, in UTC");
 const RUN_ID: Column = Column::new("run_id", Text, "the run's id");
 
 const PLAIN: &[(&str, &str, &[Column])] = &[
@@ -55,7 +56,7 @@ const PLAIN: &[(&str, &str, &[Column])] = &[
             Column::new("kind", Text, "`model_io`, `rpk`, `trace`, `contract` or `pack`"),
             ADDED_AT,
             SEEN_AT,
-            Column::new("captures", Number, "how many captures it has"),
+            Column::new("captures", Number, "the number of captures"),
         ],
     ),
     (
@@ -83,57 +84,57 @@ const PLAIN: &[(&str, &str, &[Column])] = &[
     ),
     (
         "tags",
-        "a name that people gave to an artifact",
+        "a tag of an artifact",
         &[
             ARTIFACT,
             Column::new("name", Text, "the name, without @"),
-            Column::new("tagged_at", Text, "since when"),
+            Column::new("tagged_at", Text, "when it was set"),
         ],
     ),
     (
         "notes",
-        "what people want to remember of an artifact",
-        &[ARTIFACT, Column::new("note", Text, "what"), Column::new("noted_at", Text, "since when")],
+        "a note on an artifact",
+        &[ARTIFACT, Column::new("note", Text, "what"), Column::new("noted_at", Text, "when it was set")],
     ),
     (
         "pins",
-        "an artifact that must not be removed",
+        "a pinned artifact, which cannot be removed",
         &[
             ARTIFACT,
-            Column::new("note", Text, "why, if somebody said"),
-            Column::new("pinned_at", Text, "since when"),
+            Column::new("note", Text, "the reason, if one was given"),
+            Column::new("pinned_at", Text, "when it was set"),
         ],
     ),
     (
         "stated_links",
-        "a link that people stated",
+        "a manually added link",
         &[
-            Column::new("artifact", Number, "the artifact that relates"),
+            Column::new("artifact", Number, "the artifact where the link starts"),
             Column::new("relation", Text, "how"),
-            Column::new("target", Number, "the artifact that it relates to"),
-            Column::new("note", Text, "what was said of it"),
-            Column::new("stated_at", Text, "when it was stated"),
+            Column::new("target", Number, "the artifact where the link ends"),
+            Column::new("note", Text, "the note on it"),
+            Column::new("stated_at", Text, "when it was added"),
         ],
     ),
     (
         "tombstones",
-        "something that was removed and not taken back",
+        "a removed artifact or capture that was not added again",
         &[
-            Column::new("hash", Hash, "what is gone: a core hash or a capture hash"),
+            Column::new("hash", Hash, "the removed core hash or capture hash"),
             Column::new("core_hash", Hash, "the core hash of the artifact"),
             Column::new("kind", Text, "its kind"),
             Column::new("removed_at", Text, "when"),
-            Column::new("actor", Text, "by whom"),
-            Column::new("reason", Text, "why, if somebody said"),
-            Column::new("seq", Number, "the number of the journal's entry"),
+            Column::new("actor", Text, "the actor"),
+            Column::new("reason", Text, "the reason, if one was given"),
+            Column::new("seq", Number, "the number of the journal entry"),
         ],
     ),
     (
         "journal_entries",
-        "something that was done to the vault",
+        "a change to the vault",
         &[
             Column::new("seq", Number, "its number: 1, 2, 3, and so on"),
-            Column::new("entry", Json, "what was done, as an object in its RFC 8785 form"),
+            Column::new("entry", Json, "the change, as an object in RFC 8785 form"),
             Column::new("chain", Hash, "the digest of the chain up to here"),
         ],
     ),
@@ -145,10 +146,10 @@ const PLAIN: &[(&str, &str, &[Column])] = &[
             CORE_HASH,
             ADDED_AT,
             SEEN_AT,
-            Column::new("adapter_id", Text, "which adapter recorded it"),
-            Column::new("model_id", Text, "which model answered"),
+            Column::new("adapter_id", Text, "the adapter that recorded it"),
+            Column::new("model_id", Text, "the model that answered"),
             Column::new("mode", Text, "`record` or `replay`"),
-            Column::new("interactions", Number, "how many interactions it has"),
+            Column::new("interactions", Number, "the number of interactions"),
             CREATED_AT,
         ],
     ),
@@ -162,11 +163,11 @@ const PLAIN: &[(&str, &str, &[Column])] = &[
             SEEN_AT,
             RUN_ID,
             Column::new("source_run_id", Text, "the id of the run that it was derived from"),
-            Column::new("provider", Text, "who provides the model"),
+            Column::new("provider", Text, "the provider of the model"),
             Column::new("agent", Text, "the agent"),
-            Column::new("source", Text, "what recorded it"),
+            Column::new("source", Text, "the recorder"),
             Column::new("capture_mode", Text, "how it was recorded"),
-            Column::new("steps", Number, "how many steps it has"),
+            Column::new("steps", Number, "the number of steps"),
             CREATED_AT,
         ],
     ),
@@ -178,9 +179,9 @@ const PLAIN: &[(&str, &str, &[Column])] = &[
             CORE_HASH,
             ADDED_AT,
             SEEN_AT,
-            Column::new("trace_id", Text, "its id, which is that of the run"),
+            Column::new("trace_id", Text, "its id, which is the id of the run"),
             Column::new("engine_version", Text, "the version of the engine"),
-            Column::new("records", Number, "how many records it has, the header included"),
+            Column::new("records", Number, "the number of records, including the header"),
             CREATED_AT,
         ],
     ),
@@ -192,8 +193,8 @@ const PLAIN: &[(&str, &str, &[Column])] = &[
             CORE_HASH,
             ADDED_AT,
             SEEN_AT,
-            Column::new("effects", Number, "how many effects it declares"),
-            Column::new("io_refs", Number, "how many refs it declares"),
+            Column::new("effects", Number, "the number of declared effects"),
+            Column::new("io_refs", Number, "the number of declared refs"),
             CREATED_AT,
         ],
     ),

@@ -1,4 +1,4 @@
-//! Storing bytes: once each, and as a difference where there is something alike.
+//! Storing bytes: once each, and as deltas where there is a similar blob.
 
 use super::{StoredBlob, Writer};
 use crate::artifact::{Kind, Member};
@@ -9,7 +9,8 @@ use crate::store::siblings::Difference;
 use crate::store::{cut, dictionaries};
 
 impl Writer<'_> {
-    /// Stores the members' bytes; `known` is the blob of an only one, if that is there already. `sibling` is the blob of an earlier capture of a document.
+    /// Stores the members' bytes; `known` is the existing blob of a single member, if there is one. `sibling` is the
+    /// blob of an earlier capture of a document.
     pub(super) fn blobs<'p>(
         &mut self,
         prepared: &'p Prepared,
@@ -20,7 +21,7 @@ impl Writer<'_> {
         let admitted = prepared.admitted();
         let is_only = admitted.members().len() == 1;
         let store = |(member, payload): (&Member, &'p Payload)| {
-            // Of several, two may be the same.
+            // If there are several, two may be identical.
             let known = if is_only { known } else { blob_id(self.transaction, member.blob())? };
             match known {
                 Some(id) => Ok(self.known_blob(id)),
@@ -30,10 +31,10 @@ impl Writer<'_> {
         admitted.members().iter().zip(&prepared.payloads).map(store).collect()
     }
 
-    /// A blob that is in the vault.
+    /// Returns a blob that is in the vault.
     pub(in crate::store) fn known_blob<'p>(&self, id: i64) -> StoredBlob<'p> {
         let payloads = Payloads { connection: self.transaction, readers: &self.siblings.readers };
-        // If what is there is damaged, whoever reads it will hear of it.
+        // If the stored blob is damaged, reads of it report that.
         StoredBlob { id, digests: payloads.digests(id).unwrap_or_default().into() }
     }
 
@@ -56,8 +57,8 @@ impl Writer<'_> {
         Ok(StoredBlob { id, digests: payload.digests.as_slice().into() })
     }
 
-    /// The payload as it is to be stored if not as it was prepared: because there is a dictionary by now, or because the
-    /// one that it was compressed with must not be used any more.
+    /// Returns the payload to store instead of the prepared one, if there is a dictionary by now, or if the dictionary
+    /// that it was compressed with must not be used any more.
     fn anew(
         &mut self,
         payload: &Payload,

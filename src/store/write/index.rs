@@ -1,4 +1,4 @@
-//! What artifacts are found by.
+//! Indexing of artifacts.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::store::segments;
 const LISTS_READ: usize = 8;
 
 impl Writer<'_> {
-    /// Adds what the artifact can be found by. What an earlier capture said already is there; the index is the union.
+    /// Adds an artifact's index data. Data from earlier captures stays; the index is the union.
     pub(in crate::store) fn index(
         &mut self,
         new: &NewCapture<'_>,
@@ -52,7 +52,7 @@ impl Writer<'_> {
         if mentions.is_empty() || (!new.is_first && self.are_known(new, stated())?) {
             return Ok(());
         }
-        // Most digests stand in one file of the artifact.
+        // Most digests are in a single file of the artifact.
         let blob = new.blobs.iter().max_by_key(|blob| blob.digests.len());
         let digests = blob.map(|blob| blob.digests.as_ref()).unwrap_or_default();
         let mut positions: HashMap<_, usize> = digests.iter().zip(0..).collect();
@@ -88,7 +88,7 @@ impl Writer<'_> {
         Ok(stated.all(|stated| known.binary_search(&stated).is_ok()))
     }
 
-    /// The numbers of the mentions' roles. Mentions are sorted by role, so there are few changes.
+    /// Returns the row ids of the mentions' roles. Mentions are sorted by role, so there are few changes.
     fn roles(&mut self, kind: i64, mentions: &[Mention]) -> rusqlite::Result<Vec<i64>> {
         let mut roles = Vec::with_capacity(mentions.len());
         for run in mentions.chunk_by(|one, other| one.role == other.role) {

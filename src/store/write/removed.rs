@@ -1,4 +1,4 @@
-//! What was removed before: it is refused, or taken back if that is wanted.
+//! Treatment of artifacts that were removed before: they are rejected, or their removal is reverted on request.
 
 use super::{Put, PutOutcome, Writer};
 use crate::store::journal::Event;
@@ -6,7 +6,7 @@ use crate::store::payload::Prepared;
 use crate::store::tombstones::{self, RemovedPolicy};
 
 impl Writer<'_> {
-    /// Stores an artifact, unless it or something in it was removed.
+    /// Stores an artifact, unless it or an artifact or file in it was removed.
     pub(super) fn put_unless_removed(&mut self, prepared: &Prepared) -> rusqlite::Result<Put> {
         let removed = tombstones::of_digests(self.transaction, &prepared.digests)?;
         if !removed.is_empty() && self.policy != RemovedPolicy::TakeBack {
@@ -21,7 +21,7 @@ impl Writer<'_> {
         self.put(prepared)
     }
 
-    /// Stores artifacts in their order, up to one that is refused if nothing may come after that.
+    /// Stores artifacts in order, and stops at the first rejected one if the policy requires it.
     pub(super) fn put_all<'p>(
         &mut self,
         batch: impl IntoIterator<Item = &'p Prepared>,

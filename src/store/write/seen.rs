@@ -1,4 +1,4 @@
-//! What is added again is seen again: when, and in which order, follows from the journal.
+//! Recording of captures that are added again; the time and order follow from the journal.
 
 use std::collections::HashSet;
 
@@ -8,23 +8,23 @@ use crate::store::journal::Event;
 use crate::store::payload::Prepared;
 use crate::store::{Result, Snapshot};
 
-/// An entry names at most so many captures, so that no entry takes much memory.
+/// Maximum number of captures in an entry, to limit the memory for an entry.
 const MAX_CAPTURES: usize = 1_000;
 
-/// Orders arrivals by the journal: by the number of the entry, then by the position in it.
+/// Returns the sort key of an arrival in the journal: the number of the entry, then the position in it.
 pub(in crate::store) fn arrival(entry: i64, position: u32) -> i64 {
     const { assert!(MAX_CAPTURES < 1 << 20) };
     (entry << 20) + i64::from(position)
 }
 
-/// Captures that were seen again, until the journal has them.
+/// Captures that were seen again and are not in the journal yet.
 pub(super) struct Sightings {
     /// The last entry before this transaction.
     before: i64,
     captures: Vec<CaptureHash>,
     /// Their artifacts.
     cores: Vec<CoreHash>,
-    /// Their numbers and those of their artifacts.
+    /// Their row ids and those of their artifacts.
     numbers: Vec<(i64, i64)>,
     pending: HashSet<i64>,
 }
@@ -75,7 +75,7 @@ impl Writer<'_> {
         if self.seen.captures.len() == MAX_CAPTURES { self.record_seen() } else { Ok(()) }
     }
 
-    /// Journals what was seen since the last entry.
+    /// Appends the captures seen since the last entry to the journal.
     pub(super) fn record_seen(&mut self) -> rusqlite::Result<()> {
         if self.seen.captures.is_empty() {
             return Ok(());
@@ -94,7 +94,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Makes `arrival` the last one of an artifact.
+    /// Records `arrival` as the last one of an artifact.
     pub(super) fn arrived(&self, artifact: i64, arrival: i64) -> rusqlite::Result<()> {
         let at = self.journal.at().timestamp_millis();
         self.transaction

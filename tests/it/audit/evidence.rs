@@ -70,7 +70,7 @@ fn what_was_played_back_did_not_happen() {
     let stub = json!({"type": "tool.response", "input": {"tool": "tracker"}, "output": {"m": "ok"}, "metadata": {"replay_mode": "stub"}});
     let audit = of_steps(&[stub]);
     assert_eq!(audit.only().0, "pending");
-    assert!(audit.only().1.ends_with("it was played back, nothing was called"), "{}", audit.only().1);
+    assert!(audit.only().1.ends_with("it was replayed, no call was made"), "{}", audit.only().1);
 }
 
 #[test]

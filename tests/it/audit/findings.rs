@@ -26,7 +26,7 @@ fn required_refs_are_attested() {
     let unattested = of_steps(&refs, &[], &json!({}));
     let [(rule, path, message)] = unattested.findings.as_slice() else { panic!("{:?}", unattested.findings) };
     assert_eq!((rule.as_str(), path.as_str()), ("AU7", "/io_refs/1"));
-    assert_eq!(message, "\"artifact:ticket\" is required, and the run never attests it");
+    assert_eq!(message, "\"artifact:ticket\" is required, but the run never attests it");
     let read = json!({"type": "tool.response", "input": {"tool": "ticket.read"}, "output": {"text": "x"}});
     let rendered = json!({"type": "prompt.render", "input": {"artifact:ticket": {"id": "4711"}}});
     let noted = json!({"type": "model.request", "metadata": {"refs": ["artifact:ticket"]}});
@@ -60,8 +60,8 @@ fn calls_of_what_is_not_declared_are_found() {
     let audit =
         of_steps(&[], &[shell.clone(), shell, post, call(json!({"tool": "tracker.get"}))], &json!({}));
     let expected = [
-        ("AU8", "step 1", "\"shell\" is called (2 times), and not declared"),
-        ("AU8", "step 3", "\"https://evil.example.com/x\" is called, and not declared"),
+        ("AU8", "step 1", "\"shell\" is called (2 times), but not declared"),
+        ("AU8", "step 3", "\"https://evil.example.com/x\" is called, but not declared"),
     ];
     let found =
         audit.findings.iter().map(|(rule, path, message)| (rule.as_str(), path.as_str(), message.as_str()));

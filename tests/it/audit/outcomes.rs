@@ -112,7 +112,7 @@ fn digests_of_unknown_bytes_prove_nothing_and_what_is_no_digest_fails() {
     let unknown = of_value(&hash, &json!("ab".repeat(32)));
     assert_eq!(unknown.only().0, "resolved");
     assert!(
-        unknown.only().1.ends_with("the digest of nothing that is in the run or the vault"),
+        unknown.only().1.ends_with("which is not the digest of anything in the run or the vault"),
         "{}",
         unknown.only().1
     );

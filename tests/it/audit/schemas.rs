@@ -34,8 +34,7 @@ fn payloads_that_break_the_schema_in_the_contract_are_found() {
     // As JSON in a string, as some recorders write it.
     assert!(sent(&schema, json!("{\"id\": \"4711\"}")).findings.is_empty());
     let broken = sent(&schema, json!({"id": "4711", "label": "urgent"}));
-    let expected =
-        "what \"service:tracker\" was given: /label: \"urgent\" is not one of \"bug\" or \"question\"";
+    let expected = "payload of \"service:tracker\": /label: \"urgent\" is not one of \"bug\" or \"question\"";
     assert_eq!(broken.findings, [("AU10".to_owned(), "step 0".to_owned(), expected.to_owned())]);
     assert_eq!((broken.status, broken.verdicts()), (1, vec!["verified"]));
     assert_eq!(sent(&schema, json!({"label": "bug"})).rules(), ["AU10"]);
@@ -96,16 +95,13 @@ fn schemas_that_the_vault_has_are_found_by_their_digest() {
 fn what_cannot_be_checked_is_said_and_decides_nothing() {
     let unknown = format!("sha256:{}", "ab".repeat(32));
     for (schema, why) in [
-        (
-            json!("schemas/ticket.json"),
-            "is a path, and the vault keeps schemas by their digests only".to_owned(),
-        ),
+        (json!("schemas/ticket.json"), "is a path, but the vault stores schemas only by digest".to_owned()),
         (json!(unknown), format!("the vault does not have {unknown}")),
         (
             json!({"$ref": "https://example.com/x"}),
             "the schema refers to https://example.com/x, which is not in it".to_owned(),
         ),
-        (json!({"allOf": [{"$ref": "#"}]}), "the schema refers to itself without end".to_owned()),
+        (json!({"allOf": [{"$ref": "#"}]}), "the schema refers to itself in an endless loop".to_owned()),
         (json!({"pattern": "(?=x)"}), "it is not a JSON Schema: ".to_owned()),
         (
             json!({"unevaluatedProperties": false}),
@@ -116,7 +112,7 @@ fn what_cannot_be_checked_is_said_and_decides_nothing() {
         let [(rule, path, message)] = audit.findings.as_slice() else { panic!("{:?}", audit.findings) };
         assert_eq!((rule.as_str(), path.as_str()), ("AU11", "step 0"));
         assert!(
-            message.starts_with("1 payload of \"service:tracker\" not held to the schema: "),
+            message.starts_with("1 payload of \"service:tracker\" not checked against the schema: "),
             "{message}"
         );
         assert!(message.contains(&why), "{message}");

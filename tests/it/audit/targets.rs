@@ -57,7 +57,8 @@ fn the_readmes_rollback_is_not_verified_by_the_call_that_it_would_undo() {
     let set = [call("tracker.label", json!({}), json!({"result": {"m": "ok"}}))];
     let audit = of_calls(&contract, &set);
     assert_eq!(audit.verdicts(), ["verified", "pending"]);
-    let because = "\"m\" at step 1 is taken as that of \"label-ticket\"; no call is known to be this effect";
+    let because =
+        "\"m\" at step 1 is assigned to \"label-ticket\"; no call is known to belong to this effect";
     assert_eq!(audit.effects[1].1, because);
     let audit = audited(&contract, trace(&[json!({"output": {"m": "ok"}})]));
     assert_eq!(audit.verdicts(), ["verified", "pending"]);
@@ -70,7 +71,7 @@ fn effects_with_one_source_are_told_apart_by_names_tools_and_values() {
     // Nothing tells which of the two it was.
     let audit = of_calls(&two(json!({}), json!({})), &[ok("tracker.label")]);
     assert_eq!(audit.verdicts(), ["resolved", "resolved"]);
-    assert!(audit.effects[0].1.contains("may as well be of \"effect 1\""), "{}", audit.effects[0].1);
+    assert!(audit.effects[0].1.contains("could also belong to \"effect 1\""), "{}", audit.effects[0].1);
     // The contract states the tool.
     let by_tool = two(json!({"tool": "tracker.label"}), json!({"tools": ["tracker.close"]}));
     assert_eq!(of_calls(&by_tool, &[ok("tracker.label")]).verdicts(), ["verified", "pending"]);

@@ -218,8 +218,9 @@ fn the_time_beside_an_entry_is_not_shown_and_is_held_to_its_text() {
     assert_eq!(sandbox.run(["log", "--until", "2000-01-01"]).expect(1).stdout, "");
     assert!(sandbox.run(["show", SMALL]).expect(1).stderr.contains("was removed on 2"));
     let found = findings(&sandbox, &[]);
-    let expected =
-        |line: &str| line.starts_with("time-differs | entry ") && line.ends_with("beside its text");
+    let expected = |line: &str| {
+        line.starts_with("time-differs | entry ") && line.ends_with("differs from that in its text")
+    };
     assert!(found.lines().count() == 16 && found.lines().all(expected), "{found}");
     findings(&sandbox, &["--repair"]);
     assert_eq!(findings(&sandbox, &[]), "");

@@ -179,7 +179,7 @@ fn by_created_what_states_no_time_is_never_removed() {
     assert_eq!(kept(&sandbox, &cores, &["--keep-within", "80d"]), [0, 1, 2, 3, 4]);
     let told = sandbox.run(["forget", "--keep-last", "1", "--by", "created", "--dry-run"]).expect(0).stdout;
     assert_eq!(told.matches(" undated ").count(), 2, "{told}");
-    assert_eq!(told.matches(": states no time of creation\n").count(), 2, "{told}");
+    assert_eq!(told.matches(": states no creation time\n").count(), 2, "{told}");
     sandbox.run(["forget", "--keep-last", "0", "--by", "created", "--yes"]).expect(0);
     let left = sandbox.run(["find", "--json"]).expect(0).json();
     assert!(left.len() == 2 && left.iter().all(|line| line["created_at"].is_null()), "{left:?}");

@@ -174,11 +174,11 @@ fn what_stays_of_a_removed_pack_is_named() {
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines.len(), 3, "{said}");
     assert!(
-        lines[1].starts_with("  model_io.json stays, it is also in ") && lines[1].ends_with("3 more"),
+        lines[1].starts_with("  model_io.json is kept, it is also in ") && lines[1].ends_with("3 more"),
         "{said}"
     );
     assert!(
-        lines[2].starts_with("  policy.json stays, it is also in pack ") && lines[2].ends_with("2 more"),
+        lines[2].starts_with("  policy.json is kept, it is also in pack ") && lines[2].ends_with("2 more"),
         "{said}"
     );
     // What goes in the same step holds nothing.

@@ -134,12 +134,12 @@ fn a_rule_that_can_match_nothing_is_wrong_usage() {
         (&["--keep-daily", "0"], "these rules keep nothing"),
         (&["--keep-within", "0d", "--keep-yearly", "0"], "these rules keep nothing"),
         (&["--keep-daily", "-1"], "unexpected argument"),
-        (&["--keep-daily", "many"], "N is a number such as 7, or unlimited"),
-        (&["--keep-within", ""], "a length of time is like"),
-        (&["--keep-within", "99999999999999999999d"], "a length of time is like"),
-        (&["--keep-last", "1", "--group-by", "colour"], "there are kind, label, adapter_id, agent,"),
-        (&["--keep-last", "1", "--group-by", "kind,"], "a name is missing"),
-        (&[], "give a rule of what to keep"),
+        (&["--keep-daily", "many"], "expected a number such as 7, or unlimited"),
+        (&["--keep-within", ""], "expected a duration such as"),
+        (&["--keep-within", "99999999999999999999d"], "expected a duration such as"),
+        (&["--keep-last", "1", "--group-by", "colour"], "use kind, label, adapter_id, agent,"),
+        (&["--keep-last", "1", "--group-by", "kind,"], "empty name in --group-by"),
+        (&[], "give at least one rule"),
     ] {
         let refused = sandbox.run(["forget", "--yes"].iter().chain(rule)).expect(3);
         assert!(refused.stderr.contains(why), "{rule:?}: {}", refused.stderr);
@@ -176,8 +176,8 @@ fn more_than_half_of_a_kind_is_not_removed_in_scripts() {
     let sandbox = examples();
     let refused = sandbox.run(["forget", "--keep-last", "0"]).expect(1);
     assert_eq!(refused.stdout, "");
-    assert!(refused.stderr.contains("--dry-run lists it, --yes removes it"), "{}", refused.stderr);
-    assert!(refused.stderr.contains("  2 of 2 artifacts of the kind trace\n"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--dry-run lists them, --yes removes them"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("  2 of 2 artifacts of kind trace\n"), "{}", refused.stderr);
     assert_eq!(sandbox.run(["find", "--all-versions", "--json"]).expect(0).json().len(), 7);
     // Exactly one half goes without a question; a dry run does as well.
     let (sandbox, _) =

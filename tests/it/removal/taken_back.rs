@@ -63,7 +63,7 @@ fn what_was_removed_is_refused_wherever_it_comes_from() {
             told.contains("removed by dana on 2") && told.contains(": it names a customer (rule REMOVED)"),
             "{told}"
         );
-        assert!(told.contains("--allow-removed takes back what was removed"), "{told}");
+        assert!(told.contains("--allow-removed adds removed artifacts again"), "{told}");
         assert!(told.contains("1 rejected") && refused.stdout.is_empty(), "{told}{}", refused.stdout);
         let is_pack = arguments[1].starts_with('p');
         assert_eq!(told.contains(&format!("has model_io {core}, which was removed by")), is_pack, "{told}");
@@ -188,11 +188,11 @@ fn fail_fast_stops_at_what_was_removed() {
         "{}",
         stopped.stderr
     );
-    assert!(stopped.stderr.contains("2 documents after it were not looked at"), "{}", stopped.stderr);
+    assert!(stopped.stderr.contains("2 documents after it were not examined"), "{}", stopped.stderr);
     assert_eq!(sandbox.run(["find", "--json"]).expect(0).json().len(), 1);
     // One that breaks a rule comes before it.
     let stopped = sandbox.run(["add", "--fail-fast", "zz.json", "s.json", "z.json"]).expect(1);
-    assert!(stopped.stderr.contains("2 documents after it were not looked at"), "{}", stopped.stderr);
+    assert!(stopped.stderr.contains("2 documents after it were not examined"), "{}", stopped.stderr);
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn the_report_counts_occurrences() {
     let asked = lines(&[json!({"prompt": "again"}), json!({"prompt": "other"})]);
     let serve = ["replay", &core, "--serve-stdio", "--fail-unused"];
     let ran = sandbox.run_on(&asked, &serve).expect(1);
-    assert!(ran.stderr.contains("2 of 4 recordings never asked for"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("2 of 4 recordings unused"), "{}", ran.stderr);
     assert!(ran.stderr.contains("(occurrence 2 of 3)") && ran.stderr.contains("(occurrence 3 of 3)"));
     let report = sandbox.run_on(&asked, &[&serve[..], &["--json"]].concat()).expect(1).stderr;
     let report: Value = serde_json::from_str(&report).unwrap();

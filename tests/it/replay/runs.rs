@@ -103,7 +103,7 @@ fn a_played_error_is_neither_refused_nor_unused() {
     let core = sandbox.add([sandbox.write("run.rpk", run_pack("run-1", &steps()[8..10]))]).remove(0);
     let serve = ["stub", &core, "--serve-stdio", "--fail-unused"];
     let ran = sandbox.run_on(&lines(&[json!({"prompt": "And now?"})]), &serve).expect(0);
-    assert!(ran.stderr.contains("1 request, 0 refused; 0 of 1 recording never asked for"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("1 request, 0 refused; 0 of 1 recording unused"), "{}", ran.stderr);
 }
 
 #[test]

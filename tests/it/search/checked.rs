@@ -138,7 +138,7 @@ fn damaged_documents_are_told_and_the_rest_is_found() {
     sql(&sandbox).execute_batch(&format!("UPDATE payload SET bytes = x'00' WHERE blob = ({blob})")).unwrap();
     let ran = sandbox.run(["search", "--build"]).expect(2);
     assert!(ran.stderr.contains("sha256:3941d389b337") && ran.stderr.contains("damaged"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("7 of 8 captures can be searched, "), "{}", ran.stderr);
+    assert!(ran.stderr.contains("7 of 8 captures indexed, "), "{}", ran.stderr);
     assert_eq!(found(&sandbox, &["\"which label fits\""]), [""; 0]);
     assert_eq!(hits(&sandbox, &["export"]).len(), 4);
     let report = findings(&sandbox, &[]);

@@ -74,11 +74,7 @@ fn a_required_signature_must_be_by_a_key_of_the_ring() {
     ring(&sandbox, "ring", &[("laptop", "other")]);
     let arguments = ["verify", "run.rpk", "--require-signature", "--signing-key-file", "ring"];
     let ran = sandbox.run(arguments).expect(1);
-    assert!(
-        ran.stdout.contains("no key was given with the id") && ran.stdout.contains("RPK5"),
-        "{}",
-        ran.stdout
-    );
+    assert!(ran.stdout.contains("no key with the id") && ran.stdout.contains("RPK5"), "{}", ran.stdout);
     assert!(ran.stdout.contains("[2Ji") && !ran.stdout.contains('\u{1b}'), "{}", ran.stdout);
     sandbox.write("ring", "[keys]\n\"c\\u001b[2Ji\" = 'right'\n");
     let ran = sandbox.run(arguments).expect(0);
@@ -207,7 +203,7 @@ fn no_message_has_a_key_in_it() {
         }
     }
     let ran = sandbox.run(["verify", "run.rpk", "--signing-key-file", "unquoted"]).expect(3);
-    assert!(ran.stderr.contains("unquoted line 2: it is not TOML"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("unquoted line 2: invalid TOML"), "{}", ran.stderr);
     let ran =
         with_variables(&sandbox, &[("RUNVAULT_SIGNING_KEY", "[keys]\nS3CRET\n")], &["verify", "run.rpk"]);
     let ran = ran.expect(3);

@@ -153,7 +153,7 @@ fn a_parameter_has_one_value() {
     assert_eq!(ran.expect(0).stdout, "1=2\r\n");
     for wrong in ["=1", ":=1", "a"] {
         let told = sandbox.run(["sql", "--param", wrong, "SELECT 1"]).expect(3).stderr;
-        assert!(told.contains("a parameter is given as NAME=VALUE"), "{told}");
+        assert!(told.contains("expected NAME=VALUE"), "{told}");
     }
 }
 

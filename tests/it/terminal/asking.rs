@@ -23,7 +23,7 @@ fn forget_asks_before_it_removes_more_than_half_of_a_kind() {
     for no in ["\n", "n\n", "yep\n"] {
         let sandbox = three_sessions();
         let (seen, status) = forget(&sandbox, "--keep-last 1", Some(no));
-        assert!(seen.contains("Remove 2 of 3 artifacts of the kind model_io? [y/N] "), "{seen}");
+        assert!(seen.contains("Remove 2 of 3 artifacts of kind model_io? [y/N] "), "{seen}");
         assert!(seen.contains("remove model_io") && seen.ends_with("nothing was removed\n"), "{seen}");
         assert_eq!((status, left(&sandbox)), (1, 3), "{no:?}");
     }
@@ -52,7 +52,7 @@ fn forget_refuses_where_nobody_can_be_asked() {
     // The answer is not typed on a terminal.
     let (seen, status) = forget(&sandbox, "--keep-last 1", None);
     assert!(
-        seen.contains("--yes removes it") && seen.contains("2 of 3 artifacts of the kind model_io"),
+        seen.contains("--yes removes them") && seen.contains("2 of 3 artifacts of kind model_io"),
         "{seen}"
     );
     assert_eq!((status, left(&sandbox)), (1, 3));

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::*;
 
-/// Strings that tempt a YAML reader.
+/// Strings that are difficult for a YAML reader.
 fn text() -> impl Strategy<Value = String> {
     let tempting = vec![
         "",
@@ -116,7 +116,7 @@ fn contracts() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Writes YAML; what is random about its style comes from `choices`.
+/// A YAML writer; `choices` determines the style.
 struct Emitter<'c> {
     out: String,
     choices: std::iter::Cycle<std::slice::Iter<'c, u8>>,
@@ -135,7 +135,7 @@ impl Emitter<'_> {
         self.out.push_str(&" ".repeat(columns));
     }
 
-    /// Writes a value that begins in the current line, within a block that is indented by `columns`.
+    /// Writes a value that begins on the current line, in a block indented by `columns`.
     fn node(&mut self, value: &Value, columns: usize) {
         match value {
             Value::Array(elements) if !elements.is_empty() && self.choose(4) > 0 => {
@@ -161,7 +161,7 @@ impl Emitter<'_> {
     fn block(&mut self, members: &Map<String, Value>, columns: usize) {
         for (key, member) in members {
             self.indent(columns);
-            // Only short keys may do without a question mark; with one at the root, a contract is not recognised.
+            // Only short keys can omit the question mark; with one at the root, a contract is not recognised.
             let explicit = columns > 0 && (key.len() > 100 || self.choose(8) == 0);
             if explicit {
                 self.out.push_str("? ");
@@ -255,7 +255,7 @@ impl Emitter<'_> {
     }
 }
 
-/// Literal scalars have no escapes, and what is only line feeds has no content to tell where it ends.
+/// Literal scalars have no escapes, and a text of only line feeds has no content that marks its end.
 fn fits_block_scalar(text: &str) -> bool {
     let printable = |character: char| {
         matches!(character, '\n' | '\t' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{fffd}' | '\u{10000}'..)
@@ -280,7 +280,7 @@ proptest! {
         prop_assert_eq!(&one.draft().mentions, &other.draft().mentions);
         prop_assert!(Contract::recognises(&yaml, &mut MemberNames::of("")).is_some(), "{}", yaml);
         prop_assert!(Contract::recognises(&json, &mut MemberNames::of(&json)).is_some(), "{}", json);
-        // Line ends do not matter, except that they are not part of the text in literal scalars.
+        // Line endings do not matter, except that they are not part of the text in literal scalars.
         let windows = yaml.replace('\n', "\r\n");
         prop_assert_eq!(admit(windows).unwrap().core(), one.core());
     }

@@ -1,11 +1,11 @@
-//! YAML 1.2 with the core schema, as far as JSON can say the same.
+//! YAML 1.2 with the core schema, limited to what JSON can represent.
 //!
-//! `saphyr_parser` tells what the syntax means; here its events become values. What it lets through although YAML 1.2
-//! does not, or this archive must not, is refused in [`guard`] and here: a document that two programs
-//! could read differently has no business in an archive.
+//! `saphyr_parser` parses the syntax; its events are converted into values here. What it accepts although YAML 1.2 or
+//! this archive does not is rejected in [`guard`] and here: a document that two programs could interpret differently
+//! must not be archived.
 //!
-//! Aliases share nodes until the whole document is known to be within the limits, so a small text cannot claim much
-//! memory or time.
+//! Aliases share nodes until the whole document is known to be within the limits, so that a small text cannot claim
+//! much memory or time.
 
 mod guard;
 mod node;
@@ -24,13 +24,13 @@ use guard::Guarded;
 use node::{Content, Node};
 use scalar::Form;
 
-/// The parser's own limit on the nesting of `[` and `{`, which it may meet before it reports the first event.
+/// The parser's own limit on the nesting of `[` and `{`, which it may reach before it reports the first event.
 const FLOW_LIMIT_MESSAGE: &str = "recursion limit exceeded";
 
 /// Reads `text`, which has no byte order mark, as one YAML document.
 ///
 /// # Errors
-/// The first defect, with its line and column.
+/// Returns the first defect, with its line and column.
 pub(super) fn read(text: &str, limits: &Limits) -> Result<Value<'static>, ReadError> {
     let guarded = Guarded::new(text)?;
     let mut builder = Builder::new(limits);
@@ -45,7 +45,7 @@ pub(super) fn read(text: &str, limits: &Limits) -> Result<Value<'static>, ReadEr
 
 fn syntax_error(error: &ScanError) -> ReadError {
     let (defect, message) = if error.info() == FLOW_LIMIT_MESSAGE {
-        (Defect::TooDeep, "nested deeper than 255 levels of [ and {, the limit in YAML; JSON may have more")
+        (Defect::TooDeep, "nested deeper than 255 levels of [ and {, the limit for YAML (JSON allows more)")
     } else {
         (Defect::Syntax, error.info())
     };
@@ -57,7 +57,7 @@ fn syntax_error(error: &ScanError) -> ReadError {
     }
 }
 
-/// Why an event is refused; the place is that of the event.
+/// The error for an event; the location is that of the event.
 struct Refusal {
     defect: Defect,
     message: String,
@@ -80,20 +80,20 @@ impl Refusal {
 
 type Outcome<T> = Result<T, Refusal>;
 
-/// A collection whose end has not come yet.
+/// A collection whose end has not been reached.
 struct Open {
     node: Node,
     anchor: usize,
     /// The keys of a mapping so far.
     keys: HashSet<String>,
-    /// The key whose value comes next.
+    /// The key of the next value.
     key: Option<String>,
 }
 
 struct Builder<'l> {
     limits: &'l Limits,
     open: Vec<Open>,
-    /// What aliases can stand for. The parser gives every anchor a number of its own, also if names repeat.
+    /// The targets of aliases. The parser assigns every anchor a separate number, even if names repeat.
     anchors: HashMap<usize, Rc<Node>>,
     values: usize,
     bytes: u64,
@@ -115,7 +115,7 @@ impl<'l> Builder<'l> {
     }
 
     fn finish(mut self) -> Option<Value<'static>> {
-        // Nodes that no alias shares can then be moved.
+        // Nodes that are not shared with an alias can then be moved.
         self.anchors.clear();
         self.root.map(Node::into_value)
     }
@@ -123,7 +123,7 @@ impl<'l> Builder<'l> {
     fn take(&mut self, event: Event<'_>, span: Span, guarded: &Guarded<'_>) -> Outcome<()> {
         match event {
             Event::DocumentStart(_) if self.began => {
-                let message = "a second document begins here; a contract is one document";
+                let message = "a second document begins here; a contract must be a single document";
                 Err(Refusal::new(Defect::Syntax, message))
             }
             Event::DocumentStart(_) => {
@@ -155,7 +155,7 @@ impl<'l> Builder<'l> {
         }
     }
 
-    /// Whether a key of a mapping comes next.
+    /// Returns whether a mapping key comes next.
     fn at_key(&self) -> bool {
         self.open
             .last()
@@ -174,15 +174,14 @@ impl<'l> Builder<'l> {
 
     fn alias(&mut self, anchor: usize) -> Outcome<()> {
         let Some(node) = self.anchors.get(&anchor).map(Rc::clone) else {
-            let message =
-                "the alias stands for a collection that it is part of; write what it is meant to stand for";
+            let message = "the alias refers to a collection that contains it; write out the intended value";
             return Err(Refusal::new(Defect::Syntax, message));
         };
         self.count(&node)?;
         self.place(node, 0)
     }
 
-    /// Counts all of `node` against the limits, before anything is made of it. Keys count as bytes, not as values.
+    /// Counts all of `node` against the limits before it is expanded. Keys count as bytes, not as values.
     fn count(&mut self, node: &Node) -> Outcome<()> {
         let limits = self.limits;
         let depth = limits.depth.min(Limits::MAX_DEPTH);
@@ -194,13 +193,10 @@ impl<'l> Builder<'l> {
         }
         self.bytes = self.bytes.saturating_add(node.bytes);
         let message = if self.values > limits.values {
-            format!(
-                "the document has more than {} values, the limit; --max-values sets another",
-                limits.values
-            )
+            format!("the document has more than {} values; raise the limit with --max-values", limits.values)
         } else if self.bytes > limits.bytes {
             format!(
-                "with aliases expanded, the document has more than {} bytes, the limit; --max-size sets another",
+                "with aliases expanded, the document has more than {} bytes; raise the limit with --max-size",
                 limits.bytes
             )
         } else {
@@ -209,7 +205,7 @@ impl<'l> Builder<'l> {
         Err(Refusal::new(Defect::TooLarge, message))
     }
 
-    /// Puts a finished node where it belongs.
+    /// Adds a completed node to its parent.
     fn place(&mut self, node: Rc<Node>, anchor: usize) -> Outcome<()> {
         if anchor > 0 {
             self.anchors.insert(anchor, Rc::clone(&node));
@@ -249,10 +245,10 @@ impl Open {
 }
 
 fn not_a_key(sort: &str) -> Refusal {
-    Refusal::new(Defect::Syntax, format!("a key must be a string, this is {sort}; quotes make it a string"))
+    Refusal::new(Defect::Syntax, format!("a key must be a string, not {sort}; quote it to make it a string"))
 }
 
-/// What a tag says, without the address that `!!` stands for. The non-specific tag `!` is `!`.
+/// Returns the short form of a tag, without the prefix that `!!` abbreviates. The non-specific tag `!` is `!`.
 fn short(tag: &Tag) -> Result<String, Refusal> {
     let whole = format!("{}{}", tag.handle, tag.suffix);
     match whole.strip_prefix("tag:yaml.org,2002:") {
@@ -264,7 +260,7 @@ fn short(tag: &Tag) -> Result<String, Refusal> {
 
 fn unknown_tag(tag: &str) -> Refusal {
     let message = format!(
-        "the tag {} has no meaning here; only !!str, !!int, !!float, !!bool, !!null, !!seq and !!map have",
+        "the tag {} is not supported; only !!str, !!int, !!float, !!bool, !!null, !!seq and !!map are",
         excerpt(tag)
     );
     Refusal::new(Defect::Syntax, message)
@@ -276,27 +272,27 @@ fn check_tag(tag: Option<&Tag>, wanted: &str) -> Outcome<()> {
         None | Some("!") => Ok(()),
         Some(tag) if tag == wanted => Ok(()),
         Some(tag @ ("str" | "int" | "float" | "bool" | "null" | "seq" | "map")) => {
-            let message = format!("!!{tag} does not fit, this is a !!{wanted}");
+            let message = format!("!!{tag} cannot be applied to a !!{wanted}");
             Err(Refusal::new(Defect::Syntax, message))
         }
         Some(tag) => Err(unknown_tag(tag)),
     }
 }
 
-/// What a scalar stands for.
+/// Returns the value of a scalar.
 fn resolve(text: Cow<'_, str>, style: ScalarStyle, tag: Option<&Tag>) -> Outcome<Value<'static>> {
     let tag = tag.map(short).transpose()?;
     let form = match (tag.as_deref(), style) {
         (None, ScalarStyle::Plain) | (Some("int" | "float" | "bool" | "null"), _) => Form::of(&text),
         (None | Some("!" | "str"), _) => Form::Text,
         (Some(tag @ ("seq" | "map")), _) => {
-            let message = format!("!!{tag} does not fit, this is a scalar");
+            let message = format!("!!{tag} cannot be applied to a scalar");
             return Err(Refusal::new(Defect::Syntax, message));
         }
         (Some(other), _) => return Err(unknown_tag(other)),
     };
     if form.is_too_long() {
-        let message = format!("a number of more than {MAX_NUMBER_DIGITS} digits, the limit");
+        let message = format!("the number has more than {MAX_NUMBER_DIGITS} digits, the limit");
         return Err(Refusal::new(Defect::Number, message));
     }
     let number = |literal: String| Value::Number(Number::from_literal(literal));

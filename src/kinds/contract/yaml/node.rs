@@ -3,14 +3,14 @@ use std::rc::Rc;
 
 use crate::canonical::{Object, Value};
 
-/// A finished value. Its measures are those of the copy that every alias stands for.
+/// A completed value. Its measures are those of the copy that every alias expands to.
 pub(super) struct Node {
     pub(super) content: Content,
-    /// Values in it, itself included; keys are not counted.
+    /// The number of values in it, including itself; keys are not counted.
     pub(super) values: usize,
-    /// Bytes of its scalars and keys.
+    /// The total size of its scalars and keys in bytes.
     pub(super) bytes: u64,
-    /// Levels of collections in it, itself included.
+    /// The number of levels of collections in it, including itself.
     pub(super) height: usize,
 }
 
@@ -35,7 +35,7 @@ impl Node {
         self.height = self.height.max(child.height + 1);
     }
 
-    /// The value; nodes that aliases share are copied. The limit on depth bounds the recursion.
+    /// Returns the value; nodes shared by aliases are copied. The depth limit bounds the recursion.
     pub(super) fn into_value(node: Rc<Self>) -> Value<'static> {
         let content = match Rc::try_unwrap(node) {
             Ok(node) => node.content,

@@ -1,21 +1,21 @@
-//! The core schema of YAML 1.2 (section 10.3): what scalars stand for.
+//! The core schema of YAML 1.2 (section 10.3): resolution of scalars.
 
 use std::fmt::Write;
 
 use crate::canonical::reader::MAX_NUMBER_DIGITS;
 
-/// What the characters of a plain scalar are in the core schema.
+/// The form of a plain scalar in the core schema.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Form<'t> {
     Null,
     Bool(bool),
-    /// Digits of an integer in some radix.
+    /// An integer in some radix.
     Integer {
         negative: bool,
         radix: u32,
         digits: &'t str,
     },
-    /// Digits before and after the point, either of which may be missing, and the exponent with its sign.
+    /// The digits before and after the point, either of which may be missing, and the exponent with its sign.
     Float {
         negative: bool,
         whole: &'t str,
@@ -76,7 +76,7 @@ impl<'t> Form<'t> {
         })
     }
 
-    /// Whether there are more digits than a number may have.
+    /// Returns whether there are more digits than the limit.
     pub(super) fn is_too_long(&self) -> bool {
         let digits = match self {
             Self::Integer { digits, .. } => digits.len(),
@@ -89,7 +89,7 @@ impl<'t> Form<'t> {
         digits > MAX_NUMBER_DIGITS
     }
 
-    /// The number as a JSON literal, if it is one. Infinities and NaN become a literal that overflows.
+    /// Returns the number as a JSON literal, if it is one. Infinities and NaN become a literal that overflows.
     pub(super) fn literal(&self) -> Option<String> {
         Some(match *self {
             Self::Integer { negative, radix, digits } => {
@@ -109,7 +109,7 @@ impl<'t> Form<'t> {
         })
     }
 
-    /// The number as the literal of a float, which is what the tag `!!float` makes of integers.
+    /// Returns the number as a float literal, as the tag `!!float` does for integers.
     pub(super) fn float_literal(&self) -> Option<String> {
         match *self {
             Self::Integer { negative, radix: 10, digits: whole } => {
@@ -121,7 +121,7 @@ impl<'t> Form<'t> {
     }
 }
 
-/// `digits` without superfluous zeros in front.
+/// Returns `digits` without leading zeros.
 fn significant(digits: &str) -> &str {
     match digits.trim_start_matches('0') {
         "" => "0",
@@ -129,9 +129,9 @@ fn significant(digits: &str) -> &str {
     }
 }
 
-/// The decimal digits of a number of any size that is given by its `digits` in a radix of at most 16.
+/// Returns the decimal digits of a number of any size, given by its `digits` in a radix of at most 16.
 fn to_decimal(digits: &str, radix: u32) -> String {
-    /// Nine decimal digits each: with eight digits of the source at a time, nothing overflows.
+    /// Nine decimal digits per limb: with eight source digits at a time, nothing overflows.
     const LIMB: u64 = 1_000_000_000;
     let radix = u64::from(radix);
     let mut limbs: Vec<u64> = Vec::new();
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What a plain scalar resolves to, in a short notation.
+    /// Returns the resolution of a plain scalar, in a short notation.
     fn resolved(text: &str) -> String {
         let form = Form::of(text);
         match form {
@@ -288,7 +288,7 @@ mod tests {
         #[test]
         fn floats_read_back_as_the_same_double(text in "[-+]?([0-9]{0,3}\\.[0-9]{1,20}|[0-9]{1,20}\\.?)[eE][-+]?[0-9]{1,3}") {
             let literal = Form::of(&text).literal().unwrap();
-            // Whatever reads JSON must be able to read it.
+            // Any JSON reader must be able to parse it.
             let read: f64 = serde_json::from_str(&literal).unwrap_or(f64::INFINITY);
             let expected: f64 = text.parse().unwrap();
             prop_assert_eq!(literal.parse::<f64>().unwrap().to_bits(), expected.to_bits());

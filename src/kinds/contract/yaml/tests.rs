@@ -40,7 +40,8 @@ fn documents() {
         ("- &a x\n- *a\n- &a [y, *a]\n- *a\n- {*a : 1}", ""),
     ] {
         if expected.is_empty() {
-            // A collection is no key, and `*a` within `&a` is the earlier anchor's only until the parser has seen the new.
+            // A collection cannot be a key, and `*a` within `&a` refers to the earlier anchor only until the parser has
+            // seen the new one.
             assert_eq!(defect(text), Defect::Syntax);
         } else {
             assert_eq!(json(text), expected, "{text}");
@@ -67,15 +68,15 @@ fn scalars_follow_their_tags() {
         ("a: !!bool yes", "Syntax: line 1 column 4: \"yes\" is not a !!bool"),
         ("a: !!float 0x1F", "Syntax: line 1 column 4: \"0x1F\" is not a !!float"),
         ("a: !!null x", "Syntax: line 1 column 4: \"x\" is not a !!null"),
-        ("a: !!seq x", "Syntax: line 1 column 4: !!seq does not fit, this is a scalar"),
-        ("a: !!str [x]", "Syntax: line 1 column 4: !!str does not fit, this is a !!seq"),
+        ("a: !!seq x", "Syntax: line 1 column 4: !!seq cannot be applied to a scalar"),
+        ("a: !!str [x]", "Syntax: line 1 column 4: !!str cannot be applied to a !!seq"),
     ] {
         assert_eq!(refused(text), expected);
     }
     for tag in ["!x", "!!set", "!!timestamp", "!!binary", "!<x>", "!!merge"] {
         for node in ["x", "{a: b}", "[a]"] {
             let message = refused(&format!("a: {tag} {node}"));
-            assert!(message.contains("has no meaning here; only !!str"), "{message}");
+            assert!(message.contains("is not supported; only !!str"), "{message}");
         }
     }
 }
@@ -117,24 +118,24 @@ fn what_is_refused_is_named_with_its_place() {
         ("# c\n", "Syntax: line 2 column 1: there is no document"),
         (
             "a: 1\n---\nb: 2",
-            "Syntax: line 2 column 1: a second document begins here; a contract is one document",
+            "Syntax: line 2 column 1: a second document begins here; a contract must be a single document",
         ),
         ("é: {a: 1, 'a' : 2}", "DuplicateKey: line 1 column 11: the mapping already has a key \"a\""),
         ("a: 1\n\"\\x61\": 2", "DuplicateKey: line 2 column 1: the mapping already has a key \"a\""),
         ("&k a: 1\n*k : 2", "DuplicateKey: line 2 column 1: the mapping already has a key \"a\""),
         (
             "1: a",
-            "Syntax: line 1 column 1: a key must be a string, this is a number; quotes make it a string",
+            "Syntax: line 1 column 1: a key must be a string, not a number; quote it to make it a string",
         ),
-        ("~: a", "Syntax: line 1 column 1: a key must be a string, this is null; quotes make it a string"),
+        ("~: a", "Syntax: line 1 column 1: a key must be a string, not null; quote it to make it a string"),
         (
             "{[a]: b}",
-            "Syntax: line 1 column 2: a key must be a string, this is a collection; quotes make it a string",
+            "Syntax: line 1 column 2: a key must be a string, not a collection; quote it to make it a string",
         ),
-        ("{: b}", "Syntax: line 1 column 2: a key must be a string, this is null; quotes make it a string"),
+        ("{: b}", "Syntax: line 1 column 2: a key must be a string, not null; quote it to make it a string"),
         (
             "a: &a\n  b: *a",
-            "Syntax: line 2 column 6: the alias stands for a collection that it is part of; write what it is meant to stand for",
+            "Syntax: line 2 column 6: the alias refers to a collection that contains it; write out the intended value",
         ),
         ("a: *b", "Syntax: line 1 column 4: while parsing node, found unknown anchor"),
         (
@@ -147,13 +148,13 @@ fn what_is_refused_is_named_with_its_place() {
         ("[?]", "Syntax: line 1 column 2: \"?\" must be quoted here, it begins with an indicator"),
         (
             "# c\n%YAML 1.1\n---\na: b",
-            "Syntax: line 2 column 1: contracts are YAML 1.2, this says that it is \"1.1\"",
+            "Syntax: line 2 column 1: contracts must be YAML 1.2, but this declares \"1.1\"",
         ),
     ] {
         assert_eq!(refused(text), expected);
     }
     let number = format!("a: {}", "1".repeat(4_301));
-    assert_eq!(refused(&number), "Number: line 1 column 4: a number of more than 4300 digits, the limit");
+    assert_eq!(refused(&number), "Number: line 1 column 4: the number has more than 4300 digits, the limit");
 }
 
 /// Each of these is an error in YAML 1.2.
@@ -256,7 +257,7 @@ fn aliases_count_as_what_they_stand_for() {
     let long = format!("a: &a {}\nb: [{}]", "x".repeat(1 << 20), vec!["*a"; 300].join(", "));
     assert!(refused(&long).contains("with aliases expanded, the document has more than 268435456 bytes"));
     let limits = Limits { values: 7, ..Limits::default() };
-    // The root, the list, its two elements; then the copy.
+    // The root, the list and its two elements, then the copy.
     assert!(read("a: &a [b, c]\nd: *a", &limits).is_ok());
     assert_eq!(read("a: &a [b, c]\nd: *a\ne: f", &limits).unwrap_err().defect, Defect::TooLarge);
     assert_eq!(json("a: &a [b, c]\nd: {e: *a}"), r#"{"a":["b","c"],"d":{"e":["b","c"]}}"#);
@@ -269,7 +270,7 @@ fn many_pieces_are_refused_before_the_parser_keeps_them() {
     let began = Instant::now();
     assert!(read(&text, &Limits::default()).is_ok());
     assert!(began.elapsed() < Duration::from_secs(20));
-    // Keys are inserted into what the parser keeps; that must not make it quadratic.
+    // Keys are inserted into the parser's buffer; that must not become quadratic.
     let nested = format!("{}{}{}", "[".repeat(250), "a,".repeat(400_000), "]: b]".repeat(125));
     quickly(&nested);
 }

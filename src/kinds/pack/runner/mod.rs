@@ -12,22 +12,22 @@ use crate::verify::utf16_order;
 /// The objects of a runner record.
 const OBJECTS: [&str; 7] = ["platform", "sandbox", "limits", "commands", "context", "timing", "exit"];
 
-/// Variables that may carry secrets or change what is executed.
+/// Variables that may contain secrets or change what is executed.
 const FORBIDDEN_PREFIXES: [&str; 6] = ["SSH_", "NPM_", "GIT_", "AWS_", "OPENAI_", "ANTHROPIC_"];
 
-/// All rules but the last.
+/// All rules except the last.
 pub(super) static RULES: [InnerRule; 11] = [
     InnerRule {
         info: info(
             "RN1",
             "runner.json: runner_schema_version is 1.0.0.",
-            "Records of other versions follow other rules, which this program does not know.",
+            "Records of other versions follow other rules, which this program does not support.",
         ),
         check: |runner, found| {
             if text(runner, "runner_schema_version") != Some("1.0.0") {
                 let is = text(runner, "runner_schema_version")
                     .map_or_else(|| sort(runner.get("runner_schema_version")).to_owned(), excerpt);
-                found.add(format!("runner_schema_version is {is}, which is not known; known: \"1.0.0\""));
+                found.add(format!("unknown runner_schema_version {is}; known: \"1.0.0\""));
             }
         },
     },
@@ -35,7 +35,7 @@ pub(super) static RULES: [InnerRule; 11] = [
         info: info(
             "RN2",
             "runner.json: runner_id is like runner_20260101_120000_ab12, runner_version is not empty.",
-            "They tell the records of one runner apart from those of another, and are hashed.",
+            "They distinguish the records of different runners, and are hashed.",
         ),
         check: ids,
     },
@@ -51,7 +51,7 @@ pub(super) static RULES: [InnerRule; 11] = [
     InnerRule {
         info: info(
             "RN4",
-            "runner.json: the sandbox is described without contradiction.",
+            "runner.json: the sandbox is described consistently.",
             "backend is process, container, vm or none; isolation_level is strict, standard or none, and none only \
              without a backend; network_blocked and filesystem_readonly are booleans.",
         ),
@@ -70,14 +70,14 @@ pub(super) static RULES: [InnerRule; 11] = [
         info: info(
             "RN6",
             "runner.json: lists of commands are sorted and do not overlap; a shell is named.",
-            "A command that is both allowed and blocked would leave open what the runner did.",
+            "A command that is both allowed and blocked would leave it unclear what the runner did.",
         ),
         check: commands,
     },
     InnerRule {
         info: info(
             "RN7",
-            "runner.json: write roots are sorted, relative and stay inside.",
+            "runner.json: write roots are sorted, relative and do not escape.",
             "The runner could write below them, so none may be absolute or contain ...",
         ),
         check: write_roots,
@@ -94,9 +94,9 @@ pub(super) static RULES: [InnerRule; 11] = [
     InnerRule {
         info: info(
             "RN9",
-            "runner.json: times are well-formed and agree.",
-            "Times are like 2026-01-01T12:00:00.000Z, the milliseconds may be absent. The end is not before the start, \
-             duration_ms is their difference up to one millisecond, and phases begin one after the other.",
+            "runner.json: times are well-formed and consistent.",
+            "Times are like 2026-01-01T12:00:00.000Z; milliseconds are optional. The end is not before the \
+             start, duration_ms is their difference within one millisecond, and phases begin in order.",
         ),
         check: timing::check,
     },
@@ -104,20 +104,20 @@ pub(super) static RULES: [InnerRule; 11] = [
         info: info(
             "RN10",
             "runner.json: the exit is described.",
-            "code is a whole number from 0 to 255; signal, if there is one, is in capitals; oom_killed and timeout_killed \
-             are booleans.",
+            "code is an integer from 0 to 255; signal, if present, is \
+             in capitals; oom_killed and timeout_killed are booleans.",
         ),
         check: exit,
     },
     InnerRule { info: SCHEMA, check: shape },
 ];
 
-/// Applied if neither SCHEMA nor RN1 is broken.
+/// Checked if neither SCHEMA nor RN1 is broken.
 pub(super) static CANONICAL: [InnerRule; 1] = [InnerRule {
     info: info(
         "RN12",
         "runner.json has a canonical form.",
-        "A number that overflows to infinity cannot be written canonically, also where it is not hashed.",
+        "A number that overflows to infinity cannot be written canonically, even where it is not hashed.",
     ),
     check: |runner, found| {
         if hash::canonical_hash(runner).is_err() {
@@ -129,7 +129,7 @@ pub(super) static CANONICAL: [InnerRule; 1] = [InnerRule {
 /// Applies all rules of runner records.
 pub(super) fn check(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
     if runner.as_object().is_none() {
-        found.schema(format!("a runner record is an object, this is {}", runner.sort()));
+        found.schema(format!("a runner record must be an object, not {}", runner.sort()));
         return;
     }
     found.apply(&RULES, runner);
@@ -138,7 +138,7 @@ pub(super) fn check(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
     }
 }
 
-/// The object `name`. What is none was reported by the rule SCHEMA.
+/// Returns the object `name`. A value that is not an object was reported by the rule SCHEMA.
 fn object<'v>(runner: &'v Value<'v>, name: &str) -> Option<&'v Value<'v>> {
     runner.get(name).filter(|value| value.as_object().is_some())
 }
@@ -157,7 +157,7 @@ fn shape(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
 
 fn ids(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
     if !text(runner, "runner_id").is_some_and(is_runner_id) {
-        found.add("runner_id is not like \"runner_20260101_120000_ab12\"");
+        found.add("runner_id does not have the form \"runner_20260101_120000_ab12\"");
     }
     filled(runner, "", "runner_version", found);
 }
@@ -231,12 +231,12 @@ fn limits(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
     }
 }
 
-/// Whether the strings among `elements` are sorted.
+/// Returns whether the strings among `elements` are sorted.
 fn is_sorted(elements: &[Value<'_>]) -> bool {
     elements.iter().filter_map(Value::as_str).is_sorted_by(|one, next| utf16_order(one, next).is_le())
 }
 
-/// The elements of a list that must be there and sorted; what is wrong with it is reported.
+/// Returns the elements of a list that must be present and sorted; violations are reported.
 fn sorted_list<'v>(
     object: &'v Value<'v>,
     place: &str,

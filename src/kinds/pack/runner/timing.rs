@@ -1,4 +1,4 @@
-//! RN9: when a runner worked.
+//! RN9: the timing of a runner.
 
 use super::super::inner::text;
 use super::{number, object};
@@ -57,9 +57,9 @@ fn check_phases(phases: &[Value<'_>], found: &mut Inner<'_, '_>) {
                 found.add(format!("{place}.started_at is not a time like 2026-01-01T12:00:00.000Z"));
             }
             Some(time) => {
-                // These are ASCII, so any order of texts is the same.
+                // These are ASCII, so all text orders agree.
                 if time < last {
-                    found.add(format!("{place} begins before the phase in front of it"));
+                    found.add(format!("{place} begins before the preceding phase"));
                 }
                 last = time;
             }
@@ -67,8 +67,8 @@ fn check_phases(phases: &[Value<'_>], found: &mut Inner<'_, '_>) {
     }
 }
 
-/// The milliseconds since 1970 of a time like `2026-01-01T12:00:00Z` or `2026-01-01T12:00:00.000Z`. The 30th and 31st of
-/// a shorter month are days of the next one, as ECMAScript reads them.
+/// Returns the milliseconds since 1970 of a time like `2026-01-01T12:00:00Z` or `2026-01-01T12:00:00.000Z`. The 30th
+/// and 31st of a shorter month are days of the next one, as in ECMAScript.
 fn milliseconds(text: &str) -> Option<f64> {
     let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
     let (time, fraction) =
@@ -95,15 +95,15 @@ fn fields<const N: usize>(text: &str, separator: char, lengths: [usize; N]) -> O
     Some(fields.map(Option::unwrap_or_default))
 }
 
-/// The number that exactly `length` digits stand for.
+/// Returns the number that consists of exactly `length` digits.
 pub(super) fn digits(text: &str, length: usize) -> Option<i64> {
     let are_digits = text.len() == length && text.bytes().all(|byte| byte.is_ascii_digit());
     are_digits.then(|| text.parse().ok()).flatten()
 }
 
-/// The days from the first of January 1970 to the first day of a month, in the Gregorian calendar.
+/// Returns the days from 1 January 1970 to the first day of a month, in the Gregorian calendar.
 fn days_before(year: i64, month: i64) -> i64 {
-    // Years begin in March here, so that leap days come last.
+    // Years begin in March here, so that leap days come at the end.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days = year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
     days + (153 * month + 2) / 5 - 719_468
