@@ -12,7 +12,7 @@ const STEPS: usize = 100_000;
 
 /// A session whose responses are made of what `number` gives for each interaction.
 fn session(numbers: impl Iterator<Item = usize>) -> Vec<u8> {
-    let digest = |text: &str| Digest::of(text.as_bytes()).to_string();
+    let digest = |text: &str| Digest::from_content(text.as_bytes()).to_string();
     let interactions = numbers.enumerate().map(|(index, number)| {
         let (prompt, response) = (format!("prompt {number}"), format!("response {number}"));
         serde_json::json!({

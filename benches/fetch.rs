@@ -61,7 +61,7 @@ fn fetching(criterion: &mut Criterion) {
 }
 
 fn locate(vault: &Vault, number: usize) -> Stored {
-    let bytes = Digest::of(&corpus::unique_session(number));
+    let bytes = Digest::from_content(&corpus::unique_session(number));
     // What is stored as one file is one capture, with the hash of its bytes.
     let core = vault.locate(&bytes.into()).expect("it is there").artifact.core;
     Stored { core, bytes }

@@ -19,7 +19,7 @@ use corpus::many::{self, SHARED, exchanges};
 use criterion::{Criterion, criterion_group, criterion_main};
 use runvault::Vault;
 use runvault::digest::Digest;
-use runvault::query::{Filter, Query, Walk};
+use runvault::query::{Filter, Query, Traversal};
 use serde_json::{Value, json};
 
 /// More than five million mentions.
@@ -29,7 +29,7 @@ const RUNS: usize = 1_000;
 const CONTRACTS: usize = RUNS / 100;
 
 fn digest(text: &str) -> String {
-    Digest::of(text.as_bytes()).to_string()
+    Digest::from_content(text.as_bytes()).to_string()
 }
 
 fn contract(number: usize) -> String {
@@ -66,8 +66,8 @@ fn run(number: usize) -> String {
 fn trace(number: usize) -> String {
     let mut header = json!({"type": "header", "version": "1.0.0", "trace_id": format!("run-{number}"),
         "created_at": "2026-01-01T00:00:00Z", "engine_version": "1.0.0", "hash_algorithm": "sha256",
-        "canonicalization": "json-c14n-v1", "problem_spec_hash": Digest::of(b"p").hex(), "initial_state_hash": Digest::of(b"s").hex()});
-    header["record_hash"] = Digest::of(header.to_string().as_bytes()).hex().into();
+        "canonicalization": "json-c14n-v1", "problem_spec_hash": Digest::from_content(b"p").hex(), "initial_state_hash": Digest::from_content(b"s").hex()});
+    header["record_hash"] = Digest::from_content(header.to_string().as_bytes()).hex().into();
     format!("{header}\n")
 }
 
@@ -87,7 +87,7 @@ fn questions(criterion: &mut Criterion) {
     let asked = |number: usize| Query {
         filters: vec![Filter::Mention {
             group: Some("prompt"),
-            digest: Digest::of(many::prompt(number, SHARED).as_bytes()),
+            digest: Digest::from_content(many::prompt(number, SHARED).as_bytes()),
         }],
         ..Query::default()
     };
@@ -100,18 +100,18 @@ fn questions(criterion: &mut Criterion) {
         });
     });
 
-    let walk = Walk { depth: 3, relation: None, direction: None, limit: usize::MAX };
+    let walk = Traversal { depth: 3, relation: None, direction: None, limit: usize::MAX };
     let run = |number: usize| {
         let filters = vec![Filter::Attribute { name: "run_id".to_owned(), value: format!("run-{number}") }];
         vault.find(&Query { filters, ..Query::default() }).expect("an answer").remove(0).artifact
     };
-    let reached = vault.walk(&run(17), &walk).expect("a graph").nodes.len();
+    let reached = vault.traverse(&run(17), &walk).expect("a graph").nodes.len();
     assert_eq!(reached, 1 + 3 * 100, "its contract, the runs that it governs, their sessions and traces");
     let mut number = 0;
     criterion.bench_function("links --depth 3 of a run", |bencher| {
         bencher.iter(|| {
             number = (number + 37) % RUNS;
-            black_box(vault.walk(&run(number), &walk)).expect("a graph").nodes.len()
+            black_box(vault.traverse(&run(number), &walk)).expect("a graph").nodes.len()
         });
     });
 }

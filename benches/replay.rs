@@ -36,8 +36,8 @@ fn session() -> Vec<u8> {
     let interactions = (0..INTERACTIONS).map(|number| {
         let response = format!("Response {number}: {}", "it says \"that\".\n".repeat(RESPONSE_BYTES / 16));
         json!({
-            "i": number, "prompt_hash": Digest::of(prompt(number).as_bytes()),
-            "response_hash": Digest::of(response.as_bytes()), "response_content": response,
+            "i": number, "prompt_hash": Digest::from_content(prompt(number).as_bytes()),
+            "response_hash": Digest::from_content(response.as_bytes()), "response_content": response,
         })
     });
     let interactions: Vec<Value> = interactions.collect();

@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let prompt = "Summarise ticket 4711 in one sentence.";
     println!("\nWho ever saw the prompt {prompt:?}?");
-    let asked = Filter::Mention { group: Some("prompt"), digest: Digest::of(prompt.as_bytes()) };
+    let asked = Filter::Mention { group: Some("prompt"), digest: Digest::from_content(prompt.as_bytes()) };
     for hit in vault.find(&Query { filters: vec![asked], ..Query::default() })? {
         let places: Vec<String> = hit
             .matches

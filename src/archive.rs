@@ -56,7 +56,7 @@ impl Format {
     /// Returns the format of an archive that begins with `head`, or `None` if it is not an archive. The file name does
     /// not matter.
     #[must_use]
-    pub fn of(head: &[u8]) -> Option<Self> {
+    pub fn detect(head: &[u8]) -> Option<Self> {
         if head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06") {
             return Some(Self::Zip);
         }
@@ -104,7 +104,7 @@ impl Format {
 /// not one.
 #[must_use]
 pub fn unread(head: &[u8]) -> Option<&'static str> {
-    if Format::of(head).is_some() {
+    if Format::detect(head).is_some() {
         return None;
     }
     UNREAD.into_iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, name)| name)
@@ -179,11 +179,11 @@ mod tests {
         header.set_mode(0o644);
         header.set_mtime(0);
         header.set_cksum();
-        assert_eq!(Format::of(header.as_bytes()), Some(Format::Tar));
+        assert_eq!(Format::detect(header.as_bytes()), Some(Format::Tar));
         let mut changed = *header.as_bytes();
         changed[0] ^= 1;
-        assert_eq!(Format::of(&changed), None);
-        assert_eq!(Format::of(&[0; 512]), None);
-        assert_eq!(Format::of(&[b'a'; 512]), None);
+        assert_eq!(Format::detect(&changed), None);
+        assert_eq!(Format::detect(&[0; 512]), None);
+        assert_eq!(Format::detect(&[b'a'; 512]), None);
     }
 }

@@ -32,14 +32,14 @@ pub use directory::{ArtifactDirectory, Directory, Entry, EntryContent, MemberByt
 pub use exchange::{Arguments, Exchange, Playback, Responder};
 pub use kind::Kind;
 pub use mention::{Mention, Place, REFERENCE, Relation, Role};
-pub use part::{Content, Part, PartSort, differ, same_place};
+pub use part::{Content, Part, PartKind, differ, same_place};
 pub use passage::{Field, Passage, Passages, words_of};
 pub use run_event::{Answer, Call, CallNames, EventVisitor, RunEvent};
 pub use signature::{
     KeyError, KeyRing, MAX_KEY_BYTES, MAX_KEY_ID_BYTES, Signature, SignaturePolicy, SignatureState,
     SigningKey,
 };
-pub use table::{Cell, Cells, Column, ColumnSort, Table};
+pub use table::{Cell, Cells, Column, ColumnType, Table};
 pub use timestamp::{CREATED_AT, MissingOffset, parse_timestamp, timestamp_text};
 pub use version::{KnownMajors, is_semver};
 
@@ -187,7 +187,7 @@ pub enum Recognition {
 impl Recognition {
     /// Returns [`Surely`](Self::Surely) if `surely`, else [`Perhaps`](Self::Perhaps) if `perhaps`.
     #[must_use]
-    pub fn of(surely: bool, perhaps: bool) -> Option<Self> {
+    pub fn from_flags(surely: bool, perhaps: bool) -> Option<Self> {
         match (surely, perhaps) {
             (true, _) => Some(Self::Surely),
             (false, true) => Some(Self::Perhaps),

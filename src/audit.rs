@@ -153,10 +153,12 @@ pub fn audit<E>(
     let mut collector = Collector::new(terms, run.digests, Payloads::new(terms, schemas));
     run.kind.run_events(run.members, &Limits::most(), &mut |event| collector.take(&event))?;
     let known = digests::known(&verdict::digests(&collector), run, held)?;
-    let effects = verdict::of_all(&collector, &known);
+    let effects = verdict::audited_effects(&collector, &known);
     let mut findings = Findings::default();
     if terms.effects.is_empty() {
-        findings.of(EFFECTS).add("/effects", "the contract states no effects, so there is nothing to verify");
+        findings
+            .for_rule(EFFECTS)
+            .add("/effects", "the contract states no effects, so there is nothing to verify");
     }
     let with_evidence: HashSet<&str> = effects
         .iter()

@@ -17,7 +17,7 @@ mod rules;
 mod select;
 mod write;
 
-pub use import::{Imported, ImportedLink, ImportedTag, LinkOutcome, TagOutcome, add, rehearse};
+pub use import::{Imported, ImportedLink, ImportedTag, LinkOutcome, TagOutcome, add, dry_run};
 pub use manifest::{BundledArtifact, BundledCapture, BundledLink, BundledMember, Manifest};
 pub use notes::{ImportedNote, NoteOutcome};
 pub use read::{Bundle, BundleError, read};

@@ -57,7 +57,7 @@ enum Edit {
 
 /// The type of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Sort {
+pub enum ChangeType {
     /// In both, with different content.
     Changed,
     /// In both, in different positions.
@@ -77,7 +77,7 @@ pub enum Sort {
 #[derive(Clone, Debug)]
 pub struct Change<'c> {
     /// The type.
-    pub sort: Sort,
+    pub sort: ChangeType,
     /// The part in the first artifact.
     pub one: Option<&'c str>,
     /// The part in the second artifact.
@@ -237,29 +237,33 @@ impl Diff<'_> {
         }
         let (sort, one, other) = match edit {
             Edit::Same(_, _) if !all => return None,
-            Edit::Same(one, other) => (Sort::Ephemeral, Some(one), Some(other)),
-            Edit::Changed(one, other) => (Sort::Changed, Some(one), Some(other)),
-            Edit::Moved(one, other) => (Sort::Moved, Some(one), Some(other)),
-            Edit::Removed(one) => (Sort::Removed, Some(one), None),
-            Edit::Inserted(other) => (Sort::Inserted, None, Some(other)),
+            Edit::Same(one, other) => (ChangeType::Ephemeral, Some(one), Some(other)),
+            Edit::Changed(one, other) => (ChangeType::Changed, Some(one), Some(other)),
+            Edit::Moved(one, other) => (ChangeType::Moved, Some(one), Some(other)),
+            Edit::Removed(one) => (ChangeType::Removed, Some(one), None),
+            Edit::Inserted(other) => (ChangeType::Inserted, None, Some(other)),
         };
         let (one, other) = (one.and_then(|at| self.one.get(at)), other.and_then(|at| self.other.get(at)));
         let (says, values) = match (sort, one, other) {
-            (Sort::Changed | Sort::Ephemeral, Some(one), Some(other)) => told(one, other, all),
-            (Sort::Moved, Some(one), Some(other)) if all => (String::new(), told(one, other, all).1),
-            (Sort::Removed, Some(part), _) => {
+            (ChangeType::Changed | ChangeType::Ephemeral, Some(one), Some(other)) => {
+                describe(one, other, all)
+            }
+            (ChangeType::Moved, Some(one), Some(other)) if all => {
+                (String::new(), describe(one, other, all).1)
+            }
+            (ChangeType::Removed, Some(part), _) => {
                 (String::new(), vec![values::whole(Some(&shown(part, all)), None)])
             }
-            (Sort::Inserted, _, Some(part)) => {
+            (ChangeType::Inserted, _, Some(part)) => {
                 (String::new(), vec![values::whole(None, Some(&shown(part, all)))])
             }
             _ => (String::new(), Vec::new()),
         };
-        if sort == Sort::Ephemeral && values.is_empty() {
+        if sort == ChangeType::Ephemeral && values.is_empty() {
             return None;
         }
-        let is_spelling = sort == Sort::Ephemeral && values.iter().all(|value| value.is_spelling);
-        let sort = if is_spelling { Sort::Spelling } else { sort };
+        let is_spelling = sort == ChangeType::Ephemeral && values.iter().all(|value| value.is_spelling);
+        let sort = if is_spelling { ChangeType::Spelling } else { sort };
         let (one, other) = (one.map(|part| part.label.as_str()), other.map(|part| part.label.as_str()));
         Some(Change { sort, one, other, says, values })
     }
@@ -275,7 +279,7 @@ fn shown<'d>(part: &Part<'d>, all: bool) -> Value<'d> {
 }
 
 /// Returns the differences between two parts, as a description and as values.
-fn told(one: &Part<'_>, other: &Part<'_>, all: bool) -> (String, Vec<ValueChange>) {
+fn describe(one: &Part<'_>, other: &Part<'_>, all: bool) -> (String, Vec<ValueChange>) {
     let (old, new) = (one.value(), other.value());
     let values = values::compare(&old, &new, one.sort, all);
     let is_counting = |value: &&ValueChange| !value.is_ephemeral && !value.is_spelling;
@@ -298,7 +302,7 @@ fn told(one: &Part<'_>, other: &Part<'_>, all: bool) -> (String, Vec<ValueChange
         };
         format!("{what}: {}", names.join(", "))
     } else {
-        (one.sort.tell)(&old, &new, &names)
+        (one.sort.describe)(&old, &new, &names)
     };
     (says, values)
 }

@@ -24,7 +24,7 @@ pub struct Digest([u8; 32]);
 impl Digest {
     /// Returns the digest of `bytes`.
     #[must_use]
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn from_content(bytes: &[u8]) -> Self {
         let mut hasher = Hasher::new();
         hasher.update(bytes);
         hasher.finish()
@@ -34,7 +34,7 @@ impl Digest {
     ///
     /// # Errors
     /// Returns an error if the reader fails.
-    pub fn of_reader(mut reader: impl Read) -> io::Result<Self> {
+    pub fn from_reader(mut reader: impl Read) -> io::Result<Self> {
         let mut hasher = Hasher::new();
         io::copy(&mut reader, &mut hasher)?;
         Ok(hasher.finish())
@@ -63,13 +63,13 @@ impl Digest {
 
     /// Parses exactly `sha256:` and 64 lowercase hex digits: the form in which documents state digests.
     #[must_use]
-    pub fn stated(text: &str) -> Option<Self> {
-        Self::stated_bare(text.strip_prefix(PREFIX)?)
+    pub fn parse_prefixed(text: &str) -> Option<Self> {
+        Self::parse_hex(text.strip_prefix(PREFIX)?)
     }
 
     /// Parses exactly 64 lowercase hex digits: the form in which trace records state digests.
     #[must_use]
-    pub fn stated_bare(text: &str) -> Option<Self> {
+    pub fn parse_hex(text: &str) -> Option<Self> {
         let digest = decode_hex(text)?;
         let upper_case = text.bytes().map(|byte| u8::from(byte.is_ascii_uppercase()));
         (upper_case.fold(0, |found, is| found | is) == 0).then_some(Self(digest))
@@ -77,8 +77,8 @@ impl Digest {
 
     /// Parses either form, where a format specifies one and users write the other.
     #[must_use]
-    pub fn stated_either(text: &str) -> Option<Self> {
-        Self::stated(text).or_else(|| Self::stated_bare(text))
+    pub fn parse_either(text: &str) -> Option<Self> {
+        Self::parse_prefixed(text).or_else(|| Self::parse_hex(text))
     }
 
     /// Returns the 64 lowercase hex digits without the prefix, as ASCII.
@@ -396,23 +396,23 @@ mod tests {
 
     #[test]
     fn text_forms() {
-        let digest = Digest::of(b"");
+        let digest = Digest::from_content(b"");
         assert_eq!(digest.to_string(), EMPTY);
         assert_eq!(format!("{digest:.12}"), "e3b0c44298fc");
         assert_eq!(digest.hex(), EMPTY[7..]);
         assert_eq!(EMPTY[7..].to_uppercase().parse(), Ok(digest));
-        assert_eq!(Digest::stated(EMPTY), Some(digest));
-        assert_eq!(Digest::stated(&EMPTY[7..]), None);
-        assert_eq!(Digest::stated_bare(&EMPTY[7..].to_uppercase()), None);
-        assert_eq!([EMPTY, &EMPTY[7..]].map(Digest::stated_either), [Some(Digest::of(b"")); 2]);
-        assert_eq!(Digest::stated_either(&EMPTY[1..]), None);
+        assert_eq!(Digest::parse_prefixed(EMPTY), Some(digest));
+        assert_eq!(Digest::parse_prefixed(&EMPTY[7..]), None);
+        assert_eq!(Digest::parse_hex(&EMPTY[7..].to_uppercase()), None);
+        assert_eq!([EMPTY, &EMPTY[7..]].map(Digest::parse_either), [Some(Digest::from_content(b"")); 2]);
+        assert_eq!(Digest::parse_either(&EMPTY[1..]), None);
     }
 
     #[test]
     fn refused_texts() {
         for text in ["", "sha256:", "e3b0c4429", &EMPTY[..70], "md5:0011", "é"] {
             assert!(text.parse::<Digest>().is_err(), "{text}");
-            assert_eq!(Digest::stated(text), None, "{text}");
+            assert_eq!(Digest::parse_prefixed(text), None, "{text}");
         }
         let message = "sha256:12345".parse::<DigestPrefix>().unwrap_err().to_string();
         assert_eq!(message, "\"sha256:12345\" has 5 hex digits; a hash prefix has at least 6 and at most 64");

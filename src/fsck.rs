@@ -19,7 +19,7 @@ use crate::digest::{CoreHash, Digest};
 use crate::kinds;
 use crate::store::check::finding::{KIND_DIFFERS, Subject};
 use crate::store::check::{Inspection, Integrity};
-use crate::store::{Mended, Result, Store};
+use crate::store::{Repair, Result, Store};
 
 pub use crate::store::check::finding::{self, Finding, FindingInfo};
 pub use signatures::SignatureCounts;
@@ -55,7 +55,7 @@ impl Sample {
         let mut bytes = self.seed.to_le_bytes().to_vec();
         bytes.extend(core.0.as_bytes());
         #[expect(clippy::cast_precision_loss, reason = "an approximate share is sufficient")]
-        let share = Digest::of(&bytes).key().cast_unsigned() as f64 / u64::MAX as f64;
+        let share = Digest::from_content(&bytes).key().cast_unsigned() as f64 / u64::MAX as f64;
         share * 100.0 < self.percent
     }
 }
@@ -117,19 +117,19 @@ impl Report {
 /// # Errors
 /// Returns an error if the check could not run. Damage is a finding, not an error.
 pub fn check(store: &Store, options: &Options, monitor: &mut dyn Monitor) -> Result<Report> {
-    let mut teller = Teller::of(monitor);
+    let mut reporter = Reporter::new(monitor);
     let inspection = store.inspect()?;
     if options.after.is_none() {
-        teller.tell_all(store.check_logs()?);
-        teller.tell_all(overall(&inspection, options)?);
+        reporter.add_all(store.check_logs()?);
+        reporter.add_all(overall(&inspection, options)?);
     }
     if options.depth != Depth::Quick {
-        artifacts::check(store, &inspection, options, &mut teller)?;
+        artifacts::check(store, &inspection, options, &mut reporter)?;
     }
     if options.depth == Depth::Full && options.kind.is_none() {
-        search::check(store, &mut teller)?;
+        search::check(store, &mut reporter)?;
     }
-    Ok(teller.report())
+    Ok(reporter.report())
 }
 
 /// Rebuilds all indexes from the artifacts' bytes: mentions, attributes, names, warnings. Signatures are checked with
@@ -140,9 +140,9 @@ pub fn check(store: &Store, options: &Options, monitor: &mut dyn Monitor) -> Res
 /// # Errors
 /// Returns an error if the vault cannot be read or written.
 pub fn reindex(store: &Store, keys: &KeyRing, monitor: &mut dyn Monitor) -> Result<Report> {
-    let mut teller = Teller::of(monitor);
-    reindex::reindex(store, keys, &mut teller)?;
-    Ok(teller.report())
+    let mut reporter = Reporter::new(monitor);
+    reindex::reindex(store, keys, &mut reporter)?;
+    Ok(reporter.report())
 }
 
 /// Repairs the findings of `report` as far as that is unambiguous, with bytes from `from`: other vaults, and
@@ -157,8 +157,8 @@ pub fn repair(
     from: &[PathBuf],
     keys: &KeyRing,
     monitor: &mut dyn Monitor,
-) -> Result<Vec<Mended>> {
-    repair::repair(store, report, from, keys, &mut Teller::of(monitor))
+) -> Result<Vec<Repair>> {
+    repair::repair(store, report, from, keys, &mut Reporter::new(monitor))
 }
 
 /// Returns the findings that are not about single artifacts.
@@ -180,7 +180,7 @@ fn overall(inspection: &Inspection<'_>, options: &Options) -> Result<Vec<Finding
     findings.append(&mut inspection.journal(None)?.findings);
     findings.append(&mut inspection.removed()?);
     if is_full {
-        for blob in inspection.blobs_of_nothing(&mut findings)? {
+        for blob in inspection.unreferenced_blobs(&mut findings)? {
             findings.append(&mut inspection.blob(blob)?);
         }
     } else {
@@ -190,14 +190,14 @@ fn overall(inspection: &Inspection<'_>, options: &Options) -> Result<Vec<Finding
 }
 
 /// A reporter that passes each finding to the monitor once.
-struct Teller<'m> {
+struct Reporter<'m> {
     monitor: &'m mut dyn Monitor,
     report: Report,
     told: HashSet<Digest>,
 }
 
-impl<'m> Teller<'m> {
-    fn of(monitor: &'m mut dyn Monitor) -> Self {
+impl<'m> Reporter<'m> {
+    fn new(monitor: &'m mut dyn Monitor) -> Self {
         Self { monitor, report: Report::default(), told: HashSet::new() }
     }
 
@@ -206,19 +206,19 @@ impl<'m> Teller<'m> {
         self.report
     }
 
-    fn tell_all(&mut self, findings: Vec<Finding>) {
+    fn add_all(&mut self, findings: Vec<Finding>) {
         for finding in findings {
-            self.tell(finding);
+            self.add(finding);
         }
     }
 
-    fn tell(&mut self, finding: Finding) {
+    fn add(&mut self, finding: Finding) {
         if self.report.findings.len() >= MAX_FINDINGS {
             self.report.omitted += 1;
             return;
         }
         let text = format!("{} {} {}", finding.info.id, finding.subject, finding.detail);
-        if self.told.insert(Digest::of(text.as_bytes())) {
+        if self.told.insert(Digest::from_content(text.as_bytes())) {
             self.monitor.found(&finding);
             self.report.findings.push(finding);
         }

@@ -12,7 +12,7 @@ use crate::artifact::{Admitted, Kind, Signature};
 use crate::clock;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::pipeline::{self, Event};
-use crate::source::{self, ExamineOptions, Original, Place, Rejection, SourceError, Verdict, Wanted};
+use crate::source::{self, ExamineOptions, Original, Place, Predecessor, Rejection, SourceError, Verdict};
 use crate::store::{
     Prepared, Preparer, Put, PutOutcome, RemovedPolicy, Result, Snapshot, Store, StoreError, Tombstone,
 };
@@ -31,7 +31,7 @@ pub const REMOVED: RuleInfo = RuleInfo {
 /// The rules of adding, which apply in addition to those of the kind.
 pub const RULES: [RuleInfo; 1] = [REMOVED];
 
-use joining::{Beginning, Joining, Rest, Target};
+use joining::{FirstPart, Joining, Rest, Target};
 
 /// A batch is stored when it reaches this number of documents or bytes. A commit costs about as much as storing some
 /// hundred artifacts.
@@ -191,7 +191,7 @@ pub fn add(
         seen_patience: SEEN_PATIENCE,
     };
     let stops_at_bad = monitor.stops_at_bad();
-    let mut adding = Adding { batch, teller: Teller { monitor, summary: Summary::default() } };
+    let mut adding = Adding { batch, reporter: Reporter { monitor, summary: Summary::default() } };
     let prepare = |admitted| preparer.prepare(admitted);
     let mut joining = Joining::new(options, prepare, !stops_at_bad);
     let mut inputs = Counted { inputs, count: 0 };
@@ -211,9 +211,9 @@ pub fn add(
     }
     if is_stopped(adding.settle())? || stopped_before {
         inputs.by_ref().for_each(drop);
-        adding.teller.summary.left = inputs.count - looked_at as u64 + adding.batch.dropped;
+        adding.reporter.summary.left = inputs.count - looked_at as u64 + adding.batch.dropped;
     }
-    Ok(adding.teller.summary)
+    Ok(adding.reporter.summary)
 }
 
 /// Joins a rejected document that continues one in the vault to its beginning there, and returns the rejection if that
@@ -240,13 +240,13 @@ pub(crate) fn joined(
 /// The state of adding to a vault.
 struct Adding<'s, 'm> {
     batch: Batch<'s>,
-    teller: Teller<'m>,
+    reporter: Reporter<'m>,
 }
 
 impl Target<Prepared> for Adding<'_, '_> {
     type Error = End;
 
-    fn beginning(&mut self, wanted: &Wanted) -> Result<Option<Beginning>> {
+    fn first_part(&mut self, wanted: &Predecessor) -> Result<Option<FirstPart>> {
         // Documents about to be stored are checked first: one may be the beginning, and checking is cheap.
         if let Some(beginning) = self.batch.beginning(wanted) {
             return Ok(Some(beginning));
@@ -255,11 +255,11 @@ impl Target<Prepared> for Adding<'_, '_> {
     }
 
     fn push(&mut self, number: usize, item: Item<Prepared>) -> std::result::Result<(), End> {
-        self.batch.push(number, item, &mut self.teller)
+        self.batch.push(number, item, &mut self.reporter)
     }
 
     fn settle(&mut self) -> std::result::Result<(), End> {
-        self.batch.store(&mut self.teller)
+        self.batch.store(&mut self.reporter)
     }
 }
 
@@ -328,7 +328,7 @@ pub fn verify(
     options: &ExamineOptions,
     monitor: &mut dyn Monitor,
 ) -> Summary {
-    let mut teller = Teller { monitor, summary: Summary::default() };
+    let mut reporter = Reporter { monitor, summary: Summary::default() };
     let mut number = 0;
     let outcome: std::result::Result<(), std::convert::Infallible> = each(
         inputs,
@@ -337,14 +337,14 @@ pub fn verify(
         Brief::from,
         |event| {
             if let Event::Result(item) = event {
-                teller.tell(number, item, || Fate::Has(Outcome::Verified));
+                reporter.report(number, item, || Fate::Has(Outcome::Verified));
                 number += 1;
             }
             Ok(())
         },
     );
     match outcome {
-        Ok(()) => teller.summary,
+        Ok(()) => reporter.summary,
     }
 }
 
@@ -353,7 +353,7 @@ pub fn verify(
 ///
 /// # Errors
 /// Returns an error if the vault cannot be read.
-pub fn rehearse(
+pub fn dry_run(
     snapshot: Option<&Snapshot<'_>>,
     inputs: impl Iterator<Item = Found> + Send,
     options: &ExamineOptions,
@@ -361,8 +361,8 @@ pub fn rehearse(
 ) -> Result<Summary> {
     let allow_removed = options.allow_removed;
     let seen = Seen { snapshot, allow_removed, cores: HashSet::new(), captures: HashSet::new() };
-    let teller = Teller { monitor, summary: Summary::default() };
-    let mut rehearsal = Rehearsal { seen, grown: HashMap::new(), options, teller };
+    let reporter = Reporter { monitor, summary: Summary::default() };
+    let mut rehearsal = DryRun { seen, grown: HashMap::new(), options, reporter };
     let mut joining = Joining::new(options, |admitted| admitted, true);
     let mut number = 0;
     each(
@@ -377,16 +377,16 @@ pub fn rehearse(
         },
     )?;
     joining.finish(&mut rehearsal)?;
-    Ok(rehearsal.teller.summary)
+    Ok(rehearsal.reporter.summary)
 }
 
 /// The state of a dry run.
-struct Rehearsal<'s, 'm> {
+struct DryRun<'s, 'm> {
     seen: Seen<'s>,
     /// Documents that others may continue.
     grown: HashMap<CoreHash, Grown>,
     options: &'s ExamineOptions,
-    teller: Teller<'m>,
+    reporter: Reporter<'m>,
 }
 
 /// The location of a document that would be in the vault.
@@ -395,10 +395,10 @@ enum Grown {
     Bytes(Vec<u8>),
 }
 
-impl Target<Admitted> for Rehearsal<'_, '_> {
+impl Target<Admitted> for DryRun<'_, '_> {
     type Error = StoreError;
 
-    fn beginning(&mut self, wanted: &Wanted) -> Result<Option<Beginning>> {
+    fn first_part(&mut self, wanted: &Predecessor) -> Result<Option<FirstPart>> {
         let core = CoreHash(wanted.after);
         let document = match self.grown.get(&core) {
             Some(Grown::Bytes(bytes)) => Some(bytes.clone()),
@@ -406,7 +406,7 @@ impl Target<Admitted> for Rehearsal<'_, '_> {
             None => None,
         };
         match (document, self.seen.snapshot) {
-            (Some(document), _) => Ok(Some(Beginning::new(core, document))),
+            (Some(document), _) => Ok(Some(FirstPart::new(core, document))),
             (None, Some(snapshot)) => joining::in_vault(snapshot, wanted),
             (None, None) => Ok(None),
         }
@@ -422,7 +422,7 @@ impl Target<Admitted> for Rehearsal<'_, '_> {
                 self.grown.insert(admitted.core(), grown);
             }
         }
-        self.teller.tell(number, item, || fate);
+        self.reporter.report(number, item, || fate);
         Ok(())
     }
 
@@ -431,7 +431,7 @@ impl Target<Admitted> for Rehearsal<'_, '_> {
     }
 }
 
-impl Rehearsal<'_, '_> {
+impl DryRun<'_, '_> {
     /// Returns the document at `place` if it still has this core hash.
     fn read_again(&self, place: Place, core: CoreHash) -> Option<Vec<u8>> {
         let (verdict, _) = place.into_file()?.open().examine_in_place(self.options).ok()?;
@@ -479,7 +479,7 @@ fn each<A: Send, E>(
     };
     let work = |opened: std::result::Result<(OsString, Option<u64>, source::Opened), SourceError>| {
         let (path, items, opened) = opened?;
-        Ok(Examination::of(path, items, opened.examine_in_place(options)?, &make))
+        Ok(Examination::new(path, items, opened.examine_in_place(options)?, &make))
     };
     let mut passed_over = 0;
     pipeline::in_order(inputs, open, work, |event| match event {
@@ -515,18 +515,18 @@ fn judge_end<A>(item: Item<A>, passed_over: &mut u64, options: &ExamineOptions) 
 }
 
 /// A counter that also reports to the monitor.
-struct Teller<'m> {
+struct Reporter<'m> {
     monitor: &'m mut dyn Monitor,
     summary: Summary,
 }
 
-impl Teller<'_> {
+impl Reporter<'_> {
     /// Reports `item`; `fate` applies if it was admitted.
-    fn tell<A: Into<Brief>>(&mut self, number: usize, item: Item<A>, fate: impl FnOnce() -> Fate) {
+    fn report<A: Into<Brief>>(&mut self, number: usize, item: Item<A>, fate: impl FnOnce() -> Fate) {
         self.monitor.done(number);
         match item {
             Ok(examination) => {
-                let examined = examination.told(fate);
+                let examined = examination.into_examined(fate);
                 self.summary.count(&examined);
                 self.monitor.examined(&examined);
             }
@@ -548,7 +548,7 @@ struct Brief {
 }
 
 impl Brief {
-    fn of(admitted: &Admitted) -> Self {
+    fn from_admitted(admitted: &Admitted) -> Self {
         let (report, signature) = (admitted.report().clone(), admitted.signature().cloned());
         Self { kind: admitted.kind(), core: admitted.core(), size: admitted.size(), report, signature }
     }
@@ -556,18 +556,18 @@ impl Brief {
 
 impl From<Admitted> for Brief {
     fn from(admitted: Admitted) -> Self {
-        Self::of(&admitted)
+        Self::from_admitted(&admitted)
     }
 }
 
 impl From<Prepared> for Brief {
     fn from(prepared: Prepared) -> Self {
-        Self::of(prepared.admitted())
+        Self::from_admitted(prepared.admitted())
     }
 }
 
 impl<A: Into<Brief>> Examination<A> {
-    fn told(self, fate: impl FnOnce() -> Fate) -> Examined {
+    fn into_examined(self, fate: impl FnOnce() -> Fate) -> Examined {
         let (path, path_bytes) = match self.path.into_string() {
             Ok(path) => (path, None),
             Err(raw) => (raw.to_string_lossy().into_owned(), Some(raw.into_encoded_bytes())),
@@ -623,14 +623,14 @@ struct Batch<'s> {
 
 impl Batch<'_> {
     /// Returns the document that ends at `wanted`, if it is about to be stored.
-    fn beginning(&self, wanted: &Wanted) -> Option<Beginning> {
+    fn beginning(&self, wanted: &Predecessor) -> Option<FirstPart> {
         let core = CoreHash(wanted.after);
         self.waiting.iter().rev().find_map(|(_, item)| match item {
             Ok(Examination { verdict: Finding::Admitted(prepared), .. }) => {
                 let admitted = prepared.admitted();
                 let is_it = admitted.core() == core && admitted.kind() == wanted.kind;
                 let only = admitted.members().first().filter(|_| is_it)?;
-                Some(Beginning::new(core, only.bytes().to_vec()))
+                Some(FirstPart::new(core, only.bytes().to_vec()))
             }
             _ => None,
         })
@@ -640,7 +640,7 @@ impl Batch<'_> {
         &mut self,
         number: usize,
         item: Item<Prepared>,
-        teller: &mut Teller<'_>,
+        reporter: &mut Reporter<'_>,
     ) -> std::result::Result<(), End> {
         self.bytes += match &item {
             Ok(Examination { verdict: Finding::Admitted(prepared), .. }) => prepared.admitted().size(),
@@ -650,7 +650,7 @@ impl Batch<'_> {
         self.waiting.push((number, item));
         if self.waiting.len() >= BATCH_DOCUMENTS * self.times || self.bytes >= BATCH_BYTES * self.times as u64
         {
-            self.store(teller)?;
+            self.store(reporter)?;
         }
         Ok(())
     }
@@ -685,8 +685,8 @@ impl Batch<'_> {
         Ok(true)
     }
 
-    fn store(&mut self, teller: &mut Teller<'_>) -> std::result::Result<(), End> {
-        let fates = self.put(teller.monitor.accepts_unrecorded()).map_err(End::Failed)?;
+    fn store(&mut self, reporter: &mut Reporter<'_>) -> std::result::Result<(), End> {
+        let fates = self.put(reporter.monitor.accepts_unrecorded()).map_err(End::Failed)?;
         // Rejected items are not in the vault, nor is anything after a rejection that ends the run.
         let admitted = self.waiting.iter().filter(|(_, item)| prepared_of(item).is_some()).zip(&fates);
         // A file is not removed either before it is recorded that it was seen: then it can be added again.
@@ -695,15 +695,15 @@ impl Batch<'_> {
         let kept = admitted.filter(|(_, fate)| is_kept(fate));
         let originals: Vec<&Original> =
             kept.filter_map(|((_, item), _)| item.as_ref().ok()?.original.as_ref()).collect();
-        teller.monitor.stored(&originals);
+        reporter.monitor.stored(&originals);
         let mut fates = fates.into_iter();
         self.bytes = 0;
         let mut waiting = self.waiting.drain(..);
         while let Some((number, item)) = waiting.next() {
             let fate = prepared_of(&item).and_then(|_| fates.next());
             let is_refused = matches!(fate, Some(Fate::Refused(_)));
-            teller.tell(number, item, || fate.unwrap_or(Fate::Has(Outcome::Present)));
-            if is_refused && teller.monitor.stops_at_bad() {
+            reporter.report(number, item, || fate.unwrap_or(Fate::Has(Outcome::Present)));
+            if is_refused && reporter.monitor.stops_at_bad() {
                 let documents = waiting.filter(|(_, item)| !ends_directory(item));
                 self.dropped = documents.count() as u64;
                 return Err(End::Stopped);
@@ -742,7 +742,7 @@ impl From<Put> for Fate {
 /// Returns the report for an artifact `core` that is rejected because of these tombstones.
 pub(crate) fn removed(core: CoreHash, tombstones: &[Tombstone]) -> Report {
     let mut findings = Findings::default();
-    let mut found = findings.of(REMOVED);
+    let mut found = findings.for_rule(REMOVED);
     for tombstone in tombstones {
         let removal = tombstone.removal();
         if tombstone.core == core {

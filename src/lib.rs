@@ -68,8 +68,8 @@ mod vault;
 pub mod verify;
 
 pub use vault::{
-    AddError, CaughtUp, CheckedCapture, Description, Forgetting, Located, LookupError, Referenced, Removal,
-    RemoveError, RemoveOptions, Upgraded, Vault, Wanted,
+    AddError, CaughtUp, CheckedCapture, Description, Forgetting, Located, LookupError, RecordingFilter,
+    Referenced, Removal, RemoveError, RemoveOptions, Upgraded, Vault,
 };
 
 /// The README's Rust code, compiled by the tests.

@@ -90,11 +90,11 @@ impl Player {
         let admitted = source::examine_document(document, "", &ExamineOptions::default())
             .map_err(|rejection| NotPlayable::Rejected(rejection.report))?;
         let document = admitted.members().first().map(Member::bytes);
-        Self::of(admitted.kind(), document.unwrap_or_default(), &Limits::most())
+        Self::with_limits(admitted.kind(), document.unwrap_or_default(), &Limits::most())
     }
 
     /// Creates a player of an admitted `document` of `kind` for lookups.
-    pub(crate) fn of(kind: Kind, document: &[u8], limits: &Limits) -> Result<Self, NotPlayable> {
+    pub(crate) fn with_limits(kind: Kind, document: &[u8], limits: &Limits) -> Result<Self, NotPlayable> {
         let playback = kind.playback().ok_or(NotPlayable::RecordsNothing(kind.name()))?;
         let unit = match playback {
             Playback::ByPrompt => "interaction",
@@ -163,7 +163,7 @@ impl Player {
     /// # Errors
     /// Returns a [`Miss`] if there is none, or an error was recorded.
     pub fn respond(&mut self, prompt: &str) -> Result<&str, Miss> {
-        let request = Request::prompt(Digest::of(prompt.as_bytes()));
+        let request = Request::prompt(Digest::from_content(prompt.as_bytes()));
         self.play(&request).map(|played| played.exchange.response.as_str())
     }
 
@@ -251,7 +251,7 @@ impl Player {
 
     /// Returns the first unused exchange of `responder`, or of any responder.
     fn first_left(&mut self, responder: Option<Responder>) -> Result<usize, Miss> {
-        let left = self.next.of(responder, &self.recorded);
+        let left = self.next.take(responder, &self.recorded);
         left.ok_or(Miss::Exhausted { call: self.calls, responder })
     }
 }
@@ -285,7 +285,7 @@ fn no_occurrence(asked: Asked, wanted: usize, recorded: usize) -> Miss {
 
 impl Next {
     /// Returns the first unused exchange of `responder`, or of any responder.
-    fn of(&mut self, responder: Option<Responder>, recorded: &[Recorded]) -> Option<usize> {
+    fn take(&mut self, responder: Option<Responder>, recorded: &[Recorded]) -> Option<usize> {
         let next = match responder {
             None => &mut self.any,
             Some(Responder::Model) => &mut self.model,

@@ -4,7 +4,7 @@
 //! the vault, parses queries, and reads the texts of the results from the documents.
 
 mod compare;
-mod keep;
+mod indexer;
 mod passages;
 mod snippet;
 mod words;
@@ -18,8 +18,8 @@ use crate::store::{ArtifactId, ArtifactRow, FoundPassage, Matcher, Snapshot, Sto
 
 pub use crate::store::{Grouping, SearchIndex};
 pub use compare::compare;
-pub use keep::{Indexed, Progress, bring_in_step, bring_in_step_within, build};
-use passages::of_capture;
+pub use indexer::{Indexed, Progress, bring_in_step_within, build, sync_index};
+use passages::capture_passages;
 pub use snippet::{Snippet, WIDTH};
 pub use words::{MAX_TERMS, Words, WordsError};
 
@@ -129,7 +129,7 @@ impl Answer<'_> {
         for group in by_capture.chunk_by(|(_, one), (_, other)| is_same(one, other)) {
             let Some((_, first)) = group.first() else { continue };
             let artifact = self.snapshot.artifact_by_id(first.artifact)?;
-            let passages = of_capture(&self.snapshot, &artifact, first.capture)?;
+            let passages = capture_passages(&self.snapshot, &artifact, first.capture)?;
             for (place, found) in group {
                 let differs = || SearchError::Differs { core: artifact.core };
                 let passage = passages.get(found.number).ok_or_else(differs)?;
@@ -157,7 +157,7 @@ impl Answer<'_> {
             place: passage.place.clone(),
             score: found.score,
             more: found.more,
-            snippet: Snippet::of(&passage.text, &matches, self.width),
+            snippet: Snippet::new(&passage.text, &matches, self.width),
         }))
     }
 }

@@ -26,12 +26,12 @@ use crate::verify::{Report, Violation};
 
 use file::{Contents, OpenFile};
 
-pub use continuation::{Continuation, Wanted};
+pub use continuation::{Continuation, Predecessor};
 pub use inputs::Inputs;
 pub use opened::Opened;
 pub(crate) use original::Place;
-pub use original::{Kept, MoveOptions, Original, Taken};
-pub use settling::{Look, Settling};
+pub use original::{KeepReason, MoveOptions, MoveOutcome, Original};
+pub use settling::{PollingWatcher, Scan};
 pub use stated::{STATED, Stated};
 pub use tree::FoundPath;
 
@@ -249,7 +249,7 @@ pub fn examine_document(
     let limit = options.admit.limits.bytes.min(Limits::MAX_BYTES);
     let is_too_large = bytes.len() as u64 > limit;
     if options.may_be_archive()
-        && let Some(format) = Format::of(&bytes).filter(|_| !is_too_large)
+        && let Some(format) = Format::detect(&bytes).filter(|_| !is_too_large)
     {
         return packed::examine(format, Cursor::new(bytes), options);
     }
@@ -274,7 +274,7 @@ fn examine_named(path: &Path, file: OpenFile, options: &ExamineOptions) -> io::R
         return Ok(Verdict::Rejected(unread(options.kind.or_else(|| owner(&file_name)), what)));
     }
     if options.may_be_archive() {
-        if let Some(format) = Format::of(&file.head) {
+        if let Some(format) = Format::detect(&file.head) {
             return Ok(packed::examine(format, file.file, options).into());
         }
         if let Some(kind) = options.kind.filter(|kind| kind.is_of_directories()) {

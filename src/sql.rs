@@ -5,7 +5,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::artifact::ColumnSort::{Any, Hash, Number, Text};
+use crate::artifact::ColumnType::{Any, Hash, Number, Text};
 use crate::artifact::{Cell, Cells, Column, Kind, Place, Table};
 use crate::canonical::reader::Limits;
 use crate::kinds;
@@ -27,11 +27,11 @@ pub fn views() -> Vec<View> {
 
 fn computed() -> Vec<Computed> {
     let tables =
-        kinds::ALL.into_iter().flat_map(|kind| kind.tables().iter().map(move |table| of_kind(kind, table)));
+        kinds::ALL.into_iter().flat_map(|kind| kind.tables().iter().map(move |table| for_kind(kind, table)));
     tables.chain([mentions(), links()]).collect()
 }
 
-fn of_kind(kind: Kind, table: &'static Table) -> Computed {
+fn for_kind(kind: Kind, table: &'static Table) -> Computed {
     Computed {
         name: table.name,
         about: table.about,

@@ -19,18 +19,18 @@ use crate::digest::{CaptureHash, CoreHash, Digest, DigestPrefix, PrefixResolutio
 use crate::fsck;
 use crate::ingest::{self, Monitor, Summary};
 use crate::kinds::{self, model_io};
-use crate::query::{self, Extension, Graph, HashTarget, Hit, Link, Query, Walk};
+use crate::query::{self, Extension, Graph, HashTarget, Hit, Link, Query, Traversal};
 use crate::source::{self, ExamineOptions, Inputs};
 use crate::sql::{self, Reader, SqlError};
 use crate::store::check::JournalInspection;
 use crate::store::{
     Actor, ArtifactRow, Backup, BackupError, BackupOptions, BackupProgress, CaptureRow, JournalCheck,
-    LogDamage, Mended, NoteRow, PinRow, Put, PutOutcome, RemovedPolicy, RoleCount, Snapshot, Stats, Store,
+    LogDamage, NoteRow, PinRow, Put, PutOutcome, RemovedPolicy, Repair, RoleCount, Snapshot, Stats, Store,
     StoreError, StoredMember, TagRow, TimeBasis, Tombstone, Upgrade,
 };
 use crate::verify::{Report, Violation};
 
-pub use recordings::Wanted;
+pub use recordings::RecordingFilter;
 pub use verification::CheckedCapture;
 
 /// A vault.
@@ -110,7 +110,7 @@ pub enum LookupError {
     NoSuchTag(String),
     /// The vault has too few artifacts.
     #[error("there is no latest~{back}: the vault has {count} artifact{}", if *count == 1 { "" } else { "s" })]
-    NotSoMany {
+    LatestOutOfRange {
         /// The requested position, counted back from the latest artifact.
         back: u64,
         /// The number of artifacts.
@@ -126,7 +126,7 @@ pub enum LookupError {
     },
     /// The artifact has no such capture.
     #[error("{core} has no capture whose hash begins with {capture}")]
-    NotItsCapture {
+    CaptureNotFound {
         /// The artifact.
         core: CoreHash,
         /// The prefix of the capture's hash.
@@ -134,7 +134,7 @@ pub enum LookupError {
     },
     /// The artifact is not of the requested kind.
     #[error("{core} is of kind {found}, not {wanted}")]
-    OtherKind {
+    KindMismatch {
         /// The artifact.
         core: CoreHash,
         /// The requested kind.
@@ -486,7 +486,7 @@ impl Vault {
         from: &[PathBuf],
         keys: &KeyRing,
         monitor: &mut dyn fsck::Monitor,
-    ) -> Result<Vec<Mended>, StoreError> {
+    ) -> Result<Vec<Repair>, StoreError> {
         fsck::repair(&self.store, report, from, keys, monitor)
     }
 
@@ -546,7 +546,7 @@ impl Vault {
     pub fn latest(&self, back: u64) -> Result<Located, LookupError> {
         let snapshot = self.snapshot()?;
         let Some(artifact) = snapshot.latest(back)? else {
-            return Err(LookupError::NotSoMany { back, count: snapshot.artifact_count()? });
+            return Err(LookupError::LatestOutOfRange { back, count: snapshot.artifact_count()? });
         };
         locate(&snapshot, &artifact.core.0.into())
     }
@@ -594,7 +594,7 @@ impl Vault {
         let captures = self.snapshot()?.captures(located.artifact.id)?.into_iter();
         match captures.filter(|capture| prefix.matches(&capture.capture.0)).collect() {
             PrefixResolution::None => {
-                Err(LookupError::NotItsCapture { core: located.artifact.core, capture: *prefix })
+                Err(LookupError::CaptureNotFound { core: located.artifact.core, capture: *prefix })
             }
             PrefixResolution::One(capture) => Ok(Located { artifact: located.artifact.clone(), capture }),
             PrefixResolution::Ambiguous(captures) => {
@@ -697,7 +697,7 @@ impl Vault {
     /// and [`Vault::read`].
     pub fn session(&self, model_io_hash: CoreHash) -> Result<model_io::Session, LookupError> {
         let located = self.locate(&model_io_hash.0.into())?;
-        expect_kind(&located.artifact, Kind::of::<model_io::ModelIo>())?;
+        expect_kind(&located.artifact, Kind::new::<model_io::ModelIo>())?;
         let core = &located.artifact.core;
         let unreadable = |message: String| LookupError::Unreadable { core: *core, message };
         model_io::Session::read(&self.read(&located)?, &Limits::most())
@@ -739,8 +739,8 @@ impl Vault {
     ///
     /// # Errors
     /// A store error: the vault cannot be read or written.
-    pub fn walk(&self, artifact: &ArtifactRow, walk: &Walk) -> Result<Graph, StoreError> {
-        query::walk(&self.snapshot()?, artifact, walk)
+    pub fn traverse(&self, artifact: &ArtifactRow, walk: &Traversal) -> Result<Graph, StoreError> {
+        query::traverse(&self.snapshot()?, artifact, walk)
     }
 
     /// Returns the text of an artifact's interaction, step or record `index`, exactly as written; `None` if its kind
@@ -820,7 +820,7 @@ fn core_of(snapshot: &Snapshot<'_>, located: &Located) -> Result<Vec<u8>, Lookup
     let mut text = Vec::new();
     kind.write_core(&StoredMember::borrowed(&members), &Limits::most(), &mut text)
         .map_err(|error| unreadable(error.to_string()))?;
-    match Digest::of(&text) {
+    match Digest::from_content(&text) {
         digest if digest == core.0 => Ok(text),
         other => Err(unreadable(format!("its core has the hash {other}"))),
     }
@@ -831,5 +831,5 @@ fn expect_kind(artifact: &ArtifactRow, wanted: Kind) -> Result<(), LookupError> 
         return Ok(());
     }
     let (core, found) = (artifact.core, artifact.kind.clone());
-    Err(LookupError::OtherKind { core, wanted: wanted.name(), found })
+    Err(LookupError::KindMismatch { core, wanted: wanted.name(), found })
 }

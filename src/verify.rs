@@ -55,7 +55,7 @@ pub fn apply<Check>(
     mut run: impl FnMut(&Check, &mut Finder<'_>),
 ) {
     for rule in rules {
-        run(&rule.check, &mut findings.of(rule.info));
+        run(&rule.check, &mut findings.for_rule(rule.info));
     }
 }
 
@@ -200,7 +200,7 @@ pub struct Findings(Report);
 
 impl Findings {
     /// Returns a collector of violations of `rule`.
-    pub fn of(&mut self, rule: RuleInfo) -> Finder<'_> {
+    pub fn for_rule(&mut self, rule: RuleInfo) -> Finder<'_> {
         Finder { report: &mut self.0, rule }
     }
 
@@ -259,7 +259,7 @@ mod tests {
         let mut findings = Findings::default();
         for (rule, path) in [("R2", "a"), ("R10", "\u{e000}"), ("R10", "😀"), ("R10", "[2]"), ("R10", "[10]")]
         {
-            findings.of(RuleInfo { id: rule, ..RULE }).add(path, "");
+            findings.for_rule(RuleInfo { id: rule, ..RULE }).add(path, "");
         }
         let report = findings.into_report();
         let paths: Vec<&str> = report.violations().iter().map(|violation| violation.path.as_str()).collect();
@@ -271,7 +271,7 @@ mod tests {
     fn the_limits_of_reports_can_be_reached_and_not_exceeded() {
         for (errors, omitted) in [(Report::MAX_ERRORS, 0), (Report::MAX_ERRORS + 1, 1)] {
             let mut findings = Findings::default();
-            (0..errors).for_each(|_| findings.of(RULE).add("", ""));
+            (0..errors).for_each(|_| findings.for_rule(RULE).add("", ""));
             assert!(findings.is_full());
             let report = findings.into_report();
             assert_eq!((report.violations().len(), report.omitted()), (Report::MAX_ERRORS, omitted));
@@ -279,8 +279,8 @@ mod tests {
         let text = "x".repeat(Report::MAX_BYTES);
         for (path, listed) in [("", 2), ("x", 1)] {
             let mut findings = Findings::default();
-            findings.of(RULE).add(path, text.as_str());
-            findings.of(RULE).add("", "after it");
+            findings.for_rule(RULE).add(path, text.as_str());
+            findings.for_rule(RULE).add("", "after it");
             assert_eq!(findings.into_report().violations().len(), listed);
         }
     }
@@ -289,10 +289,10 @@ mod tests {
     fn surplus_violations_are_counted_and_errors_never_overlooked() {
         let mut findings = Findings::default();
         for _ in 0..Report::MAX_WARNINGS + 3 {
-            findings.of(RULE).warn("", "");
+            findings.for_rule(RULE).warn("", "");
         }
         assert!(!findings.has_errors());
-        findings.of(RULE).add("", "");
+        findings.for_rule(RULE).add("", "");
         assert!(findings.has_errors());
         let report = findings.into_report();
         assert_eq!((report.violations().len(), report.omitted()), (Report::MAX_WARNINGS + 1, 3));
@@ -304,7 +304,7 @@ mod tests {
     fn places_are_counted_from_a_later_line() {
         let mut findings = Findings::default();
         for path in ["line 3 /a", "line 12 column 4", "line 2", "", "line 10"] {
-            findings.of(RULE).add(path, "");
+            findings.for_rule(RULE).add(path, "");
         }
         let report = findings.into_report().after_lines(2);
         let paths: Vec<&str> = report.violations().iter().map(|violation| violation.path.as_str()).collect();

@@ -102,14 +102,14 @@ fn files(directory: &Path) -> Vec<PathBuf> {
 
 fn parse(bytes: &[u8], compressor: &mut zstd::bulk::Compressor<'_>) -> Document {
     let session: Session<'_> = serde_json::from_slice(bytes).expect("a session");
-    let stated = |text: &str| Digest::stated(text).expect("a digest");
+    let stated = |text: &str| Digest::parse_prefixed(text).expect("a digest");
     let mut mentions = Vec::with_capacity(2 * session.interactions.len());
     for (place, interaction) in session.interactions.iter().enumerate() {
         mentions.push((PROMPT, place, stated(&interaction.prompt_hash)));
         mentions.push((RESPONSE, place, stated(&interaction.response_hash)));
     }
     Document {
-        digest: Digest::of(bytes),
+        digest: Digest::from_content(bytes),
         size: bytes.len(),
         compressed: compressor.compress(bytes).expect("compressed"),
         mentions,
@@ -171,7 +171,7 @@ fn insert(transaction: &Transaction<'_>, batch: &[Document], journal: &mut Journ
     for document in batch {
         journal.seq += 1;
         let (id, digest) = (journal.seq, document.digest.as_bytes());
-        let seal = Digest::of(&[*digest, *digest].concat());
+        let seal = Digest::from_content(&[*digest, *digest].concat());
         artifacts.execute((id, digest, KIND, AT))?;
         blobs.execute((id, digest, document.size))?;
         payloads.execute((id, FRAME, &document.compressed))?;
@@ -186,7 +186,7 @@ fn insert(transaction: &Transaction<'_>, batch: &[Document], journal: &mut Journ
             r#"{{"action":"add","at":"2026-01-01T00:00:00.000Z","capture":"{0}","core":"{0}","kind":"model_io","size":{1}}}"#,
             document.digest, document.size
         );
-        journal.chain = Digest::of(&[journal.chain.as_bytes(), entry.as_bytes()].concat());
+        journal.chain = Digest::from_content(&[journal.chain.as_bytes(), entry.as_bytes()].concat());
         entries.execute((id, AT, KIND, digest, document.size, journal.chain.as_bytes()))?;
     }
     keys.sort_unstable();

@@ -20,6 +20,6 @@ pub fn document(random: &mut Random, number: usize) -> (Vec<u8>, Digest) {
     let effect = json!({"name": format!("{}-it", random.usual(VERBS)), "kind": "resource", "target": target,
         "idempotency": {"type": "reentrant"}, "evidence": {"type": "status", "metric": "ok"}});
     let document = json!({"io_refs": refs, "effects": [effect]}).to_string().into_bytes();
-    let core = Digest::of(&document);
+    let core = Digest::from_content(&document);
     (document, core)
 }

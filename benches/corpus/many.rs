@@ -31,7 +31,7 @@ pub fn exchanges(session: usize) -> impl Iterator<Item = (String, String)> {
 }
 
 pub fn session(number: usize) -> Vec<u8> {
-    let digest = |text: &str| Digest::of(text.as_bytes());
+    let digest = |text: &str| Digest::from_content(text.as_bytes());
     let interactions: Vec<Value> = (0..)
         .zip(exchanges(number))
         .map(|(index, (prompt, response)): (usize, _)| {

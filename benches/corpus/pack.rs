@@ -15,7 +15,7 @@ pub fn files(random: &mut Random, id: &str) -> Vec<(&'static str, Vec<u8>)> {
     clock.advance(random.between(500, 90_000));
     let bundle = bundle(random, id);
     let policy = json!({"name": random.usual(&["triage", "review", "release"]), "version": "2"});
-    let intent = Digest::of(text::prompt(random).as_bytes());
+    let intent = Digest::from_content(text::prompt(random).as_bytes());
     let run = json!({"run_schema_version": "1.0.0", "run_id": id, "started_at": started_at,
         "completed_at": clock.text(), "kernel_version": "0.3.10", "policy": policy,
         "intent": {"path": "intents/intent.json", "sha256": intent}, "kernel_result_kind": "BUNDLE",
@@ -53,5 +53,5 @@ fn bundle(random: &mut Random, id: &str) -> Value {
 
 /// What a pack states as the digest of a JSON member: that of its canonical form and a line feed.
 fn of_member(value: &Value) -> Digest {
-    Digest::of(format!("{value}\n").as_bytes())
+    Digest::from_content(format!("{value}\n").as_bytes())
 }

@@ -77,7 +77,7 @@ impl Run {
                 steps.push(
                     json!({"id": format!("step-{:06}", steps.len() + 1), "type": step_type, "input": input,
                     "output": output, "metadata": {"captured_at": captured_at, "latency_ms": latency_ms},
-                    "hash": Digest::of(hashed.to_string().as_bytes())}),
+                    "hash": Digest::from_content(hashed.to_string().as_bytes())}),
                 );
             }
         }
@@ -88,7 +88,7 @@ impl Run {
         let mut document = json!({"version": "1.0", "metadata": metadata, "payload": {"run": {"id": self.id,
             "timestamp": clock.text(), "agent": self.agent, "environment_fingerprint": {"os": "linux", "cpus": 8},
             "runtime_versions": {"python": "3.12.4"}, "steps": steps}}});
-        document["checksum"] = json!(Digest::of(document.to_string().as_bytes()));
+        document["checksum"] = json!(Digest::from_content(document.to_string().as_bytes()));
         document.to_string().into_bytes()
     }
 }

@@ -80,8 +80,8 @@ impl Interaction {
         Self {
             i,
             recorded_at_utc: String::new(),
-            prompt_hash: Digest::of(text::prompt(random).as_bytes()),
-            response_hash: Digest::of(response_content.as_bytes()),
+            prompt_hash: Digest::from_content(text::prompt(random).as_bytes()),
+            response_hash: Digest::from_content(response_content.as_bytes()),
             response_content,
             latency_ms: 0,
         }

@@ -10,7 +10,7 @@ use super::text;
 /// The trace of the run `id`: a header and records of about `record_size` bytes until there are `size` bytes.
 pub fn document(random: &mut Random, id: &str, size: usize, record_size: usize) -> Vec<u8> {
     let mut clock = Clock::new(random);
-    let digest = |random: &mut Random| Digest::of(&random.next().to_le_bytes()).hex();
+    let digest = |random: &mut Random| Digest::from_content(&random.next().to_le_bytes()).hex();
     let mut state = digest(random);
     let mut chain = Chain { document: Vec::with_capacity(size + 2 * record_size), previous: String::new() };
     chain.append(
@@ -29,7 +29,7 @@ pub fn document(random: &mut Random, id: &str, size: usize, record_size: usize) 
             "state_before_hash": state, "state_after_hash": next, "result": {"version": "1.0.0",
             "step": random.usual(&["Plan", "Search", "Read", "Summarise", "Edit", "Test", "Label"]),
             "status": "success", "errors": [], "input_hash": digest(random),
-            "output_hash": Digest::of(output.to_string().as_bytes()).hex(), "output": output,
+            "output_hash": Digest::from_content(output.to_string().as_bytes()).hex(), "output": output,
             "started_at": started_at, "finished_at": clock.whole_seconds()}}),
         );
         state = next;
@@ -47,7 +47,7 @@ struct Chain {
 impl Chain {
     fn append(&mut self, mut record: Value) {
         // Without line feeds outside of strings, and with sorted names: what `serde_json` prints is canonical.
-        self.previous = Digest::of(record.to_string().as_bytes()).hex();
+        self.previous = Digest::from_content(record.to_string().as_bytes()).hex();
         record["record_hash"] = json!(self.previous);
         self.document.extend_from_slice(record.to_string().as_bytes());
         self.document.push(b'\n');

@@ -45,7 +45,7 @@ fn tag(vault: &Vault, back: u64, name: &str) {
 }
 
 fn digest(text: &str) -> String {
-    Digest::of(text.as_bytes()).to_string()
+    Digest::from_content(text.as_bytes()).to_string()
 }
 
 fn session(number: usize, exchanges: &[(String, String)], more: Value) -> String {
@@ -86,7 +86,7 @@ fn run(id: &str, steps: &[(&str, Value, Value)], more: Value) -> String {
 
 /// The lines of a trace with these outputs of steps.
 fn trace(id: &str, outputs: impl Iterator<Item = usize>) -> Vec<String> {
-    let state = Digest::of(b"state").hex();
+    let state = Digest::from_content(b"state").hex();
     let header = json!({"type": "header", "version": "1.0.0", "engine_version": "1.0.0", "trace_id": id, "created_at": TIME,
         "hash_algorithm": "sha256", "canonicalization": "json-c14n-v1", "problem_spec_hash": state,
         "initial_state_hash": state});
@@ -105,7 +105,7 @@ fn trace(id: &str, outputs: impl Iterator<Item = usize>) -> Vec<String> {
             }
             let text = record.to_string();
             let read = reader::read(text.as_bytes(), &Limits::default()).expect("JSON");
-            let hash = Digest::of(&c14n_v1::to_vec(&read).expect("canonical")).hex();
+            let hash = Digest::from_content(&c14n_v1::to_vec(&read).expect("canonical")).hex();
             record["record_hash"] = hash.clone().into();
             before = Some(hash);
             format!("{record}\n")

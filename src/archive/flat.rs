@@ -97,7 +97,7 @@ mod tests {
     fn names(paths: &[&str]) -> Vec<String> {
         let raw = paths.iter().map(|path| RawEntry {
             path: (*path).to_owned(),
-            content: EntryContent::Stranger,
+            content: EntryContent::Unexpected,
             is_directory: path.ends_with('/'),
         });
         let shown = |entry: Entry| match entry.content {
@@ -126,7 +126,7 @@ mod tests {
         let link =
             |path: &str| RawEntry { path: path.to_owned(), content: EntryContent::Link, is_directory: false };
         let file =
-            || RawEntry { path: "top/a".to_owned(), content: EntryContent::Stranger, is_directory: false };
+            || RawEntry { path: "top/a".to_owned(), content: EntryContent::Unexpected, is_directory: false };
         for (path, expected) in [("top/", "top"), ("./", "./"), (".", "."), ("", ""), ("top/a/", "a")] {
             let entries = flatten(vec![link(path), file()]);
             let is_link = |entry: &Entry| matches!(entry.content, EntryContent::Link);

@@ -83,7 +83,7 @@ pub fn read<R: Read + Seek>(
     let size = input.seek(SeekFrom::End(0)).and_then(|size| input.rewind().map(|()| size));
     let mut raw = Vec::new();
     let read = size.map_err(|error| broken(&error)).and_then(|size| {
-        let mut budget = Budget::of(size, limits.bytes);
+        let mut budget = Budget::new(size, limits.bytes);
         let mut reader = Reader { raw: &mut raw, is_member, most_entries: limits.entries };
         match format {
             Format::Zip => reader.zip(input, size, &mut budget),
@@ -117,7 +117,7 @@ struct Budget {
 }
 
 impl Budget {
-    fn of(size: u64, limit: u64) -> Self {
+    fn new(size: u64, limit: u64) -> Self {
         let dense = most_bytes(size);
         if dense < limit {
             Self { left: dense, exceeded: ArchiveError::TooDense }
@@ -174,7 +174,7 @@ impl Reader<'_> {
         let mut locals = Vec::new();
         for index in 0..archive.len() {
             let (entry, local) = zip_entry(&archive, index)?;
-            if matches!(entry.content, EntryContent::Stranger)
+            if matches!(entry.content, EntryContent::Unexpected)
                 && flat::may_be_member(&entry.path, self.is_member)
             {
                 wanted.push((index, self.raw.len()));
@@ -260,7 +260,7 @@ impl Reader<'_> {
             } else if flat::may_be_member(&path, self.is_member) {
                 EntryContent::File(budget.read(&mut entry)?)
             } else {
-                EntryContent::Stranger
+                EntryContent::Unexpected
             };
             io::copy(&mut entry, &mut io::sink()).map_err(|error| broken(&error))?;
             self.push(RawEntry { path, content, is_directory })?;
@@ -328,7 +328,7 @@ where
     let is_directory = file_type == DIRECTORY || matches!(file_type, 0 | REGULAR) && path.ends_with('/');
     let content = match file_type {
         LINK => EntryContent::Link,
-        0 | REGULAR if !is_directory => EntryContent::Stranger,
+        0 | REGULAR if !is_directory => EntryContent::Unexpected,
         _ => EntryContent::Other,
     };
     let local = Local {

@@ -12,7 +12,7 @@ pub struct Member {
 
 impl Member {
     pub(super) fn new(name: &'static str, bytes: Vec<u8>) -> Self {
-        Self { name, blob: BlobHash(Digest::of(&bytes)), bytes }
+        Self { name, blob: BlobHash(Digest::from_content(&bytes)), bytes }
     }
 
     /// Its name within the artifact.

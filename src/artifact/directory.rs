@@ -100,7 +100,7 @@ pub enum EntryContent {
     /// A file with a member name, and its bytes.
     File(Vec<u8>),
     /// A file with another name. It was not opened.
-    Stranger,
+    Unexpected,
     /// A link. It was not followed.
     Link,
     /// A directory, device or pipe. It was not opened.
@@ -113,7 +113,7 @@ impl Entry {
     pub fn bytes(&self) -> Option<&[u8]> {
         match &self.content {
             EntryContent::File(bytes) => Some(bytes),
-            EntryContent::Stranger | EntryContent::Link | EntryContent::Other => None,
+            EntryContent::Unexpected | EntryContent::Link | EntryContent::Other => None,
         }
     }
 }
@@ -140,7 +140,7 @@ pub struct MemberBytes<'m> {
 pub(super) fn capture_hash<'m>(files: impl Iterator<Item = (&'m str, BlobHash)>) -> CaptureHash {
     let digests: BTreeMap<&str, BlobHash> = files.collect();
     let texts = digests.into_iter().map(|(name, digest)| (name, digest.to_string()));
-    CaptureHash(Digest::of(&rfc8785::object_of_texts(texts)))
+    CaptureHash(Digest::from_content(&rfc8785::object_of_texts(texts)))
 }
 
 /// Returns whether `capture` is the capture hash of an artifact with these files, given by name and blob hash: the

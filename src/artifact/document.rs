@@ -147,13 +147,13 @@ pub fn broken_archive(message: String) -> Violation {
 
 /// Reports that the value at `path` of a document has no canonical form and therefore no hash.
 pub fn report_uncanonical(path: &str, error: &dyn fmt::Display, findings: &mut Findings) {
-    findings.of(NUMBER).add(path, format!("there is no canonical form to hash: {error}"));
+    findings.for_rule(NUMBER).add(path, format!("there is no canonical form to hash: {error}"));
 }
 
 /// Reports that a document cannot be read.
 pub fn report(error: &ReadError, findings: &mut Findings) {
     let path = format!("line {} column {}", error.line, error.column);
-    findings.of(rule_of(error.defect)).add(path, error.message.clone());
+    findings.for_rule(rule_of(error.defect)).add(path, error.message.clone());
 }
 
 /// Reports that a document states too many digests at deeply nested locations.
@@ -161,5 +161,5 @@ pub(super) fn report_pointers(findings: &mut Findings) {
     let limit = super::mention::MAX_POINTER_BYTES;
     let message =
         format!("the JSON Pointers to the digests in the document exceed the limit of {limit} bytes");
-    findings.of(SIZE).add("", message);
+    findings.for_rule(SIZE).add("", message);
 }

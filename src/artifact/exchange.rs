@@ -87,7 +87,7 @@ impl Arguments {
     /// Returns the SHA-256 of the canonical JSON.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        Digest::of(self.0.as_bytes())
+        Digest::from_content(self.0.as_bytes())
     }
 }
 

@@ -63,7 +63,7 @@ enum Form {
 impl Kind {
     /// Creates the handle of the kind `K`, whose artifacts are documents.
     #[must_use]
-    pub const fn of<K: Artifact>() -> Self {
+    pub const fn new<K: Artifact>() -> Self {
         Self(
             &const {
                 KindTable {
@@ -98,7 +98,7 @@ impl Kind {
 
     /// Creates the handle of the kind `K`, whose artifacts are directories.
     #[must_use]
-    pub const fn of_directories<K: ArtifactDirectory>() -> Self {
+    pub const fn for_directories<K: ArtifactDirectory>() -> Self {
         Self(
             &const {
                 KindTable {
@@ -292,7 +292,7 @@ impl Kind {
         let mut findings = Findings::default();
         let files = directory.entries.iter().filter_map(|entry| match &entry.content {
             EntryContent::File(bytes) => Some(bytes.as_slice()),
-            EntryContent::Stranger | EntryContent::Link | EntryContent::Other => None,
+            EntryContent::Unexpected | EntryContent::Link | EntryContent::Other => None,
         });
         let room = Room::take(files);
         let draft = examine(&directory, options, &mut findings);
@@ -302,7 +302,7 @@ impl Kind {
                 EntryContent::File(bytes) => {
                     names.iter().find(|name| **name == entry.name).map(|name| Member::new(name, bytes))
                 }
-                EntryContent::Stranger | EntryContent::Link | EntryContent::Other => None,
+                EntryContent::Unexpected | EntryContent::Link | EntryContent::Other => None,
             });
             let mut members: Vec<Member> = files.collect();
             members.sort_unstable_by(|one, other| one.name().cmp(other.name()));

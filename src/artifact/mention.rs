@@ -192,11 +192,11 @@ impl<'v> Collector<'v, '_> {
         if self.draft.pointer_bytes > MAX_POINTER_BYTES {
             return;
         }
-        let Some(digest) = Digest::stated(text) else {
+        let Some(digest) = Digest::parse_prefixed(text) else {
             return;
         };
         if !self.indexed.iter().any(|pattern| matches(pattern, &self.tokens)) {
-            let at = pointer::of(&self.tokens);
+            let at = pointer::format(&self.tokens);
             let place = Place::Pointer(format!("{}{at}", self.prefix));
             self.draft.pointer_bytes += at.len();
             self.draft.mentions.push(Mention { role: &REFERENCE, place, digest });
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn references_are_whole_strings_and_names_outside_indexed_places() {
-        let digest = Digest::of(b"x");
+        let digest = Digest::from_content(b"x");
         let text = format!(
             r#"{{"steps": [{{"hash": "{digest}", "note": "{digest}"}}], "steps/*": {{"hash": "{digest}"}}, "{digest}": 1,
                 "a/b": " {digest}", "bare": "{}", "c~": ["{digest}"]}}"#,

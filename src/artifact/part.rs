@@ -17,7 +17,7 @@ pub struct Part<'d> {
     /// The content.
     pub content: Content<'d>,
     /// The comparison functions.
-    pub sort: &'static PartSort,
+    pub sort: &'static PartKind,
 }
 
 /// The content of a part, parsed or still to be parsed: a long trace need not be in memory as values.
@@ -31,20 +31,20 @@ pub enum Content<'d> {
 
 /// A kind of part, with its comparison functions.
 #[derive(Debug)]
-pub struct PartSort {
+pub struct PartKind {
     /// Returns whether the value at a location of the content varies between identical runs or follows from the
     /// position.
     pub is_ephemeral: fn(&[Token<'_>]) -> bool,
     /// Returns the canonical text of a value in the profile of the kind, or `None` if it has none.
     pub canonical: fn(&Value<'_>) -> Option<Vec<u8>>,
     /// Describes the difference between two aligned parts, given the names of the members that differ.
-    pub tell: fn(one: &Value<'_>, other: &Value<'_>, names: &[&str]) -> String,
+    pub describe: fn(one: &Value<'_>, other: &Value<'_>, names: &[&str]) -> String,
 }
 
 impl<'d> Part<'d> {
     /// Creates a part of this kind, whose identity is that of the non-ephemeral content of `value`.
     #[must_use]
-    pub fn new(label: String, keys: [Digest; 2], value: Value<'d>, sort: &'static PartSort) -> Self {
+    pub fn new(label: String, keys: [Digest; 2], value: Value<'d>, sort: &'static PartKind) -> Self {
         let identity = sort.identity(&value);
         Self { label, identity, keys, content: Content::Value(value), sort }
     }
@@ -62,7 +62,7 @@ impl<'d> Part<'d> {
     }
 }
 
-impl PartSort {
+impl PartKind {
     /// Returns the digest of the canonical text of `value` without ephemeral content.
     #[must_use]
     pub fn identity(&self, value: &Value<'_>) -> Digest {
@@ -73,7 +73,7 @@ impl PartSort {
     #[must_use]
     pub fn digest(&self, value: &Value<'_>) -> Digest {
         // A value without a canonical form is in no core and is identified by its debug representation.
-        Digest::of(&(self.canonical)(value).unwrap_or_else(|| format!("{value:?}").into_bytes()))
+        Digest::from_content(&(self.canonical)(value).unwrap_or_else(|| format!("{value:?}").into_bytes()))
     }
 
     /// Returns whether the member `name` is equal in both values.
@@ -138,5 +138,5 @@ pub fn differ(names: &[&str]) -> String {
 #[must_use]
 pub fn same_place(words: &[&str]) -> Digest {
     let words: Vec<String> = words.iter().map(|word| format!("{}:{word}", word.len())).collect();
-    Digest::of(words.concat().as_bytes())
+    Digest::from_content(words.concat().as_bytes())
 }

@@ -108,7 +108,7 @@ fn write_words(value: &Value<'_>, name: &str, words: &mut String) {
 }
 
 fn write_line(text: &str, name: &str, words: &mut String) {
-    if Digest::stated_either(text).is_some() {
+    if Digest::parse_either(text).is_some() {
         return;
     }
     if !name.is_empty() {
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn words_are_lines_with_their_names_and_without_digests() {
-        let digest = Digest::of(b"x");
+        let digest = Digest::from_content(b"x");
         let text = format!(
             r#"{{"tool": "lookup", "args": {{"city": "Paris\nFrance", "days": [1, 2.50], "dry": true, "none": null}},
                 "seen": "{digest}", "bare": "{}", "empty": {{}}}}"#,

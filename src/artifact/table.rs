@@ -25,7 +25,7 @@ pub struct Column {
     /// The name, such as `prompt_hash`.
     pub name: &'static str,
     /// The type of its cells.
-    pub sort: ColumnSort,
+    pub sort: ColumnType,
     /// A description of the value.
     pub about: &'static str,
 }
@@ -33,14 +33,14 @@ pub struct Column {
 impl Column {
     /// Creates a column.
     #[must_use]
-    pub const fn new(name: &'static str, sort: ColumnSort, about: &'static str) -> Self {
+    pub const fn new(name: &'static str, sort: ColumnType, about: &'static str) -> Self {
         Self { name, sort, about }
     }
 }
 
 /// The type of the cells of a column that are not NULL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ColumnSort {
+pub enum ColumnType {
     /// Integers.
     Number,
     /// Text.
@@ -53,7 +53,7 @@ pub enum ColumnSort {
     Any,
 }
 
-impl ColumnSort {
+impl ColumnType {
     /// Returns the machine-readable name.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -103,7 +103,7 @@ impl Cell {
     #[must_use]
     pub fn hash_of(value: &Value<'_>, name: &str) -> Self {
         let text = value.get(name).and_then(Value::as_str);
-        let digest = text.and_then(Digest::stated_either);
+        let digest = text.and_then(Digest::parse_either);
         digest.map_or_else(|| text.into(), |digest| Self::Text(digest.to_string()))
     }
 

@@ -151,7 +151,7 @@ impl<'t> Collector<'t> {
     /// Returns the pools of a value of `source` from such a call: if effects declare the tool as their own, only
     /// theirs.
     fn pools_for(&self, tie: &Tie, source: usize) -> Vec<usize> {
-        let of = |scope| self.pools.of(scope, source);
+        let of = |scope| self.pools.position(scope, source);
         if !tie.is_named {
             return of(Scope::Any).into_iter().collect();
         }
@@ -183,7 +183,7 @@ impl<'t> Collector<'t> {
                         call: self.calls,
                         place: place.to_owned(),
                         seen: seen.clone(),
-                        attempt: Digest::of(b""),
+                        attempt: Digest::from_content(b""),
                         is_keyed: false,
                         expected: None,
                     };
@@ -210,7 +210,7 @@ impl<'t> Collector<'t> {
             place: place.to_owned(),
             seen,
             is_keyed: key.is_some() || once && !call.attempt_at.is_empty(),
-            attempt: key.unwrap_or_else(|| Digest::of(call.attempt_at.as_bytes())),
+            attempt: key.unwrap_or_else(|| Digest::from_content(call.attempt_at.as_bytes())),
             expected: effect.and_then(|effect| self.expected(effect, call, found)),
         }
     }
@@ -220,7 +220,7 @@ impl<'t> Collector<'t> {
     fn expected(&self, effect: &Effect, call: &Call<'_, '_>, found: &Found<'_, '_>) -> Option<Expected> {
         let evidence = effect.evidence.as_ref().filter(|evidence| evidence.sort == "hash")?;
         if let Some(of) = &evidence.of {
-            let digest = stated_text(of, call).map(|text| Digest::of(text.as_bytes()));
+            let digest = stated_text(of, call).map(|text| Digest::from_content(text.as_bytes()));
             let what = format!("the text at {of} of the call at {}", call.place);
             return Some(Expected { what, digests: digest.into_iter().collect() });
         }
@@ -259,5 +259,5 @@ fn key(effect: &Effect, arguments: &Value<'_>) -> Option<Digest> {
             arguments.get(field).or_else(dotted).map(compact::text)
         })
         .collect();
-    Some(Digest::of(values?.join("\n").as_bytes()))
+    Some(Digest::from_content(values?.join("\n").as_bytes()))
 }

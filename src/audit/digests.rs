@@ -30,7 +30,7 @@ pub(super) fn known<E>(
     if sorted.iter().any(|digest| !known.contains_key(digest)) {
         let mut texts = Texts { wanted, known: &mut known };
         for member in run.members {
-            texts.of_member(member.name, member.bytes, run.members.len() > 1)?;
+            texts.add_member(member.name, member.bytes, run.members.len() > 1)?;
         }
     }
     Ok(known)
@@ -43,7 +43,7 @@ struct Texts<'w> {
 
 impl Texts<'_> {
     /// Searches the texts of one file: a JSON document, or one per line.
-    fn of_member(&mut self, name: &str, bytes: &[u8], is_one_of_several: bool) -> Result<(), ReadError> {
+    fn add_member(&mut self, name: &str, bytes: &[u8], is_one_of_several: bool) -> Result<(), ReadError> {
         let within = if is_one_of_several { format!("{name} ") } else { String::new() };
         if let Ok(value) = reader::read_keeping_overflow(bytes, &Limits::most()) {
             self.visit(&value, &within, &mut String::new());
@@ -61,7 +61,7 @@ impl Texts<'_> {
     fn visit(&mut self, value: &Value<'_>, within: &str, at: &mut String) {
         match value {
             Value::String(text) if !text.is_empty() => {
-                let digest = Digest::of(text.as_bytes());
+                let digest = Digest::from_content(text.as_bytes());
                 if self.wanted.contains(&digest) {
                     self.known
                         .entry(digest)

@@ -51,7 +51,7 @@ pub(super) enum Judgement {
 impl Seen {
     pub(super) fn new(value: &Value<'_>) -> Self {
         match value {
-            Value::Array(_) | Value::Object(_) => Self::Other(value.sort()),
+            Value::Array(_) | Value::Object(_) => Self::Other(value.type_name()),
             plain => Self::Plain(plain.to_owned_value()),
         }
     }
@@ -60,11 +60,11 @@ impl Seen {
     pub(super) fn shown(&self) -> String {
         match self {
             // A digest is shown in full, so that what it identifies can be looked up.
-            Self::Plain(Value::String(text)) if Digest::stated_either(text).is_some() => text.to_string(),
+            Self::Plain(Value::String(text)) if Digest::parse_either(text).is_some() => text.to_string(),
             Self::Plain(Value::String(text)) => excerpt(text),
             Self::Plain(Value::Number(number)) if number.literal().len() <= 40 => number.literal().to_owned(),
             Self::Plain(Value::Bool(truth)) => truth.to_string(),
-            Self::Plain(other) => other.sort().to_owned(),
+            Self::Plain(other) => other.type_name().to_owned(),
             Self::Other(sort) => (*sort).to_owned(),
         }
     }
@@ -151,7 +151,7 @@ fn is_within(literal: &str, bounds: &Bounds) -> bool {
 }
 
 fn hash(evidence: &Evidence, seen: &Seen) -> Judgement {
-    let Some(digest) = seen.text().and_then(Digest::stated_either) else {
+    let Some(digest) = seen.text().and_then(Digest::parse_either) else {
         return Judgement::Failed("which is not a digest".to_owned());
     };
     match &evidence.success {
@@ -159,7 +159,7 @@ fn hash(evidence: &Evidence, seen: &Seen) -> Judgement {
         Stated::Unreadable(why) => {
             Judgement::Resolved(format!("the success values of the contract cannot be used: {why}"))
         }
-        Stated::Is(values) if values.iter().any(|value| Digest::stated_either(value) == Some(digest)) => {
+        Stated::Is(values) if values.iter().any(|value| Digest::parse_either(value) == Some(digest)) => {
             Judgement::Verified("which is the digest that the contract states".to_owned())
         }
         Stated::Is(_) => Judgement::Failed("which is not the digest that the contract states".to_owned()),
@@ -251,10 +251,10 @@ mod tests {
 
     #[test]
     fn digests_are_held_to_the_one_that_is_stated() {
-        let digest = Digest::of(b"x");
+        let digest = Digest::from_content(b"x");
         let stated = format!(r#"{{"type": "hash", "success": "{digest}"}}"#);
         assert_eq!(outcome(&stated, &format!("\"{}\"", digest.hex())), "verified");
-        assert_eq!(outcome(&stated, &format!("\"{}\"", Digest::of(b"y"))), "failed");
+        assert_eq!(outcome(&stated, &format!("\"{}\"", Digest::from_content(b"y"))), "failed");
         assert_eq!(outcome(r#"{"type": "hash"}"#, &format!("\"{digest}\"")), "digest");
         assert_eq!(outcome(r#"{"type": "hash"}"#, "\"set\""), "failed");
         assert_eq!(outcome(r#"{"type": "hash"}"#, "1"), "failed");

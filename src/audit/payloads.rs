@@ -45,7 +45,7 @@ pub(super) fn named(terms: &Terms) -> impl Iterator<Item = Digest> {
 /// Splits `sha256:…` or `sha256:…#/pointer` into its parts.
 fn digest_and_pointer(name: &str) -> Option<(Digest, &str)> {
     let (digest, pointer) = name.split_once('#').unwrap_or((name, ""));
-    Some((Digest::stated(digest)?, pointer))
+    Some((Digest::parse_prefixed(digest)?, pointer))
 }
 
 impl<'t> Payloads<'t> {
@@ -110,7 +110,7 @@ impl<'t> Payloads<'t> {
         }
         let at = if violation.at.is_empty() { String::new() } else { format!("{}: ", violation.at) };
         let message = format!("payload of {}: {at}{}", excerpt(&io_ref.name), violation.message);
-        self.findings.of(SCHEMAS).add(place, message);
+        self.findings.for_rule(SCHEMAS).add(place, message);
         Ok(())
     }
 
@@ -120,11 +120,11 @@ impl<'t> Payloads<'t> {
             let name = self.terms.io_refs.get(index).map(|io_ref| excerpt(&io_ref.name)).unwrap_or_default();
             let payloads = if count == 1 { "1 payload".to_owned() } else { format!("{count} payloads") };
             findings
-                .of(UNCHECKED)
+                .for_rule(UNCHECKED)
                 .add(place, format!("{payloads} of {name} not checked against the schema: {why}"));
         }
         for violation in self.findings.into_report().violations() {
-            findings.of(SCHEMAS).add(violation.path.as_str(), violation.message.as_str());
+            findings.for_rule(SCHEMAS).add(violation.path.as_str(), violation.message.as_str());
         }
     }
 }

@@ -75,7 +75,7 @@ impl Pools {
             }
         }
         for pool in &mut pools.all {
-            pool.tell_apart(&terms.effects);
+            pool.distinguish(&terms.effects);
         }
         pools
     }
@@ -91,7 +91,7 @@ impl Pools {
     }
 
     /// Returns the number of the pool of a scope and a source.
-    pub(super) fn of(&self, scope: Scope, source: usize) -> Option<usize> {
+    pub(super) fn position(&self, scope: Scope, source: usize) -> Option<usize> {
         self.by_scope.get(&(scope, source)).copied()
     }
 
@@ -122,7 +122,7 @@ impl Pools {
 }
 
 impl Pool {
-    fn tell_apart(&mut self, effects: &[Effect]) {
+    fn distinguish(&mut self, effects: &[Effect]) {
         let member = |index: &usize| effects.get(*index);
         let undoing: HashSet<&str> = self
             .members

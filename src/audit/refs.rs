@@ -125,19 +125,19 @@ impl<'t> Refs<'t> {
             let attested = self.states.get(index).is_some_and(|state| state.answered || state.stated);
             if !attested && !has_evidence(&io_ref.name) {
                 let message = format!("{} is required, but the run never attests it", excerpt(&io_ref.name));
-                findings.of(REQUIRED).add(format!("/io_refs/{index}"), message);
+                findings.for_rule(REQUIRED).add(format!("/io_refs/{index}"), message);
             }
         }
         for (name, (count, place)) in &self.undeclared {
             let message = format!("{} is called{}, but not declared", excerpt(name), times(*count));
-            findings.of(TARGETS).add(place.as_str(), message);
+            findings.for_rule(TARGETS).add(place.as_str(), message);
         }
         for ((index, mode), (count, place)) in &self.mismatches {
             let Some(io_ref) = self.terms.io_refs.get(*index) else { continue };
             let (name, declared) = (excerpt(&io_ref.name), &io_ref.mode);
             let message =
                 format!("{} of {name}{}, which is declared as {declared}", excerpt(mode), times(*count));
-            findings.of(MODES).add(place.as_str(), message);
+            findings.for_rule(MODES).add(place.as_str(), message);
         }
         for (index, effect) in self.terms.effects.iter().enumerate() {
             let repeats = effect.idempotency.as_deref() == Some("non-idempotent");
@@ -146,7 +146,7 @@ impl<'t> Refs<'t> {
                 let (name, target) = (excerpt(&effect.name), excerpt(&effect.target));
                 let message =
                     format!("{name} {why}, so it does more than read; {target} is declared as read");
-                findings.of(MODES).add(format!("/effects/{index}"), message);
+                findings.for_rule(MODES).add(format!("/effects/{index}"), message);
             }
         }
     }

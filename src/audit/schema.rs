@@ -39,7 +39,7 @@ pub(super) struct SchemaViolation {
 
 impl Schema {
     pub(super) fn new(json: &Json) -> Result<Self, Refusal> {
-        let work = SchemaWork::of(json)?;
+        let work = SchemaWork::new(json)?;
         let build = || {
             jsonschema::options()
                 .offline()
@@ -65,7 +65,7 @@ impl Schema {
         {
             return Err(Refusal::PayloadTooLarge);
         }
-        Ok(self.work.of_levels(&levels))
+        Ok(self.work.for_levels(&levels))
     }
 
     /// Returns a violation of the schema by `payload`, if any. Violations by values that `is_redacted` recognises as

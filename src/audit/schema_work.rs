@@ -77,7 +77,7 @@ struct Part {
 type Numbers<'j> = HashMap<*const Json, usize>;
 
 impl SchemaWork {
-    pub(super) fn of(schema: &Json) -> Result<Self, Refusal> {
+    pub(super) fn new(schema: &Json) -> Result<Self, Refusal> {
         let (mut objects, mut values) = (Vec::new(), 0);
         collect(schema, 0, &mut values, &mut objects)?;
         let numbers: Numbers<'_> = objects
@@ -94,7 +94,7 @@ impl SchemaWork {
     }
 
     /// Returns the work for a payload whose values have these sizes at each level.
-    pub(super) fn of_levels(&self, levels: &[u64]) -> u64 {
+    pub(super) fn for_levels(&self, levels: &[u64]) -> u64 {
         let works = levels.iter().zip(&self.by_level).map(|(size, work)| size.saturating_mul(*work));
         works.fold(0, u64::saturating_add)
     }
@@ -262,28 +262,28 @@ mod tests {
                 defs.insert(format!("a{index}"), json!({"allOf": [next.clone(), next]}));
             }
             defs.insert(format!("a{count}"), json!({"type": "object"}));
-            SchemaWork::of(&json!({"$ref": "#/$defs/a0", "$defs": defs})).unwrap()
+            SchemaWork::new(&json!({"$ref": "#/$defs/a0", "$defs": defs})).unwrap()
         };
-        let works = [10, 11, 12].map(|count| doubling(count).of_levels(&[1]));
+        let works = [10, 11, 12].map(|count| doubling(count).for_levels(&[1]));
         assert!(works[1] > 2 * works[0] && works[2] > 2 * works[1] - 100, "{works:?}");
-        assert_eq!(doubling(200).of_levels(&[1]), u64::MAX);
+        assert_eq!(doubling(200).for_levels(&[1]), u64::MAX);
         assert_eq!(doubling(10).longest(), 21);
     }
 
     #[test]
     fn work_grows_with_the_levels_of_a_payload() {
         let branch = json!({"properties": {"x": {"$ref": "#"}}});
-        let tree = SchemaWork::of(&json!({"anyOf": [branch.clone(), branch]})).unwrap();
-        let works = [1, 2, 3].map(|levels| tree.of_levels(&vec![1; levels]));
+        let tree = SchemaWork::new(&json!({"anyOf": [branch.clone(), branch]})).unwrap();
+        let works = [1, 2, 3].map(|levels| tree.for_levels(&vec![1; levels]));
         assert!(works[1] > 2 * works[0] && works[2] > 2 * works[1], "{works:?}");
-        assert_eq!(tree.of_levels(&[1; 100]), u64::MAX);
-        let list = SchemaWork::of(&json!({"properties": {"x": {"$ref": "#"}}})).unwrap();
-        assert!(list.of_levels(&[1; 100]) < 1_000, "a list is not a tree");
+        assert_eq!(tree.for_levels(&[1; 100]), u64::MAX);
+        let list = SchemaWork::new(&json!({"properties": {"x": {"$ref": "#"}}})).unwrap();
+        assert!(list.for_levels(&[1; 100]) < 1_000, "a list is not a tree");
     }
 
     #[test]
     fn circles_are_found_where_they_are_without_end() {
-        assert!(matches!(SchemaWork::of(&json!({"allOf": [{"$ref": "#"}]})), Err(Refusal::Circle)));
-        assert!(SchemaWork::of(&json!({"items": {"$ref": "#"}})).is_ok());
+        assert!(matches!(SchemaWork::new(&json!({"allOf": [{"$ref": "#"}]})), Err(Refusal::Circle)));
+        assert!(SchemaWork::new(&json!({"items": {"$ref": "#"}})).is_ok());
     }
 }

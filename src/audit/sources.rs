@@ -48,7 +48,7 @@ impl Sources {
     /// Returns the sources of all effects, and the source numbers of each effect.
     pub(super) fn new(terms: &Terms) -> (Self, Vec<Vec<usize>>) {
         let mut sources = Self { nodes: vec![Node::default()], ..Self::default() };
-        let of = |effect: &super::Effect| effect.evidence.as_ref().map(of_evidence).unwrap_or_default();
+        let of = |effect: &super::Effect| effect.evidence.as_ref().map(from_evidence).unwrap_or_default();
         let numbers = terms
             .effects
             .iter()
@@ -172,7 +172,7 @@ impl Sources {
 
 /// Returns the locations of the evidence. With a path and a metric, the metric is a member of the object at the path,
 /// or only names a plain value there.
-fn of_evidence(evidence: &Evidence) -> Vec<Source> {
+fn from_evidence(evidence: &Evidence) -> Vec<Source> {
     let is_pointer = |path: &&String| path.is_empty() || path.starts_with('/');
     match (&evidence.path, &evidence.metric) {
         (Some(path), Some(metric)) if is_pointer(&path) => {

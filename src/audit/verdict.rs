@@ -9,7 +9,7 @@ use crate::canonical::reader::excerpt;
 use crate::digest::Digest;
 
 /// Resolved digests: descriptions of the bytes that they were computed from.
-type Known = HashMap<Digest, String>;
+type KnownDigests = HashMap<Digest, String>;
 
 /// Returns the digests that are evidence and have no otherwise defined content.
 pub(super) fn digests(collector: &Collector<'_>) -> HashSet<Digest> {
@@ -33,7 +33,7 @@ fn sightings_of<'c>(collector: &'c Collector<'_>) -> &'c Sightings {
 }
 
 /// Returns the audit results of all effects.
-pub(super) fn of_all(collector: &Collector<'_>, known: &Known) -> Vec<AuditedEffect> {
+pub(super) fn audited_effects(collector: &Collector<'_>, known: &KnownDigests) -> Vec<AuditedEffect> {
     let effects = collector.terms.effects.iter().enumerate();
     effects.map(|(index, effect)| Subject { collector, known, index, effect }.audited()).collect()
 }
@@ -41,7 +41,7 @@ pub(super) fn of_all(collector: &Collector<'_>, known: &Known) -> Vec<AuditedEff
 /// An effect with the data to judge it.
 struct Subject<'c, 't> {
     collector: &'c Collector<'t>,
-    known: &'c Known,
+    known: &'c KnownDigests,
     index: usize,
     effect: &'t Effect,
 }
@@ -131,7 +131,9 @@ impl<'c> Subject<'c, '_> {
         }
         match self.known.get(&digest) {
             Some(what) => (Verdict::Verified, format!("the digest of {what}")),
-            None if digest == Digest::of(b"") => (Verdict::Resolved, "the digest of zero bytes".to_owned()),
+            None if digest == Digest::from_content(b"") => {
+                (Verdict::Resolved, "the digest of zero bytes".to_owned())
+            }
             None => {
                 (Verdict::Resolved, "which is not the digest of anything in the run or the vault".to_owned())
             }

@@ -151,7 +151,7 @@ fn padded(size: u64) -> u64 {
 
 /// The reason that a container cannot be read.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(super) enum ContainerError {
     /// An I/O error.
     Io(io::Error),
     /// The container is malformed.
@@ -162,7 +162,7 @@ pub(super) enum Trouble {
     TooDense,
 }
 
-impl From<io::Error> for Trouble {
+impl From<io::Error> for ContainerError {
     fn from(error: io::Error) -> Self {
         let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<TooDense>());
         if inner.is_some() {
@@ -198,7 +198,7 @@ pub(super) struct Unpacker<'r> {
 }
 
 impl<'r> Unpacker<'r> {
-    pub(super) fn new(mut input: impl Read + 'r) -> Result<Self, Trouble> {
+    pub(super) fn new(mut input: impl Read + 'r) -> Result<Self, ContainerError> {
         let mut magic = Vec::new();
         input.by_ref().take(MAGIC.len() as u64).read_to_end(&mut magic)?;
         let is_compressed = magic == MAGIC;
@@ -214,7 +214,7 @@ impl<'r> Unpacker<'r> {
     }
 
     /// Returns the next entry; `None` at the end, which is verified.
-    pub(super) fn next(&mut self) -> Result<Option<Head>, Trouble> {
+    pub(super) fn next(&mut self) -> Result<Option<Head>, ContainerError> {
         let mut block = [0; BLOCK];
         self.input.read_exact(&mut block)?;
         if block.iter().all(|byte| *byte == 0) {
@@ -224,7 +224,7 @@ impl<'r> Unpacker<'r> {
         let mut sealed = header.clone();
         sealed.set_cksum();
         if !matches!((header.cksum(), sealed.cksum()), (Ok(stated), Ok(actual)) if stated == actual) {
-            return Err(Trouble::Broken(
+            return Err(ContainerError::Broken(
                 "a header has the wrong checksum, or this is not a tar file".to_owned(),
             ));
         }
@@ -232,36 +232,38 @@ impl<'r> Unpacker<'r> {
         let sort = header.entry_type();
         if !sort.is_file() {
             let sort = char::from(sort.as_byte()).escape_default().to_string();
-            return Err(Trouble::Entry(format!("{name:?} is not a regular file, it has the type {sort:?}")));
+            return Err(ContainerError::Entry(format!(
+                "{name:?} is not a regular file, it has the type {sort:?}"
+            )));
         }
         match header.entry_size() {
             Ok(size) => Ok(Some(Head { name, size })),
-            Err(_) => Err(Trouble::Broken(format!("the size of {name:?} is not a number"))),
+            Err(_) => Err(ContainerError::Broken(format!("the size of {name:?} is not a number"))),
         }
     }
 
     /// Copies the contents of the current entry to `out`.
-    pub(super) fn copy(&mut self, head: &Head, out: &mut dyn Write) -> Result<(), Trouble> {
+    pub(super) fn copy(&mut self, head: &Head, out: &mut dyn Write) -> Result<(), ContainerError> {
         let copied = io::copy(&mut self.input.by_ref().take(head.size), out)?;
         if copied < head.size {
-            return Err(Trouble::Broken("unexpected end of data".to_owned()));
+            return Err(ContainerError::Broken("unexpected end of data".to_owned()));
         }
         let padding = padded(head.size) - head.size;
         let skipped = io::copy(&mut self.input.by_ref().take(padding), &mut io::sink())?;
         if skipped < padding {
-            return Err(Trouble::Broken("unexpected end of data".to_owned()));
+            return Err(ContainerError::Broken("unexpected end of data".to_owned()));
         }
         Ok(())
     }
 
     /// Returns an error unless only a limited number of zeros follows: programs that read on would find other contents.
-    fn end(&mut self) -> Result<(), Trouble> {
+    fn end(&mut self) -> Result<(), ContainerError> {
         let mut second = [0; BLOCK];
         self.input.read_exact(&mut second)?;
         let mut tail = Vec::new();
         self.input.by_ref().take(MAX_TAIL_BYTES + 1).read_to_end(&mut tail)?;
         if tail.len() as u64 > MAX_TAIL_BYTES || second.iter().chain(&tail).any(|byte| *byte != 0) {
-            return Err(Trouble::Broken("there is data after its end".to_owned()));
+            return Err(ContainerError::Broken("there is data after its end".to_owned()));
         }
         Ok(())
     }

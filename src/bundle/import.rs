@@ -94,14 +94,14 @@ pub fn add(
 ///
 /// # Errors
 /// Returns an error if the vault cannot be read.
-pub fn rehearse(
+pub fn dry_run(
     snapshot: Option<&Snapshot<'_>>,
     bundle: &Bundle,
     options: &ExamineOptions,
     monitor: &mut dyn Monitor,
 ) -> Result<Imported> {
     let mut witness = Witness { monitor, cores: HashSet::new() };
-    let summary = ingest::rehearse(snapshot, bundle.items(), options, &mut witness)?;
+    let summary = ingest::dry_run(snapshot, bundle.items(), options, &mut witness)?;
     relate(snapshot, bundle, &witness.cores, summary)
 }
 
@@ -129,7 +129,7 @@ fn relate(
     let links = bundle.manifest().links.iter().map(would).collect::<Result<_>>()?;
     let tags = planned_tags(snapshot, bundle, cores)?;
     let is_there = |core| Ok(cores.contains(&core) || has(snapshot, core)?);
-    let notes = notes::rehearse(snapshot, bundle, is_there)?;
+    let notes = notes::dry_run(snapshot, bundle, is_there)?;
     Ok(Imported { summary, links, tags, notes })
 }
 

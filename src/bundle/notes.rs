@@ -41,7 +41,7 @@ pub(super) fn give(store: &Store, bundle: &Bundle) -> Result<Vec<ImportedNote>> 
     }
     // Who changes nothing need not wait for those who write.
     let snapshot = store.snapshot()?;
-    let planned = rehearse(Some(&snapshot), bundle, |core| Ok(snapshot.artifact(core)?.is_some()))?;
+    let planned = dry_run(Some(&snapshot), bundle, |core| Ok(snapshot.artifact(core)?.is_some()))?;
     if !planned.iter().any(|note| note.outcome == NoteOutcome::Set) {
         return Ok(planned);
     }
@@ -61,7 +61,7 @@ pub(super) fn give(store: &Store, bundle: &Bundle) -> Result<Vec<ImportedNote>> 
 }
 
 /// Returns what [`give`] would do if `is_there` returned which artifacts are in the vault.
-pub(super) fn rehearse(
+pub(super) fn dry_run(
     snapshot: Option<&Snapshot<'_>>,
     bundle: &Bundle,
     is_there: impl Fn(CoreHash) -> Result<bool>,

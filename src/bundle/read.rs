@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 
-use super::container::{Head, Trouble, Unpacker, too_dense};
+use super::container::{ContainerError, Head, Unpacker, too_dense};
 use super::manifest::{self, BundledArtifact, BundledCapture, Manifest};
 use super::rules::{BLOBS, CONTAINER, ENTRIES, LIMITS};
 use super::write::{MANIFEST, entry_of};
@@ -92,12 +92,12 @@ impl Reader<'_> {
         BundleError::Io { bundle: self.bundle.to_owned(), source }
     }
 
-    fn failed(&self, trouble: Trouble) -> BundleError {
+    fn failed(&self, trouble: ContainerError) -> BundleError {
         match trouble {
-            Trouble::Io(source) => self.io(source),
-            Trouble::Broken(message) => self.broken(CONTAINER, message),
-            Trouble::Entry(message) => self.broken(ENTRIES, message),
-            Trouble::TooDense => self.broken(LIMITS, too_dense()),
+            ContainerError::Io(source) => self.io(source),
+            ContainerError::Broken(message) => self.broken(CONTAINER, message),
+            ContainerError::Entry(message) => self.broken(ENTRIES, message),
+            ContainerError::TooDense => self.broken(LIMITS, too_dense()),
         }
     }
 
@@ -237,7 +237,7 @@ impl Bundle {
             .try_reserve_exact(usize::try_from(size).map_err(io::Error::other)?)
             .map_err(io::Error::other)?;
         (&self.spool).take(size).read_to_end(&mut bytes)?;
-        if Digest::of(&bytes) != blob.0 {
+        if Digest::from_content(&bytes) != blob.0 {
             return Err(io::Error::other("the temporary file has changed"));
         }
         Ok(bytes)

@@ -98,7 +98,7 @@ mod tests {
         );
         assert_eq!(String::from_utf8(canonical.clone()).unwrap(), expected);
         assert_eq!(
-            Digest::of(&canonical).to_string(),
+            Digest::from_content(&canonical).to_string(),
             "sha256:d60235f3500d635f5cff6e1ca83f27267dcc057c70e3e6e81c09dc7adcf52a31"
         );
         let without_empty_key = object_without(value.as_object().unwrap(), "").unwrap();

@@ -13,7 +13,7 @@ pub enum Token<'v> {
 
 /// Returns the pointer that consists of `tokens`.
 #[must_use]
-pub fn of(tokens: &[Token<'_>]) -> String {
+pub fn format(tokens: &[Token<'_>]) -> String {
     let mut pointer = String::new();
     for token in tokens {
         match token {

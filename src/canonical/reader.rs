@@ -658,7 +658,7 @@ mod tests {
         #[test]
         fn no_bytes_make_it_panic(bytes: Vec<u8>) {
             let _ = read(&bytes, &Limits::default());
-            let _ = MemberNames::of(&String::from_utf8_lossy(&bytes)).has("none");
+            let _ = MemberNames::new(&String::from_utf8_lossy(&bytes)).has("none");
         }
     }
 }

@@ -196,11 +196,14 @@ mod tests {
         );
         assert_eq!(String::from_utf8(canonical.clone()).unwrap(), expected);
         assert_eq!(
-            Digest::of(&canonical).to_string(),
+            Digest::from_content(&canonical).to_string(),
             "sha256:346e2f617abd1923b5231dd2ee8d8293dedab6d90108208e9455311fb23f533a"
         );
-        assert_eq!(digest(&value, b"").unwrap(), Digest::of(&canonical));
-        assert_eq!(digest(&value, b"\n").unwrap(), Digest::of(&[canonical.as_slice(), b"\n"].concat()));
+        assert_eq!(digest(&value, b"").unwrap(), Digest::from_content(&canonical));
+        assert_eq!(
+            digest(&value, b"\n").unwrap(),
+            Digest::from_content(&[canonical.as_slice(), b"\n"].concat())
+        );
     }
 
     #[test]

@@ -33,7 +33,7 @@ impl<'a> Value<'a> {
 
     /// Returns the text if this is a non-empty string.
     #[must_use]
-    pub fn as_filled_str(&self) -> Option<&str> {
+    pub fn as_non_empty_str(&self) -> Option<&str> {
         self.as_str().filter(|text| !text.is_empty())
     }
 
@@ -105,7 +105,7 @@ impl<'a> Value<'a> {
 
     /// Returns the name of the JSON type for messages.
     #[must_use]
-    pub fn sort(&self) -> &'static str {
+    pub fn type_name(&self) -> &'static str {
         match self {
             Self::Null => "null",
             Self::Bool(_) => "a boolean",

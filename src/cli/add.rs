@@ -80,9 +80,9 @@ impl Args {
         }
         let mut added_to = None;
         let summary = if self.dry_run {
-            let existing = vault.open_to_rehearse(self.create)?;
+            let existing = vault.open_for_dry_run(self.create)?;
             let snapshot = existing.as_ref().map(Vault::snapshot).transpose()?;
-            ingest::rehearse(snapshot.as_ref(), self.input.inputs()?, &options, &mut printer)?
+            ingest::dry_run(snapshot.as_ref(), self.input.inputs()?, &options, &mut printer)?
         } else {
             let inputs = self.input.inputs()?;
             let vault = vault.open_to_add(self.create)?;
@@ -93,7 +93,7 @@ impl Args {
         let forks = printer.forks.take().unwrap_or_default();
         let status = printer.finish(&summary, started)?;
         if let Some(vault) = added_to.filter(Vault::is_created) {
-            forks.tell(&vault)?;
+            forks.report(&vault)?;
             time::warn_of_future(&vault)?;
             search::after_adding(&vault, search)?;
         }
@@ -258,7 +258,7 @@ impl Printer {
             let were = if summary.left == 1 { "was" } else { "were" };
             output::note(&format!("stopped at the first failure; {left} after it {were} not examined"));
         }
-        Ok(status.or(Status::of(summary)))
+        Ok(status.or(Status::from_summary(summary)))
     }
 
     fn most(&self) -> usize {

@@ -72,7 +72,7 @@ impl Args {
         }
         out.flush()?;
         if !self.json {
-            output::note(&tally.told());
+            output::note(&tally.summary());
         }
         Ok(if tally.is_clean { Status::Done } else { Status::No })
     }
@@ -107,7 +107,7 @@ impl Tally {
         self.is_clean &= audit.is_clean();
     }
 
-    fn told(&self) -> String {
+    fn summary(&self) -> String {
         let Self { verified, resolved, pending, failed, findings, .. } = self;
         let findings = counted(*findings, "finding");
         format!("{verified} verified, {resolved} resolved, {pending} pending, {failed} failed; {findings}")
@@ -189,7 +189,7 @@ struct OmittedLine {
 fn lines(out: &mut dyn Write, contract: &ArtifactRow, run: &ArtifactRow, audit: &Audit) -> io::Result<()> {
     let (contract, run) = (contract.core, run.core);
     for audited in &audit.effects {
-        json::line(out, &EffectLine::of(contract, run, audited))?;
+        json::line(out, &EffectLine::new(contract, run, audited))?;
     }
     for violation in audit.report.violations() {
         json::line(out, &FindingLine { contract, run, violation })?;
@@ -201,7 +201,7 @@ fn lines(out: &mut dyn Write, contract: &ArtifactRow, run: &ArtifactRow, audit: 
 }
 
 impl<'e> EffectLine<'e> {
-    fn of(contract: CoreHash, run: CoreHash, audited: &'e AuditedEffect) -> Self {
+    fn new(contract: CoreHash, run: CoreHash, audited: &'e AuditedEffect) -> Self {
         let AuditedEffect { effect, verdict, because, source } = audited;
         Self {
             contract,

@@ -100,7 +100,7 @@ impl Column {
     }
 
     /// Returns the layout of the column in a table.
-    pub(crate) fn of_table(self) -> table::Column {
+    pub(crate) fn to_table(self) -> table::Column {
         let column = table::Column::new(self.name());
         match self {
             Self::Core => column.at_least(DIGITS + 1),
@@ -152,7 +152,7 @@ impl<'s> Subject<'s> {
             Column::Bytes => self.bytes()?.to_string(),
             Column::Captures => self.captures()?.len().to_string(),
             Column::Signature => {
-                let states = self.captures()?.iter().map(|capture| State::of(capture.signature.as_ref()));
+                let states = self.captures()?.iter().map(|capture| State::new(capture.signature.as_ref()));
                 let states: BTreeSet<State> = states.collect();
                 states.into_iter().map(State::name).collect::<Vec<_>>().join(", ")
             }

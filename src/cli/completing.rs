@@ -60,7 +60,7 @@ pub(crate) fn answer() -> Option<ExitCode> {
 fn write_answer(shell: &dyn EnvCompleter) -> std::io::Result<()> {
     settings::be_silent();
     let words: Vec<OsString> = std::env::args_os().skip_while(|word| word != "--").skip(1).collect();
-    let line = Line::of(&words);
+    let line = Line::parse(&words);
     let mut answer = Vec::new();
     let directory = std::env::current_dir().ok();
     shell.write_complete(&mut command(&line), words, directory.as_deref(), &mut answer)?;
@@ -78,7 +78,7 @@ fn knowing(command: Command, line: &Line) -> Command {
 }
 
 fn with_source(argument: Arg, line: &Line) -> Arg {
-    let Some(source) = Source::of(&argument) else { return argument };
+    let Some(source) = Source::for_argument(&argument) else { return argument };
     let line = line.clone();
     argument.add(ArgValueCompleter::new(move |typed: &std::ffi::OsStr| {
         // Text that is not UTF-8 matches no name in runvault.

@@ -11,7 +11,7 @@ use super::escape::escaped;
 use super::exit::{Failure, Status};
 use super::json;
 use super::output::{self, FAINT, plain};
-use super::settings::{self, Entry, Known, Origin};
+use super::settings::{self, AnySetting, Entry, Origin};
 use super::table::{Cell, Column, Table};
 use super::vault::VaultArgs;
 
@@ -87,7 +87,7 @@ impl Args {
     }
 }
 
-fn known(name: &str) -> Result<&'static dyn Known, Failure> {
+fn known(name: &str) -> Result<&'static dyn AnySetting, Failure> {
     // The argument parser accepts no other names.
     settings::named(name).ok_or_else(|| Failure::Usage(format!("there is no setting {name}")))
 }
@@ -103,13 +103,13 @@ fn print(line: &str) -> Result<Status, Failure> {
 }
 
 fn get(entry: &Entry) -> Result<Status, Failure> {
-    match Told::of(entry)?.value {
+    match SettingView::new(entry)?.value {
         Some(value) => print(&value),
         None => Err(Failure::No(format!("{} is not set: {}", entry.name, plain(entry.default_text)))),
     }
 }
 
-fn set(known: &dyn Known, value: &str, vault: Option<&Path>) -> Result<Status, Failure> {
+fn set(known: &dyn AnySetting, value: &str, vault: Option<&Path>) -> Result<Status, Failure> {
     let entry = known.entry();
     known.check(value).map_err(|why| Failure::Usage(format!("{}: {why}", entry.name)))?;
     let value = if entry.is_path_list() {
@@ -123,7 +123,7 @@ fn set(known: &dyn Known, value: &str, vault: Option<&Path>) -> Result<Status, F
     let path = settings::path()?;
     settings::edit(&path, entry.name, Some(&value), vault)?;
     output::note(&format!("{} is set to {} in {}", entry.name, escaped(&value), shown(&path)));
-    if entry.stated().is_some() {
+    if entry.variable_value().is_some() {
         output::note(&format!("note: {} is also set and takes precedence", entry.variable));
     }
     Ok(Status::Done)
@@ -154,7 +154,7 @@ fn shown(path: &Path) -> String {
 
 /// A view of a setting.
 #[derive(Serialize)]
-struct Told {
+struct SettingView {
     name: &'static str,
     value: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -172,8 +172,8 @@ struct Told {
     line: Option<usize>,
 }
 
-impl Told {
-    fn of(entry: &Entry) -> Result<Self, Failure> {
+impl SettingView {
+    fn new(entry: &Entry) -> Result<Self, Failure> {
         let told = Self {
             name: entry.name,
             value: (entry.default)(),
@@ -213,7 +213,8 @@ impl Told {
 }
 
 fn list(as_json: bool) -> Result<Status, Failure> {
-    let told = settings::ALL.iter().map(|known| Told::of(known.entry())).collect::<Result<Vec<_>, _>>()?;
+    let told =
+        settings::ALL.iter().map(|known| SettingView::new(known.entry())).collect::<Result<Vec<_>, _>>()?;
     let mut out = io::BufWriter::new(output::text());
     if as_json {
         told.iter().try_for_each(|told| json::line(&mut out, told))?;
@@ -233,7 +234,7 @@ fn list(as_json: bool) -> Result<Status, Failure> {
     Ok(status)
 }
 
-fn write_table(out: &mut dyn Write, told: &[Told]) -> io::Result<()> {
+fn write_table(out: &mut dyn Write, told: &[SettingView]) -> io::Result<()> {
     let mut table =
         Table::new(vec![Column::new("name").whole(), Column::new("value"), Column::new("origin")]);
     for (known, told) in settings::ALL.iter().zip(told) {

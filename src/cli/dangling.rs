@@ -75,7 +75,7 @@ impl Args {
                     role: referrer.role.as_deref(),
                     place: &referrer.place,
                 });
-                let line = Line { target: JsonTarget::of(&dangling.target), referrers: referrers.collect() };
+                let line = Line { target: JsonTarget::new(&dangling.target), referrers: referrers.collect() };
                 json::line(&mut out, &line)?;
                 continue;
             }

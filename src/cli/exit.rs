@@ -38,7 +38,7 @@ impl Status {
     }
 
     /// Returns the status of a command that examined documents.
-    pub(crate) fn of(summary: &Summary) -> Self {
+    pub(crate) fn from_summary(summary: &Summary) -> Self {
         match summary {
             Summary { unreadable: 1.., .. } | Summary { unrecorded: 1.., .. } => Self::Incomplete,
             Summary { rejected: 1.., .. } => Self::No,
@@ -114,9 +114,9 @@ impl From<LookupError> for Failure {
             LookupError::NotFound(_)
             | LookupError::Removed(_)
             | LookupError::NoSuchTag(_)
-            | LookupError::NotSoMany { .. }
-            | LookupError::NotItsCapture { .. }
-            | LookupError::OtherKind { .. }
+            | LookupError::LatestOutOfRange { .. }
+            | LookupError::CaptureNotFound { .. }
+            | LookupError::KindMismatch { .. }
             | LookupError::NotARun { .. }
             | LookupError::NoRecording { .. } => Self::No(message),
         }
@@ -124,7 +124,7 @@ impl From<LookupError> for Failure {
 }
 
 /// Prints the failure, if any, and returns the exit code of the process.
-pub(crate) fn of(outcome: Result<Status, Failure>) -> ExitCode {
+pub(crate) fn exit_code(outcome: Result<Status, Failure>) -> ExitCode {
     let failure = match outcome {
         Ok(Status::Done) | Err(Failure::ClosedPipe) => return ExitCode::SUCCESS,
         Ok(Status::No) => return ExitCode::from(1),
@@ -147,7 +147,7 @@ pub(crate) fn of(outcome: Result<Status, Failure>) -> ExitCode {
 }
 
 /// Prints help, or a usage error.
-pub(crate) fn of_usage(error: clap::Error) -> ExitCode {
+pub(crate) fn usage_exit_code(error: clap::Error) -> ExitCode {
     if !error.use_stderr() {
         output::help(&error.render().ansi().to_string());
         return ExitCode::SUCCESS;

@@ -210,7 +210,7 @@ impl Args {
         let snapshot = vault.snapshot()?;
         let Found { mut hits, is_more } = self.hits(&snapshot, &query)?;
         if hits.is_empty() {
-            self.conditions.tell_of_removals(&vault)?;
+            self.conditions.note_removals(&vault)?;
         }
         let hidden = if self.all_versions { 0 } else { leave_out_extended(&snapshot, &mut hits)? };
         let found = hits.len();
@@ -220,7 +220,7 @@ impl Args {
         match &self.format {
             _ if self.json => {
                 for hit in &hits {
-                    json::line(&mut out, &JsonHit::of(hit, snapshot.created_at(hit.artifact.id)?))?;
+                    json::line(&mut out, &JsonHit::new(hit, snapshot.created_at(hit.artifact.id)?))?;
                 }
             }
             Some(template) => hits::fill(&mut out, &snapshot, &hits, template, by)?,
@@ -323,7 +323,7 @@ impl Conditions {
         let mut mention =
             |group: Option<&'static str>, digest: Digest| filters.push(Filter::Mention { group, digest });
         if let Some(text) = &self.prompt {
-            mention(Some("prompt"), Digest::of(text.as_bytes()));
+            mention(Some("prompt"), Digest::from_content(text.as_bytes()));
         }
         if let Some(path) = &self.prompt_file {
             mention(Some("prompt"), digest_of(path)?);
@@ -360,7 +360,7 @@ impl Conditions {
     }
 
     /// Reports hashes that nothing mentions because their artifact was removed.
-    fn tell_of_removals(&self, vault: &Vault) -> Result<(), Failure> {
+    fn note_removals(&self, vault: &Vault) -> Result<(), Failure> {
         let mentions = self.mentions.as_ref().and_then(Named::hash);
         for prefix in self.hashes().into_iter().filter_map(|(_, prefix)| prefix).chain(mentions) {
             if let Some(tombstone) = vault.snapshot()?.tombstones(prefix)?.first() {
@@ -411,8 +411,8 @@ pub(super) fn mentioned(
 /// Returns the digest of a file of any size, or of standard input.
 fn digest_of(path: &Path) -> Result<Digest, Failure> {
     let digest = match path.to_str() {
-        Some("-") => Digest::of_reader(io::stdin().lock()),
-        _ => File::open(path).and_then(Digest::of_reader),
+        Some("-") => Digest::from_reader(io::stdin().lock()),
+        _ => File::open(path).and_then(Digest::from_reader),
     };
     digest
         .map_err(|error| Failure::CouldNotRun(format!("cannot read the prompt {}: {error}", path.display())))
@@ -477,23 +477,23 @@ enum JsonMatch<'h> {
 }
 
 impl<'h> JsonHit<'h> {
-    fn of(hit: &'h Hit, created_at: Option<DateTime<Utc>>) -> Self {
+    fn new(hit: &'h Hit, created_at: Option<DateTime<Utc>>) -> Self {
         Self {
             core_hash: hit.artifact.core,
             kind: &hit.artifact.kind,
             added_at: time::exact(hit.artifact.added_at),
             seen_at: time::exact(hit.artifact.seen_at),
             created_at: created_at.map(time::exact),
-            matches: hit.matches.iter().map(JsonMatch::of).collect(),
+            matches: hit.matches.iter().map(JsonMatch::new).collect(),
         }
     }
 }
 
 impl<'h> JsonMatch<'h> {
-    fn of(place: &'h Match) -> Self {
+    fn new(place: &'h Match) -> Self {
         match place {
             Match::Mention { role, unit, place, digest } => {
-                Self::Mention { role, place: JsonPlace::of(unit, place), digest: *digest }
+                Self::Mention { role, place: JsonPlace::new(unit, place), digest: *digest }
             }
             Match::Attribute { name, value } => Self::Attribute { name, value },
             Match::Signature { capture, signature } => Self::Signature {

@@ -148,7 +148,7 @@ impl Args {
     fn stated_rules(&self) -> String {
         let kinds = self.kind.iter().map(|kind| format!("--kind {kind}"));
         let rules: Vec<String> =
-            ["forget".to_owned()].into_iter().chain(self.rules.stated()).chain(kinds).collect();
+            ["forget".to_owned()].into_iter().chain(self.rules.descriptions()).chain(kinds).collect();
         rules.join(" ")
     }
 }

@@ -34,7 +34,7 @@ impl ForkNotes {
     }
 
     /// Reports which of them fork from another artifact.
-    pub(super) fn tell(&self, vault: &Vault) -> Result<(), Failure> {
+    pub(super) fn report(&self, vault: &Vault) -> Result<(), Failure> {
         // If nothing was stored, the vault may not exist.
         if self.added.is_empty() {
             return Ok(());

@@ -10,7 +10,7 @@ use runvault::Vault;
 use runvault::artifact::Kind;
 use runvault::digest::CoreHash;
 use runvault::fsck::{Depth, Finding, Monitor, Options, Report, Sample, finding};
-use runvault::store::Mended;
+use runvault::store::Repair;
 use serde::Serialize;
 
 use super::escape::escaped;
@@ -82,7 +82,7 @@ impl Args {
         let resume = self.resume.as_deref().map(|path| Resume::open(path, &asked(&options), vault.path()));
         let resume = resume.transpose()?;
         options.after = resume.as_ref().and_then(|resume| resume.position.after);
-        let progress = Progress::of("artifacts", "checking");
+        let progress = Progress::with_unit("artifacts", "checking");
         let mut printer = Printer { as_json: self.json, progress, resume, trouble: None };
         let report = if self.repair {
             self.repair(&vault, &options, &mut printer)?
@@ -121,7 +121,7 @@ impl Args {
             return Ok(report);
         }
         for mended in vault.repair(&report, &self.from, &options.keys, &mut Silent(&mut printer.progress))? {
-            printer.print(|as_json| print_mended(&mended, as_json));
+            printer.print(|as_json| print_repair(&mended, as_json));
         }
         Ok(vault.fsck(options, printer)?)
     }
@@ -159,7 +159,7 @@ struct Line<'f> {
 }
 
 #[derive(Serialize)]
-struct MendedLine<'f> {
+struct RepairLine<'f> {
     mended: &'f str,
     about: &'f str,
     subject: String,
@@ -225,7 +225,7 @@ pub(super) fn print_finding(finding: &Finding, as_json: bool) -> io::Result<()> 
         let mut out = output::raw();
         let line = Line {
             finding: info.id,
-            about: subject.sort(),
+            about: subject.type_name(),
             subject: subject.name(),
             detail,
             meaning: info.meaning,
@@ -240,12 +240,12 @@ pub(super) fn print_finding(finding: &Finding, as_json: bool) -> io::Result<()> 
     out.flush()
 }
 
-fn print_mended(mended: &Mended, as_json: bool) -> io::Result<()> {
-    let Mended { subject, did } = mended;
+fn print_repair(mended: &Repair, as_json: bool) -> io::Result<()> {
+    let Repair { subject, did } = mended;
     if as_json {
         let mut out = output::raw();
-        let (about, subject) = (subject.sort(), subject.name());
-        json::line(&mut out, &MendedLine { mended: did, about, subject })?;
+        let (about, subject) = (subject.type_name(), subject.name());
+        json::line(&mut out, &RepairLine { mended: did, about, subject })?;
         return out.flush();
     }
     let subject = subject.to_string();

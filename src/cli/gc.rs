@@ -31,11 +31,11 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
         if self.dry_run {
-            return self.tell(&vault.reclaimable()?);
+            return self.report(&vault.reclaimable()?);
         }
         let reclaimed = vault.reclaim()?;
         if self.json {
-            json::line(&mut output::raw(), &Done::of(reclaimed.unwrap_or_default()))?;
+            json::line(&mut output::raw(), &Done::new(reclaimed.unwrap_or_default()))?;
         } else if let Some(done) = &reclaimed {
             print(done)?;
         } else {
@@ -47,7 +47,7 @@ impl Args {
         Ok(Status::Done)
     }
 
-    fn tell(&self, found: &Reclaimable) -> Result<Status, Failure> {
+    fn report(&self, found: &Reclaimable) -> Result<Status, Failure> {
         let Reclaimable { blobs, blob_bytes, dictionaries, free_bytes, has_removals } = *found;
         if self.json {
             let bytes = blob_bytes + free_bytes;
@@ -98,7 +98,7 @@ struct Done {
 }
 
 impl Done {
-    fn of(done: Reclaimed) -> Self {
+    fn new(done: Reclaimed) -> Self {
         let Reclaimed { blobs, dictionaries, recompressed, bytes_before, bytes_after, .. } = done;
         Self { blobs, dictionaries, recompressed, bytes_before, bytes_after }
     }

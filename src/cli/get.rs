@@ -106,7 +106,7 @@ fn say_which(vault: &Vault, located: &Located) -> Result<(), Failure> {
         return Ok(());
     }
     let captures = vault.snapshot()?.captures(located.artifact.id)?;
-    let state = |capture: &CaptureRow| State::of(capture.signature.as_ref());
+    let state = |capture: &CaptureRow| State::new(capture.signature.as_ref());
     let preferred = state(&located.capture);
     if captures.iter().any(|capture| state(capture) != preferred) {
         let Located { artifact, capture } = located;

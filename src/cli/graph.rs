@@ -52,7 +52,7 @@ pub(crate) fn json(out: &mut dyn Write, graph: &Graph) -> io::Result<()> {
         let LinkTarget::Artifact(artifact) = &node.target else { continue };
         for (direction, other, edge) in graph.seen_from(number) {
             let Some(Node { target, .. }) = graph.nodes.get(other) else { continue };
-            let link = JsonLink::of_parts(direction, &edge.relation, target, &edge.origin);
+            let link = JsonLink::from_parts(direction, &edge.relation, target, &edge.origin);
             json::line(out, &Line { from: artifact.core, depth: node.depth + 1, link })?;
         }
     }

@@ -7,7 +7,7 @@ mod tests;
 
 use clap::{Command, CommandFactory};
 
-pub(crate) use examples::of as examples_of;
+pub(crate) use examples::for_command as examples_of;
 
 use super::Cli;
 

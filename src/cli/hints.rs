@@ -70,7 +70,7 @@ fn for_lookup(error: &LookupError) -> Option<&'static str> {
     Some(match error {
         LookupError::NotFound(_) => "\"runvault find\" lists the artifacts",
         LookupError::NoSuchTag(_) => "\"runvault tags\" lists the tags",
-        LookupError::NotItsCapture { .. } => "\"runvault show\" lists its captures",
+        LookupError::CaptureNotFound { .. } => "\"runvault show\" lists its captures",
         LookupError::SeveralMembers { .. } => "--member NAME writes one of them, -o all of them",
         LookupError::NoRecording { .. } => {
             "sessions and runs do, and \"runvault links\" shows which belong to it"

@@ -50,8 +50,8 @@ pub(crate) fn list<'h>(
     let is_terminal = output::is_terminal();
     let columns = columns(by);
     let of_table = |column: &Column| match column {
-        Column::Kind => column.of_table().padded(KIND_WIDTH),
-        column => column.of_table(),
+        Column::Kind => column.to_table().padded(KIND_WIDTH),
+        column => column.to_table(),
     };
     let mut table = Table::new(columns.iter().map(of_table).collect());
     let now = clock::now();
@@ -76,7 +76,7 @@ pub(crate) fn table(
     columns: &[Column],
     by: TimeBasis,
 ) -> Result<(), Failure> {
-    let mut table = Table::new(columns.iter().map(|column| column.of_table()).collect());
+    let mut table = Table::new(columns.iter().map(|column| column.to_table()).collect());
     if output::is_terminal() && !hits.is_empty() {
         table = table.titled();
     }

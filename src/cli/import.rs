@@ -71,9 +71,9 @@ impl Args {
         printer.forks = Some(ForkNotes::default());
         let mut added_to = None;
         let imported = if self.dry_run {
-            let vault = vault.open_to_rehearse(self.create)?;
+            let vault = vault.open_for_dry_run(self.create)?;
             let snapshot = vault.as_ref().map(Vault::snapshot).transpose()?;
-            bundle::rehearse(snapshot.as_ref(), &bundle, &options, &mut printer)?
+            bundle::dry_run(snapshot.as_ref(), &bundle, &options, &mut printer)?
         } else {
             let vault = vault.open_to_add(self.create)?;
             let imported = vault.import(&bundle, &options, &mut printer)?;
@@ -86,7 +86,7 @@ impl Args {
         self.print_tags(&imported)?;
         self.print_notes(&imported)?;
         if let Some(vault) = added_to.filter(Vault::is_created) {
-            forks.tell(&vault)?;
+            forks.report(&vault)?;
             time::warn_of_future(&vault)?;
             search::after_adding(&vault, search)?;
         }
@@ -124,7 +124,7 @@ impl Args {
                 }
             }
             if self.json {
-                json::line(&mut out, &Line::of(link))?;
+                json::line(&mut out, &Line::new(link))?;
             }
         }
         if !imported.links.is_empty() {
@@ -143,7 +143,7 @@ impl Args {
         for tag in &imported.tags {
             set += u64::from(tag.outcome == TagOutcome::Set);
             if self.json {
-                json::line(&mut out, &TagLine::of(tag))?;
+                json::line(&mut out, &TagLine::new(tag))?;
             } else {
                 note_tag(tag);
             }
@@ -160,9 +160,9 @@ impl Args {
         for note in &imported.notes {
             set += u64::from(note.outcome == NoteOutcome::Set);
             if self.json {
-                json::line(&mut out, &NoteLine::of(note))?;
+                json::line(&mut out, &NoteLine::new(note))?;
             } else {
-                tell_of_note(note);
+                report_note(note);
             }
         }
         if !imported.notes.is_empty() {
@@ -193,7 +193,7 @@ fn note_tag(tag: &ImportedTag) {
 }
 
 /// Reports why a note was not set.
-fn tell_of_note(note: &ImportedNote) {
+fn report_note(note: &ImportedNote) {
     let why = match note.outcome {
         NoteOutcome::Set | NoteOutcome::Present => return,
         NoteOutcome::Other => "it has another note here",
@@ -210,7 +210,7 @@ struct NoteLine<'n> {
 }
 
 impl<'n> NoteLine<'n> {
-    fn of(note: &'n ImportedNote) -> Self {
+    fn new(note: &'n ImportedNote) -> Self {
         let outcome = match note.outcome {
             NoteOutcome::Set => "noted",
             NoteOutcome::Present => "present",
@@ -230,7 +230,7 @@ struct TagLine<'t> {
 }
 
 impl<'t> TagLine<'t> {
-    fn of(tag: &'t ImportedTag) -> Self {
+    fn new(tag: &'t ImportedTag) -> Self {
         let (outcome, stands_for) = match tag.outcome {
             TagOutcome::Set => ("tagged", None),
             TagOutcome::Present => ("present", None),
@@ -252,7 +252,7 @@ struct Line<'l> {
 }
 
 impl<'l> Line<'l> {
-    fn of(link: &'l ImportedLink) -> Self {
+    fn new(link: &'l ImportedLink) -> Self {
         let (outcome, missing) = match &link.outcome {
             LinkOutcome::Stated => ("linked", &[][..]),
             LinkOutcome::Present => ("present", &[][..]),

@@ -61,7 +61,7 @@ impl InputArgs {
         };
         let inputs = paths.iter().map(input).collect::<Result<_, _>>().map(Inputs::new);
         // Named paths are never skipped, nor are directories in which nothing is recognised.
-        inputs.map(|inputs| inputs.of_kind(self.kind).with_ends())
+        inputs.map(|inputs| inputs.with_kind(self.kind).with_ends())
     }
 
     /// Separates paths that do not exist and may identify artifacts in the vault from the other inputs.

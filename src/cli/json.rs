@@ -60,7 +60,7 @@ pub(crate) struct SignatureMembers<'s> {
 }
 
 impl<'s> SignatureMembers<'s> {
-    pub(crate) fn of(signature: &'s Signature) -> Self {
+    pub(crate) fn new(signature: &'s Signature) -> Self {
         Self { signature: signature.state.name(), key_id: signature.key_id.as_deref() }
     }
 }
@@ -83,7 +83,7 @@ pub(crate) fn examined(
         verdict,
         core_hash: examined.core,
         continues: examined.continues,
-        signature: examined.signature.as_ref().map(SignatureMembers::of),
+        signature: examined.signature.as_ref().map(SignatureMembers::new),
         violations: listed,
         violations_omitted: examined.report.omitted() + left_out.len(),
     };

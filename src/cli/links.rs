@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anstyle::Style;
 use clap::{Args as ClapArgs, ValueEnum};
 use runvault::digest::{CoreHash, Digest};
-use runvault::query::{Direction, Graph, Link, LinkTarget, Origin, Walk};
+use runvault::query::{Direction, Graph, Link, LinkTarget, Origin, Traversal};
 use runvault::store::ArtifactRow;
 use serde::Serialize;
 
@@ -71,7 +71,7 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
         let artifact = self.hash.locate(&vault)?.artifact;
-        let walk = Walk {
+        let walk = Traversal {
             depth: usize::from(self.depth),
             relation: self.relation.clone(),
             direction: match self.direction {
@@ -81,7 +81,7 @@ impl Args {
             },
             limit: self.limit.map_or(self.most(), |limit| usize::try_from(limit).unwrap_or(usize::MAX)),
         };
-        let found = vault.walk(&artifact, &walk)?;
+        let found = vault.traverse(&artifact, &walk)?;
         match self.format {
             _ if self.json => graph::json(&mut output::raw(), &found)?,
             Format::Json => graph::json(&mut output::raw(), &found)?,
@@ -236,11 +236,11 @@ pub(crate) struct JsonLink<'l> {
 }
 
 impl<'l> JsonLink<'l> {
-    pub(crate) fn of(link: &'l Link) -> Self {
-        Self::of_parts(link.direction, &link.relation, &link.target, &link.origin)
+    pub(crate) fn new(link: &'l Link) -> Self {
+        Self::from_parts(link.direction, &link.relation, &link.target, &link.origin)
     }
 
-    pub(crate) fn of_parts(
+    pub(crate) fn from_parts(
         direction: Direction,
         relation: &'l str,
         target: &'l LinkTarget,
@@ -254,7 +254,7 @@ impl<'l> JsonLink<'l> {
             Direction::Out => "out",
             Direction::In => "in",
         };
-        Self { direction, relation, target: JsonTarget::of(target), stated, because }
+        Self { direction, relation, target: JsonTarget::new(target), stated, because }
     }
 }
 
@@ -269,7 +269,7 @@ pub(crate) struct JsonTarget<'l> {
 }
 
 impl<'l> JsonTarget<'l> {
-    pub(crate) fn of(target: &'l LinkTarget) -> Self {
+    pub(crate) fn new(target: &'l LinkTarget) -> Self {
         let mut json = Self { dangling: true, kind: None, core_hash: None, digest: None, name: None };
         match target {
             LinkTarget::Artifact(artifact) => {

@@ -82,7 +82,7 @@ impl Args {
         let mut count = 0;
         vault.snapshot()?.journal::<Failure>(&query, |row| {
             count += 1;
-            if self.json { Ok(json::line(&mut out, &Line::of(&row)?)?) } else { print(&mut out, &row) }
+            if self.json { Ok(json::line(&mut out, &Line::from_row(&row)?)?) } else { print(&mut out, &row) }
         })?;
         out.flush()?;
         if !self.json {
@@ -132,7 +132,7 @@ fn what(members: &Map<String, Value>) -> String {
     let number = |name: &str| members.get(name).and_then(Value::as_u64).unwrap_or(0);
     let size = |name: &str| output::size(number(name));
     let hash = |name: &str| {
-        let digest = members.get(name).and_then(Value::as_str).and_then(Digest::stated);
+        let digest = members.get(name).and_then(Value::as_str).and_then(Digest::parse_prefixed);
         digest.map_or_else(|| "?".to_owned(), |digest| format!("{HASH}{digest:.12}{HASH:#}"))
     };
     match members.get("action").and_then(Value::as_str) {
@@ -176,7 +176,7 @@ struct Line {
 }
 
 impl Line {
-    fn of(row: &JournalRow) -> Result<Self, Failure> {
+    fn from_row(row: &JournalRow) -> Result<Self, Failure> {
         Ok(Self { seq: row.seq, chain: row.chain, entry: members(row)? })
     }
 }

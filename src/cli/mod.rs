@@ -167,18 +167,18 @@ commands! {
 /// Runs the command given on the command line.
 pub(crate) fn main() -> ExitCode {
     if let Err(failure) = time::fix_clock_for_tests() {
-        return exit::of(Err(failure));
+        return exit::exit_code(Err(failure));
     }
     if let Some(status) = completing::answer() {
         return status;
     }
-    let cli = Cli::quickly().map_or_else(
+    let cli = Cli::parse_single_command().map_or_else(
         || help::command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)),
         Ok,
     );
     match cli {
-        Ok(cli) => exit::of(cli.run()),
-        Err(error) => exit::of_usage(error),
+        Ok(cli) => exit::exit_code(cli.run()),
+        Err(error) => exit::usage_exit_code(error),
     }
 }
 
@@ -186,7 +186,7 @@ impl Cli {
     /// Parses the arguments if they are those of a single command without errors. Defining all commands takes longer
     /// than most of them run, so this defines only the command that seems to be used. Otherwise, all commands are
     /// defined and parsed.
-    fn quickly() -> Option<Self> {
+    fn parse_single_command() -> Option<Self> {
         let command = std::env::args_os().skip(1).find_map(|argument| Command::alone(argument.to_str()?))?;
         let root = VaultArgs::augment_args(clap::Command::new("runvault")).subcommand(command);
         let matches = root.try_get_matches().ok()?;

@@ -10,7 +10,7 @@ use runvault::artifact::Kind;
 use runvault::clock;
 use runvault::digest::CoreHash;
 use runvault::ingest::{Examined, Outcome};
-use runvault::source::{ExamineOptions, Kept, MoveOptions, Original, Taken};
+use runvault::source::{ExamineOptions, KeepReason, MoveOptions, MoveOutcome, Original};
 use runvault::store::StoreError;
 use runvault::verify::Report;
 
@@ -48,7 +48,7 @@ impl MoveArgs {
 pub(crate) struct Mover {
     options: MoveOptions,
     /// Results for files whose documents were not reported yet, in order.
-    taken: VecDeque<Taken>,
+    taken: VecDeque<MoveOutcome>,
     /// Files that are kept for now, by path, if they are to be retried.
     waiting: Option<BTreeMap<PathBuf, Waiting>>,
     /// Number of documents whose files were removed.
@@ -67,7 +67,7 @@ struct Waiting {
     kind: Option<Kind>,
     core: Option<CoreHash>,
     /// The reason that it is kept, as reported.
-    why: Option<Kept>,
+    why: Option<KeepReason>,
 }
 
 impl Mover {
@@ -114,13 +114,13 @@ impl Mover {
                 let entry = Waiting { original, path, path_bytes, kind: *kind, core: *core, why };
                 waiting.insert(entry.original.path().to_owned(), entry);
                 if why != before {
-                    self.tell(&taken);
+                    self.report(&taken);
                 }
                 return Some(false);
             }
         }
         self.count(&taken);
-        self.tell(&taken);
+        self.report(&taken);
         Some(taken.is_whole())
     }
 
@@ -141,18 +141,18 @@ impl Mover {
             if taken.is_for_now() {
                 let why = taken.kept.first().map(|(_, why)| *why);
                 if why != waiting.why {
-                    self.tell(&taken);
+                    self.report(&taken);
                 }
                 waiting.why = why;
                 left.insert(path, waiting);
                 continue;
             }
             // Files written since then settle again, and are examined again.
-            if taken.kept.iter().any(|(_, why)| *why == Kept::Changed) {
+            if taken.kept.iter().any(|(_, why)| *why == KeepReason::Changed) {
                 continue;
             }
             self.count(&taken);
-            self.tell(&taken);
+            self.report(&taken);
             gone.extend(taken.is_whole().then(|| waiting.into_examined()));
         }
         self.waiting = Some(left);
@@ -180,12 +180,12 @@ impl Mover {
         Ok(())
     }
 
-    fn count(&mut self, taken: &Taken) {
+    fn count(&mut self, taken: &MoveOutcome) {
         self.failed += taken.failed.len() as u64;
         *if taken.is_whole() { &mut self.moved } else { &mut self.kept } += 1;
     }
 
-    fn tell(&self, taken: &Taken) {
+    fn report(&self, taken: &MoveOutcome) {
         for (path, why) in &taken.kept {
             output::note(&format!("kept {}: {}", escaped(&path.to_string_lossy()), self.reason(*why)));
         }
@@ -194,20 +194,22 @@ impl Mover {
         }
     }
 
-    fn reason(&self, why: Kept) -> String {
+    fn reason(&self, why: KeepReason) -> String {
         match why {
-            Kept::Changed => "it changed after it was read; the earlier content is in the vault".to_owned(),
-            Kept::Link => "it is a link; its target is in the vault".to_owned(),
-            Kept::Stranger => "it is not part of the pack and is not in the vault".to_owned(),
-            Kept::MayGrow => format!(
+            KeepReason::Changed => {
+                "it changed after it was read; the earlier content is in the vault".to_owned()
+            }
+            KeepReason::Link => "it is a link; its target is in the vault".to_owned(),
+            KeepReason::Unexpected => "it is not part of the pack and is not in the vault".to_owned(),
+            KeepReason::MayGrow => format!(
                 "the trace may still grow; it is in the vault, and its file can be removed {} after the last write \
                  (--settle-traces)",
                 length::text(self.options.settle_growing)
             ),
-            Kept::InUse => {
+            KeepReason::InUse => {
                 "a process has it open for writing; the content that was read is in the vault".to_owned()
             }
-            Kept::Replaced => {
+            KeepReason::Replaced => {
                 "its directory was replaced by another one or by a link, which was left untouched; \
                                the content that was read is in the vault"
                     .to_owned()

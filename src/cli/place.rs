@@ -20,7 +20,7 @@ pub(crate) enum JsonPlace<'p> {
 }
 
 impl<'p> JsonPlace<'p> {
-    pub(crate) fn of(unit: &'p str, place: &'p Place) -> Self {
+    pub(crate) fn new(unit: &'p str, place: &'p Place) -> Self {
         match place {
             Place::Index(index) => Self::Index { unit, index: *index },
             Place::Pointer(pointer) => Self::Pointer { pointer },

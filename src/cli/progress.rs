@@ -23,7 +23,7 @@ pub(crate) struct Progress {
 
 impl Progress {
     pub(crate) fn new(doing: &'static str) -> Self {
-        Self::of("files", doing)
+        Self::with_unit("files", doing)
     }
 
     /// Creates a progress that is never shown, for commands that run indefinitely.
@@ -39,7 +39,7 @@ impl Progress {
     }
 
     /// Like `new`, for items other than `files`.
-    pub(crate) fn of(things: &'static str, doing: &'static str) -> Self {
+    pub(crate) fn with_unit(things: &'static str, doing: &'static str) -> Self {
         let style = ProgressStyle::with_template("{spinner} {prefix} {msg}, {elapsed}")
             .unwrap_or_else(|_| ProgressStyle::default_spinner());
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());

@@ -34,8 +34,8 @@ pub(crate) struct Prompt {
 }
 
 impl Prompt {
-    fn of(bytes: Vec<u8>) -> Self {
-        Self { digest: Digest::of(&bytes), bytes: Some(bytes) }
+    fn from_bytes(bytes: Vec<u8>) -> Self {
+        Self { digest: Digest::from_content(&bytes), bytes: Some(bytes) }
     }
 }
 
@@ -43,8 +43,8 @@ impl PromptArgs {
     /// Returns the prompt, if one was given.
     pub(crate) fn prompt(&self, vault: &Vault) -> Result<Option<Prompt>, Failure> {
         let prompt = match (&self.prompt, &self.prompt_file, &self.prompt_hash) {
-            (Some(text), ..) => Prompt::of(text.clone().into_bytes()),
-            (None, Some(path), _) => Prompt::of(read(path)?),
+            (Some(text), ..) => Prompt::from_bytes(text.clone().into_bytes()),
+            (None, Some(path), _) => Prompt::from_bytes(read(path)?),
             (None, None, Some(prefix)) => {
                 Prompt { digest: find::mentioned(vault, prefix, Some("prompt"))?, bytes: None }
             }

@@ -70,7 +70,7 @@ pub(super) struct Printer(Progress);
 
 impl Printer {
     pub(super) fn new() -> Self {
-        Self(Progress::of("artifacts", "indexing"))
+        Self(Progress::with_unit("artifacts", "indexing"))
     }
 }
 

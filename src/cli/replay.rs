@@ -4,8 +4,8 @@ mod arguments;
 mod lines;
 mod miss;
 mod protocol;
+mod response_source;
 mod serve;
-mod stage;
 
 use clap::{ArgGroup, Args as ClapArgs};
 use runvault::Vault;
@@ -27,9 +27,9 @@ use super::vault::VaultArgs;
 pub(super) use arguments::RepeatArg;
 use arguments::{AnyArgs, OrderArgs, Recording, ServeArgs, recording};
 pub(super) use protocol::{Asked, OfRun};
+pub(super) use response_source::One;
+use response_source::{Any, ReplayError, ResponseSource};
 pub(super) use serve::{Ending, serve};
-pub(super) use stage::One;
-use stage::{Any, Stage, Unplayed};
 
 /// Print the recorded response to a prompt, byte for byte.
 ///
@@ -104,7 +104,12 @@ impl Args {
         Ok(One { vault, core, player })
     }
 
-    fn play(&self, vault: &Vault, stage: &mut dyn Stage, tried: Option<CoreHash>) -> Result<Status, Failure> {
+    fn play(
+        &self,
+        vault: &Vault,
+        stage: &mut dyn ResponseSource,
+        tried: Option<CoreHash>,
+    ) -> Result<Status, Failure> {
         let asked = if self.order.sequential { Asked::PromptsInOrder } else { Asked::Prompts };
         let Some(prompt) = self.prompt.prompt(vault)? else {
             let ending = Ending { fail_unused: self.serving.fail_unused, json: self.json };
@@ -113,13 +118,13 @@ impl Args {
         let request = Request { occurrence: self.order.occurrence, ..Request::prompt(prompt.digest) };
         match stage.play(&request) {
             Ok((core, played)) => self.print(core, &prompt, played),
-            Err(Unplayed::Failed(error)) => Err(error.into()),
-            Err(Unplayed::Recorded(core, exchange)) => {
+            Err(ReplayError::Failed(error)) => Err(error.into()),
+            Err(ReplayError::Recorded(core, exchange)) => {
                 output::error(&format!("{core:.12}: {}", escaped(&exchange.response)));
                 Ok(Status::No)
             }
-            Err(Unplayed::Miss(missed)) => {
-                miss::tell(vault, &missed, &prompt, tried)?;
+            Err(ReplayError::Miss(missed)) => {
+                miss::report(vault, &missed, &prompt, tried)?;
                 Ok(Status::No)
             }
         }
@@ -129,7 +134,7 @@ impl Args {
         let Played { exchange, occurrence } = played;
         let Occurrence { number, of } = occurrence.unwrap_or(Occurrence { number: 1, of: 1 });
         if self.json {
-            let document = Document::of(core, prompt.digest, played);
+            let document = Document::new(core, prompt.digest, played);
             json::line(&mut output::raw(), &document)?;
             return Ok(Status::Done);
         }
@@ -160,11 +165,11 @@ struct Document<'d> {
 }
 
 impl<'d> Document<'d> {
-    fn of(core_hash: CoreHash, prompt_hash: Digest, played: Played<'d>) -> Self {
+    fn new(core_hash: CoreHash, prompt_hash: Digest, played: Played<'d>) -> Self {
         let Played { exchange: Exchange { index, response, .. }, occurrence } = played;
         let Occurrence { number: occurrence, of: occurrences } =
             occurrence.unwrap_or(Occurrence { number: 1, of: 1 });
-        let response_hash = Digest::of(response.as_bytes());
+        let response_hash = Digest::from_content(response.as_bytes());
         Self { core_hash, index: *index, prompt_hash, response_hash, response, occurrence, occurrences }
     }
 }

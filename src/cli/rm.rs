@@ -61,7 +61,7 @@ impl Args {
             reason: self.reason.clone(),
             ignores_links: self.force,
             with_containers: self.with_containers,
-            is_rehearsal: self.dry_run,
+            is_dry_run: self.dry_run,
         };
         let removal = vault.remove(&artifacts, &options).map_err(refusal)?;
         let erased = removal.erasure.as_ref().map(Erasure::is_complete);

@@ -120,13 +120,13 @@ impl Args {
         }
         let words: Words = self.text.join(" ").parse().map_err(|error| Failure::Usage(format!("{error}")))?;
         expect_index(&vault)?;
-        bring_in_step(&vault)?;
+        sync_index(&vault)?;
         let mut hits = vault.search_as_is(&self.query(&vault, words)?)?;
         let are_more = hits.len() > self.limit;
         hits.truncate(self.limit);
         if self.json {
             let mut out = io::BufWriter::new(output::raw());
-            hits.iter().try_for_each(|hit| json::line(&mut out, &Line::of(hit)))?;
+            hits.iter().try_for_each(|hit| json::line(&mut out, &Line::new(hit)))?;
             out.flush()?;
         } else {
             self.print(&vault, &hits, are_more)?;
@@ -237,10 +237,10 @@ fn build(vault: &Vault) -> Result<Status, Failure> {
 
 /// Builds the index, and reports progress and damage.
 fn make(vault: &Vault) -> Result<Indexed, Failure> {
-    let mut progress = Progress::of("captures", "building the search index:");
+    let mut progress = Progress::with_unit("captures", "building the search index:");
     let indexed = vault.build_search(&mut |step| show(&mut progress, step))?;
     drop(progress);
-    tell_of_damage(&indexed);
+    note_damage(&indexed);
     Ok(indexed)
 }
 
@@ -254,12 +254,12 @@ fn drop_index(vault: &Vault) -> Result<Status, Failure> {
 }
 
 /// Puts into the index what is not there yet, as far as others let it, and tells of it if that takes long.
-fn bring_in_step(vault: &Vault) -> Result<(), Failure> {
+fn sync_index(vault: &Vault) -> Result<(), Failure> {
     let started = Instant::now();
-    let mut progress = Progress::of("captures", "updating the search index:");
+    let mut progress = Progress::with_unit("captures", "updating the search index:");
     let CaughtUp { indexed, hindrance } = vault.catch_up_search(&mut |step| show(&mut progress, step))?;
     drop(progress);
-    tell_of_damage(&indexed);
+    note_damage(&indexed);
     if let Some(hindrance) = hindrance {
         let waiting = vault.search_index()?.map_or(0, |index| index.waiting);
         let waiting = counted(waiting, "capture");
@@ -278,7 +278,7 @@ fn show(progress: &mut Progress, step: Step) {
     progress.part("captures", step.done, step.of);
 }
 
-fn tell_of_damage(indexed: &Indexed) {
+fn note_damage(indexed: &Indexed) {
     // An artifact is listed once for each damaged capture.
     for core in BTreeSet::from_iter(&indexed.damaged) {
         output::warning(&format!(
@@ -295,7 +295,7 @@ pub(crate) fn after_adding(vault: &Vault, is_wanted: bool) -> Result<(), Failure
     if vault.search_index()?.is_none() {
         return make(vault).map(drop);
     }
-    bring_in_step(vault)
+    sync_index(vault)
 }
 
 #[derive(Serialize)]
@@ -317,7 +317,7 @@ struct Line<'h> {
 }
 
 impl<'h> Line<'h> {
-    fn of(hit: &'h SearchHit) -> Self {
+    fn new(hit: &'h SearchHit) -> Self {
         let Snippet { text, highlights, is_cut_before, is_cut_after } = &hit.snippet;
         Self {
             core_hash: hit.artifact.core,
@@ -326,7 +326,7 @@ impl<'h> Line<'h> {
             seen_at: time::exact(hit.artifact.seen_at),
             capture_hash: hit.capture,
             field: hit.field.name(),
-            place: JsonPlace::of(hit.unit, &hit.place),
+            place: JsonPlace::new(hit.unit, &hit.place),
             // Further digits depend on the platform.
             score: (hit.score * 1e9).round() / 1e9,
             more: hit.more,

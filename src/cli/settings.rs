@@ -41,14 +41,14 @@ pub(crate) struct Setting<T: 'static> {
 }
 
 /// A setting of any type.
-pub(crate) trait Known: Sync {
+pub(crate) trait AnySetting: Sync {
     fn entry(&self) -> &Entry;
 
     /// Returns an error if `text` is not a valid value.
     fn check(&self, text: &str) -> Result<(), String>;
 }
 
-impl<T> Known for Setting<T> {
+impl<T> AnySetting for Setting<T> {
     fn entry(&self) -> &Entry {
         &self.entry
     }
@@ -59,7 +59,7 @@ impl<T> Known for Setting<T> {
 }
 
 /// Every setting, in listing order.
-pub(crate) static ALL: [&dyn Known; 10] = [
+pub(crate) static ALL: [&dyn AnySetting; 10] = [
     &VAULT,
     &ACTOR,
     &SEARCH,
@@ -220,7 +220,7 @@ pub(crate) fn search() -> Result<bool, Failure> {
 }
 
 /// Returns the setting with this name.
-pub(crate) fn named(name: &str) -> Option<&'static dyn Known> {
+pub(crate) fn named(name: &str) -> Option<&'static dyn AnySetting> {
     ALL.into_iter().find(|known| known.entry().name == name)
 }
 
@@ -257,7 +257,7 @@ pub(crate) struct Value {
 impl Entry {
     /// Returns the value of the variable, otherwise that in the file.
     pub(crate) fn value(&self) -> Result<Option<Value>, Failure> {
-        if let Some(text) = self.stated() {
+        if let Some(text) = self.variable_value() {
             return Ok(Some(Value { text, origin: Origin::Variable(self.variable) }));
         }
         let Some((text, place)) = read::configured()?.value(self.name) else { return Ok(None) };
@@ -277,7 +277,7 @@ impl Entry {
     }
 
     /// Returns the value of the variable.
-    pub(crate) fn stated(&self) -> Option<OsString> {
+    pub(crate) fn variable_value(&self) -> Option<OsString> {
         variable(self.variable)
     }
 }
@@ -361,8 +361,8 @@ mod tests {
     #[test]
     fn a_default_that_is_a_number_is_the_one_that_is_told() {
         let limits = Limits::default();
-        let default = |known: &dyn Known| (known.entry().default)().unwrap();
-        for known in [&MAX_DEPTH as &dyn Known, &MAX_VALUES, &MAX_ENTRIES, &MAX_SIZE] {
+        let default = |known: &dyn AnySetting| (known.entry().default)().unwrap();
+        for known in [&MAX_DEPTH as &dyn AnySetting, &MAX_VALUES, &MAX_ENTRIES, &MAX_SIZE] {
             assert_eq!(default(known), known.entry().default_text);
         }
         assert_eq!(default(&SETTLE_TRACES), SETTLE_TRACES.entry.default_text);

@@ -57,7 +57,7 @@ impl Args {
         }
         let description = vault.describe(&artifact.core.0.into())?;
         if self.json {
-            json::line(&mut output::raw(), &JsonDescription::of(&description))?;
+            json::line(&mut output::raw(), &JsonDescription::new(&description))?;
         } else {
             print(&mut output::text(), &description)?;
         }
@@ -238,7 +238,7 @@ struct JsonCapture<'d> {
 }
 
 impl<'d> JsonDescription<'d> {
-    fn of(description: &'d Description) -> Self {
+    fn new(description: &'d Description) -> Self {
         let Description {
             artifact, attributes, mentions, captures, links, extended_by, tags, note, pin, ..
         } = description;
@@ -263,12 +263,12 @@ impl<'d> JsonDescription<'d> {
                     size: capture.size,
                     added_at: time::exact(capture.added_at),
                     seen_at: time::exact(capture.seen_at),
-                    signature: State::of(capture.signature.as_ref()).name(),
+                    signature: State::new(capture.signature.as_ref()).name(),
                     key_id: capture.signature.as_ref().and_then(|signature| signature.key_id.as_deref()),
                     violations: &capture.warnings,
                 })
                 .collect(),
-            links: links.iter().map(JsonLink::of).collect(),
+            links: links.iter().map(JsonLink::new).collect(),
             extended_by: extended_by.iter().map(|extension| extension.artifact.core).collect(),
             tags: tags.iter().map(|tag| tag.name.as_str()).collect(),
             note: note.as_ref().map(|note| note.text.as_str()),

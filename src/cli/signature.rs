@@ -24,7 +24,7 @@ pub(crate) enum State {
 
 impl State {
     /// Returns the state of a capture.
-    pub(crate) fn of(signature: Option<&Signature>) -> Self {
+    pub(crate) fn new(signature: Option<&Signature>) -> Self {
         match signature.map(|signature| signature.state) {
             Some(SignatureState::Verified) => Self::Verified,
             None => Self::Unsigned,
@@ -58,7 +58,7 @@ impl State {
 
 /// Describes a signature, escaped for terminals, such as `signature verified, key id ci-2026`.
 pub(crate) fn text(signature: Option<&Signature>) -> String {
-    let words = match State::of(signature) {
+    let words = match State::new(signature) {
         State::Verified => "signature verified",
         State::Unsigned => "not signed",
         State::Unchecked => "signature not checked",

@@ -90,7 +90,7 @@ impl Args {
         let parameters: Vec<(&str, Cell)> =
             self.parameters.iter().map(|(name, value)| (name.as_str(), Cell::Text(value.clone()))).collect();
         let query = self.text()?;
-        reader.tell_of_rereading(|| output::note(REREADING));
+        reader.on_rereading(|| output::note(REREADING));
         let mut statement = reader.prepare(&query, &parameters)?;
         if self.json {
             as_json(&mut statement)?;

@@ -41,7 +41,7 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let stats = vault.open()?.stats(self.by.basis())?;
         if self.json {
-            json::line(&mut output::raw(), &JsonStats::of(&stats))?;
+            json::line(&mut output::raw(), &JsonStats::new(&stats))?;
         } else {
             let mut out = io::BufWriter::new(output::text());
             print(&mut out, &stats, self.by)?;
@@ -264,7 +264,7 @@ struct JsonDay {
 }
 
 impl<'s> JsonArtifact<'s> {
-    fn of(artifact: &'s ArtifactRow) -> Self {
+    fn new(artifact: &'s ArtifactRow) -> Self {
         let ArtifactRow { core, kind, added_at, seen_at, .. } = artifact;
         let (added_at, seen_at) = (time::exact(*added_at), time::exact(*seen_at));
         Self { core_hash: *core, kind, added_at, seen_at }
@@ -272,13 +272,13 @@ impl<'s> JsonArtifact<'s> {
 }
 
 impl<'s> JsonDated<'s> {
-    fn of(dated: &'s Dated) -> Self {
-        Self { artifact: JsonArtifact::of(&dated.artifact), at: time::exact(dated.at) }
+    fn new(dated: &'s Dated) -> Self {
+        Self { artifact: JsonArtifact::new(&dated.artifact), at: time::exact(dated.at) }
     }
 }
 
 impl<'s> JsonStats<'s> {
-    fn of(stats: &'s Stats) -> Self {
+    fn new(stats: &'s Stats) -> Self {
         let kinds = stats.kinds.iter().map(|KindStats { kind, artifacts, captures, bytes }| JsonKind {
             kind,
             artifacts: *artifacts,
@@ -286,7 +286,7 @@ impl<'s> JsonStats<'s> {
             bytes: *bytes,
         });
         let largest = stats.extremes.largest.iter().map(|Sized { artifact, bytes, captures }| JsonSized {
-            artifact: JsonArtifact::of(artifact),
+            artifact: JsonArtifact::new(artifact),
             bytes: *bytes,
             captures: *captures,
         });
@@ -320,8 +320,8 @@ impl<'s> JsonStats<'s> {
             journal_entries: stats.journal_entries,
             by: time::basis_text(stats.by),
             undated: stats.undated,
-            oldest: stats.extremes.oldest.as_ref().map(JsonDated::of),
-            newest: stats.extremes.newest.as_ref().map(JsonDated::of),
+            oldest: stats.extremes.oldest.as_ref().map(JsonDated::new),
+            newest: stats.extremes.newest.as_ref().map(JsonDated::new),
             largest: largest.collect(),
             days: days.collect(),
         }

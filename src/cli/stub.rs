@@ -72,11 +72,11 @@ struct Line<'l> {
 }
 
 impl<'l> Line<'l> {
-    fn of(exchange: &'l Exchange) -> Self {
+    fn new(exchange: &'l Exchange) -> Self {
         let Exchange { index, prompts, arguments, response, is_error, .. } = exchange;
         Self {
             index: *index,
-            of_run: OfRun::of(exchange),
+            of_run: OfRun::new(exchange),
             prompt_hashes: prompts,
             arguments: arguments
                 .as_ref()
@@ -115,7 +115,7 @@ impl Args {
         let mut out = io::BufWriter::new(output::text());
         for exchange in player.exchanges() {
             if self.json {
-                json::line(&mut out, &Line::of(exchange))?;
+                json::line(&mut out, &Line::new(exchange))?;
             } else {
                 print(&mut out, player.unit(), exchange)?;
             }

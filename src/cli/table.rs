@@ -201,7 +201,7 @@ impl Table {
     /// Writes the table.
     pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let room = self.width.map(|width| width.max(NARROWEST).saturating_sub(self.indent));
-        let layout = Layout::of(&self.widths(), &self.columns, room);
+        let layout = Layout::new(&self.widths(), &self.columns, room);
         if self.has_titles {
             let title = |column: &Column| Cell::new(&column.title, FAINT);
             self.line(out, &layout, &self.columns.iter().map(title).collect::<Vec<_>>())?;
@@ -278,7 +278,7 @@ impl Layout {
         if self.gap == GAP { width } else { width.min(ALIGNED) }
     }
 
-    fn of(natural: &[usize], columns: &[Column], room: Option<usize>) -> Self {
+    fn new(natural: &[usize], columns: &[Column], room: Option<usize>) -> Self {
         let all: Vec<usize> = (0..columns.len()).collect();
         let Some(room) = room else {
             return Self { shown: natural.iter().copied().enumerate().collect(), gap: 1, is_cut: false };

@@ -54,7 +54,7 @@ impl VaultArgs {
     }
 
     /// Opens the vault for a dry run; `None` if it would be created.
-    pub(crate) fn open_to_rehearse(&self, create: CreateArgs) -> Result<Option<Vault>, Failure> {
+    pub(crate) fn open_for_dry_run(&self, create: CreateArgs) -> Result<Option<Vault>, Failure> {
         if self.may_create(create)? && !self.path()?.exists() {
             return Ok(None);
         }

@@ -68,7 +68,7 @@ impl Args {
         };
         output::note(&format!("{} good, {} bad{skipped}", summary.verified, summary.rejected));
         report::hint(summary.rejected, 0);
-        Ok(Status::of(&summary))
+        Ok(Status::from_summary(&summary))
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::artifact::Kind;
-use runvault::source::{ExamineOptions, Look, Settling};
+use runvault::source::{ExamineOptions, PollingWatcher, Scan};
 
 use super::add::{Printer, Shown};
 use super::escape::escaped;
@@ -104,8 +104,8 @@ impl Args {
         let mut waiting = Waiting::default();
         let Some(vault) = self.open(vault, &stop, &mut waiting)? else { return Ok(Status::Done) };
         time::warn_of_future(&vault)?;
-        let held = Held::of(vault.path());
-        let settling = Settling::new(self.directories.clone(), self.settle).of_kind(self.kind);
+        let held = Held::new(vault.path());
+        let settling = PollingWatcher::new(self.directories.clone(), self.settle).with_kind(self.kind);
         let mut settling = settling.without(self.files_of(vault.path()));
         if self.new_only {
             settling.look();
@@ -133,7 +133,7 @@ impl Args {
                     waiting.goes_on();
                     return Ok(Some(vault));
                 }
-                Err(error) if self.once || !error.may_pass() => return Err(error.into()),
+                Err(error) if self.once || !error.is_transient() => return Err(error.into()),
                 Err(error) => stop.wait(waiting.waits(&error)),
             }
             if stop.is_asked() {
@@ -220,7 +220,7 @@ impl Watch {
                     }
                     args.interval
                 }
-                Err(error) if !args.once && error.may_pass() => self.waiting.waits(&error),
+                Err(error) if !args.once && error.is_transient() => self.waiting.waits(&error),
                 Err(error) => return Err(error.into()),
             };
             if args.once || self.stop.is_asked() {
@@ -232,7 +232,7 @@ impl Watch {
 
     /// Scans the directories. With `--once` there is no second scan to determine whether files with future times have
     /// settled, so this function waits and scans again.
-    fn look(&mut self, args: &Args) -> Look {
+    fn look(&mut self, args: &Args) -> Scan {
         let look = self.taking.look();
         if !args.once || look.timeless == 0 {
             return look;
@@ -252,7 +252,7 @@ impl Watch {
 
     /// Says which of the runs that were just stored fork from others. The runs are stored, whether that can be told or not.
     fn tell_forks(&mut self) {
-        if let Err(error) = self.taking.forks().tell(&self.vault) {
+        if let Err(error) = self.taking.forks().report(&self.vault) {
             output::error(&error.to_string());
         }
     }

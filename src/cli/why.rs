@@ -39,7 +39,7 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
         let (one, other) = (self.one.locate(&vault)?.artifact, self.other.locate(&vault)?.artifact);
-        let Some(chain) = query::chain(&vault.snapshot()?, &one, &other)? else {
+        let Some(chain) = query::shortest_path(&vault.snapshot()?, &one, &other)? else {
             return Err(Failure::No(format!(
                 "no path of links from {:.12} to {:.12}; the {MAX_SEARCHED} nearest artifacts were searched",
                 one.core, other.core
@@ -48,7 +48,7 @@ impl Args {
         if self.json {
             let mut out = output::raw();
             for step in &chain {
-                json::line(&mut out, &Line { from: step.from.core, link: JsonLink::of(&step.link) })?;
+                json::line(&mut out, &Line { from: step.from.core, link: JsonLink::new(&step.link) })?;
             }
             return Ok(Status::Done);
         }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::align::align;
-use crate::artifact::PartSort;
+use crate::artifact::PartKind;
 use crate::canonical::pointer::{self, Token};
 use crate::canonical::{Object, Value};
 use crate::digest::Digest;
@@ -27,7 +27,7 @@ pub struct ValueChange {
 
 /// The differences between two values of this sort, in the order of the first. Ephemeral ones, and those that the canonical
 /// form does not have, are left out unless `all`.
-pub(super) fn compare(one: &Value<'_>, other: &Value<'_>, sort: &PartSort, all: bool) -> Vec<ValueChange> {
+pub(super) fn compare(one: &Value<'_>, other: &Value<'_>, sort: &PartKind, all: bool) -> Vec<ValueChange> {
     let mut comparison = Comparison { sort, all, at: Vec::new(), changes: Vec::new() };
     comparison.values(one, other);
     comparison.changes
@@ -40,7 +40,7 @@ pub(super) fn whole(old: Option<&Value<'_>>, new: Option<&Value<'_>>) -> ValueCh
 }
 
 struct Comparison<'s, 'v> {
-    sort: &'s PartSort,
+    sort: &'s PartKind,
     all: bool,
     at: Vec<Token<'v>>,
     changes: Vec<ValueChange>,
@@ -176,7 +176,7 @@ impl<'v> Comparison<'_, 'v> {
             Some(Token::Index(_)) | None => None,
         };
         self.changes.push(ValueChange {
-            pointer: pointer::of(&self.at),
+            pointer: pointer::format(&self.at),
             old: old.map(Value::to_owned_value),
             new: new.map(Value::to_owned_value),
             is_ephemeral,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::reading::{End, Item, Reading, admit, size};
-use super::{Depth, Options, SignatureCounts, Teller};
+use super::{Depth, Options, Reporter, SignatureCounts};
 use crate::artifact::{KeyRing, Signature, SignatureState};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::pipeline::{self, Event};
@@ -16,7 +16,7 @@ pub(super) fn check(
     store: &Store,
     inspection: &Inspection<'_>,
     options: &Options,
-    teller: &mut Teller<'_>,
+    reporter: &mut Reporter<'_>,
 ) -> Result<()> {
     let mut findings = Vec::new();
     let is_first_part = options.after.is_none();
@@ -30,7 +30,7 @@ pub(super) fn check(
         }
     }
     let mut artifacts = inspection.artifacts(options.kind.map(crate::artifact::Kind::name), &mut findings)?;
-    teller.tell_all(findings);
+    reporter.add_all(findings);
     artifacts.retain(|artifact| {
         let is_sampled = match options.depth {
             Depth::Sample(sample) => sample.has(artifact.core),
@@ -38,14 +38,14 @@ pub(super) fn check(
         };
         is_sampled && options.after.is_none_or(|after| artifact.core > after)
     });
-    let reading = Reading::of(store.inspect()?, artifacts, true);
+    let reading = Reading::new(store.inspect()?, artifacts, true);
     let mut checking = Checking { inspection, look_up, removals: None, state: State::default() };
     if !options.keys.is_empty() {
-        teller.report.signatures = Some(SignatureCounts::default());
+        reporter.report.signatures = Some(SignatureCounts::default());
     }
     let judge = |item| judge(item, &options.keys);
     pipeline::in_order(reading, Item::weighed, judge, |event| match event {
-        Event::Result(judged) => checking.take(judged, teller),
+        Event::Result(judged) => checking.take(judged, reporter),
         Event::Idle => Ok(()),
     })
 }
@@ -70,7 +70,7 @@ fn judge(item: Item, keys: &KeyRing) -> Judged {
         Item::Capture(artifact, mut capture) => {
             let bytes = size(&capture);
             let admitted = admit(&artifact, &mut capture, keys).map(|admitted| Found {
-                facts: Facts::of(&admitted),
+                facts: Facts::from_admitted(&admitted),
                 embedded: admitted.embedded().iter().map(|part| (part.core(), part.capture())).collect(),
                 signature: admitted.signature().map(|found| {
                     let stored =
@@ -105,13 +105,14 @@ struct State {
 }
 
 impl Checking<'_, '_> {
-    fn take(&mut self, judged: Judged, teller: &mut Teller<'_>) -> Result<()> {
+    fn take(&mut self, judged: Judged, reporter: &mut Reporter<'_>) -> Result<()> {
         match judged {
             Judged::Capture { mut findings, admitted, bytes } => {
                 self.state.findings.append(&mut findings);
                 self.state.bytes += bytes;
                 if let Some(Found { facts, mut embedded, signature }) = admitted {
-                    if let (Some((stored, found)), Some(counts)) = (signature, &mut teller.report.signatures)
+                    if let (Some((stored, found)), Some(counts)) =
+                        (signature, &mut reporter.report.signatures)
                     {
                         counts.count(&found, stored);
                     }
@@ -121,12 +122,12 @@ impl Checking<'_, '_> {
                 }
                 Ok(())
             }
-            Judged::End(artifact, end) => self.end(&artifact, end, teller),
+            Judged::End(artifact, end) => self.end(&artifact, end, reporter),
             Judged::Failed(error) => Err(error),
         }
     }
 
-    fn end(&mut self, artifact: &CheckedArtifact, end: End, teller: &mut Teller<'_>) -> Result<()> {
+    fn end(&mut self, artifact: &CheckedArtifact, end: End, reporter: &mut Reporter<'_>) -> Result<()> {
         let State { facts, admitted, bytes, mut findings, embedded } = std::mem::take(&mut self.state);
         findings.extend(end.findings);
         if let Some(stored) = end.facts {
@@ -144,8 +145,8 @@ impl Checking<'_, '_> {
             self.inspection.unlisted(artifact, &mut findings)?;
         }
         findings.sort_by(|one, other| one.key().cmp(&other.key()));
-        teller.tell_all(findings);
-        teller.checked(artifact.core, bytes);
+        reporter.add_all(findings);
+        reporter.checked(artifact.core, bytes);
         Ok(())
     }
 

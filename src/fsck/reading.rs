@@ -50,7 +50,7 @@ struct Current {
 }
 
 impl<'s> Reading<'s> {
-    pub(super) fn of(inspection: Inspection<'s>, artifacts: Vec<CheckedArtifact>, with_facts: bool) -> Self {
+    pub(super) fn new(inspection: Inspection<'s>, artifacts: Vec<CheckedArtifact>, with_facts: bool) -> Self {
         Self { inspection, artifacts: artifacts.into_iter(), current: None, with_facts }
     }
 

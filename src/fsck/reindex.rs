@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::reading::{Item, Reading, admit, size};
-use super::{SignatureCounts, Teller};
+use super::{Reporter, SignatureCounts};
 use super::{search, signatures};
 use crate::artifact::{Admitted, KeyRing};
 use crate::pipeline::{self, Event};
@@ -21,18 +21,18 @@ const BATCH_BYTES: u64 = 16 << 20;
 const ROUNDS: usize = 5;
 
 /// Rebuilds the index; reports the captures whose entries were left unchanged.
-pub(super) fn reindex(store: &Store, keys: &KeyRing, teller: &mut Teller<'_>) -> Result<()> {
+pub(super) fn reindex(store: &Store, keys: &KeyRing, reporter: &mut Reporter<'_>) -> Result<()> {
     if !keys.is_empty() {
-        teller.report.signatures = Some(SignatureCounts::default());
+        reporter.report.signatures = Some(SignatureCounts::default());
     }
     let mut findings = Vec::new();
     let mut artifacts = store.inspect()?.artifacts(None, &mut findings)?;
-    teller.tell_all(findings);
+    reporter.add_all(findings);
     let mut not_admitted = 0;
     for _ in 0..ROUNDS {
-        let reading = Reading::of(store.inspect()?, artifacts, false);
+        let reading = Reading::new(store.inspect()?, artifacts, false);
         let mut pass =
-            Pass { store, teller, waiting: Waiting::default(), not_admitted: 0, again: Vec::new() };
+            Pass { store, reporter, waiting: Waiting::default(), not_admitted: 0, again: Vec::new() };
         let judge = |item| judge(item, keys);
         pipeline::in_order(reading, Item::weighed, judge, |event| match event {
             Event::Result(judged) => pass.take(judged),
@@ -45,7 +45,7 @@ pub(super) fn reindex(store: &Store, keys: &KeyRing, teller: &mut Teller<'_>) ->
             break;
         }
     }
-    store.finish_reindex(teller.report.artifacts, not_admitted)?;
+    store.finish_reindex(reporter.report.artifacts, not_admitted)?;
     search::rebuild(store)
 }
 
@@ -69,7 +69,7 @@ fn judge(item: Item, keys: &KeyRing) -> Judged {
 
 struct Pass<'r, 'm> {
     store: &'r Store,
-    teller: &'r mut Teller<'m>,
+    reporter: &'r mut Reporter<'m>,
     waiting: Waiting,
     not_admitted: u64,
     again: Vec<CheckedArtifact>,
@@ -107,7 +107,7 @@ impl Pass<'_, '_> {
             Judged::End(artifact, captures) => {
                 let admitted = |id: CaptureId| (id, waiting.admitted.remove(&id.number()));
                 let captures = captures.into_iter().map(admitted).collect();
-                self.teller.tell_all(std::mem::take(&mut waiting.findings));
+                self.reporter.add_all(std::mem::take(&mut waiting.findings));
                 let bytes = std::mem::take(&mut waiting.bytes_of_artifact);
                 waiting.bytes += bytes;
                 let artifact = CheckedArtifact::clone(&artifact);
@@ -132,7 +132,7 @@ impl Pass<'_, '_> {
             match outcome {
                 Reindexed::Done => {
                     self.count_signatures(&readmitted);
-                    self.teller.checked(readmitted.artifact.core, bytes);
+                    self.reporter.checked(readmitted.artifact.core, bytes);
                 }
                 Reindexed::Changed => self.again.push(readmitted.artifact),
             }
@@ -140,7 +140,7 @@ impl Pass<'_, '_> {
         Ok(())
     }
     fn count_signatures(&mut self, readmitted: &Readmitted) {
-        let Some(counts) = &mut self.teller.report.signatures else { return };
+        let Some(counts) = &mut self.reporter.report.signatures else { return };
         let admitted = readmitted.captures.iter().filter_map(|(_, admitted)| admitted.as_ref());
         admitted
             .filter_map(Admitted::signature)

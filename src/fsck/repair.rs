@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::reading::{Item, Reading, admit_as};
 use super::sources::{Source, from_vault};
-use super::{Report, Teller, reindex, search};
+use super::{Report, Reporter, reindex, search};
 use crate::artifact::{Admitted, KeyRing};
 use crate::clock;
 use crate::digest::BlobHash;
@@ -13,13 +13,13 @@ use crate::kinds;
 use crate::store::check::finding::{
     ANNOTATION_DIFFERS, ANNOTATION_LOST, ARTIFACT_EMPTY, BASE_WRONG, BLOB_DAMAGED, BLOB_MISSING,
     BLOB_UNREFERENCED, CAPTURE_DAMAGED, CAPTURE_LOST, CORE_DIFFERS, DICTIONARY_DAMAGED, EMBEDDED_MISSING,
-    FILE_DAMAGED, FindingInfo, INDEX_MISSING, INDEX_SURPLUS, KIND_DIFFERS, KIND_UNKNOWN, KIND_WRONG,
-    LOG_DAMAGED, MENTIONS_DISORDERED, MENTIONS_MISSING, MENTIONS_SURPLUS, ORDER_DIFFERS, OTHERS_CAN_WRITE,
-    PAYLOAD_SURPLUS, REFERENCE_BROKEN, SEAL_BROKEN, SEARCH_DAMAGED, SEARCH_DIFFERS, SIGNATURE_DIFFERS,
-    SIZE_WRONG, Subject, TIME_DIFFERS, TOMBSTONE_DIFFERS, UNREADABLE, WARNINGS_DIFFER,
+    FILE_DAMAGED, FindingInfo, INDEX_MISSING, INDEX_SURPLUS, INSECURE_PERMISSIONS, KIND_DIFFERS,
+    KIND_UNKNOWN, KIND_WRONG, LOG_DAMAGED, MENTIONS_DISORDERED, MENTIONS_MISSING, MENTIONS_SURPLUS,
+    ORDER_DIFFERS, PAYLOAD_SURPLUS, REFERENCE_BROKEN, SEAL_BROKEN, SEARCH_DAMAGED, SEARCH_DIFFERS,
+    SIGNATURE_DIFFERS, SIZE_WRONG, Subject, TIME_DIFFERS, TOMBSTONE_DIFFERS, UNREADABLE, WARNINGS_DIFFER,
 };
 use crate::store::check::{CheckedArtifact, Integrity, ReadCapture, RecordedSignatures};
-use crate::store::{Mended, PutOutcome, Result, Store, StoreError, StoredMember};
+use crate::store::{PutOutcome, Repair, Result, Store, StoreError, StoredMember};
 
 /// Findings that rebuilding the index repairs.
 const OF_THE_INDEX: &[FindingInfo] = &[
@@ -52,10 +52,10 @@ pub(super) fn repair(
     report: &Report,
     from: &[PathBuf],
     keys: &KeyRing,
-    teller: &mut Teller<'_>,
-) -> Result<Vec<Mended>> {
+    reporter: &mut Reporter<'_>,
+) -> Result<Vec<Repair>> {
     let sources = from.iter().map(|path| Source::open(path)).collect::<Result<Vec<_>>>()?;
-    let mut repair = Repair {
+    let mut repair = Repairer {
         store,
         report,
         sources,
@@ -73,9 +73,9 @@ pub(super) fn repair(
     let changed = repair.done.len() > of_the_file;
     as_far_as_possible(repair.journal())?;
     if repair.has_any(OF_THE_INDEX) || changed || repair.is_reordered {
-        as_far_as_possible(reindex::reindex(store, keys, teller).map(|()| {
+        as_far_as_possible(reindex::reindex(store, keys, reporter).map(|()| {
             let did = "rebuilt, with all indexes of artifacts";
-            repair.done.push(Mended { subject: Subject::Mentions, did });
+            repair.done.push(Repair { subject: Subject::Mentions, did });
         }))?;
     }
     as_far_as_possible(repair.search())?;
@@ -96,19 +96,19 @@ fn as_far_as_possible(outcome: Result<()>) -> Result<()> {
     }
 }
 
-struct Repair<'r> {
+struct Repairer<'r> {
     store: &'r Store,
     report: &'r Report,
     sources: Vec<Source>,
     keys: &'r KeyRing,
-    done: Vec<Mended>,
+    done: Vec<Repair>,
     /// Whether rows were renumbered.
     is_reordered: bool,
     /// What the journal says of the signatures of captures before anything is added again.
     signatures: RecordedSignatures,
 }
 
-impl Repair<'_> {
+impl Repairer<'_> {
     fn has(&self, info: FindingInfo) -> bool {
         self.report.findings.iter().any(|finding| finding.info.id == info.id)
     }
@@ -123,11 +123,11 @@ impl Repair<'_> {
     }
 
     fn file(&mut self) -> Result<()> {
-        for subject in self.subjects(&[OTHERS_CAN_WRITE]).cloned().collect::<Vec<_>>() {
-            self.done.append(&mut self.store.mend_permissions(subject)?);
+        for subject in self.subjects(&[INSECURE_PERMISSIONS]).cloned().collect::<Vec<_>>() {
+            self.done.append(&mut self.store.repair_permissions(subject)?);
         }
         if self.has(FILE_DAMAGED) {
-            self.done.append(&mut self.store.mend_sql_indexes()?);
+            self.done.append(&mut self.store.repair_sql_indexes()?);
         }
         Ok(())
     }
@@ -162,7 +162,7 @@ impl Repair<'_> {
         }
         if self.has(DICTIONARY_DAMAGED) {
             for source in self.sources.iter().filter_map(Source::vault) {
-                self.done.append(&mut self.store.mend_dictionaries(Some(source))?);
+                self.done.append(&mut self.store.repair_dictionaries(Some(source))?);
             }
         }
         let damaged = self.subjects(&[BLOB_DAMAGED, BLOB_MISSING, BASE_WRONG]);
@@ -173,7 +173,7 @@ impl Repair<'_> {
             })
             .collect();
         for blob in &wanted {
-            self.done.append(&mut self.store.mend_digest(*blob)?);
+            self.done.append(&mut self.store.repair_digest(*blob)?);
         }
         // Delta bases come first: once they are restored, their dependents may be readable again.
         let inspection = self.store.inspect()?;
@@ -187,7 +187,7 @@ impl Repair<'_> {
         self.restore(whole)?;
         self.restore(wanted)?;
         if self.has(DICTIONARY_DAMAGED) {
-            self.done.append(&mut self.store.mend_dictionaries(None)?);
+            self.done.append(&mut self.store.repair_dictionaries(None)?);
         }
         Ok(())
     }
@@ -217,32 +217,32 @@ impl Repair<'_> {
     fn artifacts(&mut self) -> Result<()> {
         if self.has(REFERENCE_BROKEN) {
             let artifacts = self.store.inspect()?.lost_artifacts(&mut Vec::new())?;
-            self.of_captures(artifacts, |store, artifact, capture, admitted| {
-                store.mend_artifact(artifact, capture, admitted)
+            self.repair_captures(artifacts, |store, artifact, capture, admitted| {
+                store.repair_artifact(artifact, capture, admitted)
             })?;
         }
         if self.has(CORE_DIFFERS) {
             let captures: BTreeSet<Subject> = self.subjects(&[CORE_DIFFERS]).cloned().collect();
             let artifacts = self.store.inspect()?.artifacts(None, &mut Vec::new())?;
-            self.of_captures(artifacts, |store, artifact, capture, admitted| {
+            self.repair_captures(artifacts, |store, artifact, capture, admitted| {
                 if admitted.core() == artifact.core
                     || !captures.contains(&Subject::Capture(admitted.capture()))
                 {
                     return Ok(Vec::new());
                 }
-                store.mend_core(artifact, capture, admitted)
+                store.repair_core(artifact, capture, admitted)
             })?;
         }
         Ok(())
     }
 
     /// Calls `mend` with every capture of `artifacts` and its admitted form.
-    fn of_captures(
+    fn repair_captures(
         &mut self,
         artifacts: Vec<CheckedArtifact>,
-        mend: impl Fn(&Store, &CheckedArtifact, crate::store::check::CaptureId, &Admitted) -> Result<Vec<Mended>>,
+        mend: impl Fn(&Store, &CheckedArtifact, crate::store::check::CaptureId, &Admitted) -> Result<Vec<Repair>>,
     ) -> Result<()> {
-        for item in Reading::of(self.store.inspect()?, artifacts, false) {
+        for item in Reading::new(self.store.inspect()?, artifacts, false) {
             match item {
                 Item::Capture(artifact, capture) => {
                     let Some(files) = &capture.files else { continue };
@@ -300,7 +300,7 @@ impl Repair<'_> {
                 .and_then(kinds::named)
                 .is_some_and(crate::artifact::Kind::is_of_directories)
         });
-        for item in Reading::of(self.store.inspect()?, artifacts, false) {
+        for item in Reading::new(self.store.inspect()?, artifacts, false) {
             let Item::Capture(artifact, capture) = item else { continue };
             let kind = artifact.kind.as_deref().and_then(kinds::named);
             let (Some(kind), Some(files)) = (kind, capture.files) else { continue };
@@ -335,7 +335,7 @@ impl Repair<'_> {
         if matches!(put.outcome, PutOutcome::Refused(_)) {
             return Ok(());
         }
-        self.done.push(Mended { subject, did: "added again" });
+        self.done.push(Repair { subject, did: "added again" });
         Ok(())
     }
 
@@ -354,7 +354,7 @@ impl Repair<'_> {
     fn search(&mut self) -> Result<()> {
         if self.has_any(&[SEARCH_DAMAGED, SEARCH_DIFFERS, FILE_DAMAGED]) && self.store.has_search_tables()? {
             search::rebuild(self.store)?;
-            self.done.append(&mut self.store.record_mended(Subject::Search, "made anew")?);
+            self.done.append(&mut self.store.record_repair(Subject::Search, "made anew")?);
         }
         Ok(())
     }

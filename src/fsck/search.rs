@@ -1,35 +1,35 @@
 //! Comparison of the search index with the documents.
 
-use super::Teller;
+use super::Reporter;
 use crate::search;
 use crate::store::check::finding::{Finding, SEARCH_DAMAGED, SEARCH_DIFFERS, Subject};
 use crate::store::{Result, Store, StoreError};
 
 /// Compares the index, if there is one, with the captures that it contains.
-pub(super) fn check(store: &Store, teller: &mut Teller<'_>) -> Result<()> {
-    let differences = match search::compare(store, &mut |what, done, of| teller.progress(what, done, of)) {
+pub(super) fn check(store: &Store, reporter: &mut Reporter<'_>) -> Result<()> {
+    let differences = match search::compare(store, &mut |what, done, of| reporter.progress(what, done, of)) {
         Ok(differences) => differences.unwrap_or_default(),
         // Other findings report the documents themselves.
         Err(
             error @ (StoreError::Corrupt { .. } | StoreError::Database { .. } | StoreError::Index { .. }),
         ) => {
             let detail = format!("it cannot be compared with the artifacts: {}", cause(&error));
-            teller.tell(Finding::new(SEARCH_DAMAGED, Subject::Search, detail));
+            reporter.add(Finding::new(SEARCH_DAMAGED, Subject::Search, detail));
             return Ok(());
         }
         Err(error) => return Err(error),
     };
     if differences.strays > 0 {
         let detail = format!("rows and words that belong to no artifact: {}", differences.strays);
-        teller.tell(Finding::new(SEARCH_DIFFERS, Subject::Search, detail));
+        reporter.add(Finding::new(SEARCH_DIFFERS, Subject::Search, detail));
     }
     if differences.unreachable > 0 {
         let detail = format!("pages with words that lookups do not find: {}", differences.unreachable);
-        teller.tell(Finding::new(SEARCH_DIFFERS, Subject::Search, detail));
+        reporter.add(Finding::new(SEARCH_DIFFERS, Subject::Search, detail));
     }
     for core in differences.artifacts {
         let detail = "the search index does not match its documents";
-        teller.tell(Finding::new(SEARCH_DIFFERS, Subject::Artifact(core), detail));
+        reporter.add(Finding::new(SEARCH_DIFFERS, Subject::Artifact(core), detail));
     }
     Ok(())
 }

@@ -59,7 +59,7 @@ impl Source {
                 let members = members(bytes);
                 let parts = members.iter().filter_map(Entry::bytes).chain([bytes]);
                 for part in parts {
-                    let blob = BlobHash(Digest::of(part));
+                    let blob = BlobHash(Digest::from_content(part));
                     if wanted.remove(&blob) {
                         give(blob, part)?;
                     }
@@ -127,7 +127,7 @@ fn documents(
     give: &mut dyn FnMut(Admitted) -> Result<()>,
 ) -> Result<()> {
     files(path, &mut |bytes| {
-        let capture = CaptureHash(Digest::of(bytes));
+        let capture = CaptureHash(Digest::from_content(bytes));
         let same: Vec<RecordedCapture> =
             wanted.values().filter(|lost| lost.capture == capture).cloned().collect();
         for lost in same {
@@ -202,7 +202,7 @@ fn bytes(path: &Path) -> Option<Vec<u8>> {
 
 /// Returns the files in an archive that may be part of an artifact.
 fn members(bytes: &[u8]) -> Vec<Entry> {
-    let Some(format) = Format::of(bytes) else { return Vec::new() };
+    let Some(format) = Format::detect(bytes) else { return Vec::new() };
     let is_member = |name: &str| {
         kinds::ALL.into_iter().any(|kind| kind.is_of_directories() && kind.members().contains(&name))
     };

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use super::{Examination, Finding, Item};
 use crate::artifact::Admitted;
 use crate::digest::{CoreHash, Digest};
-use crate::source::{Continuation, ExamineOptions, Original, Place, Rejection, Verdict, Wanted};
+use crate::source::{Continuation, ExamineOptions, Original, Place, Predecessor, Rejection, Verdict};
 use crate::store::{Result, Snapshot, StoreError};
 
 /// Maximum total size in bytes of documents kept in memory until their beginning arrives; files beyond that are read
@@ -22,12 +22,12 @@ pub(super) struct Rest {
 }
 
 /// The document that another one continues.
-pub(super) struct Beginning {
+pub(super) struct FirstPart {
     core: CoreHash,
     document: Vec<u8>,
 }
 
-impl Beginning {
+impl FirstPart {
     pub(super) fn new(core: CoreHash, document: Vec<u8>) -> Self {
         Self { core, document }
     }
@@ -43,7 +43,7 @@ pub(super) trait Target<A> {
     type Error: From<StoreError>;
 
     /// Returns the document that extends to `wanted` or further.
-    fn beginning(&mut self, wanted: &Wanted) -> Result<Option<Beginning>>;
+    fn first_part(&mut self, wanted: &Predecessor) -> Result<Option<FirstPart>>;
 
     /// Accepts the next document, with its number among the inputs.
     fn push(&mut self, number: usize, item: Item<A>) -> std::result::Result<(), Self::Error>;
@@ -67,7 +67,7 @@ pub(super) struct Joining<'o, M> {
 struct Waiting {
     number: usize,
     path: OsString,
-    wanted: Wanted,
+    wanted: Predecessor,
     held: Held,
 }
 
@@ -96,7 +96,7 @@ impl<'o, M> Joining<'o, M> {
             item => return Ok(Some(item)),
         };
         let wanted = rest.continuation.wanted();
-        if let Some(beginning) = target.beginning(&wanted)? {
+        if let Some(beginning) = target.first_part(&wanted)? {
             return Ok(Some(Ok(self.join(path, rest, &beginning).0)));
         }
         if self.may_wait {
@@ -134,7 +134,7 @@ impl<'o, M> Joining<'o, M> {
             for after in in_order(&waiting) {
                 let wanted = waiting.get(&after).and_then(VecDeque::front).map(|first| first.wanted);
                 let Some(wanted) = wanted else { continue };
-                if target.beginning(&wanted)?.is_none() {
+                if target.first_part(&wanted)?.is_none() {
                     continue;
                 }
                 goes_on = true;
@@ -170,7 +170,7 @@ impl<'o, M> Joining<'o, M> {
                 item => return Ok((item, None)),
             },
         };
-        Ok(match target.beginning(&rest.continuation.wanted())? {
+        Ok(match target.first_part(&rest.continuation.wanted())? {
             Some(beginning) => {
                 let (examination, core) = self.join(path, rest, &beginning);
                 (Ok(examination), core)
@@ -193,18 +193,18 @@ impl<'o, M> Joining<'o, M> {
             });
         };
         let examined = item.open().examine_in_place(self.options)?;
-        Ok(Examination::of(path, None, examined, &self.make))
+        Ok(Examination::new(path, None, examined, &self.make))
     }
 
     /// Joins `rest` to `beginning`, and returns the result with its core hash.
-    fn join<A>(&self, path: OsString, rest: Rest, beginning: &Beginning) -> (Examination<A>, Option<CoreHash>)
+    fn join<A>(&self, path: OsString, rest: Rest, beginning: &FirstPart) -> (Examination<A>, Option<CoreHash>)
     where
         M: Fn(Admitted) -> A,
     {
         let Rest { place, continuation, .. } = rest;
         match continuation.admit_after(&beginning.document, &self.options.admit) {
             Ok(admitted) => {
-                let original = Original::of_rest(place, continuation.document(), &admitted);
+                let original = Original::from_rest(place, continuation.document(), &admitted);
                 let core = admitted.core();
                 let verdict = Finding::Admitted((self.make)(admitted));
                 (
@@ -234,7 +234,7 @@ fn unmatched<A>(path: OsString, continuation: &Continuation) -> Examination<A> {
 
 impl<A> Examination<A> {
     /// Creates an examination; `make` converts an admitted artifact. `items` is set for the end of a directory.
-    pub(super) fn of(
+    pub(super) fn new(
         path: OsString,
         items: Option<u64>,
         examined: (Verdict, Option<Place>),
@@ -244,7 +244,7 @@ impl<A> Examination<A> {
         let mut original = None;
         let verdict = match verdict {
             Verdict::Admitted(admitted) => {
-                original = Original::of(place, &admitted);
+                original = Original::new(place, &admitted);
                 Finding::Admitted(make(admitted))
             }
             Verdict::Rejected(mut rejection) => match rejection.continuation.take() {
@@ -263,7 +263,7 @@ impl<A> Examination<A> {
 
 /// Returns the document in a vault that extends to `wanted`: the one that ends there, else the first by core hash of
 /// those that extend further.
-pub(super) fn in_vault(snapshot: &Snapshot<'_>, wanted: &Wanted) -> Result<Option<Beginning>> {
+pub(super) fn in_vault(snapshot: &Snapshot<'_>, wanted: &Predecessor) -> Result<Option<FirstPart>> {
     let is_of_kind = |kind: &str| kind == wanted.kind.name();
     let exact = snapshot.artifact(CoreHash(wanted.after))?.filter(|artifact| is_of_kind(&artifact.kind));
     let artifact = if exact.is_some() {
@@ -278,5 +278,5 @@ pub(super) fn in_vault(snapshot: &Snapshot<'_>, wanted: &Wanted) -> Result<Optio
     let Some(artifact) = artifact else { return Ok(None) };
     let Some(capture) = snapshot.first_capture(artifact.id)? else { return Ok(None) };
     let mut members = snapshot.members(artifact.core, capture.capture)?;
-    Ok(members.pop().map(|member| Beginning::new(artifact.core, member.bytes)))
+    Ok(members.pop().map(|member| FirstPart::new(artifact.core, member.bytes)))
 }

@@ -11,11 +11,11 @@ use crate::canonical::reader::{self, MemberNames};
 
 /// Every kind, in the order in which they recognise documents.
 pub static ALL: [Kind; 5] = [
-    Kind::of::<model_io::ModelIo>(),
-    Kind::of::<rpk::Rpk>(),
-    Kind::of::<trace::Trace>(),
-    Kind::of::<contract::Contract>(),
-    Kind::of_directories::<pack::Pack>(),
+    Kind::new::<model_io::ModelIo>(),
+    Kind::new::<rpk::Rpk>(),
+    Kind::new::<trace::Trace>(),
+    Kind::new::<contract::Contract>(),
+    Kind::for_directories::<pack::Pack>(),
 ];
 
 /// Returns the kind named `name`.
@@ -41,7 +41,7 @@ pub fn versions() -> Vec<(&'static str, Versions)> {
 #[must_use]
 pub fn recognise(document: &[u8]) -> Option<(Kind, Recognition)> {
     let text = reader::lossy(document);
-    let mut names = MemberNames::of(&text);
+    let mut names = MemberNames::new(&text);
     let mut perhaps = None;
     for kind in ALL {
         match kind.recognises(&text, &mut names) {
@@ -58,7 +58,7 @@ pub fn recognise(document: &[u8]) -> Option<(Kind, Recognition)> {
 #[must_use]
 pub fn recognise_all(document: &[u8]) -> Vec<(Kind, Recognition)> {
     let text = reader::lossy(document);
-    let mut names = MemberNames::of(&text);
+    let mut names = MemberNames::new(&text);
     let recognised = ALL.into_iter().filter_map(|kind| Some((kind, kind.recognises(&text, &mut names)?)));
     let (sure, mut perhaps): (Vec<_>, Vec<_>) =
         recognised.partition(|(_, recognition)| *recognition == Recognition::Surely);

@@ -69,7 +69,7 @@ impl Exchanges {
         &self,
         snapshot: &Snapshot<'_>,
         artifact: &ArtifactRow,
-        known: &mut Known,
+        known: &mut ExchangeCache,
         mut passed: Option<&mut HashSet<(bool, Pair)>>,
     ) -> Result<BTreeMap<ArtifactId, (String, String)>> {
         let mut is_new =
@@ -88,7 +88,7 @@ impl Exchanges {
 
 /// What was looked up already. Very many artifacts may share an exchange or a header, and a walk comes to each of them.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct ExchangeCache {
     /// By the kind of who asks: recordings and runs are of different kinds.
     by_kind: HashMap<String, OfKind>,
     histories: HashMap<Shared, Histories>,
@@ -110,19 +110,19 @@ struct OfKind {
     /// If they are not, they are more than these.
     more_than: usize,
     of_digest: HashMap<Digest, Vec<ArtifactId>>,
-    sharers: BTreeMap<Pair, Sharers>,
+    sharers: BTreeMap<Pair, Artifacts>,
 }
 
 /// The artifacts with an exchange.
 #[derive(Default)]
-struct Sharers {
+struct Artifacts {
     /// Those with both digests at one location, and that location as text.
     together: Vec<(ArtifactId, String)>,
     /// The others, with the location of the prompt.
     apart: Vec<(ArtifactId, String)>,
 }
 
-impl Known {
+impl ExchangeCache {
     /// Maximum number of cached exchanges and of their artifacts.
     const MOST: usize = 1 << 20;
 
@@ -192,7 +192,7 @@ impl Known {
             if of_kind.sharers.contains_key(pair) {
                 continue;
             }
-            of_kind.sharers.insert(*pair, Sharers::default());
+            of_kind.sharers.insert(*pair, Artifacts::default());
             self.size += 1;
             for other in self.candidates(snapshot, artifact, &mut of_kind, [*prompt, *response])? {
                 to_read.entry(other).or_default().push(*pair);
@@ -246,7 +246,7 @@ impl Known {
             Some(others) => others,
             None => snapshot.other_kinds(artifact.id, PROMPT)?,
         };
-        let captures = snapshot.may_mention(digest)?;
+        let captures = snapshot.candidate_captures(digest)?;
         if captures.len() > Self::MANY {
             of_kind.read_captures(snapshot, &others, captures.len())?;
         }

@@ -168,7 +168,7 @@ pub fn find_until<E: From<StoreError>>(
         _ if !by_arrival || !times_are_plain || query.through_members => None,
         [] => Some(None),
         [Filter::Mention { group, digest }] => {
-            let captures = snapshot.may_mention(*digest)?;
+            let captures = snapshot.candidate_captures(*digest)?;
             let artifacts = snapshot.last_artifact()?;
             let are_dense = captures.len() > FEW && captures.len() as u64 >= artifacts / SPARSE;
             are_dense.then_some(Some((*group, *digest, captures)))

@@ -59,7 +59,7 @@ pub struct Forks {
 pub fn forks(snapshot: &Snapshot<'_>) -> Result<Forks> {
     let mut histories = Vec::new();
     let mut member_of: HashMap<ArtifactId, Vec<usize>> = HashMap::new();
-    for header in snapshot.shared_beginnings(RECORD)? {
+    for header in snapshot.shared_first_mentions(RECORD)? {
         let artifacts = beginning_with(snapshot, header)?;
         histories.push(Histories::read(snapshot, Shared::Header(header), &artifacts)?);
     }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::exchanges::Known;
+use super::exchanges::ExchangeCache;
 use super::links::{Direction, Link, LinkTarget, Origin, Selection, links_knowing};
 use crate::store::{ArtifactRow, Result, Snapshot};
 
 /// The limits of a traversal.
 #[derive(Clone, Debug)]
-pub struct Walk {
+pub struct Traversal {
     /// Maximum distance from the start, in links.
     pub depth: usize,
     /// Only links of this relation.
@@ -93,7 +93,7 @@ pub struct Edge {
 ///
 /// # Errors
 /// Returns an error if the database cannot be read.
-pub fn walk(snapshot: &Snapshot<'_>, artifact: &ArtifactRow, walk: &Walk) -> Result<Graph> {
+pub fn traverse(snapshot: &Snapshot<'_>, artifact: &ArtifactRow, traversal: &Traversal) -> Result<Graph> {
     let beginning = LinkTarget::Artifact(artifact.clone());
     let mut walker = Walker {
         numbers: BTreeMap::from([(beginning.key(), 0)]),
@@ -102,23 +102,24 @@ pub fn walk(snapshot: &Snapshot<'_>, artifact: &ArtifactRow, walk: &Walk) -> Res
         left_out: 0,
     };
     let mut selection =
-        Selection { relation: walk.relation.as_deref(), direction: walk.direction, reached: None };
-    let mut known = Known::default();
+        Selection { relation: traversal.relation.as_deref(), direction: traversal.direction, reached: None };
+    let mut known = ExchangeCache::default();
     let mut next = 0;
     while let Some(Node { target, depth }) = walker.nodes.get(next).cloned() {
-        if depth == walk.depth || walker.edges.len() >= walk.limit {
+        if depth == traversal.depth || walker.edges.len() >= traversal.limit {
             break;
         }
         if let LinkTarget::Artifact(artifact) = target {
             known.forget_what_is_too_much();
             for link in links_knowing(snapshot, &artifact, &mut known, &mut selection)? {
-                walker.take((next, depth), link, walk.limit);
+                walker.take((next, depth), link, traversal.limit);
             }
         }
         next += 1;
     }
     let Walker { nodes, edges, left_out, .. } = walker;
-    let is_within = |node: &&Node| node.depth < walk.depth && matches!(node.target, LinkTarget::Artifact(_));
+    let is_within =
+        |node: &&Node| node.depth < traversal.depth && matches!(node.target, LinkTarget::Artifact(_));
     let not_followed = nodes.iter().skip(next).filter(is_within).count() as u64;
     let edges = edges.into_values().collect();
     let mut graph = Graph { nodes, edges, left_out, not_followed, seen: Vec::new() };

@@ -11,7 +11,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::exchanges::{Exchanges, Known, Pair};
+use super::exchanges::{ExchangeCache, Exchanges, Pair};
 use super::forks::{self, Fork, Shared};
 use crate::digest::Digest;
 use crate::store::{ArtifactId, ArtifactRow, MentionRow, NameMention, Result, Snapshot};
@@ -75,13 +75,13 @@ pub struct Link {
 /// # Errors
 /// Returns an error if the database cannot be read.
 pub fn links(snapshot: &Snapshot<'_>, artifact: &ArtifactRow) -> Result<Vec<Link>> {
-    links_knowing(snapshot, artifact, &mut Known::default(), &mut Selection::default())
+    links_knowing(snapshot, artifact, &mut ExchangeCache::default(), &mut Selection::default())
 }
 
 /// Finds the links of many artifacts of one snapshot. Data that they share is looked up once.
 #[derive(Default)]
 pub struct Linker {
-    known: Known,
+    known: ExchangeCache,
 }
 
 impl Linker {
@@ -137,11 +137,11 @@ pub(super) struct Reached {
 pub(super) fn links_knowing(
     snapshot: &Snapshot<'_>,
     artifact: &ArtifactRow,
-    known: &mut Known,
+    known: &mut ExchangeCache,
     selection: &mut Selection<'_>,
 ) -> Result<Vec<Link>> {
     let mut found = Found { snapshot, selection, links: BTreeMap::new() };
-    found.stated(artifact)?;
+    found.manual_links(artifact)?;
     found.by_digest(artifact)?;
     found.by_name(artifact)?;
     found.replays(artifact, known)?;
@@ -186,7 +186,7 @@ impl Found<'_, '_> {
         self.snapshot.artifact_by_id(id).map(LinkTarget::Artifact)
     }
 
-    fn stated(&mut self, artifact: &ArtifactRow) -> Result<()> {
+    fn manual_links(&mut self, artifact: &ArtifactRow) -> Result<()> {
         for edge in self.snapshot.stated_edges(artifact.id)? {
             let origin = Origin::Stated(edge.note);
             if edge.source == artifact.id {
@@ -266,7 +266,7 @@ impl Found<'_, '_> {
         Ok(())
     }
 
-    fn replays(&mut self, artifact: &ArtifactRow, known: &mut Known) -> Result<()> {
+    fn replays(&mut self, artifact: &ArtifactRow, known: &mut ExchangeCache) -> Result<()> {
         if self.selection.relation.is_some_and(|relation| relation != REPLAYS) {
             return Ok(());
         }
@@ -288,7 +288,7 @@ impl Found<'_, '_> {
         Ok(())
     }
 
-    fn forks(&mut self, artifact: &ArtifactRow, known: &mut Known) -> Result<()> {
+    fn forks(&mut self, artifact: &ArtifactRow, known: &mut ExchangeCache) -> Result<()> {
         // Neither of two histories came first, so a fork looks the same from both sides.
         if !self.selection.takes(Direction::Out, FORKS) {
             return Ok(());

@@ -4,12 +4,12 @@
 
 mod containers;
 mod dangling;
+mod dependents;
 mod exchanges;
 mod find;
 mod forks;
 mod graph;
 mod histories;
-mod holders;
 mod links;
 mod reach;
 mod resolve;
@@ -17,11 +17,11 @@ mod versions;
 
 pub use containers::{Contained, all_containers, contained};
 pub use dangling::{Dangling, DanglingQuery, DanglingReferences, Referrer, dangling};
+pub use dependents::{DependentFinder, Group, Hold, Holding};
 pub use find::{Filter, Hit, Match, Query, Sort, find, find_until};
 pub use forks::{Fork, Forks, Shared, forks, forks_of};
-pub use graph::{Edge, Graph, Node, Walk, walk};
-pub use holders::{Group, Hold, HolderFinder, Holding};
+pub use graph::{Edge, Graph, Node, Traversal, traverse};
 pub use links::{Direction, Link, LinkTarget, Linker, Origin, links};
-pub use reach::{ChainStep, MAX_SEARCHED, chain, reachable};
+pub use reach::{MAX_SEARCHED, PathStep, reachable, shortest_path};
 pub use resolve::{HashTarget, resolve, resolve_mentioned};
 pub use versions::{Extension, extended, longest_extensions};

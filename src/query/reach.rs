@@ -6,14 +6,14 @@
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use super::exchanges::Known;
+use super::exchanges::ExchangeCache;
 use super::links::{Link, LinkTarget, Reached, Selection, links_knowing};
 use crate::digest::CoreHash;
 use crate::store::{ArtifactRow, Result, Snapshot};
 
 /// A step of a chain of links: the link, and the artifact that it is seen from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ChainStep {
+pub struct PathStep {
     /// Where the step begins.
     pub from: ArtifactRow,
     /// Where it leads, and why.
@@ -28,12 +28,12 @@ pub const MAX_SEARCHED: usize = 10_000;
 ///
 /// # Errors
 /// Returns an error if the database cannot be read.
-pub fn chain(
+pub fn shortest_path(
     snapshot: &Snapshot<'_>,
     one: &ArtifactRow,
     other: &ArtifactRow,
-) -> Result<Option<Vec<ChainStep>>> {
-    let mut reached_by: HashMap<CoreHash, Option<ChainStep>> = HashMap::from([(one.core, None)]);
+) -> Result<Option<Vec<PathStep>>> {
+    let mut reached_by: HashMap<CoreHash, Option<PathStep>> = HashMap::from([(one.core, None)]);
     let mut waiting = VecDeque::from([one.clone()]);
     let mut search = Search::default();
     let mut searched = 0;
@@ -44,20 +44,20 @@ pub fn chain(
         searched += 1;
         for (target, link) in search.new_links(snapshot, &from)? {
             if let Entry::Vacant(unknown) = reached_by.entry(target.core) {
-                unknown.insert(Some(ChainStep { from: from.clone(), link }));
+                unknown.insert(Some(PathStep { from: from.clone(), link }));
                 waiting.push_back(target);
             }
         }
     }
-    let mut chain = Vec::new();
+    let mut path = Vec::new();
     let mut at = other.core;
     while let Some(step) = reached_by.remove(&at) {
         let Some(step) = step else {
-            chain.reverse();
-            return Ok(Some(chain));
+            path.reverse();
+            return Ok(Some(path));
         };
         at = step.from.core;
-        chain.push(step);
+        path.push(step);
     }
     Ok(None)
 }
@@ -83,14 +83,14 @@ pub fn reachable(snapshot: &Snapshot<'_>, artifacts: Vec<ArtifactRow>) -> Result
 
 /// A search along all links.
 struct Search {
-    known: Known,
+    known: ExchangeCache,
     selection: Selection<'static>,
 }
 
 impl Default for Search {
     fn default() -> Self {
         let reached = Some(Reached::default());
-        Self { known: Known::default(), selection: Selection { reached, ..Selection::default() } }
+        Self { known: ExchangeCache::default(), selection: Selection { reached, ..Selection::default() } }
     }
 }
 

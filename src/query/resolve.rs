@@ -38,7 +38,7 @@ pub fn resolve(snapshot: &Snapshot<'_>, prefix: &DigestPrefix) -> Result<PrefixR
         return Ok(PrefixResolution::One(HashTarget::Artifact(CoreHash(digest))));
     }
     let artifacts: BTreeSet<CoreHash> =
-        snapshot.artifacts_beginning(prefix, MAX_CANDIDATES)?.into_iter().collect();
+        snapshot.artifacts_with_prefix(prefix, MAX_CANDIDATES)?.into_iter().collect();
     let captures = snapshot.captures_beginning(prefix, MAX_CANDIDATES)?.into_iter();
     // A document in canonical form has its core hash as its capture hash too. The artifact takes precedence: adding
     // that document must not change what its hash resolves to.

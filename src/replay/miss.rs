@@ -94,7 +94,7 @@ pub enum Miss {
         asked: Digest,
     },
     /// The sequence has no more responses.
-    #[error("the recording has no response{} left for call {call}", of(*.responder))]
+    #[error("the recording has no response{} left for call {call}", responder_clause(*.responder))]
     Exhausted {
         /// The number of the call, from 0.
         call: usize,
@@ -132,7 +132,7 @@ fn with(arguments: Option<&Digest>) -> String {
         .map_or_else(|| "the unrecorded arguments".to_owned(), |digest| format!("the arguments {digest}"))
 }
 
-fn of(responder: Option<Responder>) -> String {
+fn responder_clause(responder: Option<Responder>) -> String {
     responder.map_or(String::new(), |responder| format!(" of a {}", responder.name()))
 }
 

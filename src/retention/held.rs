@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::{Decision, Reason};
-use crate::query::{Hold, HolderFinder, Holding};
+use crate::query::{DependentFinder, Hold, Holding};
 use crate::store::{ArtifactId, Result, Snapshot};
 
 /// Keeps what something that is kept has the bytes of or links to, until nothing more is kept for that. Every group of
@@ -15,7 +15,7 @@ pub(super) fn keep_held(
 ) -> Result<()> {
     let leaving = decisions.iter().filter(|decision| !decision.is_kept());
     let leaving: HashSet<ArtifactId> = leaving.map(|decision| decision.artifact.id).collect();
-    let mut finder = HolderFinder::default();
+    let mut finder = DependentFinder::default();
     let mut waiting = Vec::new();
     for (number, decision) in decisions.iter().enumerate().filter(|(_, decision)| !decision.is_kept()) {
         let mut holds = Vec::from_iter(finder.containers(snapshot, &decision.artifact)?);
@@ -48,7 +48,7 @@ struct Groups {
 }
 
 impl Groups {
-    fn new(finder: &HolderFinder, waiting: &[Waiting], leaving: &HashSet<ArtifactId>) -> Self {
+    fn new(finder: &DependentFinder, waiting: &[Waiting], leaving: &HashSet<ArtifactId>) -> Self {
         let mut groups = Self { kept: HashMap::new(), held: HashMap::new(), of_holder: HashMap::new() };
         for (at, waiting) in waiting.iter().enumerate() {
             for Hold { group, .. } in &waiting.holds {
@@ -63,7 +63,7 @@ impl Groups {
         groups
     }
 
-    fn look_at(&mut self, finder: &HolderFinder, group: usize, leaving: &HashSet<ArtifactId>) {
+    fn look_at(&mut self, finder: &DependentFinder, group: usize, leaving: &HashSet<ArtifactId>) {
         let holders = finder.group(group).map(|group| group.holders.as_slice()).unwrap_or_default();
         if let Some(holder) = holders.iter().find(|holder| !leaving.contains(holder)) {
             self.kept.insert(group, *holder);
@@ -79,7 +79,7 @@ impl Groups {
 fn settle(
     snapshot: &Snapshot<'_>,
     decisions: &mut [Decision],
-    finder: &HolderFinder,
+    finder: &DependentFinder,
     (waiting, mut groups): (Vec<Waiting>, Groups),
 ) -> Result<()> {
     // First what others hold that are kept by a rule, each for the first of its reasons.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::keep::{Read, weighed};
+use super::indexer::{Read, weighed};
 use crate::digest::CoreHash;
 use crate::pipeline::{self, Event};
 use crate::store::{CapturePassages, SearchDifferences, SearchableCapture, Snapshot, Store, StoreError};
@@ -67,7 +67,7 @@ impl Reading<'_> {
             self.chunk = self.snapshot.indexed(self.last.as_ref(), CHUNK)?.into();
             self.last = self.chunk.back().cloned();
         }
-        self.chunk.pop_front().map(|capture| Read::of(&self.snapshot, capture)).transpose()
+        self.chunk.pop_front().map(|capture| Read::new(&self.snapshot, capture)).transpose()
     }
 }
 

@@ -10,16 +10,16 @@ use crate::store::{ArtifactRow, Snapshot, StoreError, StoredMember};
 
 /// Returns the passages of a capture, from its verified bytes; none if its kind is not supported or it cannot be
 /// parsed.
-pub(crate) fn of_capture(
+pub(crate) fn capture_passages(
     snapshot: &Snapshot<'_>,
     artifact: &ArtifactRow,
     capture: CaptureHash,
 ) -> Result<Vec<Passage>, StoreError> {
-    Ok(of_members(&artifact.kind, &snapshot.members(artifact.core, capture)?))
+    Ok(member_passages(&artifact.kind, &snapshot.members(artifact.core, capture)?))
 }
 
 /// Returns the passages of an artifact of a kind with these files.
-pub(crate) fn of_members(kind: &str, members: &[StoredMember]) -> Vec<Passage> {
+pub(crate) fn member_passages(kind: &str, members: &[StoredMember]) -> Vec<Passage> {
     let members = StoredMember::borrowed(members);
     let passages = kinds::named(kind).and_then(|kind| kind.passages(&members, &Limits::most()).ok());
     passages.unwrap_or_default()

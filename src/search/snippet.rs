@@ -28,7 +28,7 @@ impl Snippet {
     /// Returns the part of `text` with the most of `matches`, which are byte ranges in order: `width` characters, or
     /// slightly fewer to keep words whole.
     #[must_use]
-    pub fn of(text: &str, matches: &[Range<usize>], width: usize) -> Self {
+    pub fn new(text: &str, matches: &[Range<usize>], width: usize) -> Self {
         let characters: Vec<(usize, char)> = text.char_indices().collect();
         let at = |byte: usize| characters.partition_point(|(start, _)| *start < byte);
         let matches: Vec<Range<usize>> = matches.iter().map(|range| at(range.start)..at(range.end)).collect();
@@ -97,7 +97,7 @@ mod tests {
             .map(|(at, word)| at..at + word.len())
             .collect();
         matches.sort_by_key(|range| range.start);
-        let snippet = Snippet::of(text, &matches, width);
+        let snippet = Snippet::new(text, &matches, width);
         let mut told = String::new();
         for (at, character) in snippet.text.chars().enumerate() {
             told.extend(snippet.highlights.iter().any(|range| range.start == at).then_some('['));
@@ -133,7 +133,7 @@ mod tests {
             let last = bytes.len() - 1;
             let (start, end) = (first.min(last), (first + length).min(last));
             let matches: Vec<Range<usize>> = (start < end).then(|| bytes[start]..bytes[end]).into_iter().collect();
-            let snippet = Snippet::of(&text, &matches, width);
+            let snippet = Snippet::new(&text, &matches, width);
             prop_assert!(text.contains(&snippet.text));
             prop_assert!(snippet.text.chars().count() <= width);
             prop_assert_eq!(snippet.highlights.len(), matches.len());

@@ -6,7 +6,7 @@ use crate::verify::{Report, Violation};
 
 /// The predecessor that a document continues.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted {
+pub struct Predecessor {
     /// The kind of both.
     pub kind: Kind,
     /// The core hash of the document up to that point.
@@ -37,8 +37,8 @@ impl Continuation {
 
     /// Returns the predecessor that it continues.
     #[must_use]
-    pub fn wanted(&self) -> Wanted {
-        Wanted { kind: self.kind, after: self.rest.after, group: self.rest.group }
+    pub fn wanted(&self) -> Predecessor {
+        Predecessor { kind: self.kind, after: self.rest.after, group: self.rest.group }
     }
 
     /// Returns the bytes of the document.

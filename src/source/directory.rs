@@ -80,7 +80,7 @@ pub(super) fn read(
         let content = match entry.kind {
             FileKind::Link => EntryContent::Link,
             FileKind::Directory | FileKind::Other => EntryContent::Other,
-            FileKind::File if !is_member => EntryContent::Stranger,
+            FileKind::File if !is_member => EntryContent::Unexpected,
             FileKind::File => {
                 let read = opened.open_file(&entry.name).and_then(|file| read_file(file, left));
                 EntryContent::File(read.map_err(SourceError::at(&path.join(&entry.name)))?)

@@ -32,20 +32,20 @@ pub(super) enum Contents {
 impl OpenFile {
     /// Opens a file that was named explicitly. A link is followed.
     pub(super) fn open_named(path: &Path) -> io::Result<Self> {
-        let Some(name) = path.file_name() else { return Self::of(File::open(path)?, None) };
+        let Some(name) = path.file_name() else { return Self::new(File::open(path)?, None) };
         let directory = OpenDir::open(tree::parent(path))?;
-        Self::of(directory.open_file_following(name)?, Some(directory.id()))
+        Self::new(directory.open_file_following(name)?, Some(directory.id()))
     }
 
     /// Opens a file that was found in a directory. Links are not followed.
     pub(super) fn open_found(path: &FoundPath) -> io::Result<Self> {
         let Some(name) = path.file_name() else { return Err(tree::replaced()) };
         let directory = OpenDir::parent_of(path)?;
-        Self::of(directory.open_file(name)?, Some(directory.id()))
+        Self::new(directory.open_file(name)?, Some(directory.id()))
     }
 
     /// Reads the beginning of a file that was opened in `directory`.
-    pub(super) fn of(mut file: File, directory: Option<FileId>) -> io::Result<Self> {
+    pub(super) fn new(mut file: File, directory: Option<FileId>) -> io::Result<Self> {
         let size = file.metadata()?.len();
         let head = read_head(&mut file, size)?;
         Ok(Self { file, size, head, directory })

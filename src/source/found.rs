@@ -37,7 +37,7 @@ pub(super) fn examine_own(error: &io::Error, options: &ExamineOptions) -> Verdic
 pub(super) fn examine(path: &Path, file: OpenFile, options: &ExamineOptions) -> io::Result<Verdict> {
     let file_name = file_name(path);
     if options.may_be_archive()
-        && let Some(format) = Format::of(&file.head)
+        && let Some(format) = Format::detect(&file.head)
     {
         return Ok(packed::examine_found(format, file.file, options));
     }

@@ -37,7 +37,7 @@ impl Inputs {
     /// Restricts the iterator to artifacts of one kind. If its artifacts are directories, every directory that was
     /// named explicitly is taken for one; if they are documents, all directories are entered.
     #[must_use]
-    pub fn of_kind(self, kind: Option<Kind>) -> Self {
+    pub fn with_kind(self, kind: Option<Kind>) -> Self {
         Self { kind, ..self }
     }
 

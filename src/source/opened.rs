@@ -70,7 +70,7 @@ impl Opened {
             Item::Named(path) => {
                 let at = SourceError::at(&path);
                 let file = self.file.unwrap_or_else(|| OpenFile::open_named(&path)).map_err(at)?;
-                let place = Place::of_file(path.clone(), file.directory, true);
+                let place = Place::from_file(path.clone(), file.directory, true);
                 let verdict = examine_named(&path, file, options).map_err(SourceError::at(&path))?;
                 Ok((verdict, Some(place)))
             }
@@ -81,7 +81,7 @@ impl Opened {
                     }
                     file => file.map_err(SourceError::at(&path))?,
                 };
-                let place = Place::of_file(path.to_path_buf(), file.directory, false);
+                let place = Place::from_file(path.to_path_buf(), file.directory, false);
                 let verdict = found::examine(&path, file, options).map_err(SourceError::at(&path))?;
                 Ok((verdict, Some(place)))
             }
@@ -93,7 +93,7 @@ impl Opened {
                     Ok(directory) => admitted(kind, kind.admit_directory(directory, &options.admit)).into(),
                     Err(report) => Verdict::Rejected(Rejection::new(Some(kind), report)),
                 };
-                Ok((verdict, Some(Place::of_directory(path.into(), read.id))))
+                Ok((verdict, Some(Place::from_directory(path.into(), read.id))))
             }
         }
     }

@@ -55,24 +55,24 @@ impl Default for MoveOptions {
 
 /// The outcome of removing the files that an artifact was read from.
 #[derive(Debug, Default)]
-pub struct Taken {
+pub struct MoveOutcome {
     /// The removed files.
     pub removed: Vec<PathBuf>,
     /// The files that still exist, and why they are kept.
-    pub kept: Vec<(PathBuf, Kept)>,
+    pub kept: Vec<(PathBuf, KeepReason)>,
     /// The files that could not be removed.
     pub failed: Vec<SourceError>,
 }
 
 /// The reason a file is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum KeepReason {
     /// Its content differs from what was stored.
     Changed,
     /// It is a link: its target may belong to something else.
     Link,
     /// It is not part of the artifact. It was not stored.
-    Stranger,
+    Unexpected,
     /// Its artifact may still grow, and it was written less than [`MoveOptions::settle_growing`] ago.
     MayGrow,
     /// A process has it open for writing.
@@ -81,7 +81,7 @@ pub enum Kept {
     Replaced,
 }
 
-impl Kept {
+impl KeepReason {
     /// Returns whether the reason is temporary, so that removing the file can be retried later.
     #[must_use]
     pub fn is_for_now(self) -> bool {
@@ -91,10 +91,10 @@ impl Kept {
 
 impl Original {
     /// Creates the original that was read at `place`, or `None` if it was not a file or directory.
-    pub(crate) fn of(place: Option<Place>, admitted: &Admitted) -> Option<Self> {
+    pub(crate) fn new(place: Option<Place>, admitted: &Admitted) -> Option<Self> {
         let Place { path, directory, sort } = place?;
         let form = match (sort, admitted.kind().is_of_directories()) {
-            (Sort::Directory, _) => Form::Directory,
+            (FileType::Directory, _) => Form::Directory,
             (_, true) => Form::Archive,
             (_, false) => Form::Document,
         };
@@ -105,9 +105,10 @@ impl Original {
 
     /// Creates the original for a file with the bytes `rest`, which were stored as the last part of the document
     /// `joined`.
-    pub(crate) fn of_rest(place: Option<Place>, rest: &[u8], joined: &Admitted) -> Option<Self> {
-        let original = Self::of(place, joined)?;
-        let members = original.members.into_iter().map(|(name, _)| (name, BlobHash(Digest::of(rest))));
+    pub(crate) fn from_rest(place: Option<Place>, rest: &[u8], joined: &Admitted) -> Option<Self> {
+        let original = Self::new(place, joined)?;
+        let members =
+            original.members.into_iter().map(|(name, _)| (name, BlobHash(Digest::from_content(rest))));
         Some(Self { members: members.collect(), ..original })
     }
 
@@ -119,7 +120,7 @@ impl Original {
 
     /// Returns the location of the document, for reading it again, or `None` for archives and directories.
     pub(crate) fn place(&self) -> Option<Place> {
-        let place = || Place::of_file(self.path.clone(), self.directory, true);
+        let place = || Place::from_file(self.path.clone(), self.directory, true);
         (self.form == Form::Document).then(place)
     }
 
@@ -137,7 +138,7 @@ impl Original {
 
     /// Removes the original like [`Original::remove_all`].
     #[must_use]
-    pub fn remove(&self, options: &MoveOptions, now: SystemTime) -> Taken {
+    pub fn remove(&self, options: &MoveOptions, now: SystemTime) -> MoveOutcome {
         Self::remove_all(&[self], options, now).pop().unwrap_or_default()
     }
 
@@ -151,22 +152,22 @@ impl Original {
     /// created in place of another one during the removal is not lost: a file is renamed before it is removed, to
     /// `.runvault-` and a number, and renamed back if it is a different one.
     #[must_use]
-    pub fn remove_all(originals: &[&Self], options: &MoveOptions, now: SystemTime) -> Vec<Taken> {
+    pub fn remove_all(originals: &[&Self], options: &MoveOptions, now: SystemTime) -> Vec<MoveOutcome> {
         removing::remove_all(originals, options, now)
     }
 }
 
-impl Taken {
+impl MoveOutcome {
     /// Returns whether no file of the artifact remains.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        self.failed.is_empty() && self.kept.iter().all(|(_, why)| *why == Kept::Stranger)
+        self.failed.is_empty() && self.kept.iter().all(|(_, why)| *why == KeepReason::Unexpected)
     }
 
     /// Returns whether all files that remain are kept [for temporary reasons](Kept::is_for_now).
     #[must_use]
     pub fn is_for_now(&self) -> bool {
-        let mut kept = self.kept.iter().filter(|(_, why)| *why != Kept::Stranger);
+        let mut kept = self.kept.iter().filter(|(_, why)| *why != KeepReason::Unexpected);
         self.failed.is_empty() && !self.is_whole() && kept.all(|(_, why)| why.is_for_now())
     }
 }
@@ -176,31 +177,31 @@ impl Taken {
 pub(crate) struct Place {
     path: PathBuf,
     directory: Option<FileId>,
-    sort: Sort,
+    sort: FileType,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sort {
+enum FileType {
     NamedFile,
     FoundFile,
     Directory,
 }
 
 impl Place {
-    pub(super) fn of_file(path: PathBuf, directory: Option<FileId>, named: bool) -> Self {
-        Self { path, directory, sort: if named { Sort::NamedFile } else { Sort::FoundFile } }
+    pub(super) fn from_file(path: PathBuf, directory: Option<FileId>, named: bool) -> Self {
+        Self { path, directory, sort: if named { FileType::NamedFile } else { FileType::FoundFile } }
     }
 
-    pub(super) fn of_directory(path: PathBuf, directory: Option<FileId>) -> Self {
-        Self { path, directory, sort: Sort::Directory }
+    pub(super) fn from_directory(path: PathBuf, directory: Option<FileId>) -> Self {
+        Self { path, directory, sort: FileType::Directory }
     }
 
     /// Returns the file, to be read again, or `None` if it is a directory.
     pub(crate) fn into_file(self) -> Option<Item> {
         match self.sort {
-            Sort::NamedFile => Some(Item::Named(self.path)),
-            Sort::FoundFile => Some(Item::Found(FoundPath::again(self.path, self.directory))),
-            Sort::Directory => None,
+            FileType::NamedFile => Some(Item::Named(self.path)),
+            FileType::FoundFile => Some(Item::Found(FoundPath::again(self.path, self.directory))),
+            FileType::Directory => None,
         }
     }
 }

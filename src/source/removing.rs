@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
 use super::file::OpenFile;
-use super::original::{Form, Kept, MoveOptions, Original, Taken};
+use super::original::{Form, KeepReason, MoveOptions, MoveOutcome, Original};
 use super::tree::{self, FileId, FileKind, FileState, OpenDir, Reopened};
 use super::{SourceError, Verdict, examine_named, writers};
 use crate::artifact::Completeness;
@@ -23,9 +23,13 @@ const LATELY: Duration = Duration::from_secs(1);
 /// Between the first step and the last, their files have another name.
 const GROUP: usize = 64;
 
-pub(super) fn remove_all(originals: &[&Original], options: &MoveOptions, now: SystemTime) -> Vec<Taken> {
+pub(super) fn remove_all(
+    originals: &[&Original],
+    options: &MoveOptions,
+    now: SystemTime,
+) -> Vec<MoveOutcome> {
     let groups = originals.chunks(GROUP);
-    groups.flat_map(|group| Group::of(group, options, now).remove()).collect()
+    groups.flat_map(|group| Group::new(group, options, now).remove()).collect()
 }
 
 /// Originals that are removed together, and the outcome of each so far.
@@ -33,7 +37,7 @@ struct Group<'o> {
     originals: &'o [&'o Original],
     options: &'o MoveOptions,
     now: SystemTime,
-    taken: Vec<Taken>,
+    taken: Vec<MoveOutcome>,
     /// The directories of those originals that are directories.
     directories: Vec<Option<Rc<OpenDir>>>,
 }
@@ -75,12 +79,12 @@ struct Aside<'o> {
 }
 
 impl<'o> Group<'o> {
-    fn of(originals: &'o [&'o Original], options: &'o MoveOptions, now: SystemTime) -> Self {
-        let taken = originals.iter().map(|_| Taken::default()).collect();
+    fn new(originals: &'o [&'o Original], options: &'o MoveOptions, now: SystemTime) -> Self {
+        let taken = originals.iter().map(|_| MoveOutcome::default()).collect();
         Self { originals, options, now, taken, directories: originals.iter().map(|_| None).collect() }
     }
 
-    fn remove(mut self) -> Vec<Taken> {
+    fn remove(mut self) -> Vec<MoveOutcome> {
         let mut candidates = Vec::new();
         for (owner, original) in self.originals.iter().enumerate() {
             if let Err(error) = self.candidates(owner, original, &mut candidates) {
@@ -91,7 +95,7 @@ impl<'o> Group<'o> {
         let mut aside = Vec::new();
         for candidate in candidates {
             if in_use.contains(&candidate.state.id) {
-                self.keep(candidate.owner, candidate.path, Kept::InUse);
+                self.keep(candidate.owner, candidate.path, KeepReason::InUse);
             } else {
                 aside.extend(self.set_aside(candidate));
             }
@@ -109,13 +113,13 @@ impl<'o> Group<'o> {
         self.taken
     }
 
-    fn note(&mut self, owner: usize, note: impl FnOnce(&mut Taken)) {
+    fn note(&mut self, owner: usize, note: impl FnOnce(&mut MoveOutcome)) {
         if let Some(taken) = self.taken.get_mut(owner) {
             note(taken);
         }
     }
 
-    fn keep(&mut self, owner: usize, path: PathBuf, why: Kept) {
+    fn keep(&mut self, owner: usize, path: PathBuf, why: KeepReason) {
         self.note(owner, |taken| taken.kept.push((path, why)));
     }
 
@@ -141,7 +145,7 @@ impl<'o> Group<'o> {
             Some(id) => match OpenDir::reopen(at, id)? {
                 Reopened::Same(directory) => directory,
                 Reopened::Replaced => {
-                    self.keep(owner, path.to_owned(), Kept::Replaced);
+                    self.keep(owner, path.to_owned(), KeepReason::Replaced);
                     return Ok(());
                 }
             },
@@ -180,16 +184,16 @@ impl<'o> Group<'o> {
         original: &Original,
         directory: &OpenDir,
         name: &OsStr,
-    ) -> io::Result<Result<FileState, Kept>> {
+    ) -> io::Result<Result<FileState, KeepReason>> {
         let state = directory.state(name)?;
         // Times in the future are ignored: the file may have just been written.
         let is_quiet = || state.quiet(self.now).unwrap_or_default() >= self.options.settle_growing;
         Ok(match state.kind {
-            FileKind::Link => Err(Kept::Link),
+            FileKind::Link => Err(KeepReason::Link),
             // Reading it might never end.
-            FileKind::Directory | FileKind::Other => Err(Kept::Changed),
+            FileKind::Directory | FileKind::Other => Err(KeepReason::Changed),
             FileKind::File if original.completeness == Completeness::MayGrow && !is_quiet() => {
-                Err(Kept::MayGrow)
+                Err(KeepReason::MayGrow)
             }
             FileKind::File => Ok(state),
         })
@@ -200,7 +204,7 @@ impl<'o> Group<'o> {
         let (owner, path) = (candidate.owner, candidate.path.clone());
         match candidate.set_aside(self.options) {
             Ok(Attempt::Aside(aside)) => return Some(aside),
-            Ok(Attempt::Changed(path)) => self.keep(owner, path, Kept::Changed),
+            Ok(Attempt::Changed(path)) => self.keep(owner, path, KeepReason::Changed),
             Err(error) => self.fail(owner, &error.0.unwrap_or(path), error.1),
         }
         None
@@ -210,9 +214,9 @@ impl<'o> Group<'o> {
     fn finish(&mut self, aside: &Aside<'o>, in_use: &HashSet<FileId>) {
         let Aside { candidate, name } = aside;
         let why = match candidate.directory.state(name) {
-            _ if in_use.contains(&candidate.state.id) => Kept::InUse,
+            _ if in_use.contains(&candidate.state.id) => KeepReason::InUse,
             // A process that had it open until now may have written to it.
-            Ok(state) if !candidate.state.has_same_contents(&state) => Kept::Changed,
+            Ok(state) if !candidate.state.has_same_contents(&state) => KeepReason::Changed,
             Ok(_) => {
                 let (owner, path) = (candidate.owner, candidate.path.clone());
                 match candidate.directory.remove_file(name) {
@@ -238,7 +242,7 @@ impl<'o> Group<'o> {
         if entries.is_empty() {
             match remove_directory(directory) {
                 Ok(true) => self.note(owner, |taken| taken.removed.push(directory.path().to_owned())),
-                Ok(false) => self.keep(owner, directory.path().to_owned(), Kept::Replaced),
+                Ok(false) => self.keep(owner, directory.path().to_owned(), KeepReason::Replaced),
                 // A new entry may have appeared in it.
                 Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {}
                 Err(error) => self.fail(owner, directory.path(), error),
@@ -256,7 +260,7 @@ impl<'o> Group<'o> {
             .cloned()
             .collect();
         let strangers = left.into_iter().filter(|path| !known.contains(path));
-        taken.kept.extend(strangers.map(|path| (path, Kept::Stranger)));
+        taken.kept.extend(strangers.map(|path| (path, KeepReason::Unexpected)));
     }
 }
 
@@ -293,9 +297,9 @@ impl<'o> Candidate<'o> {
     fn is_still(&self, name: &OsStr, options: &MoveOptions) -> io::Result<bool> {
         let file = self.directory.open_file(name)?;
         match self.proof {
-            Proof::Bytes(blob) => Ok(blob.0 == Digest::of_reader(file)?),
+            Proof::Bytes(blob) => Ok(blob.0 == Digest::from_reader(file)?),
             Proof::Capture(capture) => {
-                let file = OpenFile::of(file, None)?;
+                let file = OpenFile::new(file, None)?;
                 let verdict = examine_named(&self.path, file, &options.examine)?;
                 Ok(matches!(verdict, Verdict::Admitted(admitted) if admitted.capture() == *capture))
             }

@@ -18,7 +18,7 @@ use crate::artifact::Kind;
 /// A watcher that scans directories and remembers their state. Every scan queries the state of each file once, and
 /// reads only the beginnings of files that make a directory a pack.
 #[derive(Debug)]
-pub struct Settling {
+pub struct PollingWatcher {
     roots: Vec<Root>,
     settle: Duration,
     kind: Option<Kind>,
@@ -38,7 +38,7 @@ struct Root {
 
 /// The result of a scan.
 #[derive(Debug, Default)]
-pub struct Look {
+pub struct Scan {
     /// Items that have settled and have not been processed, oldest first.
     pub settled: Vec<(PathBuf, Item)>,
     /// The number of files and packs that have not settled yet.
@@ -105,7 +105,7 @@ impl Root {
     }
 }
 
-impl Settling {
+impl PollingWatcher {
     /// Creates a watcher of everything in `roots`, which are directories. A file has settled when it has been unchanged
     /// for the time `settle`.
     #[must_use]
@@ -127,7 +127,7 @@ impl Settling {
 
     /// Restricts the watcher to artifacts of one kind, like [`Inputs::of_kind`](super::Inputs::of_kind).
     #[must_use]
-    pub fn of_kind(self, kind: Option<Kind>) -> Self {
+    pub fn with_kind(self, kind: Option<Kind>) -> Self {
         Self { kind, ..self }
     }
 
@@ -139,9 +139,9 @@ impl Settling {
 
     /// Scans all directories. A file that exists at the first scan and was last written long enough ago has already
     /// settled.
-    pub fn look(&mut self) -> Look {
+    pub fn look(&mut self) -> Scan {
         self.looks += 1;
-        let (mut look, mut found) = (Look::default(), Found::default());
+        let (mut look, mut found) = (Scan::default(), Found::default());
         let mut waiting: Vec<FoundPath> = Vec::new();
         for number in 0..self.roots.len() {
             let Some(root) = self.roots.get(number) else { break };
@@ -206,7 +206,9 @@ impl Settling {
             match entry.kind {
                 FileKind::Directory => further.push(path),
                 FileKind::File => match opened.state(&entry.name) {
-                    Ok(state) => files.push(File { stamp: Stamp::of(&state), quiet: state.quiet(now), path }),
+                    Ok(state) => {
+                        files.push(File { stamp: Stamp::from_state(&state), quiet: state.quiet(now), path })
+                    }
                     Err(error) if error.kind() == ErrorKind::NotFound => {}
                     Err(error) => return Err(SourceError::at(&path)(error)),
                 },
@@ -234,7 +236,7 @@ impl Settling {
         if !self.kind.is_none_or(Kind::is_of_directories) || !files.iter().any(is_candidate) {
             return None;
         }
-        let stamp = Stamp::of_all(files, entries.len());
+        let stamp = Stamp::from_files(files, entries.len());
         let known = self.directories.get(opened.path()).filter(|entered| entered.stamp == stamp);
         // Examining files in every scan would cost more than all the rest.
         let kind = known.map_or_else(|| directory::recognise(opened, entries), |entered| entered.kind);
@@ -271,14 +273,14 @@ impl Settling {
 }
 
 impl Stamp {
-    fn of(state: &FileState) -> Self {
+    fn from_state(state: &FileState) -> Self {
         let mut hasher = DefaultHasher::new();
         state.id.hash(&mut hasher);
         Self { size: state.size, modified: state.modified, number: hasher.finish() }
     }
 
     /// Creates the stamp of all files of a directory with this number of entries.
-    fn of_all(files: &[File], entries: usize) -> Self {
+    fn from_files(files: &[File], entries: usize) -> Self {
         let mut sorted: Vec<&File> = files.iter().collect();
         sorted.sort_by(|one, other| one.path.cmp(&other.path));
         let mut hasher = DefaultHasher::new();
@@ -299,13 +301,13 @@ mod tests {
 
     const SETTLE: Duration = Duration::from_millis(60);
 
-    fn watched() -> (tempfile::TempDir, Settling) {
+    fn watched() -> (tempfile::TempDir, PollingWatcher) {
         let directory = tempfile::tempdir().unwrap();
-        let settling = Settling::new(vec![directory.path().to_owned()], SETTLE);
+        let settling = PollingWatcher::new(vec![directory.path().to_owned()], SETTLE);
         (directory, settling)
     }
 
-    fn names(look: &Look) -> Vec<String> {
+    fn names(look: &Scan) -> Vec<String> {
         let name = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
         look.settled.iter().map(|(path, _)| name(path)).collect()
     }
@@ -388,7 +390,7 @@ mod tests {
         let inner = directory.path().join("d");
         fs::create_dir(&inner).unwrap();
         fs::write(inner.join("a.json"), "{}").unwrap();
-        let mut settling = Settling::new(vec![directory.path().to_owned(), inner], Duration::ZERO);
+        let mut settling = PollingWatcher::new(vec![directory.path().to_owned(), inner], Duration::ZERO);
         assert_eq!(names(&settling.look()), ["a.json"]);
     }
 

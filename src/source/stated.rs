@@ -85,7 +85,7 @@ fn admit(
     }
     let is_member = |name: &str| kind.members().contains(&name);
     let entry = |(name, bytes): (String, Vec<u8>)| {
-        let content = if is_member(&name) { EntryContent::File(bytes) } else { EntryContent::Stranger };
+        let content = if is_member(&name) { EntryContent::File(bytes) } else { EntryContent::Unexpected };
         Entry { name, content }
     };
     let entries = files.into_iter().map(entry).collect();

@@ -202,7 +202,7 @@ mod unix {
     impl OpenDir {
         /// Opens the directory at `path`; links are followed.
         pub(in crate::source) fn open(path: &Path) -> io::Result<Self> {
-            Self::of(path.to_owned(), fs::openat(fs::CWD, path, directory(), Mode::empty())?)
+            Self::new(path.to_owned(), fs::openat(fs::CWD, path, directory(), Mode::empty())?)
         }
 
         /// Opens the directory at `path`, which must not be a link itself.
@@ -210,16 +210,16 @@ mod unix {
             // A trailing slash would make the system follow the link.
             let plain: PathBuf = path.components().collect();
             let flags = directory() | OFlags::NOFOLLOW;
-            Self::of(path.to_owned(), fs::openat(fs::CWD, &plain, flags, Mode::empty())?)
+            Self::new(path.to_owned(), fs::openat(fs::CWD, &plain, flags, Mode::empty())?)
         }
 
         /// Opens the directory `name` in this one; a link is not followed.
         pub(in crate::source) fn open_directory(&self, name: &OsStr) -> io::Result<Self> {
             let flags = directory() | OFlags::NOFOLLOW;
-            Self::of(self.path.join(name), fs::openat(&self.handle, name, flags, Mode::empty())?)
+            Self::new(self.path.join(name), fs::openat(&self.handle, name, flags, Mode::empty())?)
         }
 
-        fn of(path: PathBuf, handle: OwnedFd) -> io::Result<Self> {
+        fn new(path: PathBuf, handle: OwnedFd) -> io::Result<Self> {
             let id = id(&fs::fstat(&handle)?);
             Ok(Self { path, id, handle })
         }
@@ -362,7 +362,7 @@ mod unix {
     impl FileId {
         /// Returns the identity of the file that the entry `name` of `directory` refers to; links are followed, and a
         /// remote file server is not contacted.
-        pub(in crate::source) fn of_target(directory: BorrowedFd<'_>, name: &CStr) -> io::Result<Self> {
+        pub(in crate::source) fn from_target(directory: BorrowedFd<'_>, name: &CStr) -> io::Result<Self> {
             use rustix::fs::StatxFlags;
             let stat = fs::statx(directory, name, AtFlags::STATX_DONT_SYNC, StatxFlags::INO)?;
             Ok(Self { device: fs::makedev(stat.stx_dev_major, stat.stx_dev_minor), number: stat.stx_ino })

@@ -44,13 +44,13 @@ mod linux {
             let name = process.file_name().to_bytes();
             if name.iter().all(u8::is_ascii_digit) && found.len() < files.len() {
                 // Processes end during the scan, and those of other users cannot be examined: both are skipped.
-                let _ = of_process(processes.fd()?, name, files, found);
+                let _ = add_process(processes.fd()?, name, files, found);
             }
         }
         Ok(())
     }
 
-    fn of_process(
+    fn add_process(
         processes: BorrowedFd<'_>,
         name: &[u8],
         files: &HashSet<FileId>,
@@ -59,7 +59,7 @@ mod linux {
         let mut descriptors = Dir::new(open(processes, [name, b"/fd"].concat())?)?;
         while let Some(descriptor) = descriptors.read() {
             let descriptor = descriptor?;
-            if let Ok(id) = FileId::of_target(descriptors.fd()?, descriptor.file_name())
+            if let Ok(id) = FileId::from_target(descriptors.fd()?, descriptor.file_name())
                 && files.contains(&id)
                 && !found.contains(&id)
                 && is_for_writing(processes, name, descriptor.file_name()).unwrap_or(true)

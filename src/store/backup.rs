@@ -14,8 +14,8 @@ use rusqlite::backup::{Backup as Copying, StepResult};
 
 use super::check::CatalogCounts;
 use super::check::finding::Finding;
-use super::place::{Place, PlaceError};
 use super::pool;
+use super::staging::{PlaceError, StagedFile};
 use super::{BusyReason, Head, Store, StoreError};
 use crate::digest::BlobHash;
 
@@ -153,12 +153,12 @@ impl Store {
         options: &BackupOptions,
         watch: &mut dyn FnMut(BackupProgress),
     ) -> Result<Backup, BackupError> {
-        let place = Place::at(path, self.path(), options.force)?;
+        let place = StagedFile::at(path, self.path(), options.force)?;
         let snapshot = self.snapshot()?;
         let head = snapshot.journal_head()?;
-        copy(snapshot.connection(), (place.unfinished(), path), watch)?;
+        copy(snapshot.connection(), (place.temp_path(), path), watch)?;
         drop(snapshot);
-        let verified = verify::verify(place.unfinished(), self.path(), head, options.sample, watch)?;
+        let verified = verify::verify(place.temp_path(), self.path(), head, options.sample, watch)?;
         let bytes = place.finish()?;
         let verify::Verified { artifacts, captures, blobs, checked, catalog, findings } = verified;
         let path = path.to_owned();
@@ -172,7 +172,7 @@ pub(super) fn copy(
     (to, name): (&Path, &Path),
     watch: &mut dyn FnMut(BackupProgress),
 ) -> Result<(), StoreError> {
-    let failed = |error| StoreError::of(to, error).about(name);
+    let failed = |error| StoreError::from_sqlite(to, error).about(name);
     pool::create_private(to).map_err(|error| StoreError::io(name, error))?;
     let mut target = pool::connect(to).map_err(failed)?;
     let copying = Copying::new(from, &mut target).map_err(failed)?;

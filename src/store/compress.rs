@@ -39,7 +39,7 @@ impl Dictionary {
     /// Creates a dictionary from `bytes`, or returns `None` if they are not one.
     pub(super) fn new(bytes: Vec<u8>, begun: i64) -> Option<Self> {
         let encoder = EncoderDictionary::try_copy(&bytes, LEVEL).ok()?;
-        Some(Self { digest: Digest::of(&bytes), bytes, encoder, begun, sources: Vec::new() })
+        Some(Self { digest: Digest::from_content(&bytes), bytes, encoder, begun, sources: Vec::new() })
     }
 
     /// Trains a dictionary on `samples`.

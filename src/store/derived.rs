@@ -40,6 +40,6 @@ pub(super) fn expect_current(connection: &Connection, path: &Path) -> Result<()>
         }
         // A vault without the row is damaged, and can be checked and repaired.
         Ok(_) | Err(rusqlite::Error::QueryReturnedNoRows) => Ok(()),
-        Err(error) => Err(StoreError::of(path, error)),
+        Err(error) => Err(StoreError::from_sqlite(path, error)),
     }
 }

@@ -74,7 +74,7 @@ impl Samples {
 
 impl Dictionaries {
     /// Loads the dictionaries of a vault.
-    pub(super) fn of(connection: &Connection) -> rusqlite::Result<Self> {
+    pub(super) fn load(connection: &Connection) -> rusqlite::Result<Self> {
         let mut statement = connection.prepare_cached(
             "SELECT k.name, d.bytes, d.begun FROM dictionary d JOIN kind k ON k.id = d.kind ORDER BY d.id",
         )?;
@@ -208,7 +208,7 @@ pub(super) fn number(
         .prepare_cached(&format!("SELECT 1 FROM (SELECT ?1 AS kind, ?2 AS begun) d WHERE {IS_STALE}"))?
         .exists((kind, dictionary.begun()))?;
     // A document that is rejected because it was removed must not be stored again as part of a dictionary.
-    if is_stale || !tombstones::of_digests(connection, dictionary.sources())?.is_empty() {
+    if is_stale || !tombstones::for_digests(connection, dictionary.sources())?.is_empty() {
         return Ok(None);
     }
     connection
@@ -253,7 +253,7 @@ pub(super) fn seal_stored(connection: &Connection) -> rusqlite::Result<()> {
     let mut sealed: Vec<(i64, Digest)> = Vec::new();
     let mut rows = stored.query([])?;
     while let Some(row) = rows.next()? {
-        let content = Digest::of(row.get_ref(2)?.as_blob()?);
+        let content = Digest::from_content(row.get_ref(2)?.as_blob()?);
         if row.get::<_, Digest>(1)? == content {
             let beside = Sealed { begun: row.get(3)?, kind: row.get_ref(4)?.as_str()? };
             sealed.push((row.get(0)?, beside.digest(&content)));
@@ -305,7 +305,7 @@ mod tests {
                       CREATE TABLE dictionary (id INTEGER PRIMARY KEY, kind, begun, digest, bytes);
                       INSERT INTO kind VALUES (3, 'trace')";
         connection.execute_batch(schema).unwrap();
-        let content = Digest::of(b"bytes");
+        let content = Digest::from_content(b"bytes");
         for (id, bytes) in [(1, "bytes"), (2, "other")] {
             let sql = "INSERT INTO dictionary VALUES (?1, 3, 7, ?2, CAST(?3 AS BLOB))";
             connection.execute(sql, (id, content.as_bytes(), bytes)).unwrap();

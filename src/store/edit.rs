@@ -7,10 +7,10 @@ use rusqlite::Connection;
 
 use super::actor::Actor;
 use super::journal::{Event, Journal};
+use super::mention_index;
 use super::pool::Lease;
 use super::read::{Snapshot, artifact_id};
 use super::rows::ArtifactRow;
-use super::segments;
 use super::{Result, StoreError};
 
 /// A write transaction. There is no other writer while it exists; readers see the previous state. Nothing is changed
@@ -21,7 +21,7 @@ pub struct Edit<'s> {
     /// Blobs that may have become unreferenced.
     pub(super) orphans: BTreeSet<i64>,
     /// What is still in the index of mentions of captures that were removed, and does no harm there.
-    pub(super) unlisted: Vec<segments::Entry>,
+    pub(super) unlisted: Vec<mention_index::Entry>,
 }
 
 impl<'s> Edit<'s> {
@@ -34,9 +34,9 @@ impl<'s> Edit<'s> {
     ) -> Result<Self> {
         // Deleted content is overwritten.
         let snapshot = look(connection)?;
-        secure_delete(snapshot.connection(), true).map_err(|error| StoreError::of(path, error))?;
+        secure_delete(snapshot.connection(), true).map_err(|error| StoreError::from_sqlite(path, error))?;
         let journal =
-            Journal::of(snapshot.connection(), actor, at).map_err(|error| snapshot.failed(error))?;
+            Journal::open(snapshot.connection(), actor, at).map_err(|error| snapshot.failed(error))?;
         Ok(Self { snapshot, journal, orphans: BTreeSet::new(), unlisted: Vec::new() })
     }
 
@@ -53,7 +53,7 @@ impl<'s> Edit<'s> {
     pub fn commit(mut self) -> Result<()> {
         // All at once: what was removed has many digests in common.
         let unlisted = std::mem::take(&mut self.unlisted);
-        segments::remove(self.connection(), unlisted).map_err(|error| self.snapshot.failed(error))?;
+        mention_index::remove(self.connection(), unlisted).map_err(|error| self.snapshot.failed(error))?;
         self.sweep()?;
         let commit = || self.connection().prepare_cached("COMMIT")?.execute([]);
         commit().map(drop).map_err(|error| self.snapshot.failed(error))

@@ -226,7 +226,7 @@ impl StoreError {
     /// Returns whether retrying may succeed without a change to the vault: when another process has finished, or space
     /// has become available.
     #[must_use]
-    pub fn may_pass(&self) -> bool {
+    pub fn is_transient(&self) -> bool {
         match self {
             Self::Full { .. } | Self::ReadOnly { .. } | Self::Busy { .. } | Self::Io { .. } => true,
             // The system also reports this for quotas and disconnected disks.
@@ -237,7 +237,7 @@ impl StoreError {
 
     /// Returns the error for a table whose rows are not in the order of their row ids, so that lookups miss some.
     pub(crate) fn out_of_order(path: &Path, table: &str) -> Self {
-        Self::of(path, out_of_order(table))
+        Self::from_sqlite(path, out_of_order(table))
     }
 
     /// The same of another path: the name that a file was to get, instead of the one under which it is made.
@@ -261,7 +261,7 @@ impl StoreError {
         }
     }
 
-    pub(super) fn of(path: &Path, source: rusqlite::Error) -> Self {
+    pub(super) fn from_sqlite(path: &Path, source: rusqlite::Error) -> Self {
         let path = path.to_owned();
         if let Some(message) = index_damage_in(&source) {
             return Self::Index { path, message: message.to_owned() };

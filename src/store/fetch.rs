@@ -32,7 +32,7 @@ pub(super) fn document(
         .query_row((beginning(&core.0), core.0.as_bytes()), |row| {
             let digest: Digest = row.get(6)?;
             let sealed = row.get_ref(7)?.as_blob()? == seal(core, CaptureHash(digest)).as_slice();
-            Ok((Row::of(row, BlobHash(digest))?, sealed))
+            Ok((Row::from_row(row, BlobHash(digest))?, sealed))
         })
         .optional()?;
     Ok(match found {

@@ -145,7 +145,7 @@ pub(super) struct Journal {
 impl Journal {
     /// Creates a writer at the end of the journal for changes by `actor` at the time `at`. Times never go back: if the
     /// last entry is later, its time is used.
-    pub(super) fn of(
+    pub(super) fn open(
         connection: &Connection,
         actor: Option<&Actor>,
         at: DateTime<Utc>,
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn entries_are_in_their_canonical_form() {
-        let (core, capture) = (CoreHash(Digest::of(b"a")), CaptureHash(Digest::of(b"b")));
+        let (core, capture) = (CoreHash(Digest::from_content(b"a")), CaptureHash(Digest::from_content(b"b")));
         let at = "2026-01-01T00:00:00.000Z";
         let hostile = "\u{e000}\u{1f600}\u{7f}\u{1}\"\\/é";
         let (note, reason, name) = (Some(hostile), Some(hostile), hostile);

@@ -27,7 +27,7 @@ pub(super) struct Lists<'c> {
 
 impl Lists<'_> {
     /// Returns the mentions of an artifact's captures, ordered by role, place and digest.
-    pub(super) fn of_artifact(&self, artifact: i64) -> rusqlite::Result<Vec<Stated>> {
+    pub(super) fn for_artifact(&self, artifact: i64) -> rusqlite::Result<Vec<Stated>> {
         let mut statement = self
             .payloads
             .connection
@@ -35,7 +35,7 @@ impl Lists<'_> {
         let captures = statement.query_map([artifact], |row| row.get(0))?;
         let mut stated = Vec::new();
         for capture in captures {
-            stated.append(&mut self.of_capture(capture?)?);
+            stated.append(&mut self.for_capture(capture?)?);
         }
         stated.sort_unstable();
         stated.dedup();
@@ -63,7 +63,7 @@ impl Lists<'_> {
         some.dedup();
         let mut stated = Vec::new();
         for capture in some {
-            stated.append(&mut self.of_capture(capture)?);
+            stated.append(&mut self.for_capture(capture)?);
         }
         stated.sort_unstable();
         stated.dedup();
@@ -71,7 +71,7 @@ impl Lists<'_> {
     }
 
     /// Returns the mentions of a capture; empty if it has no list.
-    pub(super) fn of_capture(&self, capture: i64) -> rusqlite::Result<Vec<Stated>> {
+    pub(super) fn for_capture(&self, capture: i64) -> rusqlite::Result<Vec<Stated>> {
         let Some((list, digests)) = self.read(capture)? else { return Ok(Vec::new()) };
         let stated = list.entries.into_iter().map(|entry| {
             let digest = digests.get(entry.position).copied();

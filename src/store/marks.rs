@@ -4,9 +4,9 @@ use rusqlite::OptionalExtension;
 
 use super::edit::Edit;
 use super::journal::Event;
+use super::manual_links::changed;
 use super::read::Snapshot;
 use super::rows::{ArtifactId, ArtifactRow, Milliseconds, PinRow, TagRow};
-use super::stated::changed;
 use super::{Result, StoreError};
 use crate::digest::CoreHash;
 

@@ -8,21 +8,22 @@ mod actor;
 mod backup;
 pub mod check;
 mod compress;
-mod cut;
+mod delta;
 mod derived;
 mod dictionaries;
+mod digest_stripping;
 mod edit;
 mod error;
 mod fetch;
 mod journal;
 mod lists;
+mod manual_links;
 mod marks;
-mod mend;
+mod mention_index;
 mod mentions;
 mod notes;
 mod packed;
 mod payload;
-mod place;
 mod pool;
 mod read;
 mod reclaim;
@@ -30,14 +31,13 @@ mod recode;
 mod reindex;
 mod release;
 mod remove;
+mod repair;
 mod rows;
 mod schema;
 mod search;
-mod segments;
-mod siblings;
 mod signatures;
 mod sql;
-mod stated;
+mod staging;
 mod stats;
 mod times;
 mod tombstones;
@@ -58,8 +58,8 @@ pub use backup::{Backup, BackupError, BackupOptions, BackupProgress};
 use check::Inspection;
 pub use edit::Edit;
 pub use error::{BusyReason, PayloadDefect, StoreError};
+pub use manual_links::{MAX_LINK_NOTE_BYTES, MAX_RELATION_BYTES, StatedLink, is_relation};
 pub use marks::{MAX_TAG_BYTES, is_tag};
-pub use mend::{Mended, Restored};
 pub use notes::{MAX_NOTE_BYTES, is_note};
 pub use payload::Prepared;
 pub use read::{Head, JournalCheck, JournalDefect, JournalQuery, Snapshot};
@@ -67,6 +67,7 @@ pub use reclaim::{Erasure, Reclaimable, Reclaimed, Remnant};
 pub use reindex::{Readmitted, Reindexed};
 pub use release::Heirs;
 pub use remove::{Removed, SharedFile};
+pub use repair::{Repair, Restored};
 pub use rows::{
     ArtifactId, ArtifactRow, CaptureRow, DigestEdge, FileRow, JournalRow, KindId, MemberRow, MentionRow,
     NameMention, NoteRow, PinRow, Reference, RoleCount, StatedEdge, StoredMember, TagRow, Tombstone,
@@ -77,7 +78,6 @@ pub use search::{
     SearchableCapture, Term, Terms,
 };
 pub use sql::{Computed, Reader, Rows, RowsOf, Saved, SqlError, Statement, View};
-pub use stated::{MAX_LINK_NOTE_BYTES, MAX_RELATION_BYTES, StatedLink, is_relation};
 pub use stats::{Dated, Day, Extremes, KindStats, Sized, Stats, Storage};
 pub use times::{Chronology, TimeBasis};
 pub use tombstones::RemovedPolicy;
@@ -85,7 +85,7 @@ pub use wal::{LogDamage, LogDefect, SalvagedLog, Salvager};
 pub use write::{Put, PutOutcome};
 
 use dictionaries::{Dictionaries, Readers};
-use pool::{Lease, PATIENCE, Pool};
+use pool::{BUSY_TIMEOUT, Lease, Pool};
 use schema::CreatePolicy;
 use wal::Incident;
 use write::Putting;
@@ -149,7 +149,7 @@ impl Preparer {
 
 impl Store {
     /// How long a writer waits for others.
-    pub const PATIENCE: Duration = PATIENCE;
+    pub const PATIENCE: Duration = BUSY_TIMEOUT;
 
     /// Opens the vault at `path`. If neither the vault nor its directory can be written, it is opened read-only.
     ///
@@ -263,7 +263,7 @@ impl Store {
     fn look(path: &Path) -> Result<(Registration, Option<Incident>)> {
         let look = || {
             pool::expect_file(path)?;
-            pool::expect_no_rollback_journal(path).map_err(|error| StoreError::of(path, error))?;
+            pool::expect_no_rollback_journal(path).map_err(|error| StoreError::from_sqlite(path, error))?;
             wal::look(path)
         };
         let (registration, incident) = Registration::after(path, look)?;
@@ -293,7 +293,7 @@ impl Store {
         let connection = self.connection()?;
         let last = connection.prepare_cached("SELECT coalesce(max(id), 0) FROM artifact");
         last.and_then(|mut last| last.query_row([], |row| row.get(0)))
-            .map_err(|error| StoreError::of(&self.path, error))
+            .map_err(|error| StoreError::from_sqlite(&self.path, error))
     }
 
     /// Returns a preparer of artifacts for this vault.
@@ -304,9 +304,9 @@ impl Store {
         if !self.is_created() {
             return Ok(Preparer::new(Dictionaries::default()));
         }
-        Dictionaries::of(&*self.connection()?)
+        Dictionaries::load(&*self.connection()?)
             .map(Preparer::new)
-            .map_err(|error| StoreError::of(&self.path, error))
+            .map_err(|error| StoreError::from_sqlite(&self.path, error))
     }
 
     /// Stores `batch` in one transaction. When this returns, all of it is on disk; if it fails, none of it is in the
@@ -322,7 +322,7 @@ impl Store {
         preparer: &Preparer,
         at: DateTime<Utc>,
     ) -> Result<Vec<Put>> {
-        self.put_within(batch, preparer, at, PATIENCE)
+        self.put_within(batch, preparer, at, BUSY_TIMEOUT)
     }
 
     /// The same, waiting for other writers no longer than `patience`.
@@ -343,7 +343,7 @@ impl Store {
         self.create_now()?;
         let mut connection = self.connection()?;
         write::put(&mut connection, batch, &Putting { patience, ..self.putting(preparer, at) })
-            .map_err(|error| StoreError::of(&self.path, error))
+            .map_err(|error| StoreError::from_sqlite(&self.path, error))
     }
 
     /// Stores one artifact, in the same way as [`Store::put`].
@@ -354,7 +354,7 @@ impl Store {
         self.create_now()?;
         let mut connection = self.connection()?;
         write::put_one(&mut connection, artifact, &self.putting(preparer, at))
-            .map_err(|error| StoreError::of(&self.path, error))
+            .map_err(|error| StoreError::from_sqlite(&self.path, error))
     }
 
     /// Stores one artifact whose capture was lost, like [`Store::put_one`]. What was `recorded` of its signature before counts
@@ -372,7 +372,7 @@ impl Store {
         self.create_now()?;
         let mut connection = self.connection()?;
         write::put_again(&mut connection, artifact, recorded, &self.putting(preparer, at))
-            .map_err(|error| StoreError::of(&self.path, error))
+            .map_err(|error| StoreError::from_sqlite(&self.path, error))
     }
 
     /// Begins a change to the vault's content, after waiting for other writers to finish.
@@ -390,7 +390,7 @@ impl Store {
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
     pub fn empty_log(&self) -> Result<bool> {
-        pool::empty_log(&*self.connection()?).map_err(|error| StoreError::of(&self.path, error))
+        pool::empty_log(&*self.connection()?).map_err(|error| StoreError::from_sqlite(&self.path, error))
     }
 
     /// Returns the bytes of the preferred capture of the document with this core hash, if the fast path applies; it
@@ -401,7 +401,7 @@ impl Store {
     /// Returns an error if the vault cannot be read or written.
     pub fn document(&self, core: CoreHash) -> Result<Option<Vec<u8>>> {
         fetch::document(&*self.connection()?, &self.readers, core)
-            .map_err(|error| StoreError::of(&self.path, error))
+            .map_err(|error| StoreError::from_sqlite(&self.path, error))
     }
 
     /// Returns a snapshot of the current state. It does not change while it is held, whatever others write.
@@ -417,12 +417,12 @@ impl Store {
     /// # Errors
     /// Returns an error if the database cannot be read.
     pub fn matcher(&self) -> Result<Matcher> {
-        Matcher::of(&self.path)
+        Matcher::new(&self.path)
     }
 
     fn putting<'s>(&'s self, preparer: &'s Preparer, at: DateTime<Utc>) -> Putting<'s> {
         let Preparer { dictionaries, policy } = preparer;
-        Putting { dictionaries, actor: self.actor.as_ref(), at, policy: *policy, patience: PATIENCE }
+        Putting { dictionaries, actor: self.actor.as_ref(), at, policy: *policy, patience: BUSY_TIMEOUT }
     }
 
     /// Begins a check of the vault's current state. Unlike a snapshot, it is also available for a damaged vault.
@@ -441,7 +441,7 @@ impl Store {
     pub fn reindex(&self, batch: &[Readmitted]) -> Result<Vec<Reindexed>> {
         let mut connection = self.connection()?;
         reindex::artifacts(&mut connection, batch, self.actor.as_ref(), clock::now())
-            .map_err(|error| StoreError::of(&self.path, error))
+            .map_err(|error| StoreError::from_sqlite(&self.path, error))
     }
 
     /// Completes [`Store::reindex`]: rebuilds the mention index, and records in the journal how many artifacts there
@@ -452,7 +452,7 @@ impl Store {
     pub fn finish_reindex(&self, artifacts: u64, not_admitted: u64) -> Result<()> {
         let mut connection = self.connection()?;
         reindex::finish(&mut connection, artifacts, not_admitted, self.actor.as_ref(), clock::now())
-            .map_err(|error| StoreError::of(&self.path, error))
+            .map_err(|error| StoreError::from_sqlite(&self.path, error))
     }
 
     fn connection(&self) -> Result<Lease<'_>> {

@@ -4,9 +4,9 @@ use rusqlite::Row;
 
 use super::edit::Edit;
 use super::journal::Event;
+use super::manual_links::changed;
 use super::read::Snapshot;
 use super::rows::{ArtifactId, ArtifactRow, Milliseconds, NoteRow};
-use super::stated::changed;
 use super::{Result, StoreError};
 
 /// Maximum length of a note in bytes: about a page.

@@ -3,8 +3,8 @@
 use rusqlite::Transaction;
 use rusqlite_migration::HookResult;
 
+use super::mention_index;
 use super::mentions::{Entry, List};
-use super::segments;
 use crate::artifact::Place;
 use crate::digest::Digest;
 
@@ -37,9 +37,9 @@ fn pack(transaction: &Transaction<'_>, artifact: i64, capture: i64) -> rusqlite:
     if list.entries.is_empty() {
         return Ok(());
     }
-    let keys = list.own.iter().map(|digest| (segments::key(digest), capture)).collect();
+    let keys = list.own.iter().map(|digest| (mention_index::key(digest), capture)).collect();
     transaction
         .prepare_cached("INSERT INTO mention_list (capture, bytes) VALUES (?1, ?2)")?
         .execute((capture, list.encode()))?;
-    segments::add(transaction, keys)
+    mention_index::add(transaction, keys)
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension};
 
 use super::compress::{self, Beside, Dictionary};
-use super::cut::{self, Cut};
 use super::dictionaries::{Choice, Dictionaries, Readers};
+use super::digest_stripping::{self, Stripped};
 use super::error::{PayloadDefect, ReadFailure};
 use super::tombstones;
 use crate::artifact::Admitted;
@@ -61,10 +61,10 @@ impl Prepared {
             if bytes.len() >= LARGE {
                 return Payload::of_large(bytes);
             }
-            let cut = cut::cut(bytes);
+            let cut = digest_stripping::strip(bytes);
             let text = cut.as_ref().map_or(bytes, |cut| &cut.text);
             match dictionaries.for_text(kind, text, &digests) {
-                Choice::Now(dictionary) => Payload::of(bytes, cut, dictionary),
+                Choice::Now(dictionary) => Payload::new(bytes, cut, dictionary),
                 Choice::Later => {
                     Payload { digests: cut.map(|cut| cut.digests).unwrap_or_default(), body: Body::Waiting }
                 }
@@ -94,7 +94,7 @@ impl Payload {
     /// How large `bytes` are stored: as [`Payload::of`] says, without a dictionary.
     fn of_large(bytes: &[u8]) -> Self {
         let mut size = 0;
-        let Ok(digests) = cut::cut_into::<Infallible>(bytes, &mut |part| {
+        let Ok(digests) = digest_stripping::cut_into::<Infallible>(bytes, &mut |part| {
             size += part.len() as u64;
             Ok(())
         });
@@ -103,7 +103,7 @@ impl Payload {
             compress::compress_parts(bytes.len() as u64, &mut |out| out.write_all(bytes))
         } else {
             compress::compress_parts(size, &mut |out| {
-                cut::cut_into(bytes, &mut |part| out.write_all(part)).map(drop)
+                digest_stripping::cut_into(bytes, &mut |part| out.write_all(part)).map(drop)
             })
         };
         match frame {
@@ -115,8 +115,8 @@ impl Payload {
     }
 
     /// Encodes `bytes`; `cut` is the result of stripping them.
-    pub(super) fn of(bytes: &[u8], cut: Option<Cut>, dictionary: Option<Arc<Dictionary>>) -> Self {
-        let Cut { text, digests } = cut.unwrap_or_default();
+    pub(super) fn new(bytes: &[u8], cut: Option<Stripped>, dictionary: Option<Arc<Dictionary>>) -> Self {
+        let Stripped { text, digests } = cut.unwrap_or_default();
         let text = if digests.is_empty() { bytes } else { &text };
         let frame = compress::compress(text, dictionary.as_deref());
         let body = match frame {
@@ -139,9 +139,9 @@ pub(super) struct Content {
 impl Content {
     /// Creates the content of bytes that are not stored yet. Returns `None` if they cannot be stripped and are not
     /// UTF-8.
-    pub(super) fn of(bytes: &[u8]) -> Option<Self> {
-        match cut::cut(bytes) {
-            Some(Cut { text, digests }) => Some(Self { text, digests: as_bytes(&digests) }),
+    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+        match digest_stripping::strip(bytes) {
+            Some(Stripped { text, digests }) => Some(Self { text, digests: as_bytes(&digests) }),
             None if std::str::from_utf8(bytes).is_ok() => {
                 Some(Self { text: bytes.to_vec(), digests: Vec::new() })
             }
@@ -153,12 +153,12 @@ impl Content {
     fn bytes(&self, blob: BlobHash, size: usize, is_cut: bool) -> Result<Cow<'_, [u8]>, PayloadDefect> {
         let bytes = if is_cut {
             let digests = as_digests(&self.digests);
-            let bytes = digests.and_then(|digests| cut::splice(&self.text, &digests, size));
+            let bytes = digests.and_then(|digests| digest_stripping::restore(&self.text, &digests, size));
             Cow::Owned(bytes.ok_or_else(|| defect(blob, "its digests do not match its text"))?)
         } else {
             Cow::Borrowed(self.text.as_slice())
         };
-        let actual = BlobHash(Digest::of(&bytes));
+        let actual = BlobHash(Digest::from_content(&bytes));
         if actual == blob { Ok(bytes) } else { Err(PayloadDefect::Hash { blob, actual }) }
     }
 
@@ -210,7 +210,7 @@ pub(super) struct Row {
 
 impl Row {
     /// Reads the columns size, encoding, base, dictionary, digests and bytes, which come first.
-    pub(super) fn of(row: &rusqlite::Row<'_>, blob: BlobHash) -> rusqlite::Result<Self> {
+    pub(super) fn from_row(row: &rusqlite::Row<'_>, blob: BlobHash) -> rusqlite::Result<Self> {
         Ok(Self {
             blob,
             size: row.get(0)?,
@@ -348,7 +348,7 @@ impl Payloads<'_> {
                 "SELECT b.size, p.encoding, p.base, p.dictionary, p.digests, p.bytes
                    FROM blob b JOIN payload p ON p.blob = b.id WHERE b.id = ?1",
             )?
-            .query_row([blob], |row| Row::of(row, named))
+            .query_row([blob], |row| Row::from_row(row, named))
             .optional()?;
         row.ok_or_else(|| PayloadDefect::Missing { blob: named }.into())
     }

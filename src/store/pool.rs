@@ -16,7 +16,7 @@ use super::{Result, StoreError, wal};
 use crate::files;
 
 /// The time that a writer waits for another one to finish.
-pub(super) const PATIENCE: Duration = Duration::from_mins(1);
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The time to wait for readers to finish with the write-ahead log.
 const PATIENCE_WITH_READERS: Duration = Duration::from_secs(5);
@@ -222,7 +222,7 @@ fn without_temporary_files(connection: Connection) -> rusqlite::Result<Connectio
 }
 
 fn configured(connection: Connection) -> rusqlite::Result<Connection> {
-    connection.busy_timeout(PATIENCE)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.set_prepared_statement_cache_capacity(64);
     // No vault has triggers. Those that another program made could change what is written, or never end.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
@@ -241,7 +241,7 @@ pub(super) fn empty_log(connection: &Connection) -> rusqlite::Result<bool> {
     // Readers may hold the log for long, and nothing depends on emptying it.
     connection.busy_timeout(PATIENCE_WITH_READERS)?;
     let busy = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
-    connection.busy_timeout(PATIENCE)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
     match busy {
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(false),
         busy => Ok(!busy?),
@@ -263,7 +263,7 @@ impl Pool {
     pub(super) fn lease(&self) -> Result<Lease<'_>> {
         let idle = self.idle().pop();
         let connection = idle.map_or_else(|| connect(&self.path), Ok);
-        let connection = connection.map_err(|error| StoreError::of(&self.path, error))?;
+        let connection = connection.map_err(|error| StoreError::from_sqlite(&self.path, error))?;
         Ok(Lease { pool: self, connection: Some(connection) })
     }
 

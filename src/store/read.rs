@@ -18,10 +18,10 @@ use rusqlite::{Connection, OptionalExtension, Params, Row};
 
 use super::dictionaries::Readers;
 use super::lists::Lists;
+use super::mention_index::Segments;
 use super::payload::Payloads;
-use super::pool::{Lease, PATIENCE};
+use super::pool::{BUSY_TIMEOUT, Lease};
 use super::rows::{ArtifactId, ArtifactRow, CaptureRow, Milliseconds};
-use super::segments::Segments;
 use super::signatures::signature;
 use super::write_lock;
 use super::{Result, StoreError};
@@ -102,7 +102,7 @@ impl<'s> Snapshot<'s> {
         let snapshot = Self { connection, readers, path, segments, goes_on: false };
         let begin = || {
             if to_change {
-                write_lock::in_turn(&snapshot.connection, PATIENCE, || {
+                write_lock::in_turn(&snapshot.connection, BUSY_TIMEOUT, || {
                     snapshot.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])
                 })?;
             } else {
@@ -180,7 +180,7 @@ impl<'s> Snapshot<'s> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn artifacts_beginning(&self, prefix: &DigestPrefix, limit: u32) -> Result<Vec<CoreHash>> {
+    pub fn artifacts_with_prefix(&self, prefix: &DigestPrefix, limit: u32) -> Result<Vec<CoreHash>> {
         let (low, high) = prefix.range();
         let sql = "SELECT core FROM artifact
                     WHERE substr(core, 1, 8) BETWEEN ?1 AND ?2 AND core BETWEEN ?3 AND ?4 ORDER BY core LIMIT ?5";
@@ -329,7 +329,7 @@ impl<'s> Snapshot<'s> {
     }
 
     pub(super) fn failed(&self, error: rusqlite::Error) -> StoreError {
-        StoreError::of(self.path, error)
+        StoreError::from_sqlite(self.path, error)
     }
 }
 

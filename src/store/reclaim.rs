@@ -10,7 +10,7 @@ use super::compress::Dictionary;
 use super::dictionaries::{self, IS_STALE};
 use super::error::out_of_order;
 use super::journal::Event;
-use super::pool::PATIENCE;
+use super::pool::BUSY_TIMEOUT;
 use super::read::Snapshot;
 use super::recode::Numbered;
 use super::remove::IS_ORPHAN;
@@ -140,7 +140,7 @@ impl Store {
         if !has_changed && !left.has_removals && left.free_bytes == 0 {
             return Ok(None);
         }
-        let failed = |error| StoreError::of(&self.path, error);
+        let failed = |error| StoreError::from_sqlite(&self.path, error);
         let connection = self.connection()?;
         search::forget_words(&connection).map_err(failed)?;
         vacuum(&connection).map_err(failed)?;
@@ -166,7 +166,7 @@ impl Store {
     }
 
     fn try_to_erase(&self, remnants: &mut Vec<Remnant>) -> Result<()> {
-        let failed = |error| StoreError::of(&self.path, error);
+        let failed = |error| StoreError::from_sqlite(&self.path, error);
         let connection = self.connection()?;
         if database_size(&connection).map_err(failed)? > Erasure::REWRITTEN {
             remnants.push(Remnant::LargeFile);
@@ -245,7 +245,7 @@ impl Store {
             }
             edit.commit()?;
             if last <= after {
-                return Err(StoreError::of(&self.path, out_of_order("payload")));
+                return Err(StoreError::from_sqlite(&self.path, out_of_order("payload")));
             }
             after = last;
         }
@@ -299,7 +299,7 @@ impl Store {
 
 /// Writes the file again without what is free in it.
 fn vacuum(connection: &Connection) -> rusqlite::Result<()> {
-    write_lock::in_turn(connection, PATIENCE, || connection.execute_batch("VACUUM"))
+    write_lock::in_turn(connection, BUSY_TIMEOUT, || connection.execute_batch("VACUUM"))
 }
 
 /// Returns the size of the database in bytes, whether its pages are in the file or still in the log.

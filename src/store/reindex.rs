@@ -14,10 +14,10 @@ use super::derived;
 use super::dictionaries::{Dictionaries, Readers};
 use super::journal::{Event, Journal};
 use super::lists::Lists;
+use super::mention_index;
 use super::payload::Payloads;
-use super::pool::PATIENCE;
+use super::pool::BUSY_TIMEOUT;
 use super::read::blob_id;
-use super::segments;
 use super::signatures;
 use super::tombstones::RemovedPolicy;
 use super::write::{NewCapture, Putting, StoredBlob, Writer, seal};
@@ -52,18 +52,18 @@ pub(super) fn artifacts(
     actor: Option<&Actor>,
     at: DateTime<Utc>,
 ) -> rusqlite::Result<Vec<Reindexed>> {
-    let dictionaries = Dictionaries::of(connection)?;
+    let dictionaries = Dictionaries::load(connection)?;
     let transaction = write_lock::begin(connection)?;
     let policy = RemovedPolicy::Refuse;
-    let mut writer = Writer::of(
+    let mut writer = Writer::new(
         &transaction,
-        &Putting { dictionaries: &dictionaries, actor, at, policy, patience: PATIENCE },
+        &Putting { dictionaries: &dictionaries, actor, at, policy, patience: BUSY_TIMEOUT },
     )?;
     let outcomes: rusqlite::Result<_> = batch.iter().map(|readmitted| writer.reindex(readmitted)).collect();
     let outcomes = outcomes?;
     let entries = std::mem::take(&mut writer.entries);
     writer.finish()?;
-    match segments::add(&transaction, entries) {
+    match mention_index::add(&transaction, entries) {
         Err(error) if is_damage(&error) => mentions(&transaction)?,
         added => added?,
     }
@@ -123,14 +123,14 @@ impl Writer<'_> {
         &mut self,
         artifact: i64,
         captures: &[(CaptureId, Option<Admitted>)],
-    ) -> rusqlite::Result<HashSet<segments::Entry>> {
+    ) -> rusqlite::Result<HashSet<mention_index::Entry>> {
         let mut known = HashSet::new();
         let readers = Readers::default();
         let lists = Lists { payloads: Payloads { connection: self.transaction, readers: &readers } };
         for (capture, _) in captures.iter().filter(|(_, admitted)| admitted.is_some()) {
             // An unreadable list has no entries worth keeping.
-            let stated = lists.of_capture(capture.0).unwrap_or_default();
-            known.extend(stated.iter().map(|stated| (segments::key(&stated.digest), capture.0)));
+            let stated = lists.for_capture(capture.0).unwrap_or_default();
+            known.extend(stated.iter().map(|stated| (mention_index::key(&stated.digest), capture.0)));
             self.transaction
                 .prepare_cached("DELETE FROM mention_list WHERE capture = ?1")?
                 .execute([capture.0])?;
@@ -198,14 +198,14 @@ pub(super) fn finish(
          DELETE FROM attribute_value WHERE id NOT IN (SELECT value FROM attribute);",
     )?;
     mentions(&transaction)?;
-    Journal::of(&transaction, actor, at)?
+    Journal::open(&transaction, actor, at)?
         .append(&transaction, &Event::Reindex { indexed: artifacts, not_admitted })?;
     derived::finish(&transaction)?;
     transaction.commit()
 }
 
 fn mentions(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
-    segments::clear(transaction)?;
+    mention_index::clear(transaction)?;
     let readers = Readers::default();
     let lists = Lists { payloads: Payloads { connection: transaction, readers: &readers } };
     let mut entries = Vec::new();
@@ -215,14 +215,14 @@ fn mentions(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     while let Some(row) = captures.next()? {
         let capture: i64 = row.get(0)?;
         // Unreadable lists belong to unreadable captures, which were already reported.
-        let stated = lists.of_capture(capture).unwrap_or_default();
+        let stated = lists.for_capture(capture).unwrap_or_default();
         roles.extend(stated.iter().map(|stated| stated.role));
-        entries.extend(stated.iter().map(|stated| (segments::key(&stated.digest), capture)));
+        entries.extend(stated.iter().map(|stated| (mention_index::key(&stated.digest), capture)));
         if entries.len() >= ENTRIES {
-            segments::add(transaction, std::mem::take(&mut entries))?;
+            mention_index::add(transaction, std::mem::take(&mut entries))?;
         }
     }
-    segments::add(transaction, entries)?;
+    mention_index::add(transaction, entries)?;
     let stored: Vec<i64> = transaction
         .prepare("SELECT id FROM role")?
         .query_map([], |row| row.get(0))?

@@ -10,12 +10,12 @@ use super::Result;
 use super::edit::Edit;
 use super::error::{ReadFailure, StoreError};
 use super::journal::Event;
+use super::manual_links::StatedLink;
+use super::mention_index;
 use super::read::Snapshot;
 use super::rows::{ArtifactRow, CaptureRow, StatedEdge};
 use super::search;
-use super::segments;
 use super::signatures;
-use super::stated::StatedLink;
 use crate::digest::{CaptureHash, Digest};
 
 /// A removed artifact.
@@ -82,7 +82,7 @@ impl Snapshot<'_> {
                 let holders = match known.entry(*blob) {
                     Entry::Occupied(known) => known.into_mut(),
                     Entry::Vacant(unknown) => {
-                        let holders = holders(self.connection(), *blob);
+                        let holders = artifacts_with_blob(self.connection(), *blob);
                         let mut holders = holders.map_err(|error| self.failed(error))?;
                         holders.retain(|holder| !leaving.contains(holder));
                         unknown.insert(holders)
@@ -156,12 +156,12 @@ impl Edit<'_> {
         let captures = numbers(connection, "SELECT id FROM capture WHERE artifact = ?1", artifact)?;
         let values = numbers(connection, "SELECT value FROM attribute WHERE artifact = ?1", artifact)?;
         for capture in &captures {
-            let list = match self.snapshot.lists().of_capture(*capture) {
+            let list = match self.snapshot.lists().for_capture(*capture) {
                 // Damage is no reason to keep an artifact. Entries left in the index do no harm.
                 Err(rusqlite::Error::FromSqlConversionFailure(..)) => Vec::new(),
                 list => list?,
             };
-            self.unlisted.extend(list.iter().map(|stated| (segments::key(&stated.digest), *capture)));
+            self.unlisted.extend(list.iter().map(|stated| (mention_index::key(&stated.digest), *capture)));
         }
         let delete = |sql, number: i64| connection.prepare_cached(sql)?.execute([number]).map(drop);
         for capture in captures {
@@ -276,13 +276,15 @@ fn files(connection: &Connection, artifact: i64) -> rusqlite::Result<BTreeSet<(S
 }
 
 /// The query for the row ids of the artifacts that have the blob `?1`.
-pub(super) const HOLDERS: &str = "SELECT artifact FROM capture WHERE blob = ?1
+pub(super) const ARTIFACTS_WITH_BLOB: &str = "SELECT artifact FROM capture WHERE blob = ?1
     UNION ALL SELECT c.artifact FROM member m JOIN capture c ON c.id = m.capture WHERE m.blob = ?1";
 
 /// Returns the artifacts that have a blob, by core hash.
-fn holders(connection: &Connection, blob: i64) -> rusqlite::Result<Vec<ArtifactId>> {
+fn artifacts_with_blob(connection: &Connection, blob: i64) -> rusqlite::Result<Vec<ArtifactId>> {
     connection
-        .prepare_cached(&format!("SELECT a.id FROM artifact a WHERE a.id IN ({HOLDERS}) ORDER BY a.core"))?
+        .prepare_cached(&format!(
+            "SELECT a.id FROM artifact a WHERE a.id IN ({ARTIFACTS_WITH_BLOB}) ORDER BY a.core"
+        ))?
         .query_map([blob], |row| row.get(0))?
         .collect()
 }

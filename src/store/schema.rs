@@ -12,9 +12,9 @@ use super::derived;
 use super::dictionaries;
 use super::edit::secure_delete;
 use super::packed;
-use super::place::{Place, PlaceError};
-use super::pool::{self, PATIENCE};
+use super::pool::{self, BUSY_TIMEOUT};
 use super::search;
+use super::staging::{PlaceError, StagedFile};
 use super::{Result, StoreError};
 
 /// The application id that the first migration writes into the header of every vault: "runv".
@@ -64,7 +64,7 @@ pub(super) enum CreatePolicy {
 
 /// Opens the file at `path` as a vault of the current schema, after the changes that `policy` allows.
 pub(super) fn open(path: &Path, policy: CreatePolicy) -> Result<Connection> {
-    let mut connection = pool::connect(path).map_err(|source| StoreError::of(path, source))?;
+    let mut connection = pool::connect(path).map_err(|source| StoreError::from_sqlite(path, source))?;
     apply(&mut connection, path, &steps(), policy)?;
     if policy != CreatePolicy::Upgrade {
         derived::expect_current(&connection, path)?;
@@ -74,8 +74,8 @@ pub(super) fn open(path: &Path, policy: CreatePolicy) -> Result<Connection> {
 
 /// Returns the schema version of the vault at `path`.
 pub(super) fn version(path: &Path) -> Result<i64> {
-    let connection = pool::connect(path).map_err(|source| StoreError::of(path, source))?;
-    match State::of(&connection).map_err(|source| StoreError::of(path, source))? {
+    let connection = pool::connect(path).map_err(|source| StoreError::from_sqlite(path, source))?;
+    match State::load(&connection).map_err(|source| StoreError::from_sqlite(path, source))? {
         State::Vault { version } => Ok(version),
         State::Empty => {
             Err(StoreError::NotAVault { path: path.to_owned(), reason: "it is empty".to_owned() })
@@ -91,10 +91,10 @@ fn apply(connection: &mut Connection, path: &Path, steps: &[M<'_>], policy: Crea
     let not_a_vault =
         |reason: &str| StoreError::NotAVault { path: path.to_owned(), reason: reason.to_owned() };
     let latest = i64::try_from(steps.len()).unwrap_or(i64::MAX);
-    let state = State::of(connection).map_err(|source| StoreError::of(path, source))?;
+    let state = State::load(connection).map_err(|source| StoreError::from_sqlite(path, source))?;
     match state {
         State::Vault { version } if version == latest => {
-            return expect_tables(connection).map_err(|source| StoreError::of(path, source));
+            return expect_tables(connection).map_err(|source| StoreError::from_sqlite(path, source));
         }
         State::Vault { version } if version > latest => {
             return Err(StoreError::Newer { path: path.to_owned(), found: version, supported: latest });
@@ -106,14 +106,14 @@ fn apply(connection: &mut Connection, path: &Path, steps: &[M<'_>], policy: Crea
         }
         State::Vault { version } => keep_copy(connection, path, version)?,
         State::Empty if policy != CreatePolicy::Create => return Err(not_a_vault("it is empty")),
-        State::Empty => begin(connection).map_err(|source| StoreError::of(path, source))?,
+        State::Empty => begin(connection).map_err(|source| StoreError::from_sqlite(path, source))?,
         State::Foreign => return Err(not_a_vault("it is a database of another program")),
     }
     migrate(connection, path, steps, latest)
 }
 
 fn migrate(connection: &mut Connection, path: &Path, steps: &[M<'_>], latest: i64) -> Result<()> {
-    let failed = |source| StoreError::of(path, source);
+    let failed = |source| StoreError::from_sqlite(path, source);
     // Tables are recreated under the names of old ones that other tables refer to.
     connection.pragma_update(None, "foreign_keys", false).map_err(failed)?;
     // Content that is removed later must not remain in the pages of old tables.
@@ -126,10 +126,10 @@ fn migrate(connection: &mut Connection, path: &Path, steps: &[M<'_>], latest: i6
     match outcome {
         Ok(()) => Ok(()),
         // Another process may have done the same in the meantime.
-        Err(_) if matches!(State::of(connection), Ok(State::Vault { version }) if version == latest) => {
+        Err(_) if matches!(State::load(connection), Ok(State::Vault { version }) if version == latest) => {
             Ok(())
         }
-        Err(rusqlite_migration::Error::RusqliteError { err, .. }) => Err(StoreError::of(path, err)),
+        Err(rusqlite_migration::Error::RusqliteError { err, .. }) => Err(StoreError::from_sqlite(path, err)),
         Err(error) => Err(StoreError::Schema { path: path.to_owned(), message: error.to_string() }),
     }
 }
@@ -141,7 +141,7 @@ enum State {
 }
 
 impl State {
-    fn of(connection: &Connection) -> rusqlite::Result<Self> {
+    fn load(connection: &Connection) -> rusqlite::Result<Self> {
         // In one transaction: another process may be creating the vault.
         let moment = connection.unchecked_transaction()?;
         let number = |sql: &str| moment.query_row(sql, [], |row| row.get::<_, i64>(0));
@@ -168,7 +168,7 @@ pub(super) fn objects(connection: &Connection) -> rusqlite::Result<Objects> {
 /// Returns the schema objects that a vault should have, from a temporary database created for this. `path` is the vault
 /// that errors name.
 pub(super) fn expected(path: &Path) -> Result<Objects> {
-    let failed = |source| StoreError::of(path, source);
+    let failed = |source| StoreError::from_sqlite(path, source);
     // An unnamed database: SQLite keeps it private and deletes it.
     let mut connection = Connection::open_with_flags("", OpenFlags::default()).map_err(failed)?;
     connection.pragma_update(None, "foreign_keys", false).map_err(failed)?;
@@ -233,14 +233,14 @@ pub(super) fn expected_for_search(path: &Path) -> Result<Objects> {
         connection.execute_batch(search::SCHEMA)?;
         objects(&connection)
     };
-    made().map_err(|source| StoreError::of(path, source))
+    made().map_err(|source| StoreError::from_sqlite(path, source))
 }
 
 /// Sets properties of the file itself that cannot be changed later.
 fn begin(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(&format!("PRAGMA page_size = {PAGE_SIZE}"))?;
     // If two processes do this at once, SQLite fails one of them without waiting.
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + BUSY_TIMEOUT;
     loop {
         match connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0)) {
             Err(error)
@@ -267,8 +267,8 @@ fn keep_copy(connection: &Connection, path: &Path, version: i64) -> Result<()> {
     if copy.exists() {
         return Ok(());
     }
-    let made = Place::at(&copy, path, false).and_then(|place| {
-        backup::copy(connection, (place.unfinished(), &copy), &mut |_| {})?;
+    let made = StagedFile::at(&copy, path, false).and_then(|place| {
+        backup::copy(connection, (place.temp_path(), &copy), &mut |_| {})?;
         place.finish()
     });
     match made {

@@ -3,11 +3,11 @@
 //! The store is given passages and knows no formats. Texts are not stored: an answer contains the number of a matching
 //! passage of a capture, and the caller reads the capture again.
 
-mod ask;
 mod compare;
-mod keep;
-mod matching;
+mod highlight;
+mod indexer;
 mod pages;
+mod query;
 mod terms;
 mod totals;
 
@@ -18,20 +18,20 @@ use rusqlite::{Connection, OptionalExtension};
 use super::check::is_damage;
 use super::edit::secure_delete;
 use super::error::index_damage;
-use super::pool::PATIENCE;
+use super::pool::BUSY_TIMEOUT;
 use super::read::Snapshot;
 use super::rows::{ArtifactId, ArtifactRow};
 use super::write_lock;
 use super::{Result, Store, StoreError};
 use crate::digest::CaptureHash;
 
-pub use ask::{FoundPassage, Grouping};
 pub use compare::{SearchComparison, SearchDifferences};
-pub use keep::{CapturePassages, SearchableCapture};
-pub use matching::Matcher;
+pub use highlight::Matcher;
+pub use indexer::{CapturePassages, SearchableCapture};
+pub use query::{FoundPassage, Grouping};
 pub use terms::{Term, Terms};
 
-pub(super) use keep::{forget, forget_words};
+pub(super) use indexer::{forget, forget_words};
 
 /// The version of the tables and of their content. It is increased when either changes, or when kinds produce different
 /// passages.
@@ -132,7 +132,7 @@ impl Store {
     /// # Errors
     /// Returns an error if the vault cannot be written.
     pub fn begin_search_index(&self) -> Result<()> {
-        self.begin_search_index_within(PATIENCE)
+        self.begin_search_index_within(BUSY_TIMEOUT)
     }
 
     /// The same, waiting for other writers no longer than `patience`.
@@ -153,7 +153,7 @@ impl Store {
     /// # Errors
     /// Returns an error if the vault cannot be written.
     pub fn drop_search_index(&self) -> Result<bool> {
-        self.change_search(PATIENCE, |connection| {
+        self.change_search(BUSY_TIMEOUT, |connection| {
             let was_there = has_tables(connection)?;
             drop_tables(connection).map(|()| was_there)
         })
@@ -164,7 +164,7 @@ impl Store {
     /// # Errors
     /// Returns an error if the database cannot be read.
     pub fn has_search_tables(&self) -> Result<bool> {
-        has_tables(&*self.connection()?).map_err(|error| StoreError::of(&self.path, error))
+        has_tables(&*self.connection()?).map_err(|error| StoreError::from_sqlite(&self.path, error))
     }
 
     fn change_search(
@@ -184,7 +184,7 @@ impl Store {
         let outcome = change();
         // If this fails, additions are slower.
         let _ = secure_delete(&connection, false);
-        outcome.map_err(|error| StoreError::of(&self.path, error))
+        outcome.map_err(|error| StoreError::from_sqlite(&self.path, error))
     }
 }
 

@@ -7,7 +7,7 @@ use super::Result;
 use super::read::Snapshot;
 use super::rows::{ArtifactRow, Milliseconds};
 use super::times::TimeBasis;
-use super::{search, segments};
+use super::{mention_index, search};
 use crate::artifact::CREATED_AT;
 
 /// Number of largest artifacts that are listed.
@@ -169,7 +169,7 @@ impl Snapshot<'_> {
             Ok(Stats {
                 kinds,
                 storage: storage(connection)?,
-                mentions: segments::count(connection)?,
+                mentions: mention_index::count(connection)?,
                 stated_links: number(connection, "SELECT count(*) FROM link")?,
                 tags: number(connection, "SELECT count(*) FROM tag")?,
                 pins: number(connection, "SELECT count(*) FROM pin")?,

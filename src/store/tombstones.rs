@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::journal::AT;
 use super::read::{Snapshot, artifact_id};
-use super::remove::HOLDERS;
+use super::remove::ARTIFACTS_WITH_BLOB;
 use super::rows::{Milliseconds, Tombstone};
 use super::{Result, StoreError};
 use crate::artifact::Admitted;
@@ -70,7 +70,7 @@ pub(super) fn exist(connection: &Connection) -> rusqlite::Result<bool> {
 
 /// Returns the tombstones of `digests`, one per artifact, by core hash. Those of artifacts that are in the vault are
 /// skipped.
-pub(super) fn of_digests(connection: &Connection, digests: &[Digest]) -> rusqlite::Result<Vec<Tombstone>> {
+pub(super) fn for_digests(connection: &Connection, digests: &[Digest]) -> rusqlite::Result<Vec<Tombstone>> {
     if !exist(connection)? {
         return Ok(Vec::new());
     }
@@ -126,7 +126,7 @@ fn holder(connection: &Connection, blob: i64) -> rusqlite::Result<Option<(String
     connection
         .prepare_cached(&format!(
             "SELECT k.name, a.core FROM artifact a JOIN kind k ON k.id = a.kind
-              WHERE a.id IN ({HOLDERS}) ORDER BY a.core LIMIT 1"
+              WHERE a.id IN ({ARTIFACTS_WITH_BLOB}) ORDER BY a.core LIMIT 1"
         ))?
         .query_row([blob], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()
@@ -207,6 +207,7 @@ impl Snapshot<'_> {
     /// # Errors
     /// Returns an error if the database cannot be read.
     pub fn tombstones_of(&self, admitted: &Admitted) -> Result<Vec<Tombstone>> {
-        of_digests(self.connection(), &digests(admitted)).map_err(|error| StoreError::of(self.path(), error))
+        for_digests(self.connection(), &digests(admitted))
+            .map_err(|error| StoreError::from_sqlite(self.path(), error))
     }
 }

@@ -13,14 +13,14 @@ use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use super::actor::Actor;
+use super::delta::DeltaBaseFinder;
 use super::dictionaries::{self, Dictionaries};
 use super::error::out_of_order;
 use super::journal::{Addition, Journal};
+use super::mention_index;
 use super::payload::{Payloads, Prepared};
 use super::read::{artifact_id, blob_id, capture_id};
 use super::rows::Tombstone;
-use super::segments;
-use super::siblings::Siblings;
 use super::tombstones::{RemovedPolicy, Tombstones};
 use super::write_lock;
 use crate::artifact::{Admitted, Kind, Signature};
@@ -101,7 +101,7 @@ fn in_one_transaction<T>(
     work: impl FnOnce(&mut Writer<'_>) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<T> {
     let transaction = write_lock::begin_within(connection, putting.patience)?;
-    let mut writer = Writer::of(&transaction, putting)?;
+    let mut writer = Writer::new(&transaction, putting)?;
     let outcome = work(&mut writer)?;
     writer.finish()?;
     transaction.commit()?;
@@ -122,13 +122,13 @@ pub(super) struct Writer<'t> {
     kinds: HashMap<&'static str, i64>,
     roles: HashMap<(i64, &'static str), i64>,
     attributes: HashMap<&'static str, HashMap<String, i64>>,
-    siblings: Siblings,
+    bases: DeltaBaseFinder,
     /// A capture that was lost, and what the journal says of its signature.
     pub(super) recorded: Option<((CoreHash, CaptureHash), Signature)>,
     /// The row ids of dictionaries; `None` for those that must not be used.
     dictionary_ids: HashMap<Digest, Option<i64>>,
     /// Entries for the mention index, to which they are added at the end of the batch.
-    pub(super) entries: Vec<segments::Entry>,
+    pub(super) entries: Vec<mention_index::Entry>,
 }
 
 /// A new capture with its artifact and the blobs of its members.
@@ -147,11 +147,11 @@ pub(super) struct StoredBlob<'p> {
 }
 
 impl<'t> Writer<'t> {
-    pub(super) fn of(transaction: &'t Transaction<'t>, putting: &Putting<'t>) -> rusqlite::Result<Self> {
+    pub(super) fn new(transaction: &'t Transaction<'t>, putting: &Putting<'t>) -> rusqlite::Result<Self> {
         let Putting { dictionaries, actor, at, policy, .. } = *putting;
         let last_capture: Option<i64> =
             transaction.prepare_cached("SELECT max(id) FROM capture")?.query_row([], |row| row.get(0))?;
-        let journal = Journal::of(transaction, actor, at)?;
+        let journal = Journal::open(transaction, actor, at)?;
         Ok(Self {
             transaction,
             dictionaries,
@@ -163,7 +163,7 @@ impl<'t> Writer<'t> {
             kinds: HashMap::new(),
             roles: HashMap::new(),
             attributes: HashMap::new(),
-            siblings: Siblings::default(),
+            bases: DeltaBaseFinder::default(),
             recorded: None,
             dictionary_ids: HashMap::new(),
             entries: Vec::new(),
@@ -195,7 +195,7 @@ impl<'t> Writer<'t> {
         let new = NewCapture { id: self.capture(artifact, admitted, &blobs)?, artifact, is_first, blobs };
         self.index(&new, kind, admitted)?;
         if is_first && artifact % TRY_DICTIONARY == 0 {
-            let payloads = Payloads { connection: self.transaction, readers: &self.siblings.readers };
+            let payloads = Payloads { connection: self.transaction, readers: &self.bases.readers };
             dictionaries::make(payloads, kind)?;
         }
         let entry =
@@ -282,7 +282,7 @@ impl<'t> Writer<'t> {
 
     pub(super) fn finish(mut self) -> rusqlite::Result<()> {
         self.record_seen()?;
-        segments::add(self.transaction, self.entries)
+        mention_index::add(self.transaction, self.entries)
     }
 }
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, Error, ErrorCode, Transaction, TransactionBehavior, ffi};
 
-use super::pool::PATIENCE;
+use super::pool::BUSY_TIMEOUT;
 
 /// How the name of the queue's file goes on after that of the vault.
 const ENDING: &str = "-queue";
@@ -32,7 +32,7 @@ pub(super) const OTHERS_WROTE: &str = "other processes wrote all the time";
 
 /// Begins a transaction that writes. Taking the lock at the beginning means waiting for others there, never failing half way.
 pub(super) fn begin(connection: &Connection) -> rusqlite::Result<Transaction<'_>> {
-    begin_within(connection, PATIENCE)
+    begin_within(connection, BUSY_TIMEOUT)
 }
 
 /// The same, waiting no longer than `patience`.
@@ -52,7 +52,7 @@ pub(super) fn in_turn<T>(
 ) -> rusqlite::Result<T> {
     connection.busy_timeout(Duration::ZERO)?;
     let outcome = Waiting::new(connection, patience).wait(&mut work);
-    connection.busy_timeout(PATIENCE)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
     outcome
 }
 

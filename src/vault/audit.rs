@@ -17,7 +17,7 @@ impl Vault {
     /// Returns [`LookupError::OtherKind`] if `contract` is not a contract, and [`LookupError::Store`] if the vault
     /// cannot be read.
     pub fn governed_runs(&self, contract: &ArtifactRow) -> Result<Vec<ArtifactRow>, LookupError> {
-        let kind = Kind::of::<contract::Contract>();
+        let kind = Kind::new::<contract::Contract>();
         expect_kind(contract, kind)?;
         let mut runs: Vec<ArtifactRow> = Vec::new();
         let mut known = std::collections::HashSet::new();
@@ -69,7 +69,7 @@ impl Vault {
 }
 
 fn terms(snapshot: &Snapshot<'_>, contract: &ArtifactRow) -> Result<Terms, LookupError> {
-    expect_kind(contract, Kind::of::<contract::Contract>())?;
+    expect_kind(contract, Kind::new::<contract::Contract>())?;
     let members = first_members(snapshot, contract)?;
     let document = members.first().map(|member| member.bytes.as_slice()).unwrap_or_default();
     Terms::read(document, &Limits::most())
@@ -93,7 +93,7 @@ fn digests_of_files(
     if kind.document_member().is_some() {
         return Ok(Vec::new());
     }
-    let of_bytes = members.iter().map(|member| (member.name.clone(), Digest::of(&member.bytes)));
+    let of_bytes = members.iter().map(|member| (member.name.clone(), Digest::from_content(&member.bytes)));
     let mentions = snapshot.mentions_of(run.id, "member")?.into_iter();
     let given = mentions.filter_map(|mention| match mention.place {
         Place::Pointer(name) => Some((name, mention.digest)),

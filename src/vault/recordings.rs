@@ -13,7 +13,7 @@ use crate::store::{Snapshot, StoreError};
 
 /// A filter of the recordings of a prompt.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
+pub struct RecordingFilter {
     /// Attributes that a recording must have, by name and value.
     pub attributes: Vec<(String, String)>,
     /// Last seen at this time or later.
@@ -46,7 +46,7 @@ impl Vault {
         let none = || LookupError::NoRecording { core, kind: kind.clone() };
         let known = kinds::named(kind).filter(|kind| kind.playback().is_some()).ok_or_else(none)?;
         let document = self.read(located)?;
-        Player::of(known, &document, &Limits::most()).map_err(|error| match error {
+        Player::with_limits(known, &document, &Limits::most()).map_err(|error| match error {
             NotPlayable::RecordsNothing(_) => none(),
             error => LookupError::Unreadable { core, message: error.to_string() },
         })
@@ -56,7 +56,7 @@ impl Vault {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read.
-    pub fn recordings_of(&self, prompt: Digest, wanted: &Wanted) -> Result<Vec<Hit>, StoreError> {
+    pub fn recordings_of(&self, prompt: Digest, wanted: &RecordingFilter) -> Result<Vec<Hit>, StoreError> {
         let snapshot = self.snapshot()?;
         let filters = vec![Filter::Mention { group: Some("prompt"), digest: prompt }];
         let (since, until) = (wanted.since, wanted.until);

@@ -7,7 +7,7 @@ use crate::artifact::Kind;
 use crate::clock;
 use crate::digest::CoreHash;
 use crate::kinds;
-use crate::query::{self, Contained, HolderFinder, Link};
+use crate::query::{self, Contained, DependentFinder, Link};
 use crate::retention::{Decision, Plan, Policy};
 use crate::store::{
     ArtifactRow, Edit, Erasure, Heirs, PinRow, Reclaimable, Reclaimed, Removed, Snapshot, StatedLink,
@@ -24,7 +24,7 @@ pub struct RemoveOptions {
     /// Whether to also remove the artifacts that contain their bytes, such as the packs of a session.
     pub with_containers: bool,
     /// Whether to only report what would be removed.
-    pub is_rehearsal: bool,
+    pub is_dry_run: bool,
 }
 
 /// The result of a removal.
@@ -104,7 +104,7 @@ impl Vault {
     /// [`RemoveError::Pinned`], [`RemoveError::Linked`], and [`RemoveError::Store`] if the vault cannot be read or
     /// written.
     pub fn remove(&self, artifacts: &[ArtifactRow], options: &RemoveOptions) -> Result<Removal, RemoveError> {
-        if options.is_rehearsal {
+        if options.is_dry_run {
             // Who only asks does not wait for those who write.
             let snapshot = self.snapshot()?;
             let leaving = leaving(&snapshot, artifacts, options)?;
@@ -370,7 +370,7 @@ fn expect_unlinked(
     artifacts: &[ArtifactRow],
     removing: &BTreeSet<CoreHash>,
 ) -> Result<(), RemoveError> {
-    let mut finder = HolderFinder::without(removing.clone());
+    let mut finder = DependentFinder::without(removing.clone());
     let mut held = Vec::new();
     for artifact in artifacts {
         let (links, more) = finder.links_to(snapshot, artifact, Referenced::LISTED)?;

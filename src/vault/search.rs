@@ -62,7 +62,9 @@ impl Vault {
     pub fn catch_up_search(&self, watch: &mut dyn FnMut(Progress)) -> Result<CaughtUp, SearchError> {
         match search::bring_in_step_within(&self.store, SHORT, watch) {
             Ok(indexed) => Ok(CaughtUp { indexed: indexed.ok_or(SearchError::NoIndex)?, hindrance: None }),
-            Err(error) if error.may_pass() && self.search_index()?.is_some_and(|index| index.is_current) => {
+            Err(error)
+                if error.is_transient() && self.search_index()?.is_some_and(|index| index.is_current) =>
+            {
                 Ok(CaughtUp { indexed: Indexed::default(), hindrance: Some(error) })
             }
             Err(error) => Err(error.into()),
@@ -99,7 +101,7 @@ impl Vault {
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
     pub fn update_search(&self, watch: &mut dyn FnMut(Progress)) -> Result<Option<Indexed>, StoreError> {
-        search::bring_in_step(&self.store, watch)
+        search::sync_index(&self.store, watch)
     }
 
     /// Removes the search index; returns false if there is none. [`Vault::reclaim`] frees the space.

@@ -283,7 +283,8 @@ fn a_disk_that_takes_no_more() {
     let (sandbox, before) = prepared();
     let mut incompressible = String::new();
     for number in 0..40_000_u32 {
-        write!(incompressible, "{}", runvault::digest::Digest::of(&number.to_le_bytes()).hex()).unwrap();
+        write!(incompressible, "{}", runvault::digest::Digest::from_content(&number.to_le_bytes()).hex())
+            .unwrap();
     }
     for number in 0..4 {
         let half = &incompressible[number * 600_000..][..600_000];

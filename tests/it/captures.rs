@@ -26,7 +26,7 @@ fn two_spellings() -> [String; 2] {
 }
 
 fn digest(text: &str) -> String {
-    runvault::digest::Digest::of(text.as_bytes()).to_string()
+    runvault::digest::Digest::from_content(text.as_bytes()).to_string()
 }
 
 fn added(documents: &[String]) -> (Sandbox, String) {

@@ -108,7 +108,7 @@ fn bytes_that_belong_to_something_else_are_never_returned() {
             let original = std::fs::read_to_string(sandbox.path(file)).unwrap();
             let ran = sandbox.run(["get", core]);
             assert!(ran.status != 0 || ran.stdout == original, "{sql}: {}", ran.stdout);
-            let capture = runvault::digest::Digest::of(original.as_bytes()).to_string();
+            let capture = runvault::digest::Digest::from_content(original.as_bytes()).to_string();
             let ran = sandbox.run(["get", &capture]);
             assert!(ran.status != 0 || ran.stdout == original, "{sql}: {}", ran.stdout);
         }

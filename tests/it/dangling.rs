@@ -3,7 +3,7 @@
 use crate::sandbox::{Ran, Sandbox};
 
 fn digest(text: &str) -> String {
-    runvault::digest::Digest::of(text.as_bytes()).to_string()
+    runvault::digest::Digest::from_content(text.as_bytes()).to_string()
 }
 
 /// A vault with a session that refers to things by names that say what they are.

@@ -7,7 +7,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use runvault::artifact::{AdmitOptions, MemberBytes};
 use runvault::canonical::reader::Limits;
-use runvault::diff::{self, Counts, Sort};
+use runvault::diff::{self, ChangeType, Counts};
 use runvault::kinds;
 
 use crate::conformance::corpus;
@@ -56,7 +56,7 @@ fn pairs_of_the_corpus_diverge_where_they_do() {
 }
 
 /// What happened, where, in words, and the pointers of the values that differ.
-type Found = (Sort, String, String, Vec<String>);
+type Found = (ChangeType, String, String, Vec<String>);
 
 /// What the library finds in two valid documents of a kind: the place of each change, what is said and where values differ.
 fn found(kind: &str, one: &[u8], other: &[u8]) -> (Counts, Vec<Found>) {
@@ -128,7 +128,7 @@ proptest! {
         for (kind, make, label, says, pointer) in CASES {
             let (one, other) = (make(&exchanges, 9), make(&changed, hour));
             let (counts, changes) = found(kind, &one, &other);
-            let [(Sort::Changed, place, said, pointers)] = changes.as_slice() else {
+            let [(ChangeType::Changed, place, said, pointers)] = changes.as_slice() else {
                 panic!("{kind}: {changes:?}");
             };
             prop_assert_eq!(place, &label(at, &exchanges[at].0), "{}", kind);
@@ -147,14 +147,14 @@ proptest! {
         longer.insert(at, ("new".to_owned(), "as new".to_owned()));
         for (kind, make, label, ..) in CASES {
             let (one, other) = (make(&exchanges, 9), make(&longer, 9));
-            let only = |one: &[u8], other: &[u8], sort: Sort| {
+            let only = |one: &[u8], other: &[u8], sort: ChangeType| {
                 let (counts, changes) = found(kind, one, other);
                 assert_eq!((counts.changed, counts.moved), (0, 0), "{kind}");
                 assert_eq!(changes.len(), 1, "{kind}: {changes:?}");
                 assert_eq!((changes[0].0, changes[0].1.as_str()), (sort, label(at, "new").as_str()), "{kind}");
             };
-            only(&one, &other, Sort::Inserted);
-            only(&other, &one, Sort::Removed);
+            only(&one, &other, ChangeType::Inserted);
+            only(&other, &one, ChangeType::Removed);
         }
     }
 }
@@ -204,7 +204,7 @@ fn packs_name_the_member_and_the_place_in_it() {
     assert_eq!((line.as_str(), status), ("first divergence: member run.json: kernel_version differs", 1));
     // What follows from the session comes after it.
     let edited = text("model_io.json").replace("\"bug\"", "\"question\"");
-    let hash = |text: &str| runvault::digest::Digest::of(text.as_bytes()).to_string();
+    let hash = |text: &str| runvault::digest::Digest::from_content(text.as_bytes()).to_string();
     let edited = sandbox.write("p/model_io.json", edited.replace(&hash("bug"), &hash("question")));
     let core =
         sandbox.run(["verify".as_ref(), "--json".as_ref(), edited.as_os_str()]).expect(0).json().remove(0);
@@ -357,7 +357,7 @@ fn what_is_said_to_differ_can_be_seen() {
                     assert!(changes.is_empty(), "{kind} {core}: {changes:?}");
                 }
                 for (sort, place, says, pointers) in &changes {
-                    let is_shown = *sort == Sort::Moved || !pointers.is_empty();
+                    let is_shown = *sort == ChangeType::Moved || !pointers.is_empty();
                     assert!(is_shown, "{kind} {core} {other_core}: {place} {says}");
                 }
                 let told = counts.changed + counts.moved + counts.removed + counts.inserted;

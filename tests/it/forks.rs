@@ -69,7 +69,8 @@ fn adding_says_that_a_trace_forks() {
     let mut record: Value = serde_json::from_str(last).unwrap();
     record["result"]["step"] = "Close".into();
     record.as_object_mut().unwrap().remove("record_hash");
-    record["record_hash"] = runvault::digest::Digest::of(record.to_string().as_bytes()).hex().into();
+    record["record_hash"] =
+        runvault::digest::Digest::from_content(record.to_string().as_bytes()).hex().into();
     let file = sandbox.write("rewritten.ndjson", format!("{history}\n{record}\n"));
     let added = sandbox.run(["add".as_ref(), file.as_os_str()]).expect(0);
     let told: Vec<&str> = added.stderr.lines().filter(|line| line.contains(" forks ")).collect();

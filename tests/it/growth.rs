@@ -159,7 +159,8 @@ fn sessions_and_runs_that_share_many_exchanges_are_forgotten() {
 fn all_references_of_one_artifact_are_listed() {
     const REFERENCES: usize = 8_000;
     let sandbox = Sandbox::new();
-    let digest = |number: usize| runvault::digest::Digest::of(number.to_string().as_bytes()).to_string();
+    let digest =
+        |number: usize| runvault::digest::Digest::from_content(number.to_string().as_bytes()).to_string();
     let hashes: Vec<String> = (0..REFERENCES).map(digest).collect();
     fill(&sandbox, std::iter::once(run_pack("run-1", &[json!({"type": "tool.response", "output": hashes})])));
     let all = sandbox.run(["links", "latest", "--limit", "100000"]).expect(0);
@@ -311,7 +312,7 @@ fn large_documents_take_a_few_times_their_size() {
     let mut text = String::new();
     let mut number = 0_u64;
     while text.len() < megabytes * 1_000_000 {
-        let digest = runvault::digest::Digest::of(&number.to_le_bytes()).hex();
+        let digest = runvault::digest::Digest::from_content(&number.to_le_bytes()).hex();
         text.push_str(&digest);
         text.push(' ');
         text.push_str(digest.get(..63).unwrap());

@@ -99,7 +99,7 @@ fn the_view_has_exactly_what_was_chained_whoever_acts() {
     let mut actors = Vec::new();
     for (text, stated) in entries(&sandbox) {
         chain.extend_from_slice(text.as_bytes());
-        let digest = runvault::digest::Digest::of(&chain);
+        let digest = runvault::digest::Digest::from_content(&chain);
         assert_eq!(digest.to_string(), stated, "{text}");
         chain = digest.as_bytes().to_vec();
         let entry: Value = serde_json::from_str(&text).unwrap();

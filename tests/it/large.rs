@@ -29,7 +29,8 @@ fn document(name: &str) -> Vec<u8> {
     );
     for (index, content) in contents.iter().enumerate() {
         let comma = if index > 0 { "," } else { "" };
-        let (prompt, response) = (Digest::of(format!("p{index}").as_bytes()), Digest::of(content.as_bytes()));
+        let (prompt, response) =
+            (Digest::from_content(format!("p{index}").as_bytes()), Digest::from_content(content.as_bytes()));
         text += &format!(
             r#"{comma}{{"i":{index},"prompt_hash":"{prompt}","response_hash":"{response}","response_content":"{content}"}}"#
         );

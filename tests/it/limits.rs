@@ -240,7 +240,7 @@ fn growth_of_archives() {
 #[test]
 fn pointer_bytes() {
     let sandbox = Sandbox::new();
-    let digest = runvault::digest::Digest::of(b"");
+    let digest = runvault::digest::Digest::from_content(b"");
     let with_name = |length: usize| {
         session("a", &[]).replacen('{', &format!("{{\"{}\":\"{digest}\",", "k".repeat(length)), 1)
     };

@@ -37,6 +37,7 @@ mod latest;
 mod layering;
 mod limits;
 mod man;
+mod manual_links;
 mod moving;
 #[cfg(unix)]
 mod names;
@@ -56,7 +57,6 @@ mod sandbox;
 mod search;
 mod signatures;
 mod sql;
-mod stated;
 mod stats;
 mod storage;
 mod story;

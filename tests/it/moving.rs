@@ -8,7 +8,7 @@ use runvault::clock;
 use runvault::ingest::{Examined, Monitor};
 #[cfg(target_os = "linux")]
 use runvault::source::Original;
-use runvault::source::{ExamineOptions, Input, Inputs, Kept, MoveOptions, SourceError, Taken};
+use runvault::source::{ExamineOptions, Input, Inputs, KeepReason, MoveOptions, MoveOutcome, SourceError};
 
 use crate::sandbox::{Sandbox, repository, session};
 
@@ -124,7 +124,7 @@ fn what_cannot_be_removed_is_reported_and_stays_in_the_vault() {
 /// Does something between the storing and the taking away, and keeps what became of it.
 struct Between<F> {
     act: F,
-    taken: Vec<Taken>,
+    taken: Vec<MoveOutcome>,
 }
 
 impl<F: FnMut()> Monitor for Between<F> {
@@ -140,7 +140,7 @@ impl<F: FnMut()> Monitor for Between<F> {
     }
 }
 
-fn take(sandbox: &Sandbox, name: &str, act: impl FnMut()) -> Taken {
+fn take(sandbox: &Sandbox, name: &str, act: impl FnMut()) -> MoveOutcome {
     let vault = Vault::open_or_create(&sandbox.vault()).unwrap();
     let mut between = Between { act, taken: Vec::new() };
     let inputs = Inputs::new(vec![Input::Path(sandbox.path(name))]);
@@ -157,7 +157,7 @@ fn a_file_that_changes_between_reading_and_removing_stays() {
     let other = text.replace("\"m\"", "\"n\"");
     // Of the same size.
     let taken = take(&sandbox, "s.json", || std::fs::write(&path, &other).unwrap());
-    assert_eq!(taken.kept, [(path.clone(), Kept::Changed)]);
+    assert_eq!(taken.kept, [(path.clone(), KeepReason::Changed)]);
     assert!(taken.removed.is_empty() && !taken.is_whole());
     assert_eq!(std::fs::read_to_string(&path).unwrap(), other);
     // The other one is as good as any.
@@ -250,14 +250,14 @@ fn a_pack_loses_what_was_stored_and_keeps_the_rest() {
         std::fs::write(&stranger, "mine").unwrap();
         std::fs::write(&changed, "{}").unwrap();
     });
-    assert_eq!(taken.kept, [(changed, Kept::Changed), (stranger, Kept::Stranger)]);
+    assert_eq!(taken.kept, [(changed, KeepReason::Changed), (stranger, KeepReason::Unexpected)]);
     assert!(taken.failed.is_empty() && !taken.is_whole());
     assert_eq!(names(&sandbox.path("p")), ["notes.txt", "policy.json"]);
 }
 
 /// Examines `name`, exchanges the directory `d` for a link to `other`, which holds the same, and removes what was read.
 #[cfg(unix)]
-fn removed_after_exchange(sandbox: &Sandbox, name: &str) -> Taken {
+fn removed_after_exchange(sandbox: &Sandbox, name: &str) -> MoveOutcome {
     take(sandbox, name, || {
         std::fs::rename(sandbox.path("d"), sandbox.path("away")).unwrap();
         std::os::unix::fs::symlink("other", sandbox.path("d")).unwrap();
@@ -274,7 +274,7 @@ fn a_directory_that_is_exchanged_for_a_link_protects_what_the_link_leads_to() {
         sandbox.write(&format!("d/{file}"), &text);
         let other = sandbox.write(&format!("other/{file}"), &text);
         let taken = removed_after_exchange(&sandbox, name);
-        assert_eq!(taken.kept, [(sandbox.path("d").join(file), Kept::Replaced)], "{sort}");
+        assert_eq!(taken.kept, [(sandbox.path("d").join(file), KeepReason::Replaced)], "{sort}");
         assert!(taken.removed.is_empty() && taken.failed.is_empty() && !taken.is_whole());
         assert_eq!(std::fs::read_to_string(&other).unwrap(), text);
         assert!(sandbox.path("away").join(file).exists());
@@ -291,7 +291,7 @@ fn a_pack_and_its_directory_are_protected_likewise() {
         copy_pack(&sandbox, &place("other"));
         let before = names(&sandbox.path(&place("other")));
         let taken = removed_after_exchange(&sandbox, name);
-        assert_eq!(taken.kept, [(sandbox.path(name), Kept::Replaced)]);
+        assert_eq!(taken.kept, [(sandbox.path(name), KeepReason::Replaced)]);
         assert_eq!(names(&sandbox.path(&place("other"))), before);
     }
 }
@@ -306,7 +306,7 @@ fn a_directory_with_the_same_name_and_contents_is_not_the_one_that_was_read() {
         std::fs::rename(sandbox.path("d"), sandbox.path("away")).unwrap();
         sandbox.write("d/s.json", &text);
     });
-    assert_eq!(taken.kept, [(sandbox.path("d/s.json"), Kept::Replaced)]);
+    assert_eq!(taken.kept, [(sandbox.path("d/s.json"), KeepReason::Replaced)]);
     assert!(sandbox.path("d/s.json").exists());
 }
 
@@ -350,7 +350,7 @@ fn an_archive_that_changes_stays() {
             std::fs::write(&path, "something else").unwrap();
         }
     });
-    assert_eq!(taken.kept, [(path, Kept::Changed)]);
+    assert_eq!(taken.kept, [(path, KeepReason::Changed)]);
 }
 
 #[test]

@@ -130,7 +130,7 @@ fn find_by_every_sort_of_hash() {
     let step = run["payload"]["run"]["steps"][5]["hash"].as_str().unwrap();
     let record = records[3]["record_hash"].as_str().unwrap();
     let state = records[1]["state_after_hash"].as_str().unwrap();
-    let response = runvault::digest::Digest::of(b"bug").to_string();
+    let response = runvault::digest::Digest::from_content(b"bug").to_string();
     for (option, hash, expected) in [
         ("--step-hash", step, vec!["rpk"]),
         ("--record-hash", record, vec!["trace"]),

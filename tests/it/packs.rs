@@ -28,7 +28,7 @@ pub(crate) fn run() -> Value {
     json!({
         "run_schema_version": "1.0.0", "run_id": "run-7", "started_at": "", "completed_at": "",
         "kernel_version": "0.1", "policy": {"name": "strict", "version": "2"},
-        "intent": {"path": "i.json", "sha256": Digest::of(b"intent").to_string()},
+        "intent": {"path": "i.json", "sha256": Digest::from_content(b"intent").to_string()},
         "kernel_result_kind": "REFUSE", "decision": null, "model_mode": "record",
     })
 }
@@ -227,7 +227,7 @@ fn archives_have_the_same_bytes_every_time() {
         };
         assert_eq!(written(&files), written(&backwards), "{name}");
         if format == Format::Tar {
-            assert_eq!(Digest::of(&written(&files)).hex(), TAR);
+            assert_eq!(Digest::from_content(&written(&files)).hex(), TAR);
         }
     }
 }

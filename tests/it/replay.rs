@@ -104,7 +104,7 @@ fn responses_are_given_byte_for_byte() {
     for arguments in [
         ["replay", &core, "--prompt", "p\n"],
         ["replay", &core, "--prompt-file", file.to_str().unwrap()],
-        ["replay", &core, "--prompt-hash", &Digest::of(b"p\n").hex()],
+        ["replay", &core, "--prompt-hash", &Digest::from_content(b"p\n").hex()],
     ] {
         assert_eq!(sandbox.run(arguments).expect(0).stdout, response);
     }
@@ -185,7 +185,7 @@ proptest! {
             prop_assert_eq!(sequence.respond(prompt), Ok(&**response));
             let request = Request {
                 occurrence: occurrence(&exchanges, at).try_into().ok(),
-                ..Request::prompt(Digest::of(prompt.as_bytes()))
+                ..Request::prompt(Digest::from_content(prompt.as_bytes()))
             };
             let played = lookup.play(&request).unwrap();
             prop_assert_eq!((&played.exchange.response, played.exchange.index), (response, at));

@@ -31,12 +31,12 @@ fn every_accepted_file_comes_out_byte_for_byte() {
     let vault = runvault::Vault::open(&sandbox.vault()).unwrap();
     for (path, kind, core) in &accepted {
         let bytes = std::fs::read(path).unwrap();
-        let located = vault.locate(&Digest::of(&bytes).into()).unwrap();
+        let located = vault.locate(&Digest::from_content(&bytes).into()).unwrap();
         assert_eq!(located.artifact.core.to_string(), *core, "{}", path.display());
         assert_eq!(located.artifact.kind, *kind);
         assert_eq!(vault.read(&located).unwrap(), bytes, "{}", path.display());
         let canonical = vault.read_core(&located).unwrap();
-        assert_eq!(Digest::of(&canonical).to_string(), *core, "{}", path.display());
+        assert_eq!(Digest::from_content(&canonical).to_string(), *core, "{}", path.display());
     }
 }
 
@@ -111,11 +111,11 @@ fn two_byte_forms_are_one_artifact_with_two_captures() {
     assert_eq!(lines[0]["core_hash"], lines[1]["core_hash"]);
     let core = lines[0]["core_hash"].as_str().unwrap();
     assert_eq!(sandbox.run(["get", core]).expect(0).stdout, first);
-    let capture = Digest::of(second.as_bytes());
+    let capture = Digest::from_content(second.as_bytes());
     assert_eq!(sandbox.run(["get", &capture.hex()]).expect(0).stdout, second);
     assert_eq!(sandbox.run(["get", core, "--capture", &format!("{capture:.8}")]).expect(0).stdout, second);
     let canonical = sandbox.run(["get", core, "--core"]).expect(0).stdout;
-    assert_eq!(Digest::of(canonical.as_bytes()).to_string(), core);
+    assert_eq!(Digest::from_content(canonical.as_bytes()).to_string(), core);
     // The canonical form is a capture like any other, although its hash is the core hash.
     sandbox.add([sandbox.write("canonical.json", &canonical)]);
     assert_eq!(sandbox.run(["get", core]).expect(0).stdout, first);
@@ -163,5 +163,5 @@ fn a_session_is_fetched_as_typed_data() {
     assert_eq!(session.adapter_id, "a");
     let contents: Vec<&str> = session.interactions.iter().map(|one| one.response_content.as_str()).collect();
     assert_eq!(contents, ["hi", ""]);
-    assert_eq!(session.interactions[1].prompt_hash, Digest::of(b"bye"));
+    assert_eq!(session.interactions[1].prompt_hash, Digest::from_content(b"bye"));
 }

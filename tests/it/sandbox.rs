@@ -123,7 +123,7 @@ pub(crate) fn repository(path: &str) -> PathBuf {
 
 /// A valid session with the given prompts and responses.
 pub(crate) fn session(adapter: &str, exchanges: &[(&str, &str)]) -> String {
-    let digest = |text: &str| runvault::digest::Digest::of(text.as_bytes()).to_string();
+    let digest = |text: &str| runvault::digest::Digest::from_content(text.as_bytes()).to_string();
     let interactions: Vec<Value> = exchanges
         .iter()
         .enumerate()
@@ -171,5 +171,5 @@ fn replaykit_hash(value: &Value, names: &[&'static str], volatile: Volatile) -> 
     let text = value.to_string();
     let value = reader::read(text.as_bytes(), &Limits::default()).unwrap();
     let members: Vec<_> = names.iter().map(|name| (*name, value.get(name).unwrap())).collect();
-    runvault::digest::Digest::of(&replaykit::object(&members, volatile).unwrap()).to_string()
+    runvault::digest::Digest::from_content(&replaykit::object(&members, volatile).unwrap()).to_string()
 }

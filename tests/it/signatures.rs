@@ -50,7 +50,7 @@ pub(crate) fn core() -> String {
 
 /// The hash of a capture.
 pub(crate) fn capture(document: &str) -> String {
-    Digest::of(document.as_bytes()).to_string()
+    Digest::from_content(document.as_bytes()).to_string()
 }
 
 /// A key ring file with these ids and keys.

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use runvault::Vault;
-use runvault::artifact::{Cell, ColumnSort, MemberBytes};
+use runvault::artifact::{Cell, ColumnType, MemberBytes};
 use runvault::audit::Terms;
 use runvault::canonical::reader::Limits;
 use runvault::kinds::{self, model_io::Session};
@@ -89,12 +89,12 @@ fn every_view_has_the_columns_that_it_is_said_to_have() {
     assert!(of_type("table").iter().all(|table| !names.contains(table.as_str())));
 }
 
-fn check(cell: &Cell, sort: ColumnSort, place: &str) {
+fn check(cell: &Cell, sort: ColumnType, place: &str) {
     let fits = match (cell, sort) {
         (Cell::Null, _)
-        | (Cell::Integer(_), ColumnSort::Number | ColumnSort::Any)
-        | (Cell::Text(_), ColumnSort::Text | ColumnSort::Hash | ColumnSort::Any) => true,
-        (Cell::Text(json), ColumnSort::Json) => {
+        | (Cell::Integer(_), ColumnType::Number | ColumnType::Any)
+        | (Cell::Text(_), ColumnType::Text | ColumnType::Hash | ColumnType::Any) => true,
+        (Cell::Text(json), ColumnType::Json) => {
             runvault::canonical::reader::read_keeping_overflow(json.as_bytes(), &Limits::most()).is_ok()
         }
         _ => false,

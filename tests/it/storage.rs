@@ -29,7 +29,7 @@ fn open(sandbox: &Sandbox) -> Connection {
 /// Words that do not repeat themselves much.
 fn words(seed: usize, count: usize) -> String {
     let word = |index: usize| {
-        runvault::digest::Digest::of(format!("{seed} {index}").as_bytes()).hex()[..5].to_owned()
+        runvault::digest::Digest::from_content(format!("{seed} {index}").as_bytes()).hex()[..5].to_owned()
     };
     (0..count).map(word).collect::<Vec<_>>().join(" ")
 }
@@ -52,7 +52,7 @@ fn recording(run: usize, take: usize) -> String {
 
 fn all_come_back(sandbox: &Sandbox, files: &[(String, String)]) {
     for (name, text) in files {
-        let hash = runvault::digest::Digest::of(text.as_bytes()).to_string();
+        let hash = runvault::digest::Digest::from_content(text.as_bytes()).to_string();
         assert_eq!(sandbox.run(["get", &hash]).expect(0).stdout, *text, "{name}");
     }
 }
@@ -81,7 +81,7 @@ fn recordings_of_one_run_are_stored_as_differences() {
     all_come_back(&sandbox, &files);
     // And they are found by what is only in the difference.
     let changed = words(100 + 7 + 7 * 1000, 40);
-    let hash = runvault::digest::Digest::of(changed.as_bytes()).to_string();
+    let hash = runvault::digest::Digest::from_content(changed.as_bytes()).to_string();
     assert_eq!(sandbox.run(["find", "--response-hash", &hash, "--json"]).expect(0).json().len(), 1);
     assert_eq!(sandbox.run(["find", "--prompt", "prompt 3 of 1", "--json"]).expect(0).json().len(), 12);
 }
@@ -148,7 +148,7 @@ fn small_documents_share_a_dictionary() {
         "UPDATE dictionary SET bytes = CAST(substr(bytes, 1, length(bytes) - 900) || zeroblob(900) AS BLOB)";
     open(&sandbox).execute(damage, []).unwrap();
     for (_, text) in some {
-        let hash = runvault::digest::Digest::of(text.as_bytes()).to_string();
+        let hash = runvault::digest::Digest::from_content(text.as_bytes()).to_string();
         let ran = sandbox.run(["get", &hash]);
         assert!(ran.status == 2 || ran.stdout == text);
     }

@@ -78,7 +78,7 @@ fn two_histories_of_one_run_are_a_fork() {
     let mut record: serde_json::Value = serde_json::from_str(last).unwrap();
     record["result"]["step"] = "Close".into();
     record.as_object_mut().unwrap().remove("record_hash");
-    let hash = runvault::digest::Digest::of(record.to_string().as_bytes()).hex();
+    let hash = runvault::digest::Digest::from_content(record.to_string().as_bytes()).hex();
     record["record_hash"] = hash.into();
     let rewritten =
         sandbox.add([sandbox.write("rewritten.ndjson", format!("{history}\n{record}\n"))]).remove(0);
@@ -175,7 +175,7 @@ fn the_journal_chains_everything_that_happened() {
     let mut actions = Vec::new();
     for (entry, stated) in rows {
         chain.extend_from_slice(entry.as_bytes());
-        chain = runvault::digest::Digest::of(&chain).as_bytes().to_vec();
+        chain = runvault::digest::Digest::from_content(&chain).as_bytes().to_vec();
         assert_eq!(chain, stated);
         let entry: serde_json::Value = serde_json::from_str(&entry).unwrap();
         actions.push(entry["action"].as_str().unwrap().to_owned());
@@ -207,7 +207,8 @@ fn why_dangling_and_forks() {
     let mut header: serde_json::Value = serde_json::from_str(header).unwrap();
     header["trace_id"] = "run-unknown".into();
     header.as_object_mut().unwrap().remove("record_hash");
-    header["record_hash"] = runvault::digest::Digest::of(header.to_string().as_bytes()).hex().into();
+    header["record_hash"] =
+        runvault::digest::Digest::from_content(header.to_string().as_bytes()).hex().into();
     sandbox.add([sandbox.write("other.ndjson", format!("{header}\n"))]);
     all += &sandbox.run(["dangling"]).expect(0).stdout;
     assert_eq!(sandbox.run(["dangling", "--json"]).expect(0).json()[0]["digest"], missing);

@@ -27,7 +27,7 @@ pub(crate) fn lines(id: &str, records: &[Record]) -> Vec<String> {
             }
             let text = record.to_string();
             let read = reader::read(text.as_bytes(), &Limits::default()).unwrap();
-            let hash = Digest::of(&c14n_v1::to_vec(&read).unwrap()).hex();
+            let hash = Digest::from_content(&c14n_v1::to_vec(&read).unwrap()).hex();
             record["record_hash"] = hash.clone().into();
             before = Some(hash);
             format!("{record}\n")
@@ -47,7 +47,7 @@ pub(crate) fn core(line: &str) -> String {
 }
 
 fn state() -> String {
-    Digest::of(b"state").hex()
+    Digest::from_content(b"state").hex()
 }
 
 fn header(id: &str) -> Value {

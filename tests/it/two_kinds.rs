@@ -21,7 +21,7 @@ fn both(document: &str) -> String {
 }
 
 fn capture_of(document: &str) -> String {
-    runvault::digest::Digest::of(document.as_bytes()).to_string()
+    runvault::digest::Digest::from_content(document.as_bytes()).to_string()
 }
 
 /// A vault with `document` as an artifact of both kinds, the time of the second an hour later, and their core hashes.

@@ -35,7 +35,7 @@ fn harmless(ran: Ran) -> Ran {
 }
 
 fn digest(text: &str) -> String {
-    runvault::digest::Digest::of(text.as_bytes()).to_string()
+    runvault::digest::Digest::from_content(text.as_bytes()).to_string()
 }
 
 /// A session with hostile text in everything that is free.
@@ -64,7 +64,7 @@ fn hostile_run(contract: &str) -> String {
         let text = value.to_string();
         let value = read(text.as_bytes(), &Limits::default()).unwrap();
         let members: Vec<_> = value.as_object().unwrap().iter().collect();
-        runvault::digest::Digest::of(&object(&members, volatile).unwrap()).to_string()
+        runvault::digest::Digest::from_content(&object(&members, volatile).unwrap()).to_string()
     };
     let mut step = json!({
         "type": "tool.response", "input": {"tool": HOSTILE, "model": HOSTILE}, "output": {HOSTILE: HOSTILE},
@@ -89,11 +89,11 @@ fn hostile_traces() -> [String; 2] {
     let sealed = |mut record: Value| {
         let text = record.to_string();
         let canonical = c14n_v1::to_vec(&read(text.as_bytes(), &Limits::default()).unwrap()).unwrap();
-        let hash = runvault::digest::Digest::of(&canonical).hex();
+        let hash = runvault::digest::Digest::from_content(&canonical).hex();
         record["record_hash"] = hash.clone().into();
         (record.to_string(), hash)
     };
-    let state = runvault::digest::Digest::of(HOSTILE.as_bytes()).hex();
+    let state = runvault::digest::Digest::from_content(HOSTILE.as_bytes()).hex();
     let (header, hash) = sealed(json!({
         "type": "header", "index": 0, "version": "1.0.0", "engine_version": "1.0.0", "trace_id": HOSTILE,
         "created_at": "2026-02-21T14:00:00Z", "hash_algorithm": "sha256", "canonicalization": "json-c14n-v1",

@@ -120,7 +120,7 @@ fn the_chain_of_the_journal_goes_on_through_upgrades() {
         let mut count = 0;
         for row in rows {
             let (entry, stated) = row.unwrap();
-            let digest = Digest::of(&[chain.as_slice(), entry.as_bytes()].concat());
+            let digest = Digest::from_content(&[chain.as_slice(), entry.as_bytes()].concat());
             assert_eq!(digest.to_string(), stated, "{entry}");
             chain = *digest.as_bytes();
             count += 1;

@@ -147,7 +147,11 @@ mod on_unix {
         let read = |path: &Path| Command::new("cat").arg(path).output().unwrap().stdout;
         let content = |path: &Path| {
             let is_memory = path.to_string_lossy().contains("shm");
-            if is_memory { String::new() } else { runvault::digest::Digest::of(&read(path)).to_string() }
+            if is_memory {
+                String::new()
+            } else {
+                runvault::digest::Digest::from_content(&read(path)).to_string()
+            }
         };
         let row = |entry: fs::DirEntry| {
             (entry.file_name(), (entry.metadata().unwrap().ino(), content(&entry.path())))

@@ -35,7 +35,7 @@ fn measure_document(
     let root = directory.join(what);
     empty(&root);
     corpus::write(&root, name, &document);
-    let (bytes, digest) = (document.len() as u64, Digest::of(&document));
+    let (bytes, digest) = (document.len() as u64, Digest::from_content(&document));
     drop(document);
     expect_valid(&root, 1);
     let place = Place { corpus: root.join(name), scratch: directory.join("scratch") };

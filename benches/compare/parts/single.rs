@@ -52,7 +52,7 @@ pub fn run(bench: &Bench) -> Table {
 
     let vault = Vault::open(&vault_path).expect("the vault");
     let core = |file: &PathBuf| {
-        let capture = Digest::of(&fs::read(file).expect("read"));
+        let capture = Digest::from_content(&fs::read(file).expect("read"));
         vault.locate(&capture.into()).expect("added").artifact.core
     };
     let cores: Vec<_> = files.iter().map(core).collect();

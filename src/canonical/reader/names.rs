@@ -21,7 +21,7 @@ pub struct MemberNames<'t> {
 impl<'t> MemberNames<'t> {
     /// Creates a reader of the names in `text`.
     #[must_use]
-    pub fn of(text: &'t str) -> Self {
+    pub fn new(text: &'t str) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut reader = Reader::new(text, &Limits::DEFAULT, true);
         reader.skip_whitespace();
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     fn names(text: &str) -> Vec<Cow<'_, str>> {
-        let mut names = MemberNames::of(text);
+        let mut names = MemberNames::new(text);
         assert!(!names.has("none"));
         assert!(names.read.clone().iter().all(|name| names.has(name)));
         names.read
@@ -135,7 +135,7 @@ mod tests {
             ("[1", false),
             ("", false),
         ] {
-            let mut names = MemberNames::of(text);
+            let mut names = MemberNames::new(text);
             assert_eq!(names.break_off(), breaks, "{text}");
             assert_eq!(names.has("a"), text.contains("\"a\""));
         }
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn no_more_is_read_than_is_asked_for() {
-        let mut names = MemberNames::of(r#"{"a":1,"b":2,"c":3}"#);
+        let mut names = MemberNames::new(r#"{"a":1,"b":2,"c":3}"#);
         assert!(names.has("b"));
         assert_eq!(names.read, ["a", "b"]);
     }

@@ -198,7 +198,7 @@ impl<'v> Writer<'v> {
         if self.defects.len() >= MAX_DEFECTS {
             return;
         }
-        self.defects.push(Uncanonical { pointer: pointer::of(&self.place), defect });
+        self.defects.push(Uncanonical { pointer: pointer::format(&self.place), defect });
     }
 }
 
@@ -259,7 +259,7 @@ mod tests {
         );
         assert_eq!(kept, expected);
         assert_eq!(
-            Digest::of(kept.as_bytes()).to_string(),
+            Digest::from_content(kept.as_bytes()).to_string(),
             "sha256:54e974222113044e58b71661eb29a69d4061a148a17c203097a41e3dceef0b81"
         );
         let dropped = canonical(text, Volatile::Dropped).unwrap();

@@ -98,7 +98,7 @@ impl Joined {
 mod tests {
     use super::*;
 
-    fn of(words: &[&str], index: usize) -> (Vec<String>, usize, String) {
+    fn new(words: &[&str], index: usize) -> (Vec<String>, usize, String) {
         let Joined { words, index, kept } = joined(words.iter().map(OsString::from).collect(), index);
         (words.into_iter().map(|word| word.into_string().unwrap()).collect(), index, kept)
     }
@@ -107,7 +107,7 @@ mod tests {
         #[test]
         fn any_words_can_be_put_together(words: Vec<String>, index in 0_usize..20) {
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            let (joined, at, kept) = of(&words, index);
+            let (joined, at, kept) = new(&words, index);
             proptest::prop_assert!(joined.is_empty() || at + 1 == joined.len());
             proptest::prop_assert!(joined.last().is_none_or(|last| last.starts_with(&kept)));
         }
@@ -116,19 +116,19 @@ mod tests {
     #[test]
     fn words_are_put_together_again() {
         let whole = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
-        assert_eq!(of(&["rv", "get", "4d"], 2), (whole(&["rv", "get", "4d"]), 2, String::new()));
-        assert_eq!(of(&["rv", "get", "@", "@ba"], 3), (whole(&["rv", "get", "@ba"]), 2, String::new()));
-        assert_eq!(of(&["rv", "get", "@"], 2), (whole(&["rv", "get", "@"]), 2, String::new()));
-        assert_eq!(of(&["rv", "get", "@ba"], 2), (whole(&["rv", "get", "@ba"]), 2, String::new()));
+        assert_eq!(new(&["rv", "get", "4d"], 2), (whole(&["rv", "get", "4d"]), 2, String::new()));
+        assert_eq!(new(&["rv", "get", "@", "@ba"], 3), (whole(&["rv", "get", "@ba"]), 2, String::new()));
+        assert_eq!(new(&["rv", "get", "@"], 2), (whole(&["rv", "get", "@"]), 2, String::new()));
+        assert_eq!(new(&["rv", "get", "@ba"], 2), (whole(&["rv", "get", "@ba"]), 2, String::new()));
         let golden = (whole(&["rv", "diff", "--expect=@ba"]), 2, "--expect=".to_owned());
-        assert_eq!(of(&["rv", "diff", "--expect", "=@", "@ba"], 4), golden);
+        assert_eq!(new(&["rv", "diff", "--expect", "=@", "@ba"], 4), golden);
         let hash = (whole(&["rv", "get", "sha256:4d"]), 2, "sha256:".to_owned());
-        assert_eq!(of(&["rv", "get", "sha256", ":", "4d"], 4), hash);
+        assert_eq!(new(&["rv", "get", "sha256", ":", "4d"], 4), hash);
         let option = (whole(&["rv", "find", "--model=m"]), 2, "--model=".to_owned());
-        assert_eq!(of(&["rv", "find", "--model", "=", "m", "later"], 4), option);
+        assert_eq!(new(&["rv", "find", "--model", "=", "m", "later"], 4), option);
         let several = (whole(&["rv", "--vault=a", "get", "4"]), 3, String::new());
-        assert_eq!(of(&["rv", "--vault", "=", "a", "get", "4"], 5), several);
-        assert_eq!(of(&["rv"], 0), (whole(&["rv"]), 0, String::new()));
-        assert_eq!(of(&[], 0), (whole(&[]), 0, String::new()));
+        assert_eq!(new(&["rv", "--vault", "=", "a", "get", "4"], 5), several);
+        assert_eq!(new(&["rv"], 0), (whole(&["rv"]), 0, String::new()));
+        assert_eq!(new(&[], 0), (whole(&[]), 0, String::new()));
     }
 }

@@ -73,9 +73,9 @@ impl Which {
 
 impl Source {
     /// Selects the source by the name of the argument, so that all commands complete it in the same way.
-    pub(super) fn of(argument: &Arg) -> Option<Self> {
+    pub(super) fn for_argument(argument: &Arg) -> Option<Self> {
         let value = argument.get_value_names()?.first()?.as_str();
-        let Some(option) = argument.get_long() else { return Self::of_positional(argument, value) };
+        let Some(option) = argument.get_long() else { return Self::for_positional(argument, value) };
         Some(match option {
             "model" => Self::Values("model_id"),
             "adapter" => Self::Values("adapter_id"),
@@ -97,7 +97,7 @@ impl Source {
         })
     }
 
-    fn of_positional(argument: &Arg, value: &str) -> Option<Self> {
+    fn for_positional(argument: &Arg, value: &str) -> Option<Self> {
         Some(match (value, argument.get_id().as_str()) {
             ("HASH" | "FROM" | "TO" | "ONE" | "OTHER", _) => Self::Artifacts(Which::Any),
             ("HASH|any", _) => Self::Artifacts(Which::Recordings),

@@ -17,7 +17,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    pub(super) fn of(words: &[OsString]) -> Self {
+    pub(super) fn parse(words: &[OsString]) -> Self {
         let after = |at: usize| words.get(at + 1).map(OsString::as_os_str);
         let mut named = words.iter().enumerate().rev().filter_map(|(at, word)| match word.to_str()? {
             // Bash splits "--vault=x" into several words.

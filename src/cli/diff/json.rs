@@ -59,7 +59,7 @@ struct Changes<'d>(&'d Outcome<'d>);
 impl Serialize for Changes<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let most = if self.0.extent == Extent::First { 1 } else { usize::MAX };
-        serializer.collect_seq(self.0.diff.changes(self.0.all).take(most).map(JsonChange::of))
+        serializer.collect_seq(self.0.diff.changes(self.0.all).take(most).map(JsonChange::new))
     }
 }
 
@@ -89,7 +89,7 @@ impl<'d> JsonSide<'d> {
 }
 
 impl<'c> JsonChange<'c> {
-    fn of(change: Change<'c>) -> Self {
+    fn new(change: Change<'c>) -> Self {
         let values = change.values.into_iter().map(JsonValueChange).collect();
         let Change { sort, one, other, says, .. } = change;
         Self { change: word(sort), one, other, says, values }
@@ -106,7 +106,7 @@ pub(super) fn print(out: &mut dyn Write, outcome: &Outcome<'_>) -> io::Result<()
         same_core: side(outcome.one) == side(outcome.other),
         one: JsonSide::new(outcome.one),
         other: JsonSide::new(outcome.other),
-        first_divergence: outcome.diff.changes(false).next().map(JsonChange::of),
+        first_divergence: outcome.diff.changes(false).next().map(JsonChange::new),
         counts: JsonCounts {
             same: counts.same,
             changed: counts.changed,

@@ -13,7 +13,7 @@ use std::io::{self, ErrorKind, Write};
 use clap::Args as ClapArgs;
 use runvault::artifact::Kind;
 use runvault::canonical::reader::Limits;
-use runvault::diff::{self, Diff, Sort};
+use runvault::diff::{self, ChangeType, Diff};
 
 use super::exit::{Failure, Status};
 use super::limits::LimitArgs;
@@ -171,13 +171,13 @@ impl Outcome<'_> {
 }
 
 /// Returns the word for the type of a change.
-fn word(sort: Sort) -> &'static str {
+fn word(sort: ChangeType) -> &'static str {
     match sort {
-        Sort::Changed => "changed",
-        Sort::Moved => "moved",
-        Sort::Removed => "removed",
-        Sort::Inserted => "inserted",
-        Sort::Ephemeral => "ephemeral",
-        Sort::Spelling => "spelling",
+        ChangeType::Changed => "changed",
+        ChangeType::Moved => "moved",
+        ChangeType::Removed => "removed",
+        ChangeType::Inserted => "inserted",
+        ChangeType::Ephemeral => "ephemeral",
+        ChangeType::Spelling => "spelling",
     }
 }

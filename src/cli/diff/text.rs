@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use runvault::canonical::Value;
-use runvault::diff::{Change, Sort, Span, ValueChange, words};
+use runvault::diff::{Change, ChangeType, Span, ValueChange, words};
 
 use super::value;
 use super::{Extent, Outcome, word};
@@ -100,11 +100,11 @@ fn says(outcome: &Outcome<'_>, change: &Change<'_>) -> String {
         ("only in the first", "only in the second")
     };
     match change.sort {
-        Sort::Removed => first.to_owned(),
-        Sort::Inserted => second.to_owned(),
-        Sort::Moved if change.other == change.one => "in a different order".to_owned(),
-        Sort::Moved => format!("moved to {}", change.other.unwrap_or_default()),
-        Sort::Changed | Sort::Ephemeral | Sort::Spelling => change.says.clone(),
+        ChangeType::Removed => first.to_owned(),
+        ChangeType::Inserted => second.to_owned(),
+        ChangeType::Moved if change.other == change.one => "in a different order".to_owned(),
+        ChangeType::Moved => format!("moved to {}", change.other.unwrap_or_default()),
+        ChangeType::Changed | ChangeType::Ephemeral | ChangeType::Spelling => change.says.clone(),
     }
 }
 
@@ -115,16 +115,16 @@ fn print_change(
     width: usize,
 ) -> io::Result<()> {
     let style = match change.sort {
-        Sort::Changed => CAUTION,
-        Sort::Removed => BAD,
-        Sort::Inserted => GOOD,
-        Sort::Moved | Sort::Ephemeral | Sort::Spelling => FAINT,
+        ChangeType::Changed => CAUTION,
+        ChangeType::Removed => BAD,
+        ChangeType::Inserted => GOOD,
+        ChangeType::Moved | ChangeType::Ephemeral | ChangeType::Spelling => FAINT,
     };
-    let now = change.other.filter(|other| change.sort == Sort::Changed && *other != change.place());
+    let now = change.other.filter(|other| change.sort == ChangeType::Changed && *other != change.place());
     let now = now.map(|other| format!(" (now {})", brief(other))).unwrap_or_default();
     let (word, place) = (word(change.sort), brief(change.place()));
     let says = match change.sort {
-        Sort::Removed | Sort::Inserted => String::new(),
+        ChangeType::Removed | ChangeType::Inserted => String::new(),
         _ => format!(": {}", escaped(&says(outcome, change))),
     };
     writeln!(out, "{style}{word}{style:#} {place}{now}{says}")?;

@@ -155,7 +155,7 @@ impl RuleArgs {
     }
 
     /// Returns the rules as given.
-    pub(super) fn stated(&self) -> Vec<String> {
+    pub(super) fn descriptions(&self) -> Vec<String> {
         let number =
             |count: usize| if count == usize::MAX { UNLIMITED.to_owned() } else { count.to_string() };
         let last = self.keep_last.map(|last| format!("--keep-last {}", number(last)));

@@ -225,7 +225,7 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
 ];
 
 /// Returns the examples of the command with this path, such as `config set`.
-pub(crate) fn of(path: &str) -> &'static [(&'static str, &'static str)] {
+pub(crate) fn for_command(path: &str) -> &'static [(&'static str, &'static str)] {
     EXAMPLES.iter().find(|(known, _)| *known == path).map_or(&[], |(_, examples)| examples)
 }
 
@@ -237,7 +237,7 @@ pub(super) fn paths() -> impl Iterator<Item = &'static str> {
 
 /// Returns the examples as shown in help.
 pub(super) fn text(path: &str) -> Option<String> {
-    let lines = of(path).iter().map(|(what, line)| format!("  # {what}\n  {line}"));
+    let lines = for_command(path).iter().map(|(what, line)| format!("  # {what}\n  {line}"));
     let lines: Vec<String> = lines.collect();
     (!lines.is_empty()).then(|| format!("Examples:\n{}", lines.join("\n")))
 }

@@ -48,7 +48,7 @@ fn every_command_has_an_example_and_every_argument_a_description() {
     let commands = all(&root, "");
     assert!(commands.len() > 30);
     for (path, command) in &commands {
-        assert!(!examples::of(path).is_empty(), "{path} has no example in examples.rs");
+        assert!(!examples::for_command(path).is_empty(), "{path} has no example in examples.rs");
         let about = command.get_about().map(ToString::to_string).unwrap_or_default();
         assert!(!about.is_empty() && !about.ends_with('.'), "{path}: {about:?}");
         for argument in command.get_arguments() {
@@ -64,7 +64,7 @@ fn every_command_has_an_example_and_every_argument_a_description() {
 #[test]
 fn examples_are_what_the_program_takes() {
     for path in examples::paths() {
-        for (what, line) in examples::of(path) {
+        for (what, line) in examples::for_command(path) {
             let begins = line.find(&format!("runvault {path}")).or_else(|| line.find("runvault ")).unwrap();
             let ends = ["| ", "> ", ")"].iter().filter_map(|end| line[begins..].find(end)).min();
             let call = &line[begins..begins + ends.unwrap_or(line.len() - begins)];
@@ -130,7 +130,7 @@ fn docs_of_all_settings() {
     const BEGIN: &str =
         "<!-- The table is written by a test: UPDATE_DOCS=1 cargo test --bin runvault docs -->\n";
     const END: &str = "<!-- The end of the table -->\n";
-    let row = |known: &&dyn settings::Known| {
+    let row = |known: &&dyn settings::AnySetting| {
         let entry = known.entry();
         let argument = entry.argument.map(|argument| format!("`{argument}`")).unwrap_or_default();
         let (name, variable) = (entry.name, entry.variable);

@@ -183,7 +183,7 @@ impl<'c> JsonCatalog<'c> {
         let CatalogCounts { artifacts, captures, tags, notes, pins, links, tombstones, signatures } = *counts;
         let finding = |finding: &'c Finding| JsonFinding {
             finding: finding.info.id,
-            about: finding.subject.sort(),
+            about: finding.subject.type_name(),
             subject: finding.subject.name(),
             detail: &finding.detail,
         };

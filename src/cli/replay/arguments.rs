@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use chrono::{DateTime, Utc};
 use clap::{Args, ValueEnum};
-use runvault::Wanted;
+use runvault::RecordingFilter;
 use runvault::replay::Repeat;
 
 use crate::cli::hash::Named;
@@ -103,10 +103,10 @@ impl AnyArgs {
         attribute || self.since.is_some() || self.until.is_some()
     }
 
-    pub(super) fn wanted(&self) -> Wanted {
+    pub(super) fn wanted(&self) -> RecordingFilter {
         let named = [("model_id", &self.model), ("adapter_id", &self.adapter)];
         let named = named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
         let attributes = named.chain(self.attr.iter().cloned()).collect();
-        Wanted { attributes, since: self.since, until: self.until, limit: None }
+        RecordingFilter { attributes, since: self.since, until: self.until, limit: None }
     }
 }

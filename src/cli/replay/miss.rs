@@ -4,9 +4,9 @@ use runvault::Vault;
 use runvault::digest::{CoreHash, Digest};
 use runvault::query::{Hit, Match};
 use runvault::replay::Miss;
-use runvault::{LookupError, Wanted};
+use runvault::{LookupError, RecordingFilter};
 
-use super::stage::NAMED;
+use super::response_source::NAMED;
 use crate::cli::escape::escaped;
 use crate::cli::exit::Failure;
 use crate::cli::output::{self, HASH};
@@ -14,7 +14,7 @@ use crate::cli::prompt::Prompt;
 use crate::cli::{find, place};
 
 /// Reports what is missing, and which other recordings contain it.
-pub(super) fn tell(
+pub(super) fn report(
     vault: &Vault,
     miss: &Miss,
     prompt: &Prompt,
@@ -53,7 +53,7 @@ pub(super) fn tell(
 }
 
 fn recordings(vault: &Vault, prompt: Digest) -> Result<Vec<Hit>, Failure> {
-    Ok(vault.recordings_of(prompt, &Wanted::default()).map_err(LookupError::from)?)
+    Ok(vault.recordings_of(prompt, &RecordingFilter::default()).map_err(LookupError::from)?)
 }
 
 /// Describes a session: its hash, the location of the prompt, and its label.
@@ -82,7 +82,7 @@ fn spelled_otherwise(
         ("with LF line endings", text.replace("\r\n", "\n")),
     ];
     for (how, spelling) in spellings {
-        let hits = recordings(vault, Digest::of(spelling.as_bytes()))?;
+        let hits = recordings(vault, Digest::from_content(spelling.as_bytes()))?;
         let here = |hit: &Hit| tried.is_none_or(|core| core == hit.artifact.core);
         if let Some(hit) = hits.into_iter().find(here).filter(|_| spelling != text) {
             return Ok(Some((how, hit)));

@@ -83,7 +83,7 @@ fn is_name(id: &RawValue) -> bool {
 fn request(line: Line<'_>, asked: Asked) -> Result<Request, String> {
     let prompt = match (line.prompt, line.prompt_hash) {
         (Some(_), Some(_)) => return Err("prompt and prompt_hash cannot be used together".to_owned()),
-        (Some(text), None) => Some(Digest::of(text.as_bytes())),
+        (Some(text), None) => Some(Digest::from_content(text.as_bytes())),
         (None, Some(hash)) => Some(hash.parse().map_err(|error| format!("prompt_hash: {error}"))?),
         (None, None) => None,
     };
@@ -157,7 +157,7 @@ pub(crate) struct OfRun<'a> {
 }
 
 impl<'a> OfRun<'a> {
-    pub(crate) fn of(exchange: &'a Exchange) -> Self {
+    pub(crate) fn new(exchange: &'a Exchange) -> Self {
         let output = exchange.output.as_deref().and_then(|text| serde_json::from_str(text).ok());
         Self { responder: exchange.responder.name(), tool: exchange.tool.as_deref(), output }
     }
@@ -178,7 +178,7 @@ impl<'a> Answer<'a> {
             index: exchange.index,
             occurrence: occurrence.map(|occurrence| occurrence.number),
             occurrences: occurrence.map(|occurrence| occurrence.of),
-            of_run: asked.is_of_run().then(|| OfRun::of(exchange)),
+            of_run: asked.is_of_run().then(|| OfRun::new(exchange)),
         }
     }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::lines::{self, Line};
 use super::protocol::{self, Answer, Asked, Refusal, Refused};
-use super::stage::{Stage, Unplayed};
+use super::response_source::{ReplayError, ResponseSource};
 use crate::cli::escape::brief;
 use crate::cli::exit::{Failure, Status};
 use crate::cli::hints;
@@ -25,7 +25,11 @@ pub(crate) struct Ending {
 }
 
 /// Answers the requests on standard input, each as soon as it arrives, and then reports unused recordings.
-pub(crate) fn serve(stage: &mut dyn Stage, asked: Asked, ending: &Ending) -> Result<Status, Failure> {
+pub(crate) fn serve(
+    stage: &mut dyn ResponseSource,
+    asked: Asked,
+    ending: &Ending,
+) -> Result<Status, Failure> {
     let mut input = io::stdin().lock();
     let mut out = output::raw();
     let (mut line, mut requests, mut refused) = (Vec::new(), 0, 0);
@@ -51,7 +55,12 @@ fn cannot_read(error: io::Error) -> Failure {
 }
 
 /// Writes the response to one request. Returns whether a recording was played.
-fn answer(stage: &mut dyn Stage, asked: Asked, line: &[u8], out: &mut dyn Write) -> Result<bool, Failure> {
+fn answer(
+    stage: &mut dyn ResponseSource,
+    asked: Asked,
+    line: &[u8],
+    out: &mut dyn Write,
+) -> Result<bool, Failure> {
     let (id, request) = protocol::read(line, asked);
     let error = match request {
         Err(refusal) => refusal,
@@ -60,13 +69,13 @@ fn answer(stage: &mut dyn Stage, asked: Asked, line: &[u8], out: &mut dyn Write)
                 json::line(out, &Answer::new(id, core, played, asked))?;
                 return Ok(true);
             }
-            Err(Unplayed::Failed(error)) => Refusal::failed(hints::with_hint(&error)),
+            Err(ReplayError::Failed(error)) => Refusal::failed(hints::with_hint(&error)),
             // The request was recorded and is now replayed.
-            Err(Unplayed::Recorded(core, exchange)) => {
+            Err(ReplayError::Recorded(core, exchange)) => {
                 json::line(out, &Refused { id, error: Refusal::recorded(&exchange, core) })?;
                 return Ok(true);
             }
-            Err(Unplayed::Miss(miss)) => {
+            Err(ReplayError::Miss(miss)) => {
                 let elsewhere = request.prompt.map(|prompt| stage.elsewhere(prompt));
                 Refusal::miss(&miss, elsewhere.unwrap_or_default())
             }
@@ -98,12 +107,17 @@ struct JsonUnused<'r> {
 /// Maximum number of unused recordings listed; `--json` lists all.
 const LISTED: usize = 20;
 
-fn report(stage: &dyn Stage, requests: u64, refused: u64, ending: &Ending) -> Result<Status, Failure> {
+fn report(
+    stage: &dyn ResponseSource,
+    requests: u64,
+    refused: u64,
+    ending: &Ending,
+) -> Result<Status, Failure> {
     let told = stage.unused();
     let (recordings, unused) = told.map_or((None, Vec::new()), |(count, unused)| (Some(count), unused));
     if ending.json {
         let listed =
-            recordings.map(|_| unused.iter().map(|exchange| JsonUnused::of(stage, exchange)).collect());
+            recordings.map(|_| unused.iter().map(|exchange| JsonUnused::new(stage, exchange)).collect());
         let mut text = Vec::new();
         json::line(&mut text, &Report { requests, refused, recordings, unused: listed })?;
         output::note(String::from_utf8_lossy(&text).trim_end());
@@ -123,7 +137,7 @@ fn report(stage: &dyn Stage, requests: u64, refused: u64, ending: &Ending) -> Re
 }
 
 impl<'r> JsonUnused<'r> {
-    fn of(stage: &dyn Stage, exchange: &'r Exchange) -> Self {
+    fn new(stage: &dyn ResponseSource, exchange: &'r Exchange) -> Self {
         let Occurrence { number, of } = stage.occurrence(exchange).unwrap_or(Occurrence { number: 1, of: 1 });
         Self {
             index: exchange.index,
@@ -138,7 +152,7 @@ impl<'r> JsonUnused<'r> {
 }
 
 /// Formats the request of a recorded exchange.
-fn asked_text(stage: &dyn Stage, exchange: &Exchange) -> String {
+fn asked_text(stage: &dyn ResponseSource, exchange: &Exchange) -> String {
     let asked = match (&exchange.tool, exchange.prompts.as_slice()) {
         (Some(tool), _) => format!(", tool {}", brief(tool)),
         (None, [only]) => format!(", prompt {only}"),

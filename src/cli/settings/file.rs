@@ -109,7 +109,7 @@ impl File {
     }
 
     /// Returns the names in it that are not settings of this program.
-    pub(crate) fn strangers(&self) -> impl Iterator<Item = (&str, Place)> {
+    pub(crate) fn unknown(&self) -> impl Iterator<Item = (&str, Place)> {
         let strangers = self.values.iter().filter(|(name, ..)| named(name).is_none());
         strangers.map(|(name, _, line)| (name.as_str(), Place { path: self.path.clone(), line: *line }))
     }
@@ -325,7 +325,7 @@ mod tests {
         assert!(message("max-depth = 1.5").contains("neither"));
         let strange = parsed("vualt = 1\n[later]\nx = 1\n").unwrap();
         let strangers: Vec<(&str, usize)> =
-            strange.strangers().map(|(name, place)| (name, place.line)).collect();
+            strange.unknown().map(|(name, place)| (name, place.line)).collect();
         assert_eq!(strangers, [("vualt", 1), ("later", 2)]);
     }
 

@@ -13,7 +13,7 @@ pub(super) fn configured() -> Result<&'static File, Failure> {
         // Without a home directory, as in a container, there is no configuration file.
         let Ok(path) = file::path() else { return Ok(File::default()) };
         let file = File::read(&path)?;
-        warn_of_strangers(&file);
+        warn_of_unknown(&file);
         Ok(file)
     });
     FILE.as_ref().map_err(|error| error.clone().into())
@@ -29,11 +29,11 @@ pub(crate) fn be_silent() {
 
 /// Warns of unknown settings. A newer runvault may have more of them, but a misspelled one would silently have no
 /// effect.
-fn warn_of_strangers(file: &File) {
+fn warn_of_unknown(file: &File) {
     if IS_SILENT.load(Ordering::Relaxed) {
         return;
     }
-    for (name, place) in file.strangers() {
+    for (name, place) in file.unknown() {
         let names: Vec<&str> = ALL.into_iter().map(|known| known.entry().name).collect();
         output::warning(&format!(
             "{place}: unknown setting {name} ignored; known settings: {}",

@@ -55,7 +55,7 @@ impl<'o> Stored<'o> {
     pub(super) fn verify(&self, printer: &mut Printer<'_>, summary: &mut Summary) -> Result<(), Failure> {
         for (Located { artifact, .. }, only) in &self.located {
             for checked in self.vault.verify(artifact, *only, &self.options.admit)? {
-                let line = Line::of(&artifact.kind, artifact.core, &checked);
+                let line = Line::new(&artifact.kind, artifact.core, &checked);
                 *if line.ok { &mut summary.verified } else { &mut summary.rejected } += 1;
                 summary.bytes += checked.capture.size;
                 printer.print(checked.capture.size, |printer| line.print(&checked, printer));
@@ -82,7 +82,7 @@ struct Line<'c> {
 }
 
 impl<'c> Line<'c> {
-    fn of(kind: &'c str, core_hash: CoreHash, checked: &'c CheckedCapture) -> Self {
+    fn new(kind: &'c str, core_hash: CoreHash, checked: &'c CheckedCapture) -> Self {
         Self {
             kind,
             // Without a core hash, the capture is damaged or breaks a rule.
@@ -91,7 +91,7 @@ impl<'c> Line<'c> {
             capture_hash: checked.capture.capture,
             damage: checked.damage.as_deref(),
             computed_core_hash: checked.core,
-            signature: checked.signature.as_ref().map(SignatureMembers::of),
+            signature: checked.signature.as_ref().map(SignatureMembers::new),
             violations: checked.report.violations(),
         }
     }

@@ -14,7 +14,7 @@ pub(super) struct Held {
 
 impl Held {
     /// Records the identity of the vault that was just opened at `path`.
-    pub(super) fn of(path: &Path) -> Self {
+    pub(super) fn new(path: &Path) -> Self {
         Self { path: path.to_owned(), identity: identity(path) }
     }
 

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use runvault::Vault;
 use runvault::ingest::{Examined, Monitor, Summary};
-use runvault::source::{ExamineOptions, Look, Original, Settling, SourceError};
+use runvault::source::{ExamineOptions, Original, PollingWatcher, Scan, SourceError};
 use runvault::store::StoreError;
 
 use super::{Failure, Printer, Status};
@@ -17,7 +17,7 @@ use crate::cli::stop::Stop;
 
 /// The watcher, and the results so far.
 pub(super) struct Taking {
-    settling: Settling,
+    settling: PollingWatcher,
     printer: Printer,
     summary: Summary,
     /// The errors of the last scan, so that each is reported once.
@@ -25,12 +25,12 @@ pub(super) struct Taking {
 }
 
 impl Taking {
-    pub(super) fn new(settling: Settling, printer: Printer) -> Self {
+    pub(super) fn new(settling: PollingWatcher, printer: Printer) -> Self {
         Self { settling, printer, summary: Summary::default(), unseen: HashSet::new() }
     }
 
     /// Scans the directories and reports errors.
-    pub(super) fn look(&mut self) -> Look {
+    pub(super) fn look(&mut self) -> Scan {
         let look = self.settling.look();
         let unseen: HashSet<String> = look.errors.iter().map(ToString::to_string).collect();
         for message in unseen.difference(&self.unseen) {
@@ -44,7 +44,7 @@ impl Taking {
     pub(super) fn take(
         &mut self,
         vault: &Vault,
-        look: Look,
+        look: Scan,
         options: &ExamineOptions,
         stop: &Stop,
         is_last: bool,
@@ -54,9 +54,9 @@ impl Taking {
         }
         let (paths, items): (Vec<_>, Vec<_>) = look.settled.into_iter().unzip();
         let Self { settling, printer, summary, .. } = self;
-        let mut teller = Teller { paths, settling, printer, summary, is_last };
+        let mut reporter = Reporter { paths, settling, printer, summary, is_last };
         let items = items.into_iter().take_while(|_| !stop.is_asked());
-        vault.add_items(items.map(Ok), options, &mut teller).map(drop)
+        vault.add_items(items.map(Ok), options, &mut reporter).map(drop)
     }
 
     /// Returns whether there are files to be removed later.
@@ -81,16 +81,16 @@ impl Taking {
 }
 
 /// A monitor that forwards the results for files, and marks the files as processed.
-struct Teller<'t> {
+struct Reporter<'t> {
     paths: Vec<PathBuf>,
-    settling: &'t mut Settling,
+    settling: &'t mut PollingWatcher,
     printer: &'t mut Printer,
     summary: &'t mut Summary,
     /// Whether nothing is tried again.
     is_last: bool,
 }
 
-impl Monitor for Teller<'_> {
+impl Monitor for Reporter<'_> {
     fn stored(&mut self, originals: &[&Original]) {
         self.printer.stored(originals);
     }

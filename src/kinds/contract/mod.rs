@@ -51,7 +51,7 @@ impl Artifact for Contract {
         // Other documents have effects too, but do not state whether they can be repeated.
         let is_one = has_effects
             && (recognise::has_member(text, names, &["io_refs"]) || recognise::has_key(text, "idempotency"));
-        Recognition::of(is_one, has_effects)
+        Recognition::from_flags(is_one, has_effects)
     }
 
     fn examine(bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
@@ -66,7 +66,7 @@ impl Artifact for Contract {
         if findings.has_errors() {
             return None;
         }
-        let view = View::of(&root)?;
+        let view = View::from_root(&root)?;
         apply(&rules::CONTENT, findings, |check, found| check(&view, found));
         if findings.has_errors() {
             return None;
@@ -82,7 +82,7 @@ impl Artifact for Contract {
 
     fn write_core(document: &[u8], limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
         let root = read::read(document, limits).map_err(unreadable)?;
-        let core = Core::of(&root).ok_or(io::ErrorKind::InvalidData)?;
+        let core = Core::from_root(&root).ok_or(io::ErrorKind::InvalidData)?;
         rfc8785::write(core, &mut { out })
     }
 
@@ -91,7 +91,7 @@ impl Artifact for Contract {
     }
 
     fn passages(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
-        passages::of(document, limits)
+        passages::extract(document, limits)
     }
 }
 
@@ -101,7 +101,7 @@ fn report(error: &ReadError, findings: &mut Findings) {
         document::report(error, findings);
     } else {
         let rule = document::rule_of(error.defect).id;
-        findings.of(rules::SCHEMA).add("", format!("{error} ({rule})"));
+        findings.for_rule(rules::SCHEMA).add("", format!("{error} ({rule})"));
     }
 }
 
@@ -117,8 +117,8 @@ struct View<'v> {
 }
 
 impl<'v> View<'v> {
-    fn of(root: &'v Value<'v>) -> Option<Self> {
-        let core = Core::of(root)?;
+    fn from_root(root: &'v Value<'v>) -> Option<Self> {
+        let core = Core::from_root(root)?;
         let (io_refs, effects) = (core.io_refs.as_array()?, core.effects.as_array()?);
         let named = |value: &'v Value<'v>, name: &str| value.get(name).and_then(Value::as_str);
         let declared = io_refs.iter().filter_map(|io_ref| Some((named(io_ref, "ref")?, io_ref)));
@@ -138,7 +138,7 @@ struct Core<'v> {
 }
 
 impl<'v> Core<'v> {
-    fn of(root: &'v Value<'v>) -> Option<Self> {
+    fn from_root(root: &'v Value<'v>) -> Option<Self> {
         Some(Self { effects: root.get("effects")?, io_refs: root.get("io_refs")? })
     }
 }

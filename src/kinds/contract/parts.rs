@@ -1,16 +1,16 @@
 //! The comparison of contracts: effects and refs by name, then the members that are not hashed.
 
 use super::read;
-use crate::artifact::{Part, PartSort, differ, same_place};
+use crate::artifact::{Part, PartKind, differ, same_place};
 use crate::canonical::reader::{Limits, ReadError};
 use crate::canonical::{Value, rfc8785};
 
-static TERM: PartSort = PartSort { is_ephemeral: |_| false, canonical, tell };
+static TERM: PartKind = PartKind { is_ephemeral: |_| false, canonical, describe };
 
 /// The members that are not hashed.
-static REMARKS: PartSort = PartSort { is_ephemeral: |at| !at.is_empty(), canonical, tell };
+static REMARKS: PartKind = PartKind { is_ephemeral: |at| !at.is_empty(), canonical, describe };
 
-fn tell(_: &Value<'_>, _: &Value<'_>, names: &[&str]) -> String {
+fn describe(_: &Value<'_>, _: &Value<'_>, names: &[&str]) -> String {
     differ(names)
 }
 

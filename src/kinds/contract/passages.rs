@@ -5,7 +5,7 @@ use crate::artifact::{Field, Passage, Passages, words_of};
 use crate::canonical::reader::{Limits, ReadError};
 use crate::canonical::{Object, Value, pointer};
 
-pub(super) fn of(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
+pub(super) fn extract(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
     let root = read::read(document, limits)?;
     let mut passages = Passages::default();
     for (name, member) in root.as_object().into_iter().flat_map(Object::iter) {
@@ -33,7 +33,7 @@ mod tests {
     fn refs_effects_and_remarks_are_passages_of_their_own() {
         let contract = "description: what the agent may do\nio_refs:\n  - ref: service:tracker\n    kind: service\n\
                         effects:\n  - name: label-ticket\n    evidence: {type: status, metric: label_status}\n";
-        let told: Vec<String> = of(contract.as_bytes(), &Limits::default())
+        let told: Vec<String> = extract(contract.as_bytes(), &Limits::default())
             .unwrap()
             .into_iter()
             .map(|passage| format!("{} {}", passage.place, passage.text.replace('\n', ", ")))

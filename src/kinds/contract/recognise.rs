@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     fn recognised(text: &str) -> bool {
-        has_member(text, &mut MemberNames::of(text), &["io_refs", "effects"])
+        has_member(text, &mut MemberNames::new(text), &["io_refs", "effects"])
     }
 
     #[test]

@@ -118,7 +118,7 @@ fn text<'v>(value: &'v Value<'v>, name: &str) -> &'v str {
 }
 
 /// Returns the member `name` if it is present and not null.
-fn stated<'v>(value: &'v Value<'v>, name: &str) -> Option<&'v Value<'v>> {
+fn non_null_member<'v>(value: &'v Value<'v>, name: &str) -> Option<&'v Value<'v>> {
     value.get(name).filter(|member| !member.is_null())
 }
 
@@ -175,8 +175,8 @@ fn idempotency(contract: &View<'_>, found: &mut Finder<'_>) {
     for (index, effect) in contract.effects.iter().enumerate() {
         let target = contract.declared.get(text(effect, "target")).copied();
         let at = format!("/effects/{index}/idempotency");
-        let idempotency = stated(effect, "idempotency");
-        let sort = idempotency.and_then(|idempotency| stated(idempotency, "type"));
+        let idempotency = non_null_member(effect, "idempotency");
+        let sort = idempotency.and_then(|idempotency| non_null_member(idempotency, "type"));
         if sort.is_none() && target.is_some_and(is_written) {
             let wanted = "required because the target is written";
             match idempotency {
@@ -206,7 +206,7 @@ fn idempotency(contract: &View<'_>, found: &mut Finder<'_>) {
 
 fn evidence(contract: &View<'_>, found: &mut Finder<'_>) {
     for (index, effect) in contract.effects.iter().enumerate() {
-        if stated(effect, "evidence").is_none() {
+        if non_null_member(effect, "evidence").is_none() {
             let message = "missing; without evidence the effect cannot be audited";
             found.add(format!("/effects/{index}/evidence"), message);
         }
@@ -225,7 +225,7 @@ fn retries(contract: &View<'_>, found: &mut Finder<'_>) {
 
 fn statements(contract: &View<'_>, found: &mut Finder<'_>) {
     for (index, effect) in contract.effects.iter().enumerate() {
-        let Some(evidence) = stated(effect, "evidence") else { continue };
+        let Some(evidence) = non_null_member(effect, "evidence") else { continue };
         for name in ["success", "failure"] {
             for (place, value) in [("/evidence", evidence.get(name)), ("", effect.get(name))] {
                 if let Stated::Unreadable(why) = statement::values(value) {

@@ -45,7 +45,7 @@ const MAPS_OF_SCHEMAS: [&str; 5] =
 pub(super) fn check(schema: &Value<'_>, at: &mut String, found: &mut Finder<'_>) {
     for (name, wanted, fits) in KEYWORDS {
         if let Some(value) = schema.get(name).filter(|value| !fits(value)) {
-            let is = value.as_filled_str().map_or_else(|| value.sort().to_owned(), excerpt);
+            let is = value.as_non_empty_str().map_or_else(|| value.type_name().to_owned(), excerpt);
             found.add(format!("{at}/{name}"), format!("must be {wanted}, is {is}"));
         }
     }
@@ -84,7 +84,10 @@ fn check_inner(schema: &Value<'_>, at: &mut String, found: &mut Finder<'_>) {
         Value::Object(_) => check(schema, at, found),
         Value::Bool(_) => {}
         other => {
-            found.warn(at.as_str(), format!("a schema must be an object or a boolean, not {}", other.sort()));
+            found.warn(
+                at.as_str(),
+                format!("a schema must be an object or a boolean, not {}", other.type_name()),
+            );
         }
     }
 }

@@ -17,14 +17,15 @@ const MAX_INTEGER: u64 = (1 << 53) - 1;
 /// Checks the whole document.
 pub(super) fn check(root: &Value<'_>, found: &mut Finder<'_>) {
     if root.as_object().is_none() {
-        let message = format!("a contract must be an object with io_refs and effects, not {}", root.sort());
+        let message =
+            format!("a contract must be an object with io_refs and effects, not {}", root.type_name());
         found.add("", message);
         return;
     }
     let mut declared = HashSet::new();
     for (index, io_ref) in elements(root, "io_refs", found).iter().enumerate() {
         check_ref(io_ref, format!("/io_refs/{index}"), found);
-        if let Some(name) = io_ref.get("ref").and_then(Value::as_filled_str)
+        if let Some(name) = io_ref.get("ref").and_then(Value::as_non_empty_str)
             && !declared.insert(name)
         {
             let message = format!("{} is already declared; every ref must be declared once", excerpt(name));
@@ -40,7 +41,7 @@ pub(super) fn check(root: &Value<'_>, found: &mut Finder<'_>) {
 fn elements<'v>(root: &'v Value<'v>, name: &str, found: &mut Finder<'_>) -> &'v [Value<'v>] {
     let message = match root.get(name) {
         Some(Value::Array(elements)) => return elements,
-        Some(other) => format!("must be a list, is {}", other.sort()),
+        Some(other) => format!("must be a list, is {}", other.type_name()),
         None => format!("missing; a contract must have a list of {name}"),
     };
     found.add(format!("/{name}"), message);
@@ -48,7 +49,7 @@ fn elements<'v>(root: &'v Value<'v>, name: &str, found: &mut Finder<'_>) -> &'v 
 }
 
 fn check_ref(io_ref: &Value<'_>, at: String, found: &mut Finder<'_>) {
-    let Some(mut members) = Members::of(io_ref, at, found) else {
+    let Some(mut members) = Members::new(io_ref, at, found) else {
         return;
     };
     members.required("ref", FILLED, is_filled);
@@ -61,7 +62,7 @@ fn check_ref(io_ref: &Value<'_>, at: String, found: &mut Finder<'_>) {
 }
 
 fn check_effect(effect: &Value<'_>, at: String, found: &mut Finder<'_>) {
-    let Some(mut members) = Members::of(effect, at, found) else {
+    let Some(mut members) = Members::new(effect, at, found) else {
         return;
     };
     members.required("name", FILLED, is_filled);
@@ -82,7 +83,7 @@ fn check_effect(effect: &Value<'_>, at: String, found: &mut Finder<'_>) {
 const FILLED: &str = "a non-empty string";
 
 fn is_filled(value: &Value<'_>) -> bool {
-    value.as_filled_str().is_some()
+    value.as_non_empty_str().is_some()
 }
 
 fn is_string(value: &Value<'_>) -> bool {
@@ -98,9 +99,9 @@ struct Members<'v, 'f, 'r> {
 
 impl<'v, 'f, 'r> Members<'v, 'f, 'r> {
     /// Returns the members of `value` at `at`, or reports that it is not an object.
-    fn of(value: &'v Value<'v>, at: String, found: &'f mut Finder<'r>) -> Option<Self> {
+    fn new(value: &'v Value<'v>, at: String, found: &'f mut Finder<'r>) -> Option<Self> {
         if value.as_object().is_none() {
-            found.add(at, format!("must be an object, is {}", value.sort()));
+            found.add(at, format!("must be an object, is {}", value.type_name()));
             return None;
         }
         Some(Self { object: value, at, found })
@@ -109,7 +110,7 @@ impl<'v, 'f, 'r> Members<'v, 'f, 'r> {
     /// Returns the members of the object `name` if it is present and not null.
     fn inner(&mut self, name: &str) -> Option<Members<'v, '_, 'r>> {
         let value = self.object.get(name).filter(|value| !value.is_null())?;
-        Members::of(value, format!("{}/{name}", self.at), self.found)
+        Members::new(value, format!("{}/{name}", self.at), self.found)
     }
 
     fn required(&mut self, name: &str, wanted: &str, fits: impl Fn(&Value<'_>) -> bool) {
@@ -121,9 +122,9 @@ impl<'v, 'f, 'r> Members<'v, 'f, 'r> {
 
     fn optional(&mut self, name: &str, wanted: &str, fits: impl Fn(&Value<'_>) -> bool) {
         if let Some(value) = self.object.get(name).filter(|value| !fits(value)) {
-            let is = match value.as_filled_str() {
+            let is = match value.as_non_empty_str() {
                 Some(text) => excerpt(text),
-                None => value.sort().to_owned(),
+                None => value.type_name().to_owned(),
             };
             self.found.add(format!("{}/{name}", self.at), format!("must be {wanted}, is {is}"));
         }
@@ -144,7 +145,7 @@ impl<'v, 'f, 'r> Members<'v, 'f, 'r> {
         let elements = self.object.get(name).and_then(Value::as_array).unwrap_or_default();
         for (index, element) in elements.iter().enumerate() {
             if !is_string(element) {
-                let message = format!("must be a string, is {}", element.sort());
+                let message = format!("must be a string, is {}", element.type_name());
                 self.found.add(format!("{}/{name}/{index}", self.at), message);
             }
         }

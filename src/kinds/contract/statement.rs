@@ -112,14 +112,14 @@ fn end(evidence: &Value<'_>, members: &[(&str, bool)]) -> Stated<Bound> {
     }
     match value.as_number() {
         Some(number) => Stated::Is(Bound { literal: number.literal().to_owned(), is_exclusive }),
-        None => Stated::Unreadable(format!("{name} must be a number, is {}", value.sort())),
+        None => Stated::Unreadable(format!("{name} must be a number, is {}", value.type_name())),
     }
 }
 
 /// Returns the strings of a member that is a string or a list of strings. Other values are skipped.
 pub(super) fn names(value: Option<&Value<'_>>) -> Vec<String> {
     let elements = value.map(|value| value.as_array().unwrap_or(std::slice::from_ref(value)));
-    let texts = elements.unwrap_or_default().iter().filter_map(Value::as_filled_str);
+    let texts = elements.unwrap_or_default().iter().filter_map(Value::as_non_empty_str);
     texts.map(str::to_owned).collect()
 }
 

@@ -1,7 +1,7 @@
 //! The SQL tables of a contract: its effects, and the refs that they target.
 
 use super::{View, read};
-use crate::artifact::ColumnSort::{Json, Number, Text};
+use crate::artifact::ColumnType::{Json, Number, Text};
 use crate::artifact::{Cell, Cells, Column, MemberBytes, Table};
 use crate::canonical::Value;
 use crate::canonical::reader::{Limits, ReadError};
@@ -60,7 +60,7 @@ fn rows(
     let mut rows = Vec::new();
     for member in members {
         let root = read::read(member.bytes, limits)?;
-        rows.extend(View::of(&root).map(|view| of(&view)).unwrap_or_default());
+        rows.extend(View::from_root(&root).map(|view| of(&view)).unwrap_or_default());
     }
     Ok(rows)
 }

@@ -86,7 +86,7 @@ impl Terms {
     /// Returns an error if the document cannot be read.
     pub fn read(document: &[u8], limits: &Limits) -> Result<Self, ReadError> {
         let root = read::read(document, limits)?;
-        let Some(view) = View::of(&root) else {
+        let Some(view) = View::from_root(&root) else {
             return Ok(Self { io_refs: Vec::new(), effects: Vec::new() });
         };
         let io_refs = view.io_refs.iter().map(IoRef::parse).collect();
@@ -160,6 +160,8 @@ fn text(value: &Value<'_>, name: &str) -> Option<String> {
 pub(super) fn says_why(effect: &Value<'_>) -> bool {
     let places = [Some(effect), effect.get("idempotency")];
     places.into_iter().flatten().any(|place| {
-        ["nonce", "reason"].into_iter().any(|name| place.get(name).and_then(Value::as_filled_str).is_some())
+        ["nonce", "reason"]
+            .into_iter()
+            .any(|name| place.get(name).and_then(Value::as_non_empty_str).is_some())
     })
 }

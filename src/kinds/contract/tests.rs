@@ -10,7 +10,7 @@ use crate::verify::Report;
 mod notations;
 
 fn admit(document: impl Into<Vec<u8>>) -> Result<Admitted, Report> {
-    Kind::of::<Contract>().admit(document.into(), &AdmitOptions::default())
+    Kind::new::<Contract>().admit(document.into(), &AdmitOptions::default())
 }
 
 /// Returns the rule and the path of each violation.
@@ -47,7 +47,7 @@ fn contract(io_refs: &serde_json::Value, effects: &serde_json::Value) -> String 
 
 #[test]
 fn the_core_is_pinned() {
-    let digest = Digest::of(b"x");
+    let digest = Digest::from_content(b"x");
     let text = format!(
         "seen: {digest}\nio_refs:\n- {{ref: r, kind: service, schema: {{maximum: 1e21, x: 0x10}}, required: false, mode: write}}\n\
          effects:\n- name: e\n  kind: resource\n  target: r\n  idempotency: {{type: reentrant}}\n  # no evidence\n"
@@ -60,7 +60,7 @@ fn the_core_is_pinned() {
     Contract::write_core(text.as_bytes(), &Limits::default(), &mut core).unwrap();
     assert_eq!(String::from_utf8(core).unwrap(), expected);
     let admitted = admit(text).unwrap();
-    assert_eq!(admitted.core(), CoreHash(Digest::of(expected.as_bytes())));
+    assert_eq!(admitted.core(), CoreHash(Digest::from_content(expected.as_bytes())));
     assert_eq!(found(admitted.report()), ["IC5 /effects/0/evidence"]);
     let draft = admitted.draft();
     let attributes = draft.attributes.iter();
@@ -116,7 +116,7 @@ fn what_cannot_be_read_breaks_the_schema_and_our_limits_are_named() {
     );
     let limits = Limits { bytes: 3, ..Limits::default() };
     let options = AdmitOptions { limits, ..AdmitOptions::default() };
-    let report = Kind::of::<Contract>().admit(b"a: b".to_vec(), &options).unwrap_err();
+    let report = Kind::new::<Contract>().admit(b"a: b".to_vec(), &options).unwrap_err();
     assert_eq!(found(&report), ["DOC5 line 1 column 1"]);
 }
 
@@ -189,7 +189,7 @@ fn rollbacks_name_another_effect_or_a_ref() {
 }
 
 /// Returns the violations of a contract with this inline schema, and whether it is accepted.
-fn of_schema(schema: &serde_json::Value) -> (Vec<String>, bool) {
+fn admit_with_schema(schema: &serde_json::Value) -> (Vec<String>, bool) {
     match admit(contract(&json!([{"ref": "r", "schema": schema}]), &json!([]))) {
         Ok(admitted) => (found(admitted.report()), true),
         Err(report) => (found(&report), false),
@@ -217,7 +217,7 @@ fn inline_schemas_are_checked_at_the_top() {
         ),
     ] {
         assert_eq!(
-            of_schema(&schema),
+            admit_with_schema(&schema),
             (wanted.iter().map(ToString::to_string).collect(), wanted.is_empty()),
             "{schema}"
         );
@@ -237,19 +237,23 @@ fn nested_schemas_are_checked_as_schemas() {
         (json!({"patternProperties": {"^x": {"required": true}}}), "patternProperties/^x/required"),
         (json!({"additionalProperties": {"enum": "a"}}), "additionalProperties/enum"),
     ] {
-        assert_eq!(of_schema(&schema), (vec![format!("IC2 /io_refs/0/schema/{path}")], false), "{schema}");
+        assert_eq!(
+            admit_with_schema(&schema),
+            (vec![format!("IC2 /io_refs/0/schema/{path}")], false),
+            "{schema}"
+        );
     }
     // Some drafts accept everything for a value that is not a schema, so it is only a warning.
     let plain = json!({"properties": {"a": "string", "b": 1}, "anyOf": [null]});
     let paths =
         ["anyOf/0", "properties/a", "properties/b"].map(|path| format!("IC2 /io_refs/0/schema/{path}"));
-    assert_eq!(of_schema(&plain), (paths.to_vec(), true));
+    assert_eq!(admit_with_schema(&plain), (paths.to_vec(), true));
     for good in [
         json!({"properties": {"type": {"type": "string"}, "enum": true, "required": false}}),
         json!({"default": bad, "examples": [bad], "const": bad, "enum": [bad], "x-other": bad}),
         json!({"additionalProperties": false, "items": {"$ref": "#/$defs/x"}}),
     ] {
-        assert_eq!(of_schema(&good), (Vec::new(), true), "{good}");
+        assert_eq!(admit_with_schema(&good), (Vec::new(), true), "{good}");
     }
 }
 
@@ -332,6 +336,6 @@ fn being_a_rollback_does_not_explain_a_write() {
 proptest! {
     #[test]
     fn recognising_never_panics(text in "[-a-z{}\\[\\]\"':#%,\n\\\\ é\u{feff}]{0,40}") {
-        let _ = Contract::recognises(&text, &mut MemberNames::of(&text));
+        let _ = Contract::recognises(&text, &mut MemberNames::new(&text));
     }
 }

@@ -58,7 +58,7 @@ impl Artifact for ModelIo {
             before_interactions
                 || has_lost_beginning(text) && hashed.into_iter().all(|name| has_key(text, name))
         };
-        Recognition::of(is_one || is_cut(), interactions && (adapter || model))
+        Recognition::from_flags(is_one || is_cut(), interactions && (adapter || model))
     }
 
     fn examine(bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
@@ -70,7 +70,7 @@ impl Artifact for ModelIo {
             }
         };
         apply(&rules::ROOT, findings, |check, found| check(&root, found));
-        let view = View::of(&root)?;
+        let view = View::from_root(&root)?;
         apply(&rules::CONTENT, findings, |check, found| check(&view, found));
         if findings.has_errors() {
             return None;
@@ -86,7 +86,7 @@ impl Artifact for ModelIo {
 
     fn write_core(document: &[u8], limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
         let root = reader::read_keeping_overflow(document, limits).map_err(unreadable)?;
-        let view = View::of(&root).ok_or(io::ErrorKind::InvalidData)?;
+        let view = View::from_root(&root).ok_or(io::ErrorKind::InvalidData)?;
         rfc8785::write(view.core(), &mut { out })
     }
 
@@ -138,7 +138,7 @@ struct View<'v> {
 }
 
 impl<'v> View<'v> {
-    fn of(root: &'v Value<'v>) -> Option<Self> {
+    fn from_root(root: &'v Value<'v>) -> Option<Self> {
         let interactions = root.get("interactions")?.as_array()?;
         if interactions.iter().any(Value::is_null) {
             return None;
@@ -176,7 +176,7 @@ fn describe(root: &Value<'_>, view: &View<'_>, core: CoreHash) -> Draft {
     let mut draft = Draft::new(core);
     for (index, interaction) in view.interactions.iter().enumerate() {
         for (name, role) in [("prompt_hash", &PROMPT), ("response_hash", &RESPONSE)] {
-            let digest = interaction.get(name).and_then(Value::as_str).and_then(Digest::stated);
+            let digest = interaction.get(name).and_then(Value::as_str).and_then(Digest::parse_prefixed);
             draft.mentions.extend(digest.map(|digest| Mention::at(role, index, digest)));
         }
     }
@@ -198,8 +198,8 @@ mod tests {
 
     #[test]
     fn the_core_is_pinned() {
-        let content = Digest::of(b"hi");
-        let prompt = Digest::of(b"hello");
+        let content = Digest::from_content(b"hi");
+        let prompt = Digest::from_content(b"hello");
         let text = format!(
             r#"{{"mode":"record","stats":[1e999],"model_io_schema_version":"1.0.0","model_id":"m","adapter_id":"a",
             "interactions":[{{"i":-0,"prompt_hash":"{prompt}","response_hash":"{content}","response_content":"hi",
@@ -211,8 +211,8 @@ mod tests {
             r#"{{"adapter_id":"a","interactions":[{{"i":0,"prompt_hash":"{prompt}","response_content":"hi","response_hash":"{content}"}}],"mode":"record","model_id":"m","model_io_schema_version":"1.0.0"}}"#
         );
         assert_eq!(String::from_utf8(core).unwrap(), expected);
-        let admitted = Kind::of::<ModelIo>().admit(text.into_bytes(), &AdmitOptions::default()).unwrap();
-        assert_eq!(admitted.core(), CoreHash(Digest::of(expected.as_bytes())));
+        let admitted = Kind::new::<ModelIo>().admit(text.into_bytes(), &AdmitOptions::default()).unwrap();
+        assert_eq!(admitted.core(), CoreHash(Digest::from_content(expected.as_bytes())));
         let mentions: Vec<String> = admitted
             .draft()
             .mentions

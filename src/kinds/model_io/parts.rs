@@ -1,12 +1,12 @@
 //! The comparison of sessions: the data around the interactions, then each interaction.
 
-use crate::artifact::{Part, PartSort, differ, same_place};
+use crate::artifact::{Part, PartKind, differ, same_place};
 use crate::canonical::Value;
 use crate::canonical::pointer::Token;
 use crate::canonical::reader::{self, Limits, ReadError};
 use crate::canonical::rfc8785;
 
-static SESSION: PartSort = PartSort {
+static SESSION: PartKind = PartKind {
     is_ephemeral: |at| match at.first() {
         Some(Token::Name(name)) => {
             !["model_io_schema_version", "adapter_id", "model_id", "mode", "interactions"].contains(name)
@@ -14,17 +14,17 @@ static SESSION: PartSort = PartSort {
         _ => false,
     },
     canonical,
-    tell: |_, _, names| differ(names),
+    describe: |_, _, names| differ(names),
 };
 
 /// The position of an interaction is not a difference by itself, so `i` is ephemeral.
-static INTERACTION: PartSort = PartSort {
+static INTERACTION: PartKind = PartKind {
     is_ephemeral: |at| match at.first() {
         Some(Token::Name(name)) => !["prompt_hash", "response_hash", "response_content"].contains(name),
         _ => false,
     },
     canonical,
-    tell: |_, _, names| {
+    describe: |_, _, names| {
         let word = |differs: bool| if differs { "different" } else { "same" };
         let prompt = word(names.contains(&"prompt_hash"));
         let response = word(names.iter().any(|name| name.starts_with("response")));

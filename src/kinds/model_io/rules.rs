@@ -161,7 +161,7 @@ fn schema_version(root: &Value<'_>, found: &mut Finder<'_>) {
             Some(Value::String(text)) => {
                 format!("{} is not of the form digits.digits.digits, like \"1.0.0\"", excerpt(text))
             }
-            Some(other) => format!("is {}, not a string like \"1.0.0\"", other.sort()),
+            Some(other) => format!("is {}, not a string like \"1.0.0\"", other.type_name()),
         };
         found.add("$.model_io_schema_version", message);
     } else if let Some(message) = version.and_then(Value::as_str).and_then(|text| VERSIONS.objection(text)) {
@@ -175,7 +175,7 @@ fn schema_version(root: &Value<'_>, found: &mut Finder<'_>) {
 
 fn required_members(root: &Value<'_>, found: &mut Finder<'_>) {
     let Some(object) = root.as_object() else {
-        found.add("$", format!("a session must be an object, not {}", root.sort()));
+        found.add("$", format!("a session must be an object, not {}", root.type_name()));
         return;
     };
     for name in ["model_io_schema_version", "adapter_id", "model_id", "mode", "interactions"] {
@@ -190,14 +190,14 @@ fn required_members(root: &Value<'_>, found: &mut Finder<'_>) {
                 found.add(format!("$.interactions[{index}]"), "an interaction must be an object, not null");
             }
         }
-        Some(other) => found.add("$.interactions", format!("must be an array, is {}", other.sort())),
+        Some(other) => found.add("$.interactions", format!("must be an array, is {}", other.type_name())),
     }
 }
 
 fn ids(session: &View<'_>, found: &mut Finder<'_>) {
     for (name, value) in [("adapter_id", session.adapter_id), ("model_id", session.model_id)] {
-        if value.as_filled_str().is_none() {
-            found.add(format!("$.{name}"), format!("must be a non-empty string, is {}", value.sort()));
+        if value.as_non_empty_str().is_none() {
+            found.add(format!("$.{name}"), format!("must be a non-empty string, is {}", value.type_name()));
         }
     }
 }
@@ -208,7 +208,7 @@ fn mode(session: &View<'_>, found: &mut Finder<'_>) {
         Value::String(mode) => {
             found.add("$.mode", format!("{} is neither \"record\" nor \"replay\"", excerpt(mode)));
         }
-        other => found.add("$.mode", format!("must be \"record\" or \"replay\", is {}", other.sort())),
+        other => found.add("$.mode", format!("must be \"record\" or \"replay\", is {}", other.type_name())),
     }
 }
 
@@ -236,7 +236,7 @@ fn indices(session: &View<'_>, found: &mut Finder<'_>) {
             let message = match interaction.get("i") {
                 None => format!("missing; it must be {position}"),
                 Some(Value::Number(_)) => format!("is not {position}, the position of the interaction"),
-                Some(other) => format!("must be the number {position}, is {}", other.sort()),
+                Some(other) => format!("must be the number {position}, is {}", other.type_name()),
             };
             found.add(format!("$.interactions[{position}].i"), message);
         }
@@ -246,14 +246,14 @@ fn indices(session: &View<'_>, found: &mut Finder<'_>) {
 fn prompt_hashes(session: &View<'_>, found: &mut Finder<'_>) {
     for (position, interaction) in session.interactions.iter().enumerate() {
         let hash = interaction.get("prompt_hash");
-        if stated(hash).is_none() {
+        if stated_digest(hash).is_none() {
             found.add(format!("$.interactions[{position}].prompt_hash"), not_a_hash(hash));
         }
     }
 }
 
-fn stated(value: Option<&Value<'_>>) -> Option<Digest> {
-    value.and_then(Value::as_str).and_then(Digest::stated)
+fn stated_digest(value: Option<&Value<'_>>) -> Option<Digest> {
+    value.and_then(Value::as_str).and_then(Digest::parse_prefixed)
 }
 
 fn not_a_hash(value: Option<&Value<'_>>) -> String {
@@ -261,27 +261,27 @@ fn not_a_hash(value: Option<&Value<'_>>) -> String {
     match value {
         None => format!("missing; it {wanted}"),
         Some(Value::String(_)) => wanted.to_owned(),
-        Some(other) => format!("{wanted}, is {}", other.sort()),
+        Some(other) => format!("{wanted}, is {}", other.type_name()),
     }
 }
 
 fn response_hashes(session: &View<'_>, found: &mut Finder<'_>) {
     for (position, interaction) in session.interactions.iter().enumerate() {
         let hash = interaction.get("response_hash");
-        let Some(stated) = stated(hash) else {
+        let Some(stated) = stated_digest(hash) else {
             found.add(format!("$.interactions[{position}].response_hash"), not_a_hash(hash));
             continue;
         };
         match interaction.get("response_content") {
             Some(Value::String(content)) => {
-                let actual = Digest::of(content.as_bytes());
+                let actual = Digest::from_content(content.as_bytes());
                 if stated != actual {
                     let message = format!("is not the hash of response_content, which is {actual}");
                     found.add(format!("$.interactions[{position}].response_hash"), message);
                 }
             }
             other => {
-                let sort = other.map_or("missing", Value::sort);
+                let sort = other.map_or("missing", Value::type_name);
                 let message = format!("must be a string, is {sort}");
                 found.add(format!("$.interactions[{position}].response_content"), message);
             }
@@ -348,7 +348,7 @@ mod tests {
     #[test]
     fn a_bad_version_does_not_hide_other_violations() {
         let text = br#"{"model_io_schema_version":"1.0","adapter_id":"","model_id":"m","mode":"x","interactions":[]}"#;
-        let report = Kind::of::<ModelIo>().admit(text.to_vec(), &AdmitOptions::default()).unwrap_err();
+        let report = Kind::new::<ModelIo>().admit(text.to_vec(), &AdmitOptions::default()).unwrap_err();
         let rules: Vec<&str> =
             report.violations().iter().map(|violation| violation.rule_id.as_ref()).collect();
         assert_eq!(rules, ["MI1", "MI2", "MI3"]);

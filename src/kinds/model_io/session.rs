@@ -44,10 +44,10 @@ impl Session {
     /// Returns an error if the document cannot be read as JSON.
     pub fn read(document: &[u8], limits: &Limits) -> Result<Option<Self>, ReadError> {
         let root = reader::read_keeping_overflow(document, limits)?;
-        Ok(Self::of(&root))
+        Ok(Self::from_value(&root))
     }
 
-    fn of(root: &Value<'_>) -> Option<Self> {
+    fn from_value(root: &Value<'_>) -> Option<Self> {
         let text = |name: &str| root.get(name).and_then(Value::as_str).map(str::to_owned);
         Some(Self {
             schema_version: text("model_io_schema_version")?,
@@ -62,18 +62,18 @@ impl Session {
                 .get("interactions")?
                 .as_array()?
                 .iter()
-                .map(Interaction::of)
+                .map(Interaction::from_value)
                 .collect::<Option<_>>()?,
         })
     }
 }
 
 impl Interaction {
-    fn of(value: &Value<'_>) -> Option<Self> {
+    fn from_value(value: &Value<'_>) -> Option<Self> {
         let text = |name: &str| value.get(name).and_then(Value::as_str);
         Some(Self {
-            prompt_hash: text("prompt_hash").and_then(Digest::stated)?,
-            response_hash: text("response_hash").and_then(Digest::stated)?,
+            prompt_hash: text("prompt_hash").and_then(Digest::parse_prefixed)?,
+            response_hash: text("response_hash").and_then(Digest::parse_prefixed)?,
             response_content: text("response_content")?.to_owned(),
         })
     }

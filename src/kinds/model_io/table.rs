@@ -1,7 +1,7 @@
 //! The SQL table of the interactions of a session.
 
 use super::interactions;
-use crate::artifact::ColumnSort::{Hash, Json, Number, Text};
+use crate::artifact::ColumnType::{Hash, Json, Number, Text};
 use crate::artifact::{Cell, Cells, Column, MemberBytes, Table};
 use crate::canonical::reader::{self, Limits, ReadError};
 use crate::canonical::{Object, Value};

@@ -1,7 +1,7 @@
 //! The rules of `bundle.json`.
 
 use super::hash;
-use super::inner::{Inner, InnerRule, SCHEMA, info, required, sort, version};
+use super::inner::{Inner, InnerRule, SCHEMA, info, required, type_name, version};
 use crate::artifact::KnownMajors;
 use crate::canonical::reader::excerpt;
 use crate::canonical::{Value, ecmascript};
@@ -93,7 +93,7 @@ pub(super) static CONTENT: [InnerRule; 6] = [
 /// Applies all rules of bundles.
 pub(super) fn check(bundle: &Value<'_>, found: &mut Inner<'_, '_>) {
     if bundle.as_object().is_none() {
-        found.schema(format!("a bundle must be an object, not {}", bundle.sort()));
+        found.schema(format!("a bundle must be an object, not {}", bundle.type_name()));
         return;
     }
     found.apply(&SHAPE, bundle);
@@ -123,7 +123,7 @@ fn shape(bundle: &Value<'_>, found: &mut Inner<'_, '_>) {
     for (index, output) in list(bundle, "outputs").iter().enumerate().filter(|(_, output)| !output.is_null())
     {
         if output.get("path").and_then(Value::as_str).is_none() {
-            let is = sort(output.get("path"));
+            let is = type_name(output.get("path"));
             found.schema(format!("outputs[{index}].path must be a string, is {is}"));
         }
     }

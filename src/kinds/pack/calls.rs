@@ -70,7 +70,7 @@ fn part<'v, 'd>(place: String, value: &'v Value<'d>) -> Call<'v, 'd> {
 }
 
 fn names<'v>(action: &'v Value<'_>) -> CallNames<'v> {
-    let text = |name: &str| action.get(name).and_then(Value::as_filled_str);
+    let text = |name: &str| action.get(name).and_then(Value::as_non_empty_str);
     CallNames {
         tools: text("tool").into_iter().collect(),
         url: text("url"),

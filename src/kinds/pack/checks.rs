@@ -64,7 +64,7 @@ pub(super) fn run(members: &Members<'_>, found: &mut Finder<'_>) {
     let result = run.and_then(|run| run.get("kernel_result_kind"));
     let is_known = |kind: &Value<'_>| matches!(kind.as_str(), Some("BUNDLE" | "CLARIFY" | "REFUSE"));
     if let Some(other) = result.filter(|kind| !is_known(kind)) {
-        let is = other.as_filled_str().map_or_else(|| other.sort().to_owned(), excerpt);
+        let is = other.as_non_empty_str().map_or_else(|| other.type_name().to_owned(), excerpt);
         found.add(NAME, format!("kernel_result_kind is {is}, not BUNDLE, CLARIFY or REFUSE"));
     }
 }
@@ -86,7 +86,7 @@ fn required<'m>(
             }
             return Some(value);
         }
-        Ok(other) => found.add(name, format!("{what} must be an object, not {}", other.sort())),
+        Ok(other) => found.add(name, format!("{what} must be an object, not {}", other.type_name())),
     }
     None
 }

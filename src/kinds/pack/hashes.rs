@@ -41,9 +41,9 @@ pub(super) fn check(members: &Members<'_>, found: &mut Finder<'_>) {
 fn objection(value: &Value<'_>) -> Option<String> {
     let is = match value {
         Value::Null => return None,
-        Value::String(text) if Digest::stated_either(text).is_some() => return None,
+        Value::String(text) if Digest::parse_either(text).is_some() => return None,
         Value::String(text) => excerpt(text),
-        other => other.sort().to_owned(),
+        other => other.type_name().to_owned(),
     };
     Some(format!("is {is}, not a hash: sha256: and 64 lowercase hex digits"))
 }

@@ -34,7 +34,7 @@ const INDEXED_IN_LEDGER: [(&str, &str, &Role); 2] = [
 const MAX_POLICY_BYTES: usize = 256;
 
 pub(super) fn describe(members: Members<'_>, digests: BTreeMap<&'static str, Digest>) -> Draft {
-    let mut draft = Draft::new(CoreHash(Digest::of(&hash::core(&digests))));
+    let mut draft = Draft::new(CoreHash(Digest::from_content(&hash::core(&digests))));
     let bundle = digests.get("bundle.json").copied();
     for (name, digest) in digests {
         mention(&MEMBER, name.to_owned(), digest, &mut draft);
@@ -64,7 +64,7 @@ fn mention(role: &'static Role, pointer: String, digest: Digest, draft: &mut Dra
 }
 
 fn describe_run(run: &Value<'_>, draft: &mut Draft) {
-    let text = |name: &str| run.get(name).and_then(Value::as_filled_str);
+    let text = |name: &str| run.get(name).and_then(Value::as_non_empty_str);
     if let Some(run_id) = text("run_id") {
         draft.identified_by.push(NameHandle::new("run", run_id));
     }
@@ -80,7 +80,7 @@ fn describe_run(run: &Value<'_>, draft: &mut Draft) {
     }
     for (name, role) in [("intent", &INTENT), ("bundle", &BUNDLE)] {
         let stated = run.get(name).and_then(|reference| reference.get("sha256")).and_then(Value::as_str);
-        if let Some(digest) = stated.and_then(Digest::stated) {
+        if let Some(digest) = stated.and_then(Digest::parse_prefixed) {
             mention(role, format!("run.json /{name}/sha256"), digest, draft);
             draft.attribute(role.name, digest.to_string());
         }
@@ -95,8 +95,8 @@ fn describe_run(run: &Value<'_>, draft: &mut Draft) {
 /// Indexes a policy by its text, or by its name, alone and with its version. A policy without a name is indexed by its
 /// canonical form if that is short.
 fn describe_policy(policy: &Value<'_>, draft: &mut Draft) {
-    let text = |name: &str| policy.get(name).and_then(Value::as_filled_str);
-    if let Some(policy) = policy.as_filled_str() {
+    let text = |name: &str| policy.get(name).and_then(Value::as_non_empty_str);
+    if let Some(policy) = policy.as_non_empty_str() {
         draft.attribute("policy", policy);
     } else if let Some(name) = text("name") {
         draft.attribute("policy", name);
@@ -116,7 +116,7 @@ fn describe_ledger(members: &Members<'_>, draft: &mut Draft) {
         let Ok(entry) = entry else { continue };
         let prefix = format!("{} line {number} ", ledger::NAME);
         for (name, pointer, role) in INDEXED_IN_LEDGER {
-            let stated = entry.get(name).and_then(Value::as_str).and_then(Digest::stated);
+            let stated = entry.get(name).and_then(Value::as_str).and_then(Digest::parse_prefixed);
             if let Some(digest) = stated {
                 mention(role, format!("{prefix}{pointer}"), digest, draft);
             }

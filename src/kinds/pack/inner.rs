@@ -72,8 +72,8 @@ pub(super) fn required(value: &Value<'_>, names: &[&str], found: &mut Inner<'_, 
 }
 
 /// Returns the name of the JSON type of a value for messages.
-pub(super) fn sort(value: Option<&Value<'_>>) -> &'static str {
-    value.map_or("missing", Value::sort)
+pub(super) fn type_name(value: Option<&Value<'_>>) -> &'static str {
+    value.map_or("missing", Value::type_name)
 }
 
 /// Returns the member `name` if it is a string.
@@ -83,8 +83,8 @@ pub(super) fn text<'v>(value: &'v Value<'v>, name: &str) -> Option<&'v str> {
 
 /// Reports the member `name` of the object at `place` unless it is a non-empty string.
 pub(super) fn filled(value: &Value<'_>, place: &str, name: &str, found: &mut Inner<'_, '_>) {
-    if value.get(name).and_then(Value::as_filled_str).is_none() {
-        let is = sort(value.get(name));
+    if value.get(name).and_then(Value::as_non_empty_str).is_none() {
+        let is = type_name(value.get(name));
         found.add(format!("{place}{name} must be a non-empty string, is {is}"));
     }
 }

@@ -41,7 +41,10 @@ pub(super) fn check(bytes: &[u8], limits: &Limits, found: &mut Finder<'_>) {
                 }
             }
             Ok(other) => {
-                found.add(NAME, format!("line {number}: an entry must be an object, not {}", other.sort()));
+                found.add(
+                    NAME,
+                    format!("line {number}: an entry must be an object, not {}", other.type_name()),
+                );
             }
         }
     }

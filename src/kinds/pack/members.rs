@@ -43,7 +43,7 @@ pub(super) struct Members<'d> {
 }
 
 impl<'d> Members<'d> {
-    pub(super) fn of(directory: &'d Directory, options: &'d AdmitOptions) -> Self {
+    pub(super) fn new(directory: &'d Directory, options: &'d AdmitOptions) -> Self {
         let mut json = BTreeMap::new();
         let mut limits = options.limits;
         for name in NAMES.into_iter().filter(|name| !OTHERWISE_READ.contains(name)) {
@@ -111,7 +111,7 @@ impl<'d> Members<'d> {
             digests.insert(*name, digest);
         }
         if let Some(bytes) = self.file(ledger::NAME) {
-            digests.insert(ledger::NAME, Digest::of(bytes));
+            digests.insert(ledger::NAME, Digest::from_content(bytes));
         }
         match &self.session {
             None => {}

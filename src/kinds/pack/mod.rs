@@ -67,7 +67,7 @@ impl ArtifactDirectory for Pack {
     }
 
     fn examine(directory: &Directory, options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
-        let members = Members::of(directory, options);
+        let members = Members::new(directory, options);
         apply(&rules::RULES, findings, |check, found| check(&members, found));
         if findings.has_errors() {
             return None;
@@ -88,7 +88,7 @@ impl ArtifactDirectory for Pack {
         });
         let directory = Directory { entries: entries.collect() };
         let options = AdmitOptions { limits: *limits, ..AdmitOptions::default() };
-        out.write_all(&hash::core(&Members::of(&directory, &options).digests()?))
+        out.write_all(&hash::core(&Members::new(&directory, &options).digests()?))
     }
 
     fn run_events(
@@ -104,7 +104,7 @@ impl ArtifactDirectory for Pack {
     }
 
     fn passages(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
-        passages::of(members, limits)
+        passages::extract(members, limits)
     }
 }
 

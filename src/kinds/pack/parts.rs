@@ -3,7 +3,7 @@
 use super::hash::RUNNER_CORE;
 use super::ledger;
 use super::members::SESSION;
-use crate::artifact::{MemberBytes, Part, PartSort, differ, same_place};
+use crate::artifact::{MemberBytes, Part, PartKind, differ, same_place};
 use crate::canonical::pointer::Token;
 use crate::canonical::reader::{self, Limits, ReadError};
 use crate::canonical::{Value, rfc8785};
@@ -26,27 +26,27 @@ const ORDER: [&str; 9] = [
 const OF_ONE_RUN: [&str; 7] =
     ["run_id", "timestamp", "created_at", "started_at", "completed_at", "finished_at", "ended_at"];
 
-static FILE: PartSort = PartSort {
+static FILE: PartKind = PartKind {
     is_ephemeral: |at| matches!(at, [Token::Name(name)] if OF_ONE_RUN.contains(name)),
     canonical,
-    tell,
+    describe,
 };
 
-static RUNNER: PartSort = PartSort {
+static RUNNER: PartKind = PartKind {
     is_ephemeral: |at| matches!(at.first(), Some(Token::Name(name)) if !RUNNER_CORE.contains(name)),
     canonical,
-    tell,
+    describe,
 };
 
 /// Not hashed.
-static META: PartSort = PartSort { is_ephemeral: |_| true, canonical, tell };
+static META: PartKind = PartKind { is_ephemeral: |_| true, canonical, describe };
 
 fn canonical(value: &Value<'_>) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     rfc8785::write(value, &mut text).ok().map(|()| text)
 }
 
-fn tell(_: &Value<'_>, _: &Value<'_>, names: &[&str]) -> String {
+fn describe(_: &Value<'_>, _: &Value<'_>, names: &[&str]) -> String {
     differ(names)
 }
 
@@ -55,8 +55,8 @@ pub(super) fn parts<'d>(members: &[MemberBytes<'d>], limits: &Limits) -> Result<
     for name in ORDER {
         let Some(member) = members.iter().find(|member| member.name == name) else { continue };
         match name {
-            SESSION => parts.extend(of_session(member, limits)?),
-            ledger::NAME => parts.extend(of_ledger(member.bytes, limits)?),
+            SESSION => parts.extend(session_parts(member, limits)?),
+            ledger::NAME => parts.extend(ledger_parts(member.bytes, limits)?),
             name => {
                 let value = reader::read_keeping_overflow(member.bytes, limits)?;
                 let sort = match name {
@@ -71,7 +71,7 @@ pub(super) fn parts<'d>(members: &[MemberBytes<'d>], limits: &Limits) -> Result<
     Ok(parts)
 }
 
-fn of_session<'d>(member: &MemberBytes<'d>, limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
+fn session_parts<'d>(member: &MemberBytes<'d>, limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
     let Some(kind) = kinds::named("model_io") else { return Ok(Vec::new()) };
     let mut parts = kind.parts(&[*member], limits)?;
     for part in &mut parts {
@@ -80,7 +80,7 @@ fn of_session<'d>(member: &MemberBytes<'d>, limits: &Limits) -> Result<Vec<Part<
     Ok(parts)
 }
 
-fn of_ledger<'d>(bytes: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
+fn ledger_parts<'d>(bytes: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
     let text = reader::utf8(bytes, limits)?;
     let entries = ledger::entries(text, limits).map(|(number, entry)| {
         let entry = entry?;

@@ -7,11 +7,11 @@ use crate::canonical::reader::{self, Limits, ReadError};
 use crate::canonical::{Object, Value, pointer};
 
 /// Returns a passage for each member of a file, so that locations are more precise than the file.
-pub(super) fn of(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
+pub(super) fn extract(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
     let mut passages = Passages::default();
     for member in members.iter().filter(|member| member.name != SESSION) {
         if member.name == ledger::NAME {
-            of_ledger(member.bytes, limits, &mut passages)?;
+            ledger_passages(member.bytes, limits, &mut passages)?;
             continue;
         }
         let value = reader::read_keeping_overflow(member.bytes, limits)?;
@@ -27,7 +27,7 @@ pub(super) fn of(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Pas
     Ok(passages.into_vec())
 }
 
-fn of_ledger(bytes: &[u8], limits: &Limits, passages: &mut Passages) -> Result<(), ReadError> {
+fn ledger_passages(bytes: &[u8], limits: &Limits, passages: &mut Passages) -> Result<(), ReadError> {
     let text = reader::utf8(bytes, limits)?;
     for (number, entry) in ledger::entries(text, limits) {
         passages.add_pointer(Field::Pack, format!("{} line {number}", ledger::NAME), words_of(&entry?));
@@ -48,7 +48,7 @@ mod tests {
             member("model_io.json", r#"{"interactions": [{"response_content": "said"}]}"#),
             member("ledger.jsonl", "{\"result_kind\": \"BUNDLE\"}\n\n{\"mode\": \"live\"}\n"),
         ];
-        let told: Vec<String> = of(&files, &Limits::default())
+        let told: Vec<String> = extract(&files, &Limits::default())
             .unwrap()
             .into_iter()
             .map(|passage| format!("{}: {}", passage.place, passage.text.replace('\n', ", ")))

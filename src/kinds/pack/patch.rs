@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::inner::{Inner, InnerRule, SCHEMA, info, required, sort, text, version};
+use super::inner::{Inner, InnerRule, SCHEMA, info, required, text, type_name, version};
 use crate::artifact::KnownMajors;
 use crate::canonical::reader::excerpt;
 use crate::canonical::{Number, Value, ecmascript};
@@ -39,8 +39,8 @@ pub(super) static CONTENT: [InnerRule; 8] = [
         check: |patch, found| {
             each(patch, |index, operation| {
                 if !matches!(text(operation, "op"), Some("create" | "modify" | "delete")) {
-                    let op =
-                        text(operation, "op").map_or_else(|| sort(operation.get("op")).to_owned(), excerpt);
+                    let op = text(operation, "op")
+                        .map_or_else(|| type_name(operation.get("op")).to_owned(), excerpt);
                     found.add(format!("operations[{index}].op is {op}, not create, modify or delete"));
                 }
             });
@@ -130,7 +130,7 @@ pub(super) static CONTENT: [InnerRule; 8] = [
 /// Applies all rules of patches.
 pub(super) fn check(patch: &Value<'_>, found: &mut Inner<'_, '_>) {
     if patch.as_object().is_none() {
-        found.schema(format!("a patch must be an object, not {}", patch.sort()));
+        found.schema(format!("a patch must be an object, not {}", patch.type_name()));
         return;
     }
     found.apply(&SHAPE, patch);
@@ -144,15 +144,15 @@ fn shape(patch: &Value<'_>, found: &mut Inner<'_, '_>) {
         ["patch_schema_version", "source_proposal_id", "source_proposal_hash", "operations", "total_bytes"];
     required(patch, &names, found);
     if let Some(operations) = patch.get("operations").filter(|operations| operations.as_array().is_none()) {
-        found.schema(format!("operations must be an array, is {}", operations.sort()));
+        found.schema(format!("operations must be an array, is {}", operations.type_name()));
     }
     each(patch, |index, operation| {
         if operation.get("path").and_then(Value::as_str).is_none() {
-            let is = sort(operation.get("path"));
+            let is = type_name(operation.get("path"));
             found.schema(format!("operations[{index}].path must be a string, is {is}"));
         }
         if let Some(content) = operation.get("content").filter(|content| content.as_str().is_none()) {
-            found.schema(format!("operations[{index}].content must be a string, is {}", content.sort()));
+            found.schema(format!("operations[{index}].content must be a string, is {}", content.type_name()));
         }
     });
 }
@@ -214,7 +214,7 @@ fn content(index: usize, operation: &Value<'_>, found: &mut Inner<'_, '_>) {
 )]
 fn total_bytes(patch: &Value<'_>, found: &mut Inner<'_, '_>) {
     let Some(stated) = patch.get("total_bytes").and_then(Value::as_number).map(Number::as_f64) else {
-        found.add(format!("total_bytes must be a number, is {}", sort(patch.get("total_bytes"))));
+        found.add(format!("total_bytes must be a number, is {}", type_name(patch.get("total_bytes"))));
         return;
     };
     if stated > MAX_TOTAL_BYTES {

@@ -61,6 +61,6 @@ pub(super) fn is_pack(names: &[&str], peek: &mut Peek<'_>) -> bool {
 pub(super) fn is_member(name: &str, head: &[u8]) -> bool {
     let Some((_, groups)) = CONTENTS.into_iter().find(|(member, _)| *member == name) else { return false };
     let text = reader::lossy(head);
-    let mut names = MemberNames::of(&text);
+    let mut names = MemberNames::new(&text);
     groups.iter().any(|group| group.iter().all(|name| names.has(name)))
 }

@@ -15,7 +15,7 @@ fn report(files: &[(&str, &str)]) -> Report {
         content: EntryContent::File(text.as_bytes().to_vec()),
     });
     let directory = Directory { entries: entries.collect() };
-    match Kind::of_directories::<Pack>().admit_directory(directory, &AdmitOptions::default()) {
+    match Kind::for_directories::<Pack>().admit_directory(directory, &AdmitOptions::default()) {
         Ok(admitted) => admitted.report().clone(),
         Err(report) => report,
     }
@@ -223,15 +223,19 @@ fn the_hashes_are_pinned() {
             .into(),
     };
     let admitted =
-        Kind::of_directories::<Pack>().admit_directory(directory(), &AdmitOptions::default()).unwrap();
+        Kind::for_directories::<Pack>().admit_directory(directory(), &AdmitOptions::default()).unwrap();
     let canonical = concat!(
         r#"{"completed_at":0,"decision":0,"intent":0,"kernel_result_kind":"REFUSE","kernel_version":0,"model_mode":0,"#,
         r#""policy":0,"run_id":"r","run_schema_version":"1","started_at":0}"#,
         "\n"
     );
-    let core = format!(r#"{{"run.json":"{}"}}"#, Digest::of(canonical.as_bytes()));
-    assert_eq!(admitted.core().0, Digest::of(core.as_bytes()));
-    let capture = format!(r#"{{"meta.json":"{}","run.json":"{}"}}"#, Digest::of(b"0"), Digest::of(run));
-    assert_eq!(admitted.capture().0, Digest::of(capture.as_bytes()));
+    let core = format!(r#"{{"run.json":"{}"}}"#, Digest::from_content(canonical.as_bytes()));
+    assert_eq!(admitted.core().0, Digest::from_content(core.as_bytes()));
+    let capture = format!(
+        r#"{{"meta.json":"{}","run.json":"{}"}}"#,
+        Digest::from_content(b"0"),
+        Digest::from_content(run)
+    );
+    assert_eq!(admitted.capture().0, Digest::from_content(capture.as_bytes()));
     assert!(admitted.report().violations().iter().all(|found| found.severity == Severity::Warning));
 }

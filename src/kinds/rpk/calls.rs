@@ -42,24 +42,24 @@ pub(super) struct Call {
 
 impl Call {
     /// Creates the call made by a request to a model or a tool.
-    pub(super) fn of_request(responder: Responder, step: &Value<'_>) -> Self {
+    pub(super) fn from_request(responder: Responder, step: &Value<'_>) -> Self {
         Self {
             responder,
             prompts: prompts(step),
             tool: tool(responder, step),
             names: names(responder, step),
             arguments: step.get("input").filter(|_| responder == Responder::Tool).and_then(asked_with),
-            ids: Ids::of(responder, step),
+            ids: Ids::from_step(responder, step),
             number: 0,
         }
     }
 
     /// Creates the call that a response answers, as far as the response describes it.
-    pub(super) fn of_response(responder: Responder, step: &Value<'_>) -> Self {
+    pub(super) fn from_response(responder: Responder, step: &Value<'_>) -> Self {
         let input = step.get("input").and_then(Value::as_object).filter(|_| responder == Responder::Tool);
         let arguments = input.and_then(stated_arguments);
         let (tool, names) = (tool(responder, step), names(responder, step));
-        let (prompts, ids) = (Vec::new(), Ids::of(responder, step));
+        let (prompts, ids) = (Vec::new(), Ids::from_step(responder, step));
         Self { responder, prompts, tool, names, arguments, ids, number: 0 }
     }
 
@@ -91,7 +91,10 @@ impl Call {
 
 /// Returns the digests of the prompts in a step.
 pub(super) fn prompts(step: &Value<'_>) -> Vec<Digest> {
-    texts::carried(step, Carries::Prompts).into_iter().map(|text| Digest::of(text.as_bytes())).collect()
+    texts::carried(step, Carries::Prompts)
+        .into_iter()
+        .map(|text| Digest::from_content(text.as_bytes()))
+        .collect()
 }
 
 /// Returns the tool names in a step.
@@ -108,7 +111,7 @@ fn tool(responder: Responder, step: &Value<'_>) -> Option<String> {
 }
 
 pub(super) fn texts_at<'v>(step: &'v Value<'_>, places: &[&[&str]]) -> impl Iterator<Item = &'v str> {
-    places.iter().filter_map(|names| at(step, names).and_then(Value::as_filled_str))
+    places.iter().filter_map(|names| at(step, names).and_then(Value::as_non_empty_str))
 }
 
 fn names(responder: Responder, step: &Value<'_>) -> Vec<String> {
@@ -160,7 +163,7 @@ pub(super) struct Ids {
 }
 
 impl Ids {
-    pub(super) fn of(responder: Responder, step: &Value<'_>) -> Self {
+    pub(super) fn from_step(responder: Responder, step: &Value<'_>) -> Self {
         const PLACES: [&[&str]; 3] =
             [&["metadata", "request_id"], &["metadata", "correlation_id"], &["input", "request_id"]];
         let call = texts_at(step, CALL_IDS).next().map(str::to_owned);

@@ -10,7 +10,7 @@ use crate::digest::Digest;
 
 /// Returns the exchanges of the steps `model.response`, `tool.response`, and those `error.event` that end a call, in
 /// order.
-pub(super) fn of(steps: &[Value<'_>]) -> Vec<Exchange> {
+pub(super) fn extract(steps: &[Value<'_>]) -> Vec<Exchange> {
     let mut run = Run::default();
     for (index, step) in steps.iter().enumerate() {
         match step.get("type").and_then(Value::as_str).unwrap_or_default() {
@@ -43,7 +43,7 @@ struct Run {
 
 impl Run {
     fn request(&mut self, responder: Responder, step: &Value<'_>) {
-        let mut call = Call::of_request(responder, step);
+        let mut call = Call::from_request(responder, step);
         if responder == Responder::Model {
             let asked = std::mem::replace(&mut call.prompts, std::mem::take(&mut self.rendered));
             call.prompts.retain(|rendered| !asked.contains(rendered));
@@ -53,7 +53,7 @@ impl Run {
     }
 
     fn response(&mut self, index: usize, responder: Responder, step: &Value<'_>) {
-        let response = Call::of_response(responder, step);
+        let response = Call::from_response(responder, step);
         let is_error = responder == Responder::Model && states_error(step);
         let request = match self.open.take_by_id(&response) {
             ById::Request(request) => Some(request),
@@ -108,8 +108,8 @@ impl Run {
 
     /// Returns the call that an `error.event` ends, or `None` if it is not about a call.
     fn failed_by(&mut self, step: &Value<'_>) -> Option<Call> {
-        let text = |names: &[&str]| at(step, names).and_then(Value::as_filled_str);
-        let ids = Ids::of(Responder::Model, step);
+        let text = |names: &[&str]| at(step, names).and_then(Value::as_non_empty_str);
+        let ids = Ids::from_step(Responder::Model, step);
         let has_id = |request: &Call| {
             request.ids.are_of_one_call(&ids) || ids.call.is_none() && request.ids.are_of_one_request(&ids)
         };
@@ -149,7 +149,7 @@ fn exchange(index: usize, call: Call, step: &Value<'_>, is_error: bool) -> Excha
 
 /// Returns the text of a response: what the recorder assembled from its parts, else the only text that it contains.
 fn response<'v>(step: &'v Value<'_>) -> Option<&'v str> {
-    if let Some(assembled) = at(step, &["output", "assembled_text"]).and_then(Value::as_filled_str) {
+    if let Some(assembled) = at(step, &["output", "assembled_text"]).and_then(Value::as_non_empty_str) {
         return Some(assembled);
     }
     match texts::carried(step, Carries::Responses).as_slice() {
@@ -176,7 +176,7 @@ fn message<'v>(step: &'v Value<'_>) -> Option<&'v str> {
         &["output", "output", "error", "message"],
         &["output"],
     ];
-    PLACES.iter().find_map(|names| at(step, names).and_then(Value::as_filled_str))
+    PLACES.iter().find_map(|names| at(step, names).and_then(Value::as_non_empty_str))
 }
 
 #[cfg(test)]
@@ -189,7 +189,7 @@ mod tests {
     fn exchanges(steps: &Json) -> Vec<Exchange> {
         let text = steps.to_string();
         let value = reader::read(text.as_bytes(), &Limits::default()).unwrap();
-        of(value.as_array().unwrap())
+        extract(value.as_array().unwrap())
     }
 
     /// Describes each exchange.
@@ -209,7 +209,7 @@ mod tests {
     }
 
     fn short(text: &str) -> String {
-        format!("{:.6}", Digest::of(text.as_bytes()))
+        format!("{:.6}", Digest::from_content(text.as_bytes()))
     }
 
     #[test]
@@ -222,7 +222,7 @@ mod tests {
             {"type": "model.response", "output": {"content": "first", "text": "another"}},
             {"type": "model.response", "output": null}]));
         let digests = |texts: &[&str]| -> Vec<Digest> {
-            texts.iter().map(|text| Digest::of(text.as_bytes())).collect()
+            texts.iter().map(|text| Digest::from_content(text.as_bytes())).collect()
         };
         let prompts: Vec<_> = found.iter().map(|exchange| exchange.prompts.clone()).collect();
         assert_eq!(prompts, [vec![], digests(&["two"]), digests(&["rendered", "one"]), vec![]]);

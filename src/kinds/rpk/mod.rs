@@ -86,7 +86,7 @@ impl Artifact for Rpk {
                 && OF_STEPS.into_iter().all(|name| has_key(text, name))
                 && shape::STEP_TYPES.into_iter().any(|name| text.contains(&format!("\"{name}\"")))
         };
-        Recognition::of(is_one || is_cut(), three)
+        Recognition::from_flags(is_one || is_cut(), three)
     }
 
     fn examine(bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
@@ -97,7 +97,7 @@ impl Artifact for Rpk {
                 return None;
             }
         };
-        let envelope = Envelope::of(&root, options);
+        let envelope = Envelope::new(&root, options);
         apply(&rules::RULES, findings, |check, found| check(&envelope, found));
         if findings.has_errors() {
             return None;
@@ -143,7 +143,7 @@ impl Artifact for Rpk {
     }
 
     fn exchanges(document: &[u8], limits: &Limits) -> Result<Vec<Exchange>, ReadError> {
-        Ok(exchanges::of(steps(&reader::read(document, limits)?)))
+        Ok(exchanges::extract(steps(&reader::read(document, limits)?)))
     }
 
     fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
@@ -151,7 +151,7 @@ impl Artifact for Rpk {
     }
 
     fn passages(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
-        Ok(passages::of(steps(&reader::read(document, limits)?)))
+        Ok(passages::extract(steps(&reader::read(document, limits)?)))
     }
 }
 
@@ -166,8 +166,8 @@ struct Envelope<'v> {
 }
 
 impl<'v> Envelope<'v> {
-    fn of(root: &'v Value<'v>, options: &'v AdmitOptions) -> Self {
-        let checksum = core_text(root).map(|text| text.map(|text| Digest::of(&text)));
+    fn new(root: &'v Value<'v>, options: &'v AdmitOptions) -> Self {
+        let checksum = core_text(root).map(|text| text.map(|text| Digest::from_content(&text)));
         Self { root, options, checksum, signature: signature::check(root, &options.signing_keys) }
     }
 }
@@ -200,10 +200,11 @@ fn describe(root: &Value<'_>, core: CoreHash) -> Draft {
     let mut draft = Draft::new(core);
     let steps = steps(root);
     for (index, step) in steps.iter().enumerate() {
-        let hash = step.get("hash").and_then(Value::as_str).and_then(Digest::stated);
+        let hash = step.get("hash").and_then(Value::as_str).and_then(Digest::parse_prefixed);
         draft.mentions.extend(hash.map(|hash| Mention::at(&STEP, index, hash)));
         for (role, carries) in [(&PROMPT, Carries::Prompts), (&RESPONSE, Carries::Responses)] {
-            let digests = texts::carried(step, carries).into_iter().map(|text| Digest::of(text.as_bytes()));
+            let digests =
+                texts::carried(step, carries).into_iter().map(|text| Digest::from_content(text.as_bytes()));
             draft.mentions.extend(digests.map(|digest| Mention::at(role, index, digest)));
         }
     }
@@ -219,7 +220,7 @@ fn describe(root: &Value<'_>, core: CoreHash) -> Draft {
 
 /// Adds the attributes and names of runs.
 fn name(root: &Value<'_>, steps: &[Value<'_>], draft: &mut Draft) {
-    let text = |names: &[&str]| at(root, names).and_then(Value::as_filled_str).map(str::to_owned);
+    let text = |names: &[&str]| at(root, names).and_then(Value::as_non_empty_str).map(str::to_owned);
     for run_id in [text(&["payload", "run", "id"]), text(&["metadata", "run_id"])].into_iter().flatten() {
         draft.identified_by.push(NameHandle::new("run", &run_id));
         draft.attribute("run_id", run_id);
@@ -243,7 +244,7 @@ fn name(root: &Value<'_>, steps: &[Value<'_>], draft: &mut Draft) {
             if *attribute == "tool" && !step_type.starts_with("tool.") {
                 continue;
             }
-            let values = places.iter().filter_map(|names| at(step, names).and_then(Value::as_filled_str));
+            let values = places.iter().filter_map(|names| at(step, names).and_then(Value::as_non_empty_str));
             draft
                 .attributes
                 .extend(values.map(|value| Attribute { name: attribute, value: value.to_owned() }));

@@ -59,7 +59,7 @@ impl Recorded {
                 "error.event" => recorded.error(index, step),
                 _ => {
                     recorded.previous = None;
-                    recorded.request_ids.extend(Ids::of(Responder::Model, step).request);
+                    recorded.request_ids.extend(Ids::from_step(Responder::Model, step).request);
                 }
             }
         }
@@ -67,14 +67,14 @@ impl Recorded {
     }
 
     fn request(&mut self, index: usize, step: &Value<'_>) {
-        let call = Call { number: self.pairs.len(), ..Call::of_request(Responder::Tool, step) };
+        let call = Call { number: self.pairs.len(), ..Call::from_request(Responder::Tool, step) };
         self.pairs.push(Pair { request: Some(index), ..Pair::default() });
         self.follow(call.number, &call);
         self.open.push(call);
     }
 
     fn response(&mut self, index: usize, step: &Value<'_>) {
-        let response = Call::of_response(Responder::Tool, step);
+        let response = Call::from_response(Responder::Tool, step);
         let request = match self.open.take_by_id(&response) {
             ById::Request(request) => Some(request),
             ById::Several => None,
@@ -106,7 +106,7 @@ impl Recorded {
         if is_of_policy(step) {
             return;
         }
-        let ids = Ids::of(Responder::Model, step);
+        let ids = Ids::from_step(Responder::Model, step);
         if let Some(id) = &ids.call {
             return self.fail(self.by_call_id.get(id).copied(), index);
         }

@@ -1,14 +1,14 @@
 //! The comparison of runs: the run, its steps, and finally the environment, which rarely explains a difference.
 
 use super::canonical_members;
-use crate::artifact::{Part, PartSort, differ, same_place};
+use crate::artifact::{Part, PartKind, differ, same_place};
 use crate::canonical::Value;
 use crate::canonical::pointer::Token;
 use crate::canonical::reader::{self, Limits, ReadError};
 use crate::canonical::replaykit::{self, VOLATILE_NAMES, Volatile};
 use crate::digest::Digest;
 
-static RUN: PartSort = PartSort {
+static RUN: PartKind = PartKind {
     is_ephemeral: |at| {
         let names: Vec<&str> = at.iter().filter_map(name).collect();
         let given_anew = match names.as_slice() {
@@ -20,7 +20,7 @@ static RUN: PartSort = PartSort {
         given_anew || is_volatile(at)
     },
     canonical,
-    tell: |_, _, names| differ(names),
+    describe: |_, _, names| differ(names),
 };
 
 /// Members that differ between any two runs.
@@ -28,13 +28,13 @@ const OF_ONE_RUN: [&str; 6] =
     ["id", "timestamp", "source_run_id", "listener_session_id", "listener_process", "listener_bind"];
 
 /// The compared part is the one that step hashes cover.
-static STEP: PartSort = PartSort {
+static STEP: PartKind = PartKind {
     is_ephemeral: |at| {
         let covered = |name: &&str| ["type", "input", "output", "metadata"].contains(name);
         !at.first().and_then(name).as_ref().is_none_or(covered) || is_volatile(at)
     },
     canonical,
-    tell: |one, _, names| {
+    describe: |one, _, names| {
         let step_type = one.get("type").and_then(Value::as_str).unwrap_or_default().replace('.', " ");
         match names {
             [] => format!("{step_type} differs"),
@@ -43,8 +43,11 @@ static STEP: PartSort = PartSort {
     },
 };
 
-static ENVIRONMENT: PartSort =
-    PartSort { is_ephemeral: is_volatile, canonical, tell: |_, _, _| "the environment differs".to_owned() };
+static ENVIRONMENT: PartKind = PartKind {
+    is_ephemeral: is_volatile,
+    canonical,
+    describe: |_, _, _| "the environment differs".to_owned(),
+};
 
 fn name<'v>(token: &Token<'v>) -> Option<&'v str> {
     match token {
@@ -73,7 +76,7 @@ pub(super) fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<
         let step_type = step.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
         let request = canonical_members(&step, &["type", "input"], Volatile::Dropped).and_then(Result::ok);
         let of_its_type = same_place(&["step", &step_type]);
-        let keys = [request.map_or(of_its_type, |request| Digest::of(&request)), of_its_type];
+        let keys = [request.map_or(of_its_type, |request| Digest::from_content(&request)), of_its_type];
         parts.push(Part::new(format!("step {index}"), keys, step, &STEP));
     }
     for (name, value) in environment {

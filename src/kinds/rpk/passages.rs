@@ -23,7 +23,7 @@ const CARRIERS: &[(&str, &str, Field)] = &[
     ("output.final", "output", Field::Response),
 ];
 
-pub(super) fn of(steps: &[Value<'_>]) -> Vec<Passage> {
+pub(super) fn extract(steps: &[Value<'_>]) -> Vec<Passage> {
     let mut passages = Passages::default();
     for (index, step) in steps.iter().enumerate() {
         let mut add = |field, text: String| passages.add_at(field, STEP.unit, index, text);
@@ -69,7 +69,7 @@ mod tests {
             {"id": "", "type": "tool.response", "input": {"tool": "weather"}, "output": {"sky": "clear"}, "metadata": {}},
             {"id": "", "type": "error.event", "input": null, "output": {"message": "failed"}, "metadata": {}}]"#;
         let value = reader::read(steps.as_bytes(), &Limits::default()).unwrap();
-        let told: Vec<String> = of(value.as_array().unwrap())
+        let told: Vec<String> = extract(value.as_array().unwrap())
             .into_iter()
             .map(|Passage { field, unit, place, text }| format!("{unit} {place} {}: {text}", field.name()))
             .collect();

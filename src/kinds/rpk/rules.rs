@@ -97,18 +97,18 @@ fn version(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
                 Some(message) => message,
                 None => format!("{} is not of the form 1.x, like \"1.0\"", excerpt(text)),
             },
-            Some(other) => format!("must be a string like \"1.0\", is {}", other.sort()),
+            Some(other) => format!("must be a string like \"1.0\", is {}", other.type_name()),
         };
         found.add("/version", message);
     }
 }
 
-fn stated(value: Option<&Value<'_>>) -> Option<Digest> {
-    value.and_then(Value::as_str).and_then(Digest::stated)
+fn stated_digest(value: Option<&Value<'_>>) -> Option<Digest> {
+    value.and_then(Value::as_str).and_then(Digest::parse_prefixed)
 }
 
 fn checksum(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
-    let Some(stated) = stated(envelope.root.get("checksum")) else {
+    let Some(stated) = stated_digest(envelope.root.get("checksum")) else {
         return;
     };
     if let Some(Ok(actual)) = envelope.checksum
@@ -120,12 +120,12 @@ fn checksum(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
 
 fn step_hashes(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
     for (index, step) in steps(envelope.root).iter().enumerate() {
-        let Some(stated) = stated(step.get("hash")) else {
+        let Some(stated) = stated_digest(step.get("hash")) else {
             continue;
         };
         let text = canonical_members(step, &["type", "input", "output", "metadata"], Volatile::Dropped);
         let Some(Ok(text)) = text else { continue };
-        let actual = Digest::of(&text);
+        let actual = Digest::from_content(&text);
         if stated != actual {
             let step_type = step.get("type").and_then(Value::as_str).unwrap_or_default();
             found.add(

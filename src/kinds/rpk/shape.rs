@@ -20,7 +20,7 @@ pub(super) const STEP_TYPES: [&str; 8] = [
 
 /// The type of a member.
 #[derive(Clone, Copy)]
-enum Sort {
+enum StepType {
     Any,
     Text,
     Object,
@@ -32,14 +32,14 @@ enum Sort {
     Code,
 }
 
-impl Sort {
+impl StepType {
     fn admits(self, value: &Value<'_>) -> bool {
         match (self, value) {
             (Self::Any, _)
             | (Self::Text, Value::String(_))
             | (Self::Object, Value::Object(_))
             | (Self::Array, Value::Array(_)) => true,
-            (Self::Hash, Value::String(text)) => Digest::stated(text).is_some(),
+            (Self::Hash, Value::String(text)) => Digest::parse_prefixed(text).is_some(),
             (Self::StepType, Value::String(text)) => STEP_TYPES.contains(&text.as_ref()),
             (Self::Code, Value::String(text)) => signature::code(text).is_some(),
             _ => false,
@@ -59,41 +59,41 @@ impl Sort {
     }
 }
 
-const ENVELOPE: &[(&str, Sort)] =
-    &[("metadata", Sort::Object), ("payload", Sort::Object), ("checksum", Sort::Hash)];
-const METADATA: &[(&str, Sort)] = &[("run_id", Sort::Text), ("created_at", Sort::Text)];
-const PAYLOAD: &[(&str, Sort)] = &[("run", Sort::Object)];
-const RUN: &[(&str, Sort)] = &[
-    ("id", Sort::Text),
-    ("timestamp", Sort::Text),
-    ("environment_fingerprint", Sort::Object),
-    ("runtime_versions", Sort::Object),
-    ("steps", Sort::Array),
+const ENVELOPE: &[(&str, StepType)] =
+    &[("metadata", StepType::Object), ("payload", StepType::Object), ("checksum", StepType::Hash)];
+const METADATA: &[(&str, StepType)] = &[("run_id", StepType::Text), ("created_at", StepType::Text)];
+const PAYLOAD: &[(&str, StepType)] = &[("run", StepType::Object)];
+const RUN: &[(&str, StepType)] = &[
+    ("id", StepType::Text),
+    ("timestamp", StepType::Text),
+    ("environment_fingerprint", StepType::Object),
+    ("runtime_versions", StepType::Object),
+    ("steps", StepType::Array),
 ];
-const RUN_OPTIONAL: &[(&str, Sort)] = &[
-    ("source", Sort::Text),
-    ("provider", Sort::Text),
-    ("agent", Sort::Text),
-    ("capture_mode", Sort::Text),
-    ("listener_session_id", Sort::Text),
-    ("listener_process", Sort::Object),
-    ("listener_bind", Sort::Object),
+const RUN_OPTIONAL: &[(&str, StepType)] = &[
+    ("source", StepType::Text),
+    ("provider", StepType::Text),
+    ("agent", StepType::Text),
+    ("capture_mode", StepType::Text),
+    ("listener_session_id", StepType::Text),
+    ("listener_process", StepType::Object),
+    ("listener_bind", StepType::Object),
 ];
-const STEP: &[(&str, Sort)] = &[
-    ("id", Sort::Text),
-    ("type", Sort::StepType),
-    ("input", Sort::Any),
-    ("output", Sort::Any),
-    ("metadata", Sort::Object),
-    ("hash", Sort::Hash),
+const STEP: &[(&str, StepType)] = &[
+    ("id", StepType::Text),
+    ("type", StepType::StepType),
+    ("input", StepType::Any),
+    ("output", StepType::Any),
+    ("metadata", StepType::Object),
+    ("hash", StepType::Hash),
 ];
-const SIGNATURE: &[(&str, Sort)] =
-    &[("algorithm", Sort::Text), ("key_id", Sort::Text), ("value", Sort::Code)];
+const SIGNATURE: &[(&str, StepType)] =
+    &[("algorithm", StepType::Text), ("key_id", StepType::Text), ("value", StepType::Code)];
 
 /// Checks RPK1.
 pub(super) fn check(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
     let Value::Object(root) = envelope.root else {
-        found.add("", format!("a run pack must be an object, not {}", envelope.root.sort()));
+        found.add("", format!("a run pack must be an object, not {}", envelope.root.type_name()));
         return;
     };
     version(root, found);
@@ -104,7 +104,7 @@ pub(super) fn check(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
     if let Some(signature) = root.get("signature") {
         match signature {
             Value::Object(signature) => members(signature, "/signature", SIGNATURE, true, found),
-            other => found.add("/signature", format!("must be an object, is {}", other.sort())),
+            other => found.add("/signature", format!("must be an object, is {}", other.type_name())),
         }
     }
     let Some(payload) = object_at(root, "payload") else {
@@ -120,7 +120,7 @@ pub(super) fn check(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
         let path = format!("/payload/run/steps/{index}");
         match step {
             Value::Object(step) => members(step, &path, STEP, true, found),
-            other => found.add(path, format!("a step must be an object, not {}", other.sort())),
+            other => found.add(path, format!("a step must be an object, not {}", other.type_name())),
         }
     }
 }
@@ -148,7 +148,13 @@ fn object_at<'v>(object: &'v Object<'v>, name: &str) -> Option<&'v Object<'v>> {
     object.get(name).and_then(Value::as_object)
 }
 
-fn members(object: &Object<'_>, path: &str, wanted: &[(&str, Sort)], required: bool, found: &mut Finder<'_>) {
+fn members(
+    object: &Object<'_>,
+    path: &str,
+    wanted: &[(&str, StepType)],
+    required: bool,
+    found: &mut Finder<'_>,
+) {
     for (name, sort) in wanted {
         let mut path = path.to_owned();
         pointer::push(&mut path, name);
@@ -157,7 +163,7 @@ fn members(object: &Object<'_>, path: &str, wanted: &[(&str, Sort)], required: b
             Some(value) if !sort.admits(value) => {
                 let actual = match value {
                     Value::String(text) => excerpt(text),
-                    other => other.sort().to_owned(),
+                    other => other.type_name().to_owned(),
                 };
                 found.add(path, format!("must be {}, is {actual}", sort.wanted()));
             }

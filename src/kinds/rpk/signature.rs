@@ -58,7 +58,7 @@ fn outcome(root: &Value<'_>, algorithm: &str, value: &str, key_id: &str, keys: &
 
 /// Returns the code in the value of a signature.
 pub(super) fn code(value: &str) -> Option<Digest> {
-    value.strip_prefix(ALGORITHM)?.strip_prefix(':').and_then(Digest::stated_bare)
+    value.strip_prefix(ALGORITHM)?.strip_prefix(':').and_then(Digest::parse_hex)
 }
 
 impl CheckedSignature {

@@ -1,7 +1,7 @@
 //! The SQL table of the steps of a run.
 
 use super::{Carries, STEP_ATTRIBUTES, at, steps, texts};
-use crate::artifact::ColumnSort::{Hash, Json, Number, Text};
+use crate::artifact::ColumnType::{Hash, Json, Number, Text};
 use crate::artifact::{Cell, Cells, Column, MemberBytes, Table};
 use crate::canonical::Value;
 use crate::canonical::reader::{self, Limits, ReadError};
@@ -57,7 +57,7 @@ fn attribute(step: &Value<'_>, name: &str) -> Cell {
     let is_of_tool = step.get("type").and_then(Value::as_str).is_some_and(|text| text.starts_with("tool."));
     let places = STEP_ATTRIBUTES.iter().filter(|(attribute, _)| *attribute == name);
     let places = places.filter(|_| name != "tool" || is_of_tool).flat_map(|(_, places)| *places);
-    let mut values = places.filter_map(|names| at(step, names).and_then(Value::as_filled_str));
+    let mut values = places.filter_map(|names| at(step, names).and_then(Value::as_non_empty_str));
     values.next().into()
 }
 

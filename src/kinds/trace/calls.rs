@@ -29,7 +29,7 @@ pub(super) fn visit(document: &[u8], limits: &Limits, visit: &mut EventVisitor<'
 }
 
 fn call<'v, 'd>(index: usize, result: &'v Value<'d>) -> Call<'v, 'd> {
-    let text = |name: &str| result.get(name).and_then(Value::as_filled_str);
+    let text = |name: &str| result.get(name).and_then(Value::as_non_empty_str);
     let place = format!("{} {index}", RECORD.unit);
     let arguments = ["arguments", "input"].into_iter().find_map(|name| result.get(name));
     let tool = text("tool");

@@ -27,7 +27,7 @@ pub(super) fn check(record: &Record<'_>, found: &mut Finder<'_>) {
         return;
     };
     for name in ["path", "operator"] {
-        if condition.get(name).and_then(Value::as_filled_str).is_none() {
+        if condition.get(name).and_then(Value::as_non_empty_str).is_none() {
             found.add(record.path(&format!("/stop_condition/{name}")), "must be a non-empty string");
         }
     }

@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_part_is_put_after_the_record_that_it_continues() {
-        let hash = |text: &str| Digest::of(text.as_bytes());
+        let hash = |text: &str| Digest::from_content(text.as_bytes());
         let line = |text: &str| format!(r#"{{"record_hash": "{}"}}"#, hash(text).hex());
         let beginning = format!("{}\n{}\n{}", line("a"), line("b"), line("c"));
         let join = |after: &str| join(beginning.as_bytes(), hash(after), b"rest\n", &Limits::default());

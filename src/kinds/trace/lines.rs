@@ -29,7 +29,7 @@ pub(super) struct Line<'a> {
 
 impl<'a> Lines<'a> {
     /// Splits `bytes` into lines. Returns `None` if they are not text.
-    pub(super) fn of(bytes: &'a [u8], limits: &Limits, findings: &mut Findings) -> Option<Self> {
+    pub(super) fn parse(bytes: &'a [u8], limits: &Limits, findings: &mut Findings) -> Option<Self> {
         let text = match reader::utf8(bytes, limits) {
             Ok(text) => text,
             Err(error) => {
@@ -54,7 +54,9 @@ impl<'a> Lines<'a> {
 
     fn check(&self, text: &str, findings: &mut Findings) {
         if text.is_empty() {
-            findings.of(LINE_FORMAT).add("line 1", "the trace is empty; it must have at least a header");
+            findings
+                .for_rule(LINE_FORMAT)
+                .add("line 1", "the trace is empty; it must have at least a header");
             return;
         }
         for line in self.iter() {
@@ -68,12 +70,12 @@ impl<'a> Lines<'a> {
             if findings.is_full() {
                 return;
             }
-            findings.of(LINE_FORMAT).add(format!("line {}", line.number), problem);
+            findings.for_rule(LINE_FORMAT).add(format!("line {}", line.number), problem);
         }
         if !text.ends_with('\n') {
             let last = format!("line {}", self.iter().count());
             let problem = "the last line has no line feed; the writer may have been interrupted";
-            findings.of(LINE_FORMAT).warn(last, problem);
+            findings.for_rule(LINE_FORMAT).warn(last, problem);
         }
     }
 }
@@ -108,7 +110,7 @@ impl<'a> Line<'a> {
                 defect: reader::Defect::Syntax,
                 line: 1,
                 column: 1,
-                message: format!("a record must be an object, not {}", value.sort()),
+                message: format!("a record must be an object, not {}", value.type_name()),
             },
             Err(error) => error,
         };

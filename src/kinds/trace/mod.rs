@@ -98,13 +98,13 @@ impl Artifact for Trace {
                 && OF_STATES.into_iter().any(|name| has_key(text, name))
         };
         let perhaps = names.has("record_hash") || names.has("type") && (states > 0 || names.has("prev_hash"));
-        Recognition::of(is_header || is_record || is_cut(), perhaps)
+        Recognition::from_flags(is_header || is_record || is_cut(), perhaps)
     }
 
     fn examine(bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
-        let lines = Lines::of(bytes, &options.limits, findings)?;
+        let lines = Lines::parse(bytes, &options.limits, findings)?;
         let (mut chain, mut growth) = (Chain::default(), Growth::default());
-        let mut draft = Draft::new(CoreHash(Digest::of(b"")));
+        let mut draft = Draft::new(CoreHash(Digest::from_content(b"")));
         let mut records = 0;
         for (position, line) in lines.filled().enumerate() {
             if findings.is_full() {
@@ -168,7 +168,7 @@ impl Artifact for Trace {
     }
 
     fn passages(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
-        passages::of(document, limits)
+        passages::extract(document, limits)
     }
 }
 
@@ -180,12 +180,13 @@ fn describe(record: &Record<'_>, draft: &mut Draft) {
     mention(value, &CONTROL_ROLES, record.position, draft);
     if let Some(result) = value.get("result") {
         mention(result, &RESULT_ROLES, record.position, draft);
-        if let Some(step) = result.get("step").and_then(Value::as_filled_str) {
+        if let Some(step) = result.get("step").and_then(Value::as_non_empty_str) {
             draft.attribute("step", step);
         }
     }
     for name in ["trace_id", "engine_version"] {
-        if let Some(text) = value.get(name).and_then(Value::as_filled_str).filter(|_| record.position == 0) {
+        if let Some(text) = value.get(name).and_then(Value::as_non_empty_str).filter(|_| record.position == 0)
+        {
             draft.attribute(name, text);
             if name == "trace_id" {
                 draft.refers_to.push((RECORDS_RUN, NameHandle::new("run", text)));
@@ -211,5 +212,5 @@ fn mention(value: &Value<'_>, roles: &'static [(&'static str, Role)], position: 
 /// Returns the digest in a member that may contain other text. Traces contain bare hex digits; the prefix is also
 /// accepted.
 fn digest_of(text: &str) -> Option<Digest> {
-    Digest::stated_either(text)
+    Digest::parse_either(text)
 }

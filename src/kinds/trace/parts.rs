@@ -1,7 +1,7 @@
 //! The comparison of traces by record. Values are parsed again on demand.
 
 use super::lines::records;
-use crate::artifact::{Content, Part, PartSort, differ, same_place};
+use crate::artifact::{Content, Part, PartKind, differ, same_place};
 use crate::canonical::pointer::Token;
 use crate::canonical::reader::{Limits, ReadError};
 use crate::canonical::{Value, c14n_v1};
@@ -9,17 +9,17 @@ use crate::canonical::{Value, c14n_v1};
 /// Hashes of the chain, numbers that follow from the position, and members that differ between any two runs.
 const EPHEMERAL: [&str; 6] = ["created_at", "trace_id", "index", "step_index", "prev_hash", "record_hash"];
 
-static RECORD: PartSort = PartSort {
+static RECORD: PartKind = PartKind {
     is_ephemeral: |at| match at {
         [Token::Name(name)] => EPHEMERAL.contains(name),
         [Token::Name("result"), Token::Name(name)] => ["started_at", "finished_at", "metrics"].contains(name),
         _ => false,
     },
     canonical: |value| c14n_v1::to_vec(value).ok(),
-    tell,
+    describe,
 };
 
-fn tell(one: &Value<'_>, other: &Value<'_>, names: &[&str]) -> String {
+fn describe(one: &Value<'_>, other: &Value<'_>, names: &[&str]) -> String {
     let previous = |record: &'_ Value<'_>| record.get("prev_hash").and_then(Value::as_str).map(str::to_owned);
     match (previous(one), previous(other)) {
         // Up to this record, the two share one history.

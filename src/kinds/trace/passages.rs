@@ -15,7 +15,7 @@ const MEMBERS: &[(&str, Field)] = &[
     ("errors", Field::Output),
 ];
 
-pub(super) fn of(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
+pub(super) fn extract(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
     let mut passages = Passages::default();
     for (index, record) in records(document, limits).enumerate() {
         let (_, record) = record?;
@@ -42,7 +42,7 @@ mod tests {
             r#"{"type": "step", "result": {"step": "Fail", "output": null, "errors": [{"code": "E1", "message": "no"}]}}"#,
             "\n"
         );
-        let told: Vec<String> = of(trace.as_bytes(), &Limits::default())
+        let told: Vec<String> = extract(trace.as_bytes(), &Limits::default())
             .unwrap()
             .into_iter()
             .map(|Passage { field, unit, place, text }| format!("{unit} {place} {}: {text}", field.name()))

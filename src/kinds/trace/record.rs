@@ -26,7 +26,7 @@ impl Chain {
 
     /// Processes `record`.
     pub(super) fn follow(&mut self, record: &Value<'_>) {
-        let text = |name: &str| record.get(name).and_then(Value::as_filled_str).map(str::to_owned);
+        let text = |name: &str| record.get(name).and_then(Value::as_non_empty_str).map(str::to_owned);
         self.begun = true;
         self.previous_hash = text("record_hash");
         match record.get("type").and_then(Value::as_str) {
@@ -64,7 +64,7 @@ impl<'v> Record<'v> {
             Some(object) => c14n_v1::object_without(object, "record_hash")?,
             None => c14n_v1::to_vec(value)?,
         };
-        Ok(Self { line, position, value, hash: Digest::of(&text), chain })
+        Ok(Self { line, position, value, hash: Digest::from_content(&text), chain })
     }
 
     /// Returns the path of the member at `pointer`.

@@ -209,7 +209,7 @@ fn filled_strings(record: &Record<'_>, names: &[&str], found: &mut Finder<'_>) {
 
 fn filled_string(record: &Record<'_>, name: &str, found: &mut Finder<'_>) {
     let value = record.value.get(name);
-    if value.and_then(Value::as_filled_str).is_none() {
+    if value.and_then(Value::as_non_empty_str).is_none() {
         missing_or(record, name, value, "a non-empty string", found);
     }
 }
@@ -237,7 +237,7 @@ fn missing_or(
 ) {
     let message = match value {
         None => format!("the required member {name} is missing"),
-        Some(value) => format!("must be {wanted}, is {}", value.sort()),
+        Some(value) => format!("must be {wanted}, is {}", value.type_name()),
     };
     found.add(record.path(&format!("/{name}")), message);
 }
@@ -254,14 +254,14 @@ fn index(record: &Record<'_>, found: &mut Finder<'_>) {
         let message = match (index, number) {
             (None, _) => format!("missing; it must be {position}"),
             (Some(_), Some(_)) => format!("is not {position}, the position of the record from 0"),
-            (Some(other), None) => format!("must be the number {position}, is {}", other.sort()),
+            (Some(other), None) => format!("must be the number {position}, is {}", other.type_name()),
         };
         found.add(record.path("/index"), message);
     }
 }
 
 fn record_hash(record: &Record<'_>, found: &mut Finder<'_>) {
-    let Some(stated) = record.value.get("record_hash").and_then(Value::as_filled_str) else {
+    let Some(stated) = record.value.get("record_hash").and_then(Value::as_non_empty_str) else {
         return;
     };
     let actual = record.hash.hex();

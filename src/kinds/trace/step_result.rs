@@ -17,7 +17,7 @@ pub(super) fn check(record: &Record<'_>, found: &mut Finder<'_>) {
     let Some(result) = result_of(record) else { return };
     let mut add = |name: &str, message: &str| found.add(record.path(&format!("/result/{name}")), message);
     for name in ["step", "input_hash", "output_hash"] {
-        if result.get(name).and_then(Value::as_filled_str).is_none() {
+        if result.get(name).and_then(Value::as_non_empty_str).is_none() {
             add(name, "must be a non-empty string");
         }
     }
@@ -72,7 +72,7 @@ fn errors(result: &Value<'_>, add: &mut impl FnMut(&str, &str)) {
         Some(Value::Array(errors)) => {
             for (index, error) in errors.iter().enumerate() {
                 for name in ["code", "message"] {
-                    if error.get(name).and_then(Value::as_filled_str).is_none() {
+                    if error.get(name).and_then(Value::as_non_empty_str).is_none() {
                         add(&format!("errors/{index}/{name}"), "must be a non-empty string");
                     }
                 }
@@ -88,7 +88,7 @@ pub(super) fn output_hash(record: &Record<'_>, found: &mut Finder<'_>) {
     let stated = result.get("output_hash").and_then(Value::as_str).and_then(digest_of);
     let output = result.get("output").filter(|output| output.as_object().is_some());
     if let (Some(stated), Some(Ok(text))) = (stated, output.map(c14n_v1::to_vec)) {
-        let actual = Digest::of(&text);
+        let actual = Digest::from_content(&text);
         if stated != actual {
             let message = format!("is not the hash of the output, which is {}", actual.hex());
             found.add(record.path("/result/output_hash"), message);

@@ -1,7 +1,7 @@
 //! The SQL table of the records of a trace.
 
 use super::lines::records;
-use crate::artifact::ColumnSort::{Hash, Json, Number, Text};
+use crate::artifact::ColumnType::{Hash, Json, Number, Text};
 use crate::artifact::{Cell, Cells, Column, MemberBytes, Table};
 use crate::canonical::Value;
 use crate::canonical::reader::{self, Limits, ReadError};

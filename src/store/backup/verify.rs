@@ -71,7 +71,7 @@ fn check(
 ) -> std::result::Result<(), BackupError> {
     match snapshot.payloads().bytes(id, blob) {
         Ok(_) => Ok(()),
-        Err(ReadFailure::Database(error)) => Err(StoreError::of(original, error).into()),
+        Err(ReadFailure::Database(error)) => Err(StoreError::from_sqlite(original, error).into()),
         Err(ReadFailure::Defect(defect)) => {
             let (path, defect) = (original.to_owned(), defect.to_string());
             Err(BackupError::Payload { path, blob, defect })

@@ -144,7 +144,7 @@ impl Inspection<'_> {
                 };
                 count += 1;
                 let stored = Annotation { core: row.get(0)?, text: row.get(1)?, at: row.get(2)? };
-                if let Some(recorded) = entry(&self.connection, seq)?.and_then(Annotation::of)
+                if let Some(recorded) = entry(&self.connection, seq)?.and_then(Annotation::from_entry)
                     && let Some(detail) = stored.difference(&recorded, seq)
                 {
                     found.push(Finding::new(ANNOTATION_DIFFERS, subject, detail));
@@ -167,7 +167,7 @@ impl Inspection<'_> {
 
 impl Annotation {
     /// Returns the row that an entry sets, or `None` if it sets no annotation.
-    fn of((entry, at): (Entry, i64)) -> Option<Self> {
+    fn from_entry((entry, at): (Entry, i64)) -> Option<Self> {
         let (core, text) = match entry.change {
             Change::Tag { core, .. } => (core, None),
             Change::Note { core, note } | Change::Pin { core, note } => (core, note),

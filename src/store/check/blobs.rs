@@ -39,7 +39,7 @@ impl Inspection<'_> {
             Err(ReadFailure::Database(error)) if is_damage(&error) => {
                 findings.push(Finding::new(BLOB_DAMAGED, subject, error.to_string()));
             }
-            Err(ReadFailure::Database(error)) => return Err(StoreError::of(self.path, error)),
+            Err(ReadFailure::Database(error)) => return Err(StoreError::from_sqlite(self.path, error)),
         }
         Ok(None)
     }
@@ -48,7 +48,7 @@ impl Inspection<'_> {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read for a reason other than damage.
-    pub fn blobs_of_nothing(&self, findings: &mut Vec<Finding>) -> Result<Vec<i64>> {
+    pub fn unreferenced_blobs(&self, findings: &mut Vec<Finding>) -> Result<Vec<i64>> {
         let sql = "SELECT b.id FROM blob b NOT INDEXED
              WHERE b.id NOT IN
                      (SELECT c.blob FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.blob IS NOT NULL)

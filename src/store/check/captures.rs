@@ -127,8 +127,8 @@ impl Inspection<'_> {
     /// # Errors
     /// Returns an error if the database cannot be read.
     pub fn has_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<bool> {
-        let id =
-            capture_id(&self.connection, core, capture).map_err(|error| StoreError::of(self.path, error))?;
+        let id = capture_id(&self.connection, core, capture)
+            .map_err(|error| StoreError::from_sqlite(self.path, error))?;
         Ok(id.is_some())
     }
 

@@ -11,7 +11,7 @@ use super::{CheckedArtifact, Inspection};
 use crate::artifact::{Admitted, Place, Role};
 use crate::digest::Digest;
 use crate::store::lists::Stated;
-use crate::store::{Result, segments};
+use crate::store::{Result, mention_index};
 
 /// Maximum number of characters of a fact that are shown.
 const SHOWN_CHARACTERS: usize = 300;
@@ -57,11 +57,11 @@ struct ReferenceFact {
 impl Facts {
     /// Creates the facts of an admitted artifact.
     #[must_use]
-    pub fn of(admitted: &Admitted) -> Self {
+    pub fn from_admitted(admitted: &Admitted) -> Self {
         let draft = admitted.draft();
         let mut mentions = Vec::with_capacity(draft.mentions.len());
         for run in draft.mentions.chunk_by(|one, other| one.role == other.role) {
-            let Some(role) = run.first().map(|mention| Arc::new(RoleFact::of(mention.role))) else {
+            let Some(role) = run.first().map(|mention| Arc::new(RoleFact::new(mention.role))) else {
                 continue;
             };
             mentions.extend(run.iter().map(|mention| MentionFact {
@@ -97,10 +97,10 @@ impl Facts {
     #[must_use]
     pub fn compare(self, stored: Self, subject: &Subject, are_complete: bool) -> Vec<Finding> {
         let mut comparison = Comparison { subject, are_complete, findings: Vec::new() };
-        comparison.of("mention", self.mentions, stored.mentions);
-        comparison.of("attribute", self.attributes, stored.attributes);
-        comparison.of("name", self.names, stored.names);
-        comparison.of("reference", self.references, stored.references);
+        comparison.compare("mention", self.mentions, stored.mentions);
+        comparison.compare("attribute", self.attributes, stored.attributes);
+        comparison.compare("name", self.names, stored.names);
+        comparison.compare("reference", self.references, stored.references);
         comparison.findings
     }
 }
@@ -112,19 +112,19 @@ struct Comparison<'s> {
 }
 
 impl Comparison<'_> {
-    fn of<T: Ord + Display>(&mut self, what: &str, mut expected: Vec<T>, mut stored: Vec<T>) {
+    fn compare<T: Ord + Display>(&mut self, what: &str, mut expected: Vec<T>, mut stored: Vec<T>) {
         for facts in [&mut expected, &mut stored] {
             facts.sort_unstable();
             facts.dedup();
         }
-        self.tell(INDEX_MISSING, what, &expected, &stored);
+        self.report(INDEX_MISSING, what, &expected, &stored);
         if self.are_complete {
-            self.tell(INDEX_SURPLUS, what, &stored, &expected);
+            self.report(INDEX_SURPLUS, what, &stored, &expected);
         }
     }
 
     /// Reports at most one finding, however many facts are missing: a damaged list could contain any number.
-    fn tell<T: Ord + Display>(&mut self, info: FindingInfo, what: &str, some: &[T], others: &[T]) {
+    fn report<T: Ord + Display>(&mut self, info: FindingInfo, what: &str, some: &[T], others: &[T]) {
         let mut lacking = some.iter().filter(|fact| others.binary_search(fact).is_err());
         let Some(first) = lacking.next() else { return };
         let first = shortened(&first.to_string());
@@ -145,7 +145,7 @@ fn shortened(text: &str) -> String {
 }
 
 impl RoleFact {
-    fn of(role: &Role) -> Self {
+    fn new(role: &Role) -> Self {
         Self {
             name: role.name.to_owned(),
             group: role.group.to_owned(),
@@ -227,7 +227,7 @@ impl Inspection<'_> {
                 self.all("SELECT id FROM capture WHERE artifact = ?1", artifact.id.0, |row| row.get(0))?
             {
                 for key in self.keys(capture)? {
-                    if segments::captures(&self.connection, key)?.binary_search(&capture).is_err() {
+                    if mention_index::captures(&self.connection, key)?.binary_search(&capture).is_err() {
                         unlisted += 1;
                     }
                 }
@@ -246,8 +246,12 @@ impl Inspection<'_> {
 
     /// Returns the keys of the digests that a capture mentions, without duplicates.
     pub(super) fn keys(&self, capture: i64) -> rusqlite::Result<Vec<u64>> {
-        let mut keys: Vec<u64> =
-            self.lists().of_capture(capture)?.iter().map(|stated| segments::key(&stated.digest)).collect();
+        let mut keys: Vec<u64> = self
+            .lists()
+            .for_capture(capture)?
+            .iter()
+            .map(|stated| mention_index::key(&stated.digest))
+            .collect();
         keys.sort_unstable();
         keys.dedup();
         Ok(keys)
@@ -256,7 +260,7 @@ impl Inspection<'_> {
     fn mentions(&self, artifact: i64) -> rusqlite::Result<Vec<MentionFact>> {
         let mut roles: BTreeMap<i64, Arc<RoleFact>> = BTreeMap::new();
         let mut mentions = Vec::new();
-        for Stated { role, place, digest } in self.lists().of_artifact(artifact)? {
+        for Stated { role, place, digest } in self.lists().for_artifact(artifact)? {
             let role = if let Some(known) = roles.get(&role) {
                 known.clone()
             } else {

@@ -62,7 +62,7 @@ pub enum Subject {
 impl Subject {
     /// Returns the type of the subject, such as `blob`.
     #[must_use]
-    pub fn sort(&self) -> &'static str {
+    pub fn type_name(&self) -> &'static str {
         match self {
             Self::File(_) => "file",
             Self::Table(_) => "table",
@@ -100,7 +100,7 @@ impl Subject {
 
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.sort(), self.name())
+        write!(f, "{} {}", self.type_name(), self.name())
     }
 }
 
@@ -147,7 +147,7 @@ macro_rules! findings {
 }
 
 findings! {
-    OTHERS_CAN_WRITE, "others-can-write",
+    INSECURE_PERMISSIONS, "others-can-write",
         "Users other than the owner can write to a file of the vault.",
         "Anyone who can write to the file can change or delete its contents.",
         "`fsck --repair` or `chmod go-w` removes the permission. Check the directory too.";

@@ -68,7 +68,7 @@ impl Inspection<'_> {
             let (chain, counts) = (JournalCheck::begin(since), CatalogCounts::default());
             return Ok(JournalInspection { chain, counts, findings });
         };
-        findings.extend(defects.into_iter().map(|(seq, defect)| of_entry(seq, defect)));
+        findings.extend(defects.into_iter().map(|(seq, defect)| for_entry(seq, defect)));
         let counts = self.compare_catalog(&mut state, &mut findings)?;
         for lost in self.recorded_captures(&state, &mut findings)? {
             let kind = lost.kind.as_deref().unwrap_or("unknown");
@@ -170,7 +170,7 @@ fn journal() -> Subject {
     Subject::Table("journal".to_owned())
 }
 
-fn of_entry(seq: i64, defect: EntryDefect) -> Finding {
+fn for_entry(seq: i64, defect: EntryDefect) -> Finding {
     let (info, detail) = match defect {
         EntryDefect::Chain(detail) => (JOURNAL_BROKEN, detail),
         EntryDefect::Unknown(detail) => (ENTRY_UNKNOWN, detail),

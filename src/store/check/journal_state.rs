@@ -393,7 +393,7 @@ mod tests {
     use super::*;
 
     fn digest(text: &str) -> Digest {
-        Digest::of(text.as_bytes())
+        Digest::from_content(text.as_bytes())
     }
 
     fn state_after(entries: &[String]) -> JournalState {

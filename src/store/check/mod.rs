@@ -11,10 +11,10 @@ mod facts;
 pub mod finding;
 mod journal;
 mod journal_state;
+mod mention_index;
 mod permissions;
 mod removed;
 mod search;
-mod segments;
 mod structure;
 
 use std::path::Path;
@@ -39,7 +39,7 @@ pub(super) use journal_state::{
     ArtifactEntries, CaptureEntries, Change, Entry as RecordedEntry, EntryDefect, JournalState, Replay,
     entry as journal_entry, replay,
 };
-pub(super) use permissions::take_from_others;
+pub(super) use permissions::restrict_permissions;
 pub(super) use structure::{SURPLUS_DICTIONARY, SURPLUS_DIGESTS, UNREFERENCED};
 
 /// The depth of SQLite's integrity check.
@@ -65,7 +65,7 @@ impl<'s> Inspection<'s> {
             connection.execute_batch("BEGIN DEFERRED")?;
             connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
         };
-        begin().map_err(|error| StoreError::of(path, error))?;
+        begin().map_err(|error| StoreError::from_sqlite(path, error))?;
         Ok(Self { connection, readers: Readers::default(), path })
     }
 
@@ -96,7 +96,7 @@ impl<'s> Inspection<'s> {
                 });
                 Ok(None)
             }
-            Err(error) => Err(StoreError::of(self.path, error)),
+            Err(error) => Err(StoreError::from_sqlite(self.path, error)),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Inspection;
-use super::finding::{Finding, OTHERS_CAN_WRITE, Subject};
+use super::finding::{Finding, INSECURE_PERMISSIONS, Subject};
 
 /// The write permissions of group and others.
 const OTHERS: u32 = 0o022;
@@ -19,7 +19,11 @@ impl Inspection<'_> {
         let finding = |(mode, file): (u32, PathBuf)| {
             // Only the file name: reports are compared between machines.
             let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            Finding::new(OTHERS_CAN_WRITE, Subject::File(name), format!("its mode is {:04o}", mode & 0o7777))
+            Finding::new(
+                INSECURE_PERMISSIONS,
+                Subject::File(name),
+                format!("its mode is {:04o}", mode & 0o7777),
+            )
         };
         open.map(finding).collect()
     }
@@ -46,7 +50,7 @@ fn mode(_: &Path) -> Option<u32> {
 
 /// Restricts write permission for the vault's files to the owner.
 #[cfg(unix)]
-pub(in crate::store) fn take_from_others(path: &Path) -> std::io::Result<()> {
+pub(in crate::store) fn restrict_permissions(path: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     for file in files(path) {
         if let Some(mode) = mode(&file).filter(|mode| mode & OTHERS != 0) {

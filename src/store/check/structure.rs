@@ -80,7 +80,7 @@ impl Inspection<'_> {
     /// Walks through all pages of every table and index, and returns a line for each that cannot be read. SQLite's own check
     /// takes a page without cells that should lead to another page, and does not.
     fn unreachable(&self) -> Result<Vec<String>> {
-        let failed = |error| StoreError::of(self.path, error);
+        let failed = |error| StoreError::from_sqlite(self.path, error);
         let sql = "SELECT type, name, tbl_name, sql FROM sqlite_schema
                     WHERE type IN ('table', 'index') AND rootpage > 0 ORDER BY name";
         let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
@@ -237,7 +237,7 @@ impl Inspection<'_> {
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
                 let (id, digest): (i64, Digest) = (row.get(0)?, row.get(1)?);
-                let content = Digest::of(row.get_ref(2)?.as_blob()?);
+                let content = Digest::from_content(row.get_ref(2)?.as_blob()?);
                 let sealed = Sealed { begun: row.get(3)?, kind: row.get_ref(4)?.as_str()? };
                 let actual = sealed.digest(&content);
                 if actual != digest {

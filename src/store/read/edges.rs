@@ -10,7 +10,7 @@ use crate::digest::{CoreHash, Digest};
 use crate::store::rows::{
     ArtifactId, ArtifactRow, DigestEdge, MentionRow, NameMention, Reference, StatedEdge,
 };
-use crate::store::{Result, segments};
+use crate::store::{Result, mention_index};
 
 /// The relation of an artifact to its embedded artifacts, which are stored with it.
 const CONTAINS: &str = "contains";
@@ -24,7 +24,7 @@ impl Snapshot<'_> {
     pub fn digest_edges_from(&self, artifact: ArtifactId) -> Result<Vec<DigestEdge>> {
         let mut edges = Vec::new();
         let mut roles = Roles::default();
-        for stated in self.lists().of_artifact(artifact.0).map_err(|error| self.failed(error))? {
+        for stated in self.lists().for_artifact(artifact.0).map_err(|error| self.failed(error))? {
             let role = roles.get(self, stated.role).map_err(|error| self.failed(error))?;
             let Some(relation) = role.relation.clone() else { continue };
             let target = self.artifact(CoreHash(stated.digest))?;
@@ -83,7 +83,7 @@ impl Snapshot<'_> {
                 "SELECT c.artifact FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.id = ?1
                     AND EXISTS (SELECT 1 FROM role r WHERE r.kind = a.kind AND r.relation = ?2)",
             )?;
-            for capture in self.captures_stating(segments::key(&core))? {
+            for capture in self.captures_stating(mention_index::key(&core))? {
                 let container = may_contain.query_row((capture, CONTAINS), |row| row.get(0)).optional()?;
                 let Some(container) = container.filter(|container| *container != artifact) else { continue };
                 for stated in self.lists().with(capture, |digest| *digest == core)? {

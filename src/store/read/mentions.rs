@@ -10,9 +10,9 @@ use crate::artifact::Place;
 use crate::digest::{Digest, DigestPrefix};
 use crate::store::check::CaptureId;
 use crate::store::lists::Stated;
+use crate::store::mention_index::Segments;
 use crate::store::rows::{ArtifactId, KindId, MentionRow, RoleCount};
-use crate::store::segments::Segments;
-use crate::store::{Result, segments};
+use crate::store::{Result, mention_index};
 
 /// A row of the `role` table.
 #[derive(Clone)]
@@ -117,7 +117,7 @@ impl Snapshot<'_> {
         let find = || {
             let mut found = BTreeSet::new();
             let mut roles = Roles::default();
-            for capture in segments::captures_beginning(&self.connection, prefix)? {
+            for capture in mention_index::captures_beginning(&self.connection, prefix)? {
                 for stated in self.lists().with(capture, |digest| prefix.matches(digest))? {
                     if group.is_none_or(|group| {
                         group == roles.get(self, stated.role).map_or("", |role| &role.group)
@@ -140,7 +140,7 @@ impl Snapshot<'_> {
         let find = || {
             let mut found = Vec::new();
             let mut roles = Roles::default();
-            for stated in self.lists().of_artifact(artifact.0)? {
+            for stated in self.lists().for_artifact(artifact.0)? {
                 let role = roles.get(self, stated.role)?;
                 if role.group == group {
                     found.push(mention(artifact, stated, role));
@@ -162,7 +162,7 @@ impl Snapshot<'_> {
         let find = || {
             let mut found = Vec::new();
             let mut roles = Roles::default();
-            for stated in self.lists().of_artifact(artifact.0)? {
+            for stated in self.lists().for_artifact(artifact.0)? {
                 let role = roles.get(self, stated.role)?;
                 found.push(mention(artifact, stated, role));
             }
@@ -182,7 +182,7 @@ impl Snapshot<'_> {
         let find = || {
             let mut roles = Roles::default();
             let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-            for run in self.lists().of_artifact(artifact.0)?.chunk_by(|one, other| one.role == other.role) {
+            for run in self.lists().for_artifact(artifact.0)?.chunk_by(|one, other| one.role == other.role) {
                 if let Some(first) = run.first() {
                     *counts.entry(roles.get(self, first.role)?.name.clone()).or_default() += run.len() as u64;
                 }
@@ -197,7 +197,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the index is damaged.
-    pub fn shared_beginnings(&self, group: &str) -> Result<Vec<Digest>> {
+    pub fn shared_first_mentions(&self, group: &str) -> Result<Vec<Digest>> {
         let mut beginnings: BTreeMap<Digest, BTreeSet<ArtifactId>> = BTreeMap::new();
         let sql = "SELECT a.id FROM artifact a
                     WHERE a.kind IN (SELECT kind FROM role WHERE role_group = ?1) ORDER BY a.id";
@@ -216,8 +216,9 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn may_mention(&self, digest: Digest) -> Result<Vec<CaptureId>> {
-        let captures = self.captures_stating(segments::key(&digest)).map_err(|error| self.failed(error))?;
+    pub fn candidate_captures(&self, digest: Digest) -> Result<Vec<CaptureId>> {
+        let captures =
+            self.captures_stating(mention_index::key(&digest)).map_err(|error| self.failed(error))?;
         Ok(captures.into_iter().map(CaptureId).collect())
     }
 
@@ -227,7 +228,7 @@ impl Snapshot<'_> {
     /// Returns an error if the database cannot be read.
     pub fn candidates_mentioning(&self, digest: Digest) -> Result<Vec<ArtifactId>> {
         let mut artifacts = Vec::new();
-        for capture in self.may_mention(digest)? {
+        for capture in self.candidate_captures(digest)? {
             artifacts.extend(self.artifact_with(capture.0).map_err(|error| self.failed(error))?);
         }
         artifacts.sort_unstable();
@@ -278,11 +279,11 @@ impl Snapshot<'_> {
 
     /// Returns the captures whose lists may contain a digest with this key.
     pub(super) fn captures_stating(&self, key: u64) -> rusqlite::Result<Vec<i64>> {
-        let Some(known) = &self.segments else { return segments::captures(&self.connection, key) };
+        let Some(known) = &self.segments else { return mention_index::captures(&self.connection, key) };
         let index = if let Some(index) = known.get() {
             index
         } else {
-            let now = Segments::of(&self.connection)?;
+            let now = Segments::load(&self.connection)?;
             known.get_or_init(|| now)
         };
         index.captures(&self.connection, key)
@@ -292,7 +293,7 @@ impl Snapshot<'_> {
     /// decide.
     pub(super) fn stating(&self, digest: Digest) -> rusqlite::Result<Vec<(ArtifactId, Stated)>> {
         let mut found = Vec::new();
-        for capture in self.captures_stating(segments::key(&digest))? {
+        for capture in self.captures_stating(mention_index::key(&digest))? {
             let list = self.lists().with(capture, |stated| *stated == digest)?;
             if list.is_empty() {
                 continue;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::Snapshot;
 use super::mentions::Roles;
 use crate::store::rows::{ArtifactId, ArtifactRow};
-use crate::store::{Result, segments};
+use crate::store::{Result, mention_index};
 
 /// Maximum number of artifacts whose attributes are looked up one by one; those of more are looked up all at once.
 const MANY: usize = 1_000;
@@ -52,7 +52,7 @@ impl Snapshot<'_> {
         roles: &mut Roles,
     ) -> rusqlite::Result<bool> {
         let digest = artifact.core.0;
-        for capture in self.captures_stating(segments::key(&digest))? {
+        for capture in self.captures_stating(mention_index::key(&digest))? {
             if of_capture.get(&capture).is_none_or(|other| *other == artifact.id) {
                 continue;
             }

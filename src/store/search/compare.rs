@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use rusqlite::types::ToSqlOutput;
 use rusqlite::{Connection, ErrorCode};
 
-use super::matching::temporary;
-use super::{CapturePassages, SCHEMA, Snapshot, VERSION, keep, pages, state};
+use super::highlight::temporary;
+use super::{CapturePassages, SCHEMA, Snapshot, VERSION, indexer, pages, state};
 use crate::digest::{CoreHash, Digest};
 use crate::store::{Result, StoreError};
 
@@ -104,13 +104,13 @@ impl SearchComparison {
             self.differences.artifacts.insert(core);
             return Ok(());
         };
-        match keep::insert_passages(&self.expected, range.first, capture) {
+        match indexer::insert_passages(&self.expected, range.first, capture) {
             Ok(()) => self.taken.push((range, core)),
             // Its rows also belong to another capture.
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
                 self.differences.artifacts.insert(core);
             }
-            Err(error) => return Err(StoreError::of(&self.path, error)),
+            Err(error) => return Err(StoreError::from_sqlite(&self.path, error)),
         }
         Ok(())
     }
@@ -127,7 +127,7 @@ impl SearchComparison {
     pub fn finish(mut self) -> Result<SearchDifferences> {
         self.differences.strays += self.ranges.len() as u64;
         let path = std::mem::take(&mut self.path);
-        self.compare().map_err(|error| StoreError::of(&path, error))?;
+        self.compare().map_err(|error| StoreError::from_sqlite(&path, error))?;
         Ok(self.differences)
     }
 
@@ -302,7 +302,7 @@ impl Adding<'_> {
         for part in parts {
             self.bytes.extend_from_slice(part);
         }
-        *sum = sum.wrapping_add(Digest::of(&self.bytes).key().cast_unsigned());
+        *sum = sum.wrapping_add(Digest::from_content(&self.bytes).key().cast_unsigned());
     }
 }
 

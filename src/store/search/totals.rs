@@ -34,7 +34,7 @@ impl Totals {
     }
 
     /// Computes the totals of the `passages` rows from `first` on.
-    pub(super) fn of_rows(connection: &Connection, first: i64, passages: i64) -> rusqlite::Result<Self> {
+    pub(super) fn from_rows(connection: &Connection, first: i64, passages: i64) -> rusqlite::Result<Self> {
         let mut totals = Vec::new();
         let mut statement =
             connection.prepare_cached("SELECT sz FROM search_text_docsize WHERE id >= ?1 AND id < ?2")?;
@@ -159,7 +159,7 @@ mod tests {
         connection.execute_batch("BEGIN").unwrap();
         insert(300, 7);
         for first in [3, 150, 300] {
-            let removed = Totals::of_rows(&connection, first, 2).unwrap();
+            let removed = Totals::from_rows(&connection, first, 2).unwrap();
             for row in [first, first + 1] {
                 connection.execute("DELETE FROM search_text WHERE rowid = ?1", [row]).unwrap();
             }

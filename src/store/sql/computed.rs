@@ -95,7 +95,7 @@ impl Source {
     }
 
     /// Calls `told` once if the same artifacts are read repeatedly.
-    pub(super) fn tell_of_rereading(&self, told: Box<dyn FnOnce() + Send>) {
+    pub(super) fn on_rereading(&self, told: Box<dyn FnOnce() + Send>) {
         *self.told.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
     }
 

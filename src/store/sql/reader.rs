@@ -32,7 +32,7 @@ impl Store {
     /// Returns [`StoreError::Busy`] if others write so often that no state of the vault could be held, and another
     /// error if the vault cannot be read.
     pub fn reader(&self, computed: Vec<Computed>) -> Result<Reader<'_>, SqlError> {
-        let failed = |error| StoreError::of(self.path(), error);
+        let failed = |error| StoreError::from_sqlite(self.path(), error);
         let views = View::plain().into_iter().chain(computed.iter().map(View::from)).collect();
         let [connection, other] = connect_twice(self.path())?;
         schema::expect_views(&connection, |name| View::plain().iter().any(|view| view.name == name))
@@ -63,7 +63,7 @@ fn connect_twice(path: &Path) -> Result<[Connection; 2], StoreError> {
         }
         Ok(None)
     };
-    let both = connect().map_err(|error| StoreError::of(path, error))?;
+    let both = connect().map_err(|error| StoreError::from_sqlite(path, error))?;
     both.ok_or_else(|| StoreError::Busy { path: path.to_owned(), reason: BusyReason::Contended })
 }
 
@@ -84,8 +84,8 @@ impl Reader<'_> {
 
     /// Calls `told` once, while a query runs, if queries read the same artifacts repeatedly: those that join contents
     /// do, and can read them once with `WITH … AS MATERIALIZED`.
-    pub fn tell_of_rereading(&self, told: impl FnOnce() + Send + 'static) {
-        self.source.tell_of_rereading(Box::new(told));
+    pub fn on_rereading(&self, told: impl FnOnce() + Send + 'static) {
+        self.source.on_rereading(Box::new(told));
     }
 
     /// Returns the path of the vault.
@@ -131,7 +131,7 @@ impl Reader<'_> {
                 let message = message.unwrap_or_else(|| code.to_string());
                 SqlError::Query(format!("{message}{}", self.hint(&message, query)))
             }
-            error => StoreError::of(self.path, error).into(),
+            error => StoreError::from_sqlite(self.path, error).into(),
         }
     }
 

@@ -7,8 +7,8 @@ use rusqlite::{Connection, Transaction, params_from_iter};
 
 use super::reader::Bound;
 use super::{Reader, SqlError, View};
-use crate::artifact::{Column, ColumnSort};
-use crate::store::place::{Place, PlaceError};
+use crate::artifact::{Column, ColumnType};
+use crate::store::staging::{PlaceError, StagedFile};
 use crate::store::{StoreError, pool};
 
 /// A completed export.
@@ -46,10 +46,10 @@ impl Reader<'_> {
         force: bool,
         watch: &mut dyn FnMut(&'static str, u64) -> ControlFlow<()>,
     ) -> Result<Saved, SqlError> {
-        let place = Place::at(path, self.path(), force)?;
-        let unfinished = place.unfinished().to_owned();
+        let place = StagedFile::at(path, self.path(), force)?;
+        let unfinished = place.temp_path().to_owned();
         pool::create_private(&unfinished).map_err(|error| StoreError::io(path, error))?;
-        let failed = |error| StoreError::of(path, error);
+        let failed = |error| StoreError::from_sqlite(path, error);
         let mut target = pool::connect(&unfinished).map_err(failed)?;
         // The file is not visible until it is complete, so nothing needs to be undone.
         target.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;").map_err(failed)?;
@@ -70,7 +70,7 @@ impl Reader<'_> {
         path: &Path,
         watch: &mut dyn FnMut(&'static str, u64) -> ControlFlow<()>,
     ) -> Result<u64, SqlError> {
-        let failed = |error| SqlError::from(StoreError::of(path, error));
+        let failed = |error| SqlError::from(StoreError::from_sqlite(path, error));
         target.execute_batch(&table(view)).map_err(failed)?;
         let marks = vec!["?"; view.columns.len()].join(", ");
         let insert = format!("INSERT INTO \"{}\" VALUES ({marks})", view.name);
@@ -97,9 +97,9 @@ impl Reader<'_> {
 fn table(view: &View) -> String {
     let columns = view.columns.iter().map(|column| {
         let sort = match column.sort {
-            ColumnSort::Number => " INTEGER",
-            ColumnSort::Text | ColumnSort::Hash | ColumnSort::Json => " TEXT",
-            ColumnSort::Any => "",
+            ColumnType::Number => " INTEGER",
+            ColumnType::Text | ColumnType::Hash | ColumnType::Json => " TEXT",
+            ColumnType::Any => "",
         };
         let key = match (is_artifact(column), view.name) {
             (true, "artifacts") => " PRIMARY KEY",
@@ -112,7 +112,7 @@ fn table(view: &View) -> String {
 }
 
 fn is_indexed(view: &View, column: &Column) -> bool {
-    column.sort == ColumnSort::Hash || (is_artifact(column) && view.name != "artifacts")
+    column.sort == ColumnType::Hash || (is_artifact(column) && view.name != "artifacts")
 }
 
 /// Whether the column contains artifact row ids.

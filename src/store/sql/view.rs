@@ -2,7 +2,7 @@
 
 use super::Computed;
 use crate::artifact::Column;
-use crate::artifact::ColumnSort::{Hash, Json, Number, Text};
+use crate::artifact::ColumnType::{Hash, Json, Number, Text};
 
 /// A view that queries can use.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -352,7 +352,7 @@ fn chain_of(connection: &Connection, seq: i64) -> rusqlite::Result<Option<Digest
 
 /// Those entries of the journal in a log that the vault does not have.
 fn missing_entries(connection: &Connection, log: &Path, scan: &Scan) -> Result<Vec<LoggedEntry>> {
-    let failed = |error| StoreError::of(log, error);
+    let failed = |error| StoreError::from_sqlite(log, error);
     let mut missing = Vec::new();
     for entry in entries(log, scan).map_err(|source| StoreError::io(log, source))? {
         let is_missing = match chain_of(connection, entry.seq).map_err(failed)? {

@@ -111,7 +111,7 @@ impl Log {
             let Some(place) = self.places.get(&next) else { return Ok(None) };
             // A page is written again with each row that comes to it. Those that were there are the same.
             let Some(own) = cell.get(..cell.len() - rest.len() + 4) else { return Ok(None) };
-            let key = Digest::of(own);
+            let key = Digest::from_content(own);
             if !self.known.insert((key, *place)) || !self.overflow(next, length, &mut record)? {
                 return Ok(None);
             }

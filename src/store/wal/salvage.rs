@@ -17,8 +17,8 @@ use crate::digest::{CaptureHash, CoreHash};
 use crate::files::StagingDir;
 use crate::store::check::finding::Subject;
 use crate::store::check::{Change, RecordedCapture, RecordedEntry};
-use crate::store::stated::StatedLink;
-use crate::store::{Mended, Result, Store, StoreError, pool};
+use crate::store::manual_links::StatedLink;
+use crate::store::{Repair, Result, Store, StoreError, pool};
 
 /// The tables whose rows are taken from a log.
 const TABLES: [&str; 7] = ["kind", "artifact", "blob", "dictionary", "payload", "capture", "member"];
@@ -100,7 +100,7 @@ impl Store {
             .map_err(|source| StoreError::io(&self.path, source))?;
         let path = directory.path("scratch");
         let scratch = Self::create(&path)?;
-        let failed = |error| StoreError::of(&path, error);
+        let failed = |error| StoreError::from_sqlite(&path, error);
         let to = pool::connect(&path).map_err(failed)?;
         fill(&to, &connection, |scratch| {
             rows::each(&copy.path, &scan, &mut |row| scratch.take(&row, scan.broken))
@@ -125,7 +125,7 @@ impl Store {
         &self,
         log: SalvagedLog,
         added: &HashSet<(CoreHash, CaptureHash)>,
-    ) -> Result<Vec<Mended>> {
+    ) -> Result<Vec<Repair>> {
         let SalvagedLog { captures, scratch, changes, copy, _directory } = log;
         drop(scratch);
         let mut done = Vec::new();
@@ -133,19 +133,19 @@ impl Store {
             let change = text.and_then(|text| RecordedEntry::parse(&text).ok()).map(|entry| entry.change);
             let is_set = change.map_or(Ok(false), |change| self.set_again(&change))?;
             let did = if is_set { "done again" } else { "not done again: do it again if it is still wanted" };
-            done.append(&mut self.record_mended(Subject::Entry(seq), did)?);
+            done.append(&mut self.record_repair(Subject::Entry(seq), did)?);
         }
         for capture in captures.iter().filter(|capture| !added.contains(&capture.key())) {
             if !self.inspect()?.has_capture(capture.core, capture.capture)? {
                 let did = "lost: the log does not have all of it";
-                done.append(&mut self.record_mended(Subject::Capture(capture.capture), did)?);
+                done.append(&mut self.record_repair(Subject::Capture(capture.capture), did)?);
             }
         }
         let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let subject = Subject::File(name(&copy.path));
         copy.retire(&real(&self.path)).map_err(|source| StoreError::io(&copy.path, source))?;
         let did = "taken from it what it still had, and renamed to .salvaged-wal";
-        done.append(&mut self.record_mended(subject, did)?);
+        done.append(&mut self.record_repair(subject, did)?);
         Ok(done)
     }
 

@@ -3,10 +3,10 @@
 use super::{StoredBlob, Writer};
 use crate::artifact::{Kind, Member};
 use crate::store::compress::Dictionary;
+use crate::store::delta::Difference;
 use crate::store::payload::{self, Body, Payload, Payloads, Prepared};
 use crate::store::read::blob_id;
-use crate::store::siblings::Difference;
-use crate::store::{cut, dictionaries};
+use crate::store::{dictionaries, digest_stripping};
 
 impl Writer<'_> {
     /// Stores the members' bytes; `known` is the existing blob of a single member, if there is one. `sibling` is the
@@ -33,7 +33,7 @@ impl Writer<'_> {
 
     /// Returns a blob that is in the vault.
     pub(in crate::store) fn known_blob<'p>(&self, id: i64) -> StoredBlob<'p> {
-        let payloads = Payloads { connection: self.transaction, readers: &self.siblings.readers };
+        let payloads = Payloads { connection: self.transaction, readers: &self.bases.readers };
         // If the stored blob is damaged, reads of it report that.
         StoredBlob { id, digests: payloads.digests(id).unwrap_or_default().into() }
     }
@@ -77,7 +77,7 @@ impl Writer<'_> {
             usable = Some(dictionary);
         }
         let is_good = !is_waiting && usable.is_some();
-        Ok((!is_good).then(|| Payload::of(member.bytes(), cut::cut(member.bytes()), usable)))
+        Ok((!is_good).then(|| Payload::new(member.bytes(), digest_stripping::strip(member.bytes()), usable)))
     }
 
     fn dictionary_id(&mut self, kind: i64, dictionary: &Dictionary) -> rusqlite::Result<Option<i64>> {
@@ -105,13 +105,12 @@ impl Writer<'_> {
         let mut insert = self.transaction.prepare_cached(
             "INSERT INTO payload (blob, encoding, base, dictionary, digests, bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         )?;
-        let difference =
-            self.siblings.difference(self.transaction, member.bytes(), digests, sibling, whole)?;
+        let difference = self.bases.difference(self.transaction, member.bytes(), digests, sibling, whole)?;
         if let Some(Difference { base, digests, text }) = difference {
             insert.execute((blob, payload::DIFFERENCE, base, None::<i64>, digests, text))?;
             return Ok(());
         }
-        self.siblings.remember(blob, digests);
+        self.bases.remember(blob, digests);
         let cut = (!digests.is_empty()).then(|| payload::as_bytes(digests));
         match body {
             Body::Frame { frame, dictionary } => {

@@ -7,9 +7,9 @@ use rusqlite::OptionalExtension;
 use super::{NewCapture, Writer};
 use crate::artifact::{Admitted, Attribute, Mention, Role};
 use crate::store::lists::{Lists, Stated};
+use crate::store::mention_index;
 use crate::store::mentions::{Entry, List};
 use crate::store::payload::Payloads;
-use crate::store::segments;
 
 /// The maximum number of captures of an artifact whose lists are compared with that of a new one: the first and the last.
 const LISTS_READ: usize = 8;
@@ -63,7 +63,7 @@ impl Writer<'_> {
                 digests.len() + list.own.len() - 1
             });
             list.entries.push(Entry { role: *role, place: mention.place.clone(), position });
-            self.entries.push((segments::key(&mention.digest), new.id));
+            self.entries.push((mention_index::key(&mention.digest), new.id));
         }
         self.transaction
             .prepare_cached("INSERT INTO mention_list (capture, blob, bytes) VALUES (?1, ?2, ?3)")?
@@ -78,7 +78,7 @@ impl Writer<'_> {
         new: &NewCapture<'_>,
         stated: impl Iterator<Item = (&'m Mention, &'m i64)>,
     ) -> rusqlite::Result<bool> {
-        let payloads = Payloads { connection: self.transaction, readers: &self.siblings.readers };
+        let payloads = Payloads { connection: self.transaction, readers: &self.bases.readers };
         let known = Lists { payloads }.of_older_captures(new.artifact, new.id, LISTS_READ)?;
         let mut stated = stated.map(|(mention, role)| Stated {
             role: *role,

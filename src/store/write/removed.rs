@@ -8,7 +8,7 @@ use crate::store::tombstones::{self, RemovedPolicy};
 impl Writer<'_> {
     /// Stores an artifact, unless it or an artifact or file in it was removed.
     pub(super) fn put_unless_removed(&mut self, prepared: &Prepared) -> rusqlite::Result<Put> {
-        let removed = tombstones::of_digests(self.transaction, &prepared.digests)?;
+        let removed = tombstones::for_digests(self.transaction, &prepared.digests)?;
         if !removed.is_empty() && self.policy != RemovedPolicy::TakeBack {
             let (core, capture) = (prepared.admitted().core(), prepared.admitted().capture());
             return Ok(Put { core, capture, outcome: PutOutcome::Refused(removed) });

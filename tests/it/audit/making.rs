@@ -35,7 +35,7 @@ fn hash(value: &Value, volatile: Volatile) -> String {
     let text = value.to_string();
     let value = read(text.as_bytes(), &Limits::default()).unwrap();
     let members: Vec<_> = value.as_object().unwrap().iter().collect();
-    Digest::of(&object(&members, volatile).unwrap()).to_string()
+    Digest::from_content(&object(&members, volatile).unwrap()).to_string()
 }
 
 /// A run pack with these steps, of which only the type must be given, and more members in its metadata.
@@ -62,10 +62,10 @@ pub(crate) fn trace(results: &[Value]) -> String {
         let text = record.to_string();
         let value = read(text.as_bytes(), &Limits::default()).unwrap();
         let canonical = runvault::canonical::c14n_v1::to_vec(&value).unwrap();
-        record["record_hash"] = Digest::of(&canonical).hex().into();
+        record["record_hash"] = Digest::from_content(&canonical).hex().into();
         record
     };
-    let state = Digest::of(b"state").hex();
+    let state = Digest::from_content(b"state").hex();
     let mut records = vec![sealed(json!({"type": "header", "version": "1.0.0", "engine_version": "1.0.0",
         "trace_id": "t", "created_at": "2026-02-21T14:00:00Z", "hash_algorithm": "sha256",
         "canonicalization": "json-c14n-v1", "problem_spec_hash": state, "initial_state_hash": state}))];

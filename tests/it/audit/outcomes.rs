@@ -74,14 +74,14 @@ fn digests_prove_what_they_are_the_digest_of() {
     let sandbox = Sandbox::new();
     let document = session("s", &[("p", "r")]) + "\n";
     let core = sandbox.add([sandbox.write("s.json", &document)]).remove(0);
-    let capture = Digest::of(document.as_bytes()).to_string();
+    let capture = Digest::from_content(document.as_bytes()).to_string();
     let packed = session("packed", &[("p", "r")]);
     sandbox.add([sandbox.write(
         "p.tar",
         pack(&[("model_io.json", packed.parse().unwrap()), ("meta.json", json!("in a pack"))]),
     )]);
-    let in_pack = Digest::of(json!("in a pack").to_string().as_bytes()).to_string();
-    let in_run = Digest::of("what was sent".as_bytes()).to_string();
+    let in_pack = Digest::from_content(json!("in a pack").to_string().as_bytes()).to_string();
+    let in_run = Digest::from_content("what was sent".as_bytes()).to_string();
     for (value, because) in [
         (core.clone(), format!("the digest of the core of model_io {}", &core[7..19])),
         (capture.replace("sha256:", ""), format!("the digest of a capture of model_io {}", &core[7..19])),
@@ -116,7 +116,7 @@ fn digests_of_unknown_bytes_prove_nothing_and_what_is_no_digest_fails() {
         "{}",
         unknown.only().1
     );
-    let empty = of_value(&hash, &json!(Digest::of(b"").hex()));
+    let empty = of_value(&hash, &json!(Digest::from_content(b"").hex()));
     assert_eq!(empty.only().0, "resolved");
     assert_eq!(of_value(&hash, &json!("set")).only().0, "failed");
     assert_eq!(of_value(&hash, &json!(5)).only().0, "failed");
@@ -131,7 +131,7 @@ fn a_digest_that_differs_from_what_it_has_to_be_of_fails() {
         ];
         run_pack(&steps, &json!({})).to_string()
     };
-    let digest = Digest::of(b"text").to_string();
+    let digest = Digest::from_content(b"text").to_string();
     let of = json!({"type": "hash", "metric": "m", "of": "/arguments/content"});
     let stated = json!({"type": "hash", "metric": "m", "success": digest});
     for (evidence, content, expected) in
@@ -144,7 +144,7 @@ fn a_digest_that_differs_from_what_it_has_to_be_of_fails() {
     let nowhere = json!({"type": "hash", "metric": "m", "of": "/arguments/text"});
     let audit = audited(&contract(&[json!({"evidence": nowhere})], &[]), sent("text", &digest));
     assert_eq!(audit.only().0, "resolved");
-    let other = Digest::of(b"other").to_string();
+    let other = Digest::from_content(b"other").to_string();
     let audit = audited(&contract(&[json!({"evidence": stated})], &[]), sent("text", &other));
     assert_eq!(audit.only().0, "failed");
     // A pack's evidence names the file that a digest is of.
@@ -155,7 +155,7 @@ fn a_digest_that_differs_from_what_it_has_to_be_of_fails() {
         pack(&[("evidence.json", evidence), ("meta.json", policy.clone())])
     };
     let evidence = json!({"type": "hash", "metric": "sha256"});
-    let right = Digest::of(policy.to_string().as_bytes()).to_string();
+    let right = Digest::from_content(policy.to_string().as_bytes()).to_string();
     for (digest, expected) in [(&right, "verified"), (&other, "failed")] {
         let audit = audited(&contract(&[json!({"evidence": evidence})], &[]), named(digest));
         assert_eq!(audit.only().0, expected, "{}", audit.only().1);
@@ -164,7 +164,7 @@ fn a_digest_that_differs_from_what_it_has_to_be_of_fails() {
 
 #[test]
 fn paths_and_metrics_serve_every_type() {
-    let digest = Digest::of(b"4711").to_string();
+    let digest = Digest::from_content(b"4711").to_string();
     for (sort, value, more) in [
         ("status", json!("ok"), json!({})),
         ("range", json!(5), json!({"min": 1})),

@@ -81,7 +81,7 @@ fn schemas_that_the_vault_has_are_found_by_their_digest() {
     let sandbox = Sandbox::new();
     let schemas = json!({"label": {"type": "object", "properties": {"label": {"enum": ["bug"]}}}});
     sandbox.add([sandbox.write("p.tar", pack(&[("meta.json", schemas.clone())]))]);
-    let digest = Digest::of(schemas.to_string().as_bytes());
+    let digest = Digest::from_content(schemas.to_string().as_bytes());
     let of = |schema: String, label: &str| {
         let contract = contract(&[effect()], &[json!({"ref": "service:tracker", "schema": schema})]);
         audited_in(&sandbox, &contract, run_pack(&request(json!({"label": label})), &json!({})).to_string())

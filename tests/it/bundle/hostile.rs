@@ -132,7 +132,7 @@ fn manifests() {
     written("very deep", text.replace("\"tags\":[]", &format!("\"tags\":{}", "[".repeat(100_000))));
     let artifact = good.manifest["artifacts"][0].clone();
     let core = artifact["core_hash"].clone();
-    let other = Digest::of(b"another").to_string();
+    let other = Digest::from_content(b"another").to_string();
     let mut changed = |what: &str, pointer: &str, value: Value| {
         let mut manifest = good.manifest.clone();
         let place = manifest.pointer_mut(pointer).unwrap();
@@ -177,7 +177,7 @@ fn manifests() {
     changed(
         "a link of others",
         "/links",
-        json!([{"relation": "r", "source": other, "target": Digest::of(b"b").to_string()}]),
+        json!([{"relation": "r", "source": other, "target": Digest::from_content(b"b").to_string()}]),
     );
     changed(
         "a long note",
@@ -244,7 +244,7 @@ fn a_pack_with_other_files() {
     let names =
         members.iter().map(|member| (member["name"].as_str().unwrap().to_owned(), member["blob"].clone()));
     let digests: serde_json::Map<String, Value> = names.collect();
-    capture["capture_hash"] = Digest::of(&rfc8785::to_vec(&digests).unwrap()).to_string().into();
+    capture["capture_hash"] = Digest::from_content(&rfc8785::to_vec(&digests).unwrap()).to_string().into();
     capture["size"] = size.into();
     sandbox.write("bad.rvz", making.tar());
     let ran = on(&sandbox, "n.vault", &["import", "--create", "bad.rvz"]).expect(1);
@@ -256,7 +256,7 @@ fn a_pack_with_other_files() {
 fn a_bomb() {
     let (sandbox, good) = two_sessions();
     let zeros = vec![0; 80 << 20];
-    let digest = Digest::of(&zeros);
+    let digest = Digest::from_content(&zeros);
     let mut making = good.clone();
     let member = json!({"blob": digest.to_string(), "name": "model_io.json", "size": zeros.len()});
     making.manifest["artifacts"][0]["captures"][0] = json!({

@@ -54,7 +54,7 @@ impl Making {
         let text = String::from_utf8(bytes.clone()).unwrap();
         assert!(text.contains(from));
         *bytes = text.replace(from, to).into_bytes();
-        let digest = Digest::of(bytes);
+        let digest = Digest::from_content(bytes);
         *entry = format!("blobs/{}", digest.hex());
         capture["capture_hash"] = digest.to_string().into();
         capture["members"][0]["blob"] = digest.to_string().into();

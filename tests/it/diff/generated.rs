@@ -11,7 +11,7 @@ fn hash_of_members(value: &Value, names: &[&'static str], volatile: Volatile) ->
     let value = reader::read(text.as_bytes(), &Limits::default()).unwrap();
     let members: Vec<(&str, &Read<'_>)> =
         names.iter().map(|name| (*name, value.get(name).unwrap())).collect();
-    Digest::of(&replaykit::object(&members, volatile).unwrap()).to_string()
+    Digest::from_content(&replaykit::object(&members, volatile).unwrap()).to_string()
 }
 
 /// A session with these prompts and responses.
@@ -73,7 +73,7 @@ pub(super) fn trace(steps: &[(String, String)], hour: usize) -> Vec<u8> {
         }
         let line = record.to_string();
         let read = reader::read(line.as_bytes(), &Limits::default()).unwrap();
-        let hash = Digest::of(&c14n_v1::to_vec(&read).unwrap()).hex();
+        let hash = Digest::from_content(&c14n_v1::to_vec(&read).unwrap()).hex();
         record["record_hash"] = hash.clone().into();
         before = Some(hash);
         text += &format!("{record}\n");

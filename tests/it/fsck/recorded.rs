@@ -144,7 +144,7 @@ fn an_entry_that_is_not_understood_is_a_finding() {
                 Ok((row.get(0)?, row.get(1)?))
             })
             .unwrap();
-        let next = runvault::digest::Digest::of(&[&chain, entry.as_bytes()].concat());
+        let next = runvault::digest::Digest::from_content(&[&chain, entry.as_bytes()].concat());
         let sql = "INSERT INTO journal (seq, at, entry, chain) VALUES (?1, 1767225600000, ?2, ?3)";
         connection.execute(sql, (seq + 1, entry, next.as_bytes())).unwrap();
     };

@@ -69,7 +69,7 @@ fn an_artifact_that_would_not_be_admitted_stays_as_it_is() {
     let sandbox = examples();
     // As if a rule had changed: bytes that are intact, and no session.
     let bytes = b"{\"model_io_schema_version\": \"1.0.0\"}";
-    let digest = runvault::digest::Digest::of(bytes);
+    let digest = runvault::digest::Digest::from_content(bytes);
     let change = "UPDATE payload SET encoding = 0, base = NULL, dictionary = NULL, digests = NULL, bytes = ?2 WHERE blob = \
                     (SELECT blob FROM capture c JOIN artifact a ON a.id = c.artifact WHERE hex(a.core) LIKE ?1)";
     let connection = sql(&sandbox);

@@ -92,7 +92,7 @@ fn a_rehearsal_knows_what_packs_bring_along() {
 
 #[test]
 fn a_stated_session_is_compared_and_linked() {
-    let other = Digest::of(b"another recording").to_string();
+    let other = Digest::from_content(b"another recording").to_string();
     let sandbox = Sandbox::new();
     let model_io_hash = pack_with_session(&sandbox, Some(&other));
     let line = sandbox.run(["add", "--json", "p"]).expect(0).json().remove(0);
@@ -117,7 +117,7 @@ fn packs_are_found_by_what_their_runs_say() {
     let sandbox = Sandbox::new();
     pack_with_session(&sandbox, None);
     let core = sandbox.add(["p"].map(|name| sandbox.path(name))).remove(0);
-    let intent = Digest::of(b"intent").to_string();
+    let intent = Digest::from_content(b"intent").to_string();
     for condition in [
         ["--run-id", "run-7"],
         ["--result", "REFUSE"],

@@ -76,7 +76,7 @@ fn removed_bytes_are_gone_from_every_file() {
     let mut pieces = stored(&sandbox, &raw);
     pieces.extend(stored(&sandbox, &large));
     pieces.push(secret.into_bytes());
-    pieces.push(runvault::digest::Digest::of(b"a secret prompt").as_bytes().to_vec());
+    pieces.push(runvault::digest::Digest::from_content(b"a secret prompt").as_bytes().to_vec());
     assert!(pieces.len() > 300);
     assert!(pieces.iter().all(|piece| is_somewhere(&sandbox, piece)), "the test looks for what is there");
     // A vault that is open meanwhile does not keep them.

@@ -82,7 +82,7 @@ fn with_containers_no_byte_of_a_session_stays_in_the_file() {
     ];
     sandbox.run(["search", "--build"]).expect(0);
     let mut pieces = stored(&sandbox, &core);
-    pieces.push(runvault::digest::Digest::of(b"a secret prompt").as_bytes().to_vec());
+    pieces.push(runvault::digest::Digest::from_content(b"a secret prompt").as_bytes().to_vec());
     assert!(pieces.len() > 5 && pieces.iter().all(|piece| is_somewhere(&sandbox, piece)));
     // A vault that is open meanwhile does not keep them.
     let open = runvault::Vault::open(&sandbox.vault()).unwrap();

@@ -39,7 +39,7 @@ fn serve(requests: &[Value], options: &[&str]) -> Vec<Value> {
 #[test]
 fn a_tool_is_answered_with_the_recording_of_exactly_that_call() {
     let rome = json!({"tool": "weather", "arguments": {"days": 1, "city": "Rome"}});
-    let digest = runvault::digest::Digest::of(br#"{"city":"Paris","days":1}"#);
+    let digest = runvault::digest::Digest::from_content(br#"{"city":"Paris","days":1}"#);
     let answers = serve(
         &[
             rome.clone(),

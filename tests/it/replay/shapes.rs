@@ -31,7 +31,7 @@ fn prompts_are_seen(steps: &[Value]) {
         found.into_iter().map(|hit| hit["core_hash"].clone()).collect()
     };
     assert!(found(&["find", "--prompt", PROMPT]).contains(&run.as_str().into()));
-    let digest = runvault::digest::Digest::of(RESPONSE.as_bytes()).to_string();
+    let digest = runvault::digest::Digest::from_content(RESPONSE.as_bytes()).to_string();
     assert!(found(&["find", "--response-hash", &digest]).contains(&run.as_str().into()));
     sandbox.run(["search", "--build"]).expect(0);
     assert!(found(&["search", "--in", "prompt", "zebra"]).contains(&run.as_str().into()));

@@ -231,7 +231,7 @@ impl Open {
     fn set_key(&mut self, node: &Node) -> Outcome<()> {
         let key = match &node.content {
             Content::Scalar(Value::String(key)) => key.as_ref(),
-            Content::Scalar(other) => return Err(not_a_key(other.sort())),
+            Content::Scalar(other) => return Err(not_a_key(other.type_name())),
             _ => return Err(not_a_key("a collection")),
         };
         if !self.keys.insert(key.to_owned()) {
@@ -283,7 +283,7 @@ fn check_tag(tag: Option<&Tag>, wanted: &str) -> Outcome<()> {
 fn resolve(text: Cow<'_, str>, style: ScalarStyle, tag: Option<&Tag>) -> Outcome<Value<'static>> {
     let tag = tag.map(short).transpose()?;
     let form = match (tag.as_deref(), style) {
-        (None, ScalarStyle::Plain) | (Some("int" | "float" | "bool" | "null"), _) => Form::of(&text),
+        (None, ScalarStyle::Plain) | (Some("int" | "float" | "bool" | "null"), _) => Form::parse(&text),
         (None | Some("!" | "str"), _) => Form::Text,
         (Some(tag @ ("seq" | "map")), _) => {
             let message = format!("!!{tag} cannot be applied to a scalar");

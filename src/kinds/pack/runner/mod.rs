@@ -3,7 +3,7 @@
 mod timing;
 
 use super::hash;
-use super::inner::{Inner, InnerRule, SCHEMA, filled, info, sort, text};
+use super::inner::{Inner, InnerRule, SCHEMA, filled, info, text, type_name};
 use super::patch::is_absolute;
 use crate::canonical::reader::excerpt;
 use crate::canonical::{Number, Value};
@@ -26,7 +26,7 @@ pub(super) static RULES: [InnerRule; 11] = [
         check: |runner, found| {
             if text(runner, "runner_schema_version") != Some("1.0.0") {
                 let is = text(runner, "runner_schema_version")
-                    .map_or_else(|| sort(runner.get("runner_schema_version")).to_owned(), excerpt);
+                    .map_or_else(|| type_name(runner.get("runner_schema_version")).to_owned(), excerpt);
                 found.add(format!("unknown runner_schema_version {is}; known: \"1.0.0\""));
             }
         },
@@ -129,7 +129,7 @@ pub(super) static CANONICAL: [InnerRule; 1] = [InnerRule {
 /// Applies all rules of runner records.
 pub(super) fn check(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
     if runner.as_object().is_none() {
-        found.schema(format!("a runner record must be an object, not {}", runner.sort()));
+        found.schema(format!("a runner record must be an object, not {}", runner.type_name()));
         return;
     }
     found.apply(&RULES, runner);
@@ -145,13 +145,13 @@ fn object<'v>(runner: &'v Value<'v>, name: &str) -> Option<&'v Value<'v>> {
 
 fn shape(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
     for name in OBJECTS.into_iter().filter(|name| object(runner, name).is_none()) {
-        found.schema(format!("{name} must be an object, is {}", sort(runner.get(name))));
+        found.schema(format!("{name} must be an object, is {}", type_name(runner.get(name))));
     }
     match runner.get("warnings") {
         None => {}
         Some(Value::Array(warnings)) if is_sorted(warnings) => {}
         Some(Value::Array(_)) => found.schema("warnings are not sorted"),
-        Some(other) => found.schema(format!("warnings must be an array, is {}", other.sort())),
+        Some(other) => found.schema(format!("warnings must be an array, is {}", other.type_name())),
     }
 }
 
@@ -175,14 +175,14 @@ fn is_runner_id(id: &str) -> bool {
 fn one_of(object: &Value<'_>, place: &str, name: &str, allowed: &[&str], found: &mut Inner<'_, '_>) {
     let value = text(object, name);
     if !value.is_some_and(|value| allowed.contains(&value)) {
-        let is = value.map_or_else(|| sort(object.get(name)).to_owned(), excerpt);
+        let is = value.map_or_else(|| type_name(object.get(name)).to_owned(), excerpt);
         found.add(format!("{place}.{name} is {is}, not one of {}", allowed.join(", ")));
     }
 }
 
 fn boolean(object: &Value<'_>, place: &str, name: &str, found: &mut Inner<'_, '_>) {
     if !matches!(object.get(name), Some(Value::Bool(_))) {
-        found.add(format!("{place}.{name} must be a boolean, is {}", sort(object.get(name))));
+        found.add(format!("{place}.{name} must be a boolean, is {}", type_name(object.get(name))));
     }
 }
 
@@ -194,7 +194,10 @@ fn platform(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
         found.add("platform.node_version does not begin with \"v\"");
     }
     if text(platform, "npm_version").is_none() {
-        found.add(format!("platform.npm_version must be a string, is {}", sort(platform.get("npm_version"))));
+        found.add(format!(
+            "platform.npm_version must be a string, is {}",
+            type_name(platform.get("npm_version"))
+        ));
     }
 }
 
@@ -244,7 +247,7 @@ fn sorted_list<'v>(
     found: &mut Inner<'_, '_>,
 ) -> &'v [Value<'v>] {
     let Some(elements) = object.get(name).and_then(Value::as_array) else {
-        found.schema(format!("{place}{name} must be an array, is {}", sort(object.get(name))));
+        found.schema(format!("{place}{name} must be an array, is {}", type_name(object.get(name))));
         return &[];
     };
     if !is_sorted(elements) {
@@ -267,7 +270,7 @@ fn commands(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
 fn write_roots(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
     for (index, root) in sorted_list(runner, "", "write_roots", found).iter().enumerate() {
         let Some(path) = root.as_str() else {
-            found.schema(format!("write_roots[{index}] must be a string, is {}", root.sort()));
+            found.schema(format!("write_roots[{index}] must be a string, is {}", root.type_name()));
             continue;
         };
         if is_absolute(path) {
@@ -294,7 +297,7 @@ fn context(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
     }
     for name in ["locale", "timezone"] {
         if text(context, name).is_none() {
-            found.add(format!("context.{name} must be a string, is {}", sort(context.get(name))));
+            found.add(format!("context.{name} must be a string, is {}", type_name(context.get(name))));
         }
     }
 }

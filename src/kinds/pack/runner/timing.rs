@@ -3,7 +3,7 @@
 use super::super::inner::text;
 use super::{number, object};
 use crate::canonical::Value;
-use crate::kinds::pack::inner::{Inner, sort};
+use crate::kinds::pack::inner::{Inner, type_name};
 
 pub(super) fn check(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
     let Some(timing) = object(runner, "timing") else { return };
@@ -16,7 +16,8 @@ pub(super) fn check(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
     });
     let duration = number(timing, "duration_ms");
     if duration.is_none() {
-        found.add(format!("timing.duration_ms must be a number, is {}", sort(timing.get("duration_ms"))));
+        found
+            .add(format!("timing.duration_ms must be a number, is {}", type_name(timing.get("duration_ms"))));
     }
     if let (Some(started), Some(completed)) = (started, completed) {
         if completed < started {
@@ -29,7 +30,7 @@ pub(super) fn check(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
     match timing.get("phases") {
         None => {}
         Some(Value::Array(phases)) => check_phases(phases, found),
-        Some(other) => found.schema(format!("timing.phases must be an array, is {}", other.sort())),
+        Some(other) => found.schema(format!("timing.phases must be an array, is {}", other.type_name())),
     }
 }
 
@@ -38,21 +39,23 @@ fn check_phases(phases: &[Value<'_>], found: &mut Inner<'_, '_>) {
     for (index, phase) in phases.iter().enumerate() {
         let place = format!("timing.phases[{index}]");
         if phase.as_object().is_none() {
-            found.schema(format!("{place} must be an object, is {}", phase.sort()));
+            found.schema(format!("{place} must be an object, is {}", phase.type_name()));
             continue;
         }
         if text(phase, "name").is_none() {
-            found.schema(format!("{place}.name must be a string, is {}", sort(phase.get("name"))));
+            found.schema(format!("{place}.name must be a string, is {}", type_name(phase.get("name"))));
         }
         if number(phase, "duration_ms").is_none() {
             found.schema(format!(
                 "{place}.duration_ms must be a number, is {}",
-                sort(phase.get("duration_ms"))
+                type_name(phase.get("duration_ms"))
             ));
         }
         match text(phase, "started_at") {
-            None => found
-                .schema(format!("{place}.started_at must be a string, is {}", sort(phase.get("started_at")))),
+            None => found.schema(format!(
+                "{place}.started_at must be a string, is {}",
+                type_name(phase.get("started_at"))
+            )),
             Some(time) if milliseconds(time).is_none() => {
                 found.add(format!("{place}.started_at is not a time like 2026-01-01T12:00:00.000Z"));
             }

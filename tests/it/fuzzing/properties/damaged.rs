@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use runvault::digest::CoreHash;
 use runvault::fsck::{self, Finding};
-use runvault::query::{self, DanglingQuery, Query, Walk};
+use runvault::query::{self, DanglingQuery, Query, Traversal};
 use runvault::search::SearchQuery;
 use runvault::source::ExamineOptions;
 use runvault::store::{JournalQuery, StoreError, TimeBasis};
@@ -166,7 +166,8 @@ fn read(vault: &Vault) {
         let _ = snapshot.journal::<StoreError>(&JournalQuery::default(), |_| Ok(()));
     }
     for hit in vault.find(&Query::default()).unwrap_or_default().iter().take(20) {
-        let _ = vault.walk(&hit.artifact, &Walk { depth: 3, relation: None, direction: None, limit: 1_000 });
+        let _ = vault
+            .traverse(&hit.artifact, &Traversal { depth: 3, relation: None, direction: None, limit: 1_000 });
         let _ = vault.describe(&hit.artifact.core.0.into());
         let Ok(located) = vault.locate(&hit.artifact.core.0.into()) else { continue };
         let _ = vault.read_core(&located);

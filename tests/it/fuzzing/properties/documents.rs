@@ -144,7 +144,7 @@ fn directory(data: &[u8]) -> Directory {
             (Some(name), _) => (name, EntryContent::Link),
             (_, Some(name)) => (name, EntryContent::Other),
             _ if is_member(&name) => (name.as_ref(), EntryContent::File(bytes.to_vec())),
-            _ => (name.as_ref(), EntryContent::Stranger),
+            _ => (name.as_ref(), EntryContent::Unexpected),
         };
         Entry { name: name.to_owned(), content }
     });
@@ -172,7 +172,7 @@ pub(super) fn packed_again(admitted: &Admitted) {
     for format in [Format::Zip, Format::Tar, Format::TarGz] {
         let mut packed = Vec::new();
         archive::write(format, &members(admitted), &mut packed).unwrap();
-        assert_eq!(Format::of(&packed), Some(format));
+        assert_eq!(Format::detect(&packed), Some(format));
         let again = source::examine_document(packed, "", &options).unwrap();
         assert_eq!((again.core(), again.capture()), (admitted.core(), admitted.capture()));
     }
@@ -184,7 +184,7 @@ pub(super) fn recognition(data: &[u8]) {
     let options = ExamineOptions::default();
     let verdict = source::examine_document(data.to_vec(), "", &options);
     if let (Ok(admitted), Some(recognised)) = (&verdict, recognised)
-        && Format::of(data).is_none()
+        && Format::detect(data).is_none()
     {
         assert_eq!(admitted.kind(), recognised);
     }

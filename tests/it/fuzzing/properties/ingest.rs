@@ -78,7 +78,7 @@ fn agree(vault: &Vault, document: &[u8]) {
     let options = ExamineOptions::default();
     let (mut verified, mut rehearsed, mut added) = (Told::default(), Told::default(), Told::default());
     ingest::verify(inputs(document), &options, &mut verified);
-    ingest::rehearse(Some(&vault.snapshot().unwrap()), inputs(document), &options, &mut rehearsed).unwrap();
+    ingest::dry_run(Some(&vault.snapshot().unwrap()), inputs(document), &options, &mut rehearsed).unwrap();
     vault.add(inputs(document), &options, &mut added).unwrap();
     assert_eq!(rehearsed, added);
     let outcome = added.outcome.take();

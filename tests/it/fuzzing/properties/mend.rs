@@ -49,7 +49,10 @@ pub(super) fn session(data: &[u8]) -> Option<Vec<u8>> {
     let interactions = root.get("interactions")?.as_array()?.iter();
     let corrections = interactions.filter_map(|interaction| {
         let content = stated(interaction, "response_content")?;
-        Some((stated(interaction, "response_hash")?.to_owned(), Digest::of(content.as_bytes()).to_string()))
+        Some((
+            stated(interaction, "response_hash")?.to_owned(),
+            Digest::from_content(content.as_bytes()).to_string(),
+        ))
     });
     Some(corrected(text, &corrections.collect()).into_bytes())
 }
@@ -64,13 +67,13 @@ pub(super) fn run(data: &[u8]) -> Option<Vec<u8>> {
     let steps = root.get("payload")?.get("run")?.get("steps")?.as_array()?.iter();
     let corrections = steps.filter_map(|step| {
         let members = members(step, &["type", "input", "output", "metadata"])?;
-        let hash = Digest::of(&replaykit::object(&members, Volatile::Dropped).ok()?);
+        let hash = Digest::from_content(&replaykit::object(&members, Volatile::Dropped).ok()?);
         Some((stated(step, "hash")?.to_owned(), hash.to_string()))
     });
     let text = corrected(text, &corrections.collect());
     let root = read(&text)?;
     let members = members(&root, &["version", "metadata", "payload"])?;
-    let checksum = Digest::of(&replaykit::object(&members, Volatile::Kept).ok()?);
+    let checksum = Digest::from_content(&replaykit::object(&members, Volatile::Kept).ok()?);
     let corrections = vec![(stated(&root, "checksum")?.to_owned(), checksum.to_string())];
     Some(corrected(&text, &corrections).into_bytes())
 }
@@ -89,7 +92,7 @@ pub(super) fn trace(data: &[u8]) -> Option<Vec<u8>> {
         let hashed = || {
             let record = read(&line)?;
             let text = c14n_v1::object_without(record.as_object()?, "record_hash").ok()?;
-            let hash = Digest::of(&text).hex();
+            let hash = Digest::from_content(&text).hex();
             Some((corrected(&line, &vec![(stated(&record, "record_hash")?.to_owned(), hash.clone())]), hash))
         };
         let (line, hash) = hashed().map_or((line.clone(), None), |(line, hash)| (line, Some(hash)));
@@ -136,7 +139,7 @@ pub(super) fn pack(data: &[u8]) -> Option<Vec<u8>> {
                 let stated = run.get("bundle").and_then(|bundle| stated(bundle, "sha256"));
                 let bundle = std::str::from_utf8(bytes).ok().and_then(read);
                 let text = bundle.and_then(|bundle| rfc8785::to_vec(&bundle).ok());
-                let hash = text.map(|text| Digest::of(&[&text[..], b"\n"].concat()).to_string());
+                let hash = text.map(|text| Digest::from_content(&[&text[..], b"\n"].concat()).to_string());
                 corrections.extend(stated.map(str::to_owned).zip(hash));
             }
             _ => {}

@@ -15,7 +15,7 @@ mod vaults;
 use std::convert::Infallible;
 use std::path::Path;
 
-use runvault::artifact::{AdmitOptions, Admitted, Cell, ColumnSort, Kind, MemberBytes, Playback, document};
+use runvault::artifact::{AdmitOptions, Admitted, Cell, ColumnType, Kind, MemberBytes, Playback, document};
 use runvault::audit::{AuditedRun, Terms, Verdict, audit};
 use runvault::canonical::reader::{self, Limits};
 use runvault::digest::Digest;
@@ -81,7 +81,7 @@ fn admit(kind: Kind, document: &[u8]) -> Result<Admitted, Report> {
 fn check_admitted(admitted: &Admitted) {
     assert!(admitted.report().is_acceptable());
     check_report(admitted.kind(), admitted.report());
-    assert_eq!(Digest::of(&core(admitted)), admitted.core().0, "the core is not what was hashed");
+    assert_eq!(Digest::from_content(&core(admitted)), admitted.core().0, "the core is not what was hashed");
     let draft = admitted.draft();
     assert!(draft.mentions.is_sorted() && draft.attributes.is_sorted());
     check_audit(admitted);
@@ -135,7 +135,7 @@ fn check_tables(admitted: &Admitted) {
         for row in rows.iter().take(100) {
             assert_eq!(row.len(), table.columns.len(), "{}", table.name);
             for (cell, column) in row.iter().zip(table.columns) {
-                if let (Cell::Text(text), ColumnSort::Json) = (cell, column.sort) {
+                if let (Cell::Text(text), ColumnType::Json) = (cell, column.sort) {
                     reader::read_keeping_overflow(text.as_bytes(), &Limits::most()).unwrap();
                 }
             }

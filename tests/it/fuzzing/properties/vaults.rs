@@ -63,7 +63,7 @@ impl Monitor for Quiet {
 pub(super) fn bundles(data: &[u8]) {
     let Ok(bundle) = bundle::read(data, "x", MOST_BYTES) else { return };
     let options = ExamineOptions::default();
-    let told = bundle::rehearse(None, &bundle, &options, &mut Quiet).unwrap();
+    let told = bundle::dry_run(None, &bundle, &options, &mut Quiet).unwrap();
     let place = Place::new();
     let done = place.vault.import(&bundle, &options, &mut Quiet).unwrap();
     let counts = |imported: &Imported| {

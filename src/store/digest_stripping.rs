@@ -21,7 +21,7 @@ const DIGITS: usize = 64;
 
 /// A text without its digests.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Cut {
+pub(super) struct Stripped {
     /// The text with markers.
     pub(super) text: Vec<u8>,
     /// The distinct digests in the order of their first occurrence.
@@ -30,13 +30,13 @@ pub(super) struct Cut {
 
 /// Strips every run of exactly 64 lowercase hexadecimal digits from `bytes`. Returns `None` if there is none, or if
 /// `bytes` are not text.
-pub(super) fn cut(bytes: &[u8]) -> Option<Cut> {
+pub(super) fn strip(bytes: &[u8]) -> Option<Stripped> {
     let mut text = Vec::with_capacity(bytes.len());
     let Ok(digests) = cut_into::<std::convert::Infallible>(bytes, &mut |part| {
         text.extend_from_slice(part);
         Ok(())
     });
-    Some(Cut { text, digests: digests? })
+    Some(Stripped { text, digests: digests? })
 }
 
 /// The same for texts that are too large to have another time: gives the parts of the text that is left to `write`.
@@ -82,7 +82,7 @@ pub(super) fn cut_into<E>(
 
 /// Restores the digests of a text. Returns `None` if `text` and `digests` do not belong together, or the result would
 /// not have `size` bytes.
-pub(super) fn splice(text: &[u8], digests: &[Digest], size: usize) -> Option<Vec<u8>> {
+pub(super) fn restore(text: &[u8], digests: &[Digest], size: usize) -> Option<Vec<u8>> {
     // A damaged size must not allocate more memory than the text can need.
     let mut bytes = Vec::with_capacity(size.min(text.len().saturating_mul(DIGITS)));
     let mut met = 0;
@@ -131,8 +131,7 @@ impl Iterator for Runs<'_> {
             let length = run.iter().position(|byte| !is_digit(*byte)).unwrap_or(run.len());
             self.at = start + length;
             if length == DIGITS
-                && let Some(digest) =
-                    std::str::from_utf8(run.get(..DIGITS)?).ok().and_then(Digest::stated_bare)
+                && let Some(digest) = std::str::from_utf8(run.get(..DIGITS)?).ok().and_then(Digest::parse_hex)
             {
                 return Some((start, digest));
             }
@@ -152,33 +151,33 @@ mod tests {
 
     #[test]
     fn repeated_digests_are_kept_once() {
-        let (one, two) = (Digest::of(b"1"), Digest::of(b"2"));
+        let (one, two) = (Digest::from_content(b"1"), Digest::from_content(b"2"));
         let text = format!("x{}y{}z{}", one.hex(), two.hex(), one.hex());
-        let found = cut(text.as_bytes()).unwrap();
+        let found = strip(text.as_bytes()).unwrap();
         assert_eq!(found.text, b"x\xffy\xffz\xfe\x01");
         assert_eq!(found.digests, [one, two]);
-        assert_eq!(splice(&found.text, &found.digests, text.len()).unwrap(), text.as_bytes());
+        assert_eq!(restore(&found.text, &found.digests, text.len()).unwrap(), text.as_bytes());
     }
 
     #[test]
     fn what_is_no_digest_stays() {
         for text in ["a".repeat(63), "a".repeat(65), "A".repeat(64), "a".repeat(128)] {
-            assert_eq!(cut(text.as_bytes()), None, "{text}");
+            assert_eq!(strip(text.as_bytes()), None, "{text}");
         }
-        assert_eq!(cut(&[&[0xfe], "a".repeat(64).as_bytes()].concat()), None);
-        assert_eq!(cut("f".repeat(64).as_bytes()).unwrap().text, [NEXT]);
+        assert_eq!(strip(&[&[0xfe], "a".repeat(64).as_bytes()].concat()), None);
+        assert_eq!(strip("f".repeat(64).as_bytes()).unwrap().text, [NEXT]);
     }
 
     #[test]
     fn damaged_texts_are_refused() {
-        let digests = [Digest::of(b"1")];
-        assert_eq!(splice(b"\xff\xff", &digests, 128), None);
-        assert_eq!(splice(b"\xfe\x00", &digests, 64), None);
-        assert_eq!(splice(b"\xff\xfe\x01", &digests, 128), None);
-        assert_eq!(splice(b"\xff\xfe", &digests, 128), None);
-        assert_eq!(splice(b"\xff", &digests, 63), None);
-        assert_eq!(splice(b"\xff", &digests, 65), None);
-        assert_eq!(splice(b"x", &digests, 1), None);
+        let digests = [Digest::from_content(b"1")];
+        assert_eq!(restore(b"\xff\xff", &digests, 128), None);
+        assert_eq!(restore(b"\xfe\x00", &digests, 64), None);
+        assert_eq!(restore(b"\xff\xfe\x01", &digests, 128), None);
+        assert_eq!(restore(b"\xff\xfe", &digests, 128), None);
+        assert_eq!(restore(b"\xff", &digests, 63), None);
+        assert_eq!(restore(b"\xff", &digests, 65), None);
+        assert_eq!(restore(b"x", &digests, 1), None);
     }
 
     proptest! {
@@ -189,11 +188,11 @@ mod tests {
             let mut text = String::new();
             for (words, which, length) in parts {
                 text += &words;
-                let digits = Digest::of(&[which]).hex().repeat(2);
+                let digits = Digest::from_content(&[which]).hex().repeat(2);
                 text += digits.get(..if which < 3 { 64 } else { length }).unwrap();
             }
-            if let Some(found) = cut(text.as_bytes()) {
-                prop_assert_eq!(splice(&found.text, &found.digests, text.len()).unwrap(), text.as_bytes());
+            if let Some(found) = strip(text.as_bytes()) {
+                prop_assert_eq!(restore(&found.text, &found.digests, text.len()).unwrap(), text.as_bytes());
             } else {
                 let digits = |word: &&str| word.len() == 64;
                 let runs = text.split(|c: char| !c.is_ascii_hexdigit() || c.is_ascii_uppercase());
@@ -203,11 +202,11 @@ mod tests {
 
         #[test]
         fn nothing_panics(text: Vec<u8>, digests in 0_usize..4, size in 0_usize..300) {
-            let digests: Vec<Digest> = (0..digests).map(|n| Digest::of(&[u8::try_from(n).unwrap()])).collect();
-            if let Some(bytes) = splice(&text, &digests, size) {
+            let digests: Vec<Digest> = (0..digests).map(|n| Digest::from_content(&[u8::try_from(n).unwrap()])).collect();
+            if let Some(bytes) = restore(&text, &digests, size) {
                 prop_assert_eq!(bytes.len(), size);
             }
-            cut(&text);
+            strip(&text);
         }
     }
 }

@@ -29,14 +29,14 @@ impl From<WriteError> for PlaceError {
 
 /// The path that a database will have, and a directory beside it in which it is built: SQLite puts further files beside
 /// a database in use.
-pub(super) struct Place<'v> {
+pub(super) struct StagedFile<'v> {
     path: PathBuf,
     staging: StagingDir,
-    unfinished: PathBuf,
+    temp_path: PathBuf,
     options: WriteOptions<'v>,
 }
 
-impl<'v> Place<'v> {
+impl<'v> StagedFile<'v> {
     /// Creates a staging directory for a file that is made from `vault` and will be at `path`. Removes the leftovers of
     /// interrupted processes.
     pub(super) fn at(path: &Path, vault: &'v Path, force: bool) -> Result<Self, PlaceError> {
@@ -45,17 +45,17 @@ impl<'v> Place<'v> {
         check_alone(path)?;
         let staging = files::staging_for(path)?;
         let unfinished = staging.path("copy");
-        Ok(Self { path: path.to_owned(), staging, unfinished, options })
+        Ok(Self { path: path.to_owned(), staging, temp_path: unfinished, options })
     }
 
     /// Returns the temporary path.
-    pub(super) fn unfinished(&self) -> &Path {
-        &self.unfinished
+    pub(super) fn temp_path(&self) -> &Path {
+        &self.temp_path
     }
 
     /// Moves the file to its final path; returns its size in bytes.
     pub(super) fn finish(self) -> Result<u64, PlaceError> {
-        let Self { path, unfinished, options, staging } = &self;
+        let Self { path, temp_path: unfinished, options, staging } = &self;
         let bytes = sync(unfinished).map_err(failed(unfinished))?;
         // A log left by an earlier database would be applied to the new one.
         check_alone(path)?;

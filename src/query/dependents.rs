@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::exchanges::Known;
+use super::exchanges::ExchangeCache;
 use super::links::{Direction, Link, LinkTarget, Origin, place};
 use crate::digest::CoreHash;
 use crate::store::{ArtifactId, ArtifactRow, Result, Snapshot};
@@ -45,17 +45,17 @@ pub enum Holding {
 
 /// Finds the holders of many artifacts of one snapshot.
 #[derive(Default)]
-pub struct HolderFinder {
-    known: Known,
+pub struct DependentFinder {
+    known: ExchangeCache,
     groups: Vec<Group>,
     by_name: HashMap<String, usize>,
 }
 
-impl HolderFinder {
+impl DependentFinder {
     /// One that does not count `leaving` as holders.
     #[must_use]
     pub fn without(leaving: BTreeSet<CoreHash>) -> Self {
-        Self { known: Known::without(leaving), ..Self::default() }
+        Self { known: ExchangeCache::without(leaving), ..Self::default() }
     }
 
     /// The group with this number.

@@ -10,8 +10,8 @@ use std::rc::Rc;
 use rusqlite::{Connection, OptionalExtension};
 
 use super::dictionaries::Readers;
+use super::mention_index::{self, Segments};
 use super::payload::{Content, DIFFERENCE, Payloads};
-use super::segments::{self, Segments};
 use crate::digest::Digest;
 
 /// Maximum size of a document in bytes for delta encoding: both documents have to be in memory.
@@ -40,7 +40,7 @@ const RECENT: usize = 1 << 18;
 
 /// Number of consecutive documents without a base after which the index is queried only for one in [`SAMPLE`]: a lookup
 /// in a large vault costs as much as storing a document.
-const PATIENCE: u32 = 64;
+const MAX_MISSES: u32 = 64;
 const SAMPLE: u32 = 32;
 
 /// A payload stored as a delta against another.
@@ -52,15 +52,15 @@ pub(super) struct Difference {
 
 /// A finder of delta bases, for one transaction.
 #[derive(Default)]
-pub(super) struct Siblings {
+pub(super) struct DeltaBaseFinder {
     /// Blobs that were stored whole in this transaction, by the keys of their digests.
     recent: HashMap<u64, i64>,
     /// The index at the beginning of the transaction.
     index: Option<Segments>,
     /// Number of consecutive documents without a base.
     without: u32,
-    at_hand: HashMap<i64, Rc<Base>>,
-    bytes_at_hand: usize,
+    cache: HashMap<i64, Rc<Base>>,
+    cached_bytes: usize,
     pub(super) readers: Readers,
 }
 
@@ -69,7 +69,7 @@ struct Base {
     digests: HashSet<Digest>,
 }
 
-impl Siblings {
+impl DeltaBaseFinder {
     /// Returns the document as a delta against the most similar one, if that is much shorter than `whole`. `known` is a
     /// blob of the same artifact, if there is one.
     pub(super) fn difference(
@@ -89,7 +89,7 @@ impl Siblings {
         };
         self.without = 0;
         let Some(theirs) = self.base(connection, base)? else { return Ok(None) };
-        let difference = Content::of(bytes).and_then(|ours| ours.difference(&theirs.content));
+        let difference = Content::parse(bytes).and_then(|ours| ours.difference(&theirs.content));
         Ok(difference
             .filter(|(digests, text)| (digests.len() + text.len()) * 100 < whole * WORTH)
             .map(|(digests, text)| Difference { base, digests, text }))
@@ -98,7 +98,7 @@ impl Siblings {
     /// Records a blob that was stored whole and has these digests.
     pub(super) fn remember(&mut self, blob: i64, digests: &[Digest]) {
         if self.recent.len() + digests.len() <= RECENT {
-            self.recent.extend(digests.iter().map(|digest| (segments::key(digest), blob)));
+            self.recent.extend(digests.iter().map(|digest| (mention_index::key(digest), blob)));
         }
     }
 
@@ -117,7 +117,7 @@ impl Siblings {
         let mut probes: Vec<usize> = (0..PROBES).map(|probe| last * probe / (PROBES - 1)).collect();
         probes.dedup();
         for digest in probes.into_iter().filter_map(|probe| digests.get(probe)) {
-            for candidate in self.candidates(connection, segments::key(digest))? {
+            for candidate in self.candidates(connection, mention_index::key(digest))? {
                 if !tried.insert(candidate) {
                     continue;
                 }
@@ -138,12 +138,12 @@ impl Siblings {
     /// Returns blobs that are stored whole and may contain a digest with this key, or are the bases of blobs that may.
     fn candidates(&mut self, connection: &Connection, key: u64) -> rusqlite::Result<Vec<i64>> {
         let mut candidates: Vec<i64> = self.recent.get(&key).copied().into_iter().collect();
-        if self.without >= PATIENCE && !self.without.is_multiple_of(SAMPLE) {
+        if self.without >= MAX_MISSES && !self.without.is_multiple_of(SAMPLE) {
             return Ok(candidates);
         }
         let index = match &mut self.index {
             Some(index) => index,
-            none => none.insert(Segments::of(connection)?),
+            none => none.insert(Segments::load(connection)?),
         };
         let captures = index.captures(connection, key)?;
         for capture in captures.into_iter().rev().take(CANDIDATES) {
@@ -161,7 +161,7 @@ impl Siblings {
 
     /// Returns the blob with this row id, or `None` if it cannot be read or is too large.
     fn base(&mut self, connection: &Connection, blob: i64) -> rusqlite::Result<Option<Rc<Base>>> {
-        if let Some(base) = self.at_hand.get(&blob) {
+        if let Some(base) = self.cache.get(&blob) {
             return Ok(Some(base.clone()));
         }
         let size: usize = connection
@@ -175,12 +175,12 @@ impl Siblings {
         let Ok(content) = payloads.verified_content(blob) else { return Ok(None) };
         let digests = content.digests().collect();
         let base = Rc::new(Base { content, digests });
-        if self.bytes_at_hand + size > AT_HAND {
-            self.at_hand.clear();
-            self.bytes_at_hand = 0;
+        if self.cached_bytes + size > AT_HAND {
+            self.cache.clear();
+            self.cached_bytes = 0;
         }
-        self.bytes_at_hand += size;
-        self.at_hand.insert(blob, base.clone());
+        self.cached_bytes += size;
+        self.cache.insert(blob, base.clone());
         Ok(Some(base))
     }
 }

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
-use super::Mended;
+use super::Repair;
 use crate::artifact::is_capture_of;
 use crate::digest::{BlobHash, CaptureHash, Digest};
 use crate::store::check::finding::Subject;
@@ -12,7 +12,7 @@ use crate::store::error::ReadFailure;
 use crate::store::payload::{self, Body, Payload, Payloads};
 use crate::store::read::blob_id;
 use crate::store::write::seal;
-use crate::store::{PayloadDefect, Result, Store, cut};
+use crate::store::{PayloadDefect, Result, Store, digest_stripping};
 
 impl Store {
     /// Replaces the damaged or missing bytes of `blob` with `bytes`. Deltas against them become readable again. Repairs
@@ -20,14 +20,14 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
-    pub fn restore_blob(&self, blob: BlobHash, bytes: &[u8]) -> Result<Vec<Mended>> {
-        if BlobHash(Digest::of(bytes)) != blob {
+    pub fn restore_blob(&self, blob: BlobHash, bytes: &[u8]) -> Result<Vec<Repair>> {
+        if BlobHash(Digest::from_content(bytes)) != blob {
             return Ok(Vec::new());
         }
-        self.mend(|transaction| {
+        self.repair(|transaction| {
             let Some(id) = blob_id(transaction, blob)? else { return Ok(Vec::new()) };
             restore(transaction, id, bytes)?;
-            Ok(vec![Mended { subject: Subject::Blob(blob), did: "restored" }])
+            Ok(vec![Repair { subject: Subject::Blob(blob), did: "restored" }])
         })
     }
 
@@ -36,8 +36,8 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
-    pub fn mend_digest(&self, blob: BlobHash) -> Result<Vec<Mended>> {
-        self.mend(|transaction| {
+    pub fn repair_digest(&self, blob: BlobHash) -> Result<Vec<Repair>> {
+        self.repair(|transaction| {
             let Some(id) = blob_id(transaction, blob)? else { return Ok(Vec::new()) };
             let readers = Readers::default();
             let payloads = Payloads { connection: transaction, readers: &readers };
@@ -49,7 +49,7 @@ impl Store {
                 return Ok(Vec::new());
             }
             transaction.execute("UPDATE blob SET digest = ?2 WHERE id = ?1", (id, actual.0.as_bytes()))?;
-            Ok(vec![Mended { subject: Subject::Blob(actual), did: "given its hash again" }])
+            Ok(vec![Repair { subject: Subject::Blob(actual), did: "given its hash again" }])
         })
     }
 
@@ -58,7 +58,7 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
-    pub fn mend_dictionaries(&self, other: Option<&Self>) -> Result<Vec<Mended>> {
+    pub fn repair_dictionaries(&self, other: Option<&Self>) -> Result<Vec<Repair>> {
         let damaged = self.with_connection(|connection| damaged_dictionaries(connection))?;
         if damaged.is_empty() {
             return Ok(Vec::new());
@@ -71,7 +71,7 @@ impl Store {
             };
             found.push((id, digest, whole));
         }
-        self.mend(|transaction| {
+        self.repair(|transaction| {
             let mut mended = Vec::new();
             for (id, digest, whole) in found {
                 let subject = Subject::Dictionary(id);
@@ -88,7 +88,7 @@ impl Store {
                     (transaction.execute(sql, [id])?, "dropped")
                 };
                 if changed > 0 {
-                    mended.push(Mended { subject, did });
+                    mended.push(Repair { subject, did });
                 }
             }
             Ok(mended)
@@ -99,13 +99,13 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be written.
-    pub fn drop_surplus(&self) -> Result<Vec<Mended>> {
-        self.mend(|transaction| {
+    pub fn drop_surplus(&self) -> Result<Vec<Repair>> {
+        self.repair(|transaction| {
             let digests = format!("UPDATE payload SET digests = NULL WHERE {SURPLUS_DIGESTS}");
             let dictionaries = format!("UPDATE payload SET dictionary = NULL WHERE {SURPLUS_DICTIONARY}");
             let changed = transaction.execute(&digests, [])? + transaction.execute(&dictionaries, [])?;
             let subject = Subject::Table("payload".to_owned());
-            let mended = Mended { subject, did: "removed what no encoding uses" };
+            let mended = Repair { subject, did: "removed what no encoding uses" };
             Ok((changed > 0).then_some(mended).into_iter().collect())
         })
     }
@@ -114,8 +114,8 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
-    pub fn drop_unreferenced(&self) -> Result<Vec<Mended>> {
-        self.mend(|transaction| {
+    pub fn drop_unreferenced(&self) -> Result<Vec<Repair>> {
+        self.repair(|transaction| {
             let mut mended = Vec::new();
             loop {
                 let blobs: Vec<(i64, Digest)> = transaction
@@ -128,7 +128,7 @@ impl Store {
                     transaction.execute("DELETE FROM payload WHERE blob = ?1", [id])?;
                     // If rows are out of order, a row that was read may not be found.
                     if transaction.execute("DELETE FROM blob WHERE id = ?1", [id])? > 0 {
-                        mended.push(Mended { subject: Subject::Blob(BlobHash(digest)), did: "dropped" });
+                        mended.push(Repair { subject: Subject::Blob(BlobHash(digest)), did: "dropped" });
                     }
                 }
                 // Blobs needed only by dropped ones are dropped in the next round.
@@ -150,7 +150,7 @@ fn restore(transaction: &Transaction<'_>, blob: i64, bytes: &[u8]) -> rusqlite::
         .query_map([blob], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<rusqlite::Result<_>>()?;
     // If it was a delta against one of those, they can no longer be deltas against it.
-    write_payload(transaction, blob, bytes, &Payload::of(bytes, cut::cut(bytes), None))?;
+    write_payload(transaction, blob, bytes, &Payload::new(bytes, digest_stripping::strip(bytes), None))?;
     let readable = || -> rusqlite::Result<usize> {
         let readers = Readers::default();
         let payloads = Payloads { connection: transaction, readers: &readers };
@@ -160,7 +160,12 @@ fn restore(transaction: &Transaction<'_>, blob: i64, bytes: &[u8]) -> rusqlite::
     if with_cuts < dependents.len() {
         write_payload(transaction, blob, bytes, &Payload { digests: Vec::new(), body: Body::Raw })?;
         if readable()? < with_cuts {
-            write_payload(transaction, blob, bytes, &Payload::of(bytes, cut::cut(bytes), None))?;
+            write_payload(
+                transaction,
+                blob,
+                bytes,
+                &Payload::new(bytes, digest_stripping::strip(bytes), None),
+            )?;
         }
     }
     Ok(())
@@ -228,7 +233,7 @@ fn damaged_dictionaries(connection: &Connection) -> rusqlite::Result<Vec<(i64, D
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let digest: Digest = row.get(1)?;
-        let content = Digest::of(row.get_ref(2)?.as_blob()?);
+        let content = Digest::from_content(row.get_ref(2)?.as_blob()?);
         let sealed = Sealed { begun: row.get(3)?, kind: row.get_ref(4)?.as_str()? };
         if sealed.digest(&content) != digest {
             damaged.push((row.get(0)?, digest));
@@ -245,8 +250,9 @@ fn dictionary(connection: &Connection, digest: &Digest) -> rusqlite::Result<Opti
     let whole: Option<(Vec<u8>, i64, String)> = connection
         .query_row(sql, [digest.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
         .optional()?;
-    Ok(whole
-        .filter(|(bytes, begun, kind)| Sealed { begun: *begun, kind }.digest(&Digest::of(bytes)) == *digest))
+    Ok(whole.filter(|(bytes, begun, kind)| {
+        Sealed { begun: *begun, kind }.digest(&Digest::from_content(bytes)) == *digest
+    }))
 }
 
 /// Returns the journal entry and the row id of the kind that the digest of a dictionary proves, out of the existing
@@ -254,7 +260,7 @@ fn dictionary(connection: &Connection, digest: &Digest) -> rusqlite::Result<Opti
 fn proven_beside(connection: &Connection, id: i64, digest: &Digest) -> rusqlite::Result<Option<(i64, i64)>> {
     let bytes: Vec<u8> =
         connection.query_row("SELECT bytes FROM dictionary WHERE id = ?1", [id], |row| row.get(0))?;
-    let content = Digest::of(&bytes);
+    let content = Digest::from_content(&bytes);
     let last: Option<i64> = connection.query_row("SELECT max(seq) FROM journal", [], |row| row.get(0))?;
     let mut kinds = connection.prepare("SELECT id, name FROM kind ORDER BY id")?;
     let mut kinds = kinds.query([])?;

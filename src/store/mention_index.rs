@@ -44,7 +44,7 @@ pub(super) fn key(digest: &Digest) -> u64 {
 pub(super) struct Segments(Vec<Segment>);
 
 impl Segments {
-    pub(super) fn of(connection: &Connection) -> rusqlite::Result<Self> {
+    pub(super) fn load(connection: &Connection) -> rusqlite::Result<Self> {
         Segment::all(connection).map(Self)
     }
 
@@ -56,7 +56,7 @@ impl Segments {
 
 /// Returns the captures whose lists may contain a digest with this key, without duplicates, in order.
 pub(super) fn captures(connection: &Connection, key: u64) -> rusqlite::Result<Vec<i64>> {
-    Segments::of(connection)?.captures(connection, key)
+    Segments::load(connection)?.captures(connection, key)
 }
 
 /// Returns the captures whose lists may contain a digest that begins with `prefix`, which has six digits or more.
@@ -80,7 +80,7 @@ fn captures_between(
     for segment in segments {
         let mut rows = buckets.query((segment.row(low), segment.row(high)))?;
         while let Some(row) = rows.next()? {
-            for entry in Bucket::of(row.get_ref(0)?.as_blob()?) {
+            for entry in Bucket::new(row.get_ref(0)?.as_blob()?) {
                 let (key, capture) = entry?;
                 if key > high {
                     break;
@@ -168,7 +168,8 @@ fn merge_into_one(connection: &Connection, segments: &[Segment]) -> rusqlite::Re
     // A damaged vault may contain any number of entries.
     let entries = segments.iter().fold(0_u64, |sum, segment| sum.saturating_add(segment.entries));
     let merged = Segment::new(connection, entries.min(i64::MAX.cast_unsigned()))?;
-    let mut sources: Vec<Source> = segments.iter().map(|segment| Source::of(*segment)).collect();
+    let mut sources: Vec<SegmentCursor> =
+        segments.iter().map(|segment| SegmentCursor::new(*segment)).collect();
     for bucket in 0..1 << merged.bits {
         // The highest key of the bucket: keys above it are left for a later bucket.
         let last = ((bucket + 1) << (KEY_BITS - merged.bits)) - 1;
@@ -275,22 +276,22 @@ impl Segment {
         let id = (self.id << BUCKET_NUMBER_BITS) | bucket.cast_signed();
         connection
             .prepare_cached("SELECT bytes FROM mention_bucket WHERE id = ?1")?
-            .query_row([id], |row| Bucket::of(row.get_ref(0)?.as_blob()?).collect())
+            .query_row([id], |row| Bucket::new(row.get_ref(0)?.as_blob()?).collect())
             .optional()
             .map(Option::unwrap_or_default)
     }
 }
 
 /// A cursor over the entries of a segment in order.
-struct Source {
+struct SegmentCursor {
     segment: Segment,
     next_bucket: u64,
     /// Entries that were read and not returned yet, in reverse order.
     waiting: Vec<Entry>,
 }
 
-impl Source {
-    fn of(segment: Segment) -> Self {
+impl SegmentCursor {
+    fn new(segment: Segment) -> Self {
         Self { segment, next_bucket: 0, waiting: Vec::new() }
     }
 
@@ -321,7 +322,7 @@ struct Bucket<'b> {
 }
 
 impl<'b> Bucket<'b> {
-    fn of(bytes: &'b [u8]) -> Self {
+    fn new(bytes: &'b [u8]) -> Self {
         Self { rest: bytes, key: 0 }
     }
 
@@ -364,7 +365,7 @@ mod tests {
 
     /// Returns a key; consecutive numbers are spread over all buckets.
     fn spread(number: u64) -> u64 {
-        key(&Digest::of(&number.to_be_bytes()))
+        key(&Digest::from_content(&number.to_be_bytes()))
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::path::Path;
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use super::check::finding::Subject;
-use super::check::{CaptureId, CheckedArtifact, take_from_others};
+use super::check::{CaptureId, CheckedArtifact, restrict_permissions};
 use super::edit::secure_delete;
 use super::journal::{Event, Journal};
 use super::read::{artifact_id, capture_id};
@@ -24,7 +24,7 @@ pub use journal::Restored;
 
 /// A completed repair.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mended {
+pub struct Repair {
     /// The repaired subject.
     pub subject: Subject,
     /// The action, such as `dropped`.
@@ -36,18 +36,18 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
-    pub fn mend_permissions(&self, subject: Subject) -> Result<Vec<Mended>> {
-        take_from_others(&self.path).map_err(|source| StoreError::io(&self.path, source))?;
-        self.mend(|_| Ok(vec![Mended { subject, did: "closed to others" }]))
+    pub fn repair_permissions(&self, subject: Subject) -> Result<Vec<Repair>> {
+        restrict_permissions(&self.path).map_err(|source| StoreError::io(&self.path, source))?;
+        self.repair(|_| Ok(vec![Repair { subject, did: "closed to others" }]))
     }
 
     /// Rebuilds SQLite's own indexes, unless the file is too damaged for that.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
-    pub fn mend_sql_indexes(&self) -> Result<Vec<Mended>> {
-        let mended = Mended { subject: Subject::File("database".to_owned()), did: "made SQL indexes anew" };
-        match self.mend(|transaction| transaction.execute_batch("REINDEX").map(|()| vec![mended])) {
+    pub fn repair_sql_indexes(&self) -> Result<Vec<Repair>> {
+        let mended = Repair { subject: Subject::File("database".to_owned()), did: "made SQL indexes anew" };
+        match self.repair(|transaction| transaction.execute_batch("REINDEX").map(|()| vec![mended])) {
             Err(StoreError::Corrupt { .. } | StoreError::Database { .. }) => Ok(Vec::new()),
             outcome => outcome,
         }
@@ -57,16 +57,16 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
-    pub fn record_mended(&self, subject: Subject, did: &'static str) -> Result<Vec<Mended>> {
-        self.mend(|_| Ok(vec![Mended { subject, did }]))
+    pub fn record_repair(&self, subject: Subject, did: &'static str) -> Result<Vec<Repair>> {
+        self.repair(|_| Ok(vec![Repair { subject, did }]))
     }
 
     /// Takes a capture of the artifact `core` out of the vault, to be added again.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
-    pub fn drop_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<Mended>> {
-        self.mend(|transaction| {
+    pub fn drop_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<Repair>> {
+        self.repair(|transaction| {
             let Some(id) = capture_id(transaction, core, capture)? else { return Ok(Vec::new()) };
             search::forget(transaction, id)?;
             for sql in [
@@ -77,7 +77,7 @@ impl Store {
             ] {
                 transaction.execute(sql, [id])?;
             }
-            Ok(vec![Mended { subject: Subject::Capture(capture), did: "dropped, to be added again" }])
+            Ok(vec![Repair { subject: Subject::Capture(capture), did: "dropped, to be added again" }])
         })
     }
 
@@ -86,14 +86,14 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
-    pub fn mend_core(
+    pub fn repair_core(
         &self,
         artifact: &CheckedArtifact,
         capture: CaptureId,
         admitted: &Admitted,
-    ) -> Result<Vec<Mended>> {
+    ) -> Result<Vec<Repair>> {
         let expected = Self::seal_of(admitted);
-        self.mend(|transaction| {
+        self.repair(|transaction| {
             let stored: Option<Vec<u8>> = transaction
                 .query_row("SELECT seal FROM capture WHERE id = ?1", [capture.0], |row| row.get(0))
                 .optional()?;
@@ -106,7 +106,7 @@ impl Store {
                     return Ok(Vec::new());
                 }
                 transaction.execute("UPDATE capture SET artifact = ?2 WHERE id = ?1", (capture.0, own))?;
-                return Ok(vec![Mended { subject, did: "given back to its artifact" }]);
+                return Ok(vec![Repair { subject, did: "given back to its artifact" }]);
             }
             if is_sealed(transaction, artifact)? {
                 // Another capture proves the artifact's recorded hash; this capture's own artifact is missing.
@@ -115,7 +115,7 @@ impl Store {
             let core = admitted.core();
             transaction
                 .execute("UPDATE artifact SET core = ?2 WHERE id = ?1", (artifact.id.0, core.0.as_bytes()))?;
-            Ok(vec![Mended { subject: Subject::Artifact(core), did: "given its hash again" }])
+            Ok(vec![Repair { subject: Subject::Artifact(core), did: "given its hash again" }])
         })
     }
 
@@ -124,14 +124,14 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
-    pub fn mend_artifact(
+    pub fn repair_artifact(
         &self,
         artifact: &CheckedArtifact,
         capture: CaptureId,
         admitted: &Admitted,
-    ) -> Result<Vec<Mended>> {
+    ) -> Result<Vec<Repair>> {
         let expected = Self::seal_of(admitted);
-        self.mend(|transaction| {
+        self.repair(|transaction| {
             if artifact_id(transaction, admitted.core())?.is_some() {
                 return Ok(Vec::new());
             }
@@ -143,7 +143,7 @@ impl Store {
                 (artifact.id.0, admitted.core().0.as_bytes(), admitted.kind().name(), capture.0, expected),
             )?;
             let mended =
-                Mended { subject: Subject::Artifact(admitted.core()), did: "put into its table again" };
+                Repair { subject: Subject::Artifact(admitted.core()), did: "put into its table again" };
             Ok(if changed > 0 { vec![mended] } else { Vec::new() })
         })
     }
@@ -155,17 +155,17 @@ impl Store {
     }
 
     /// Runs `work` and records its repairs in the journal, in one transaction.
-    fn mend(
+    fn repair(
         &self,
-        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<Vec<Mended>>,
-    ) -> Result<Vec<Mended>> {
+        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<Vec<Repair>>,
+    ) -> Result<Vec<Repair>> {
         self.with_connection(|connection| {
             // Deleted content is overwritten.
             secure_delete(connection, true)?;
             let transaction = write_lock::begin(connection)?;
             let mended = work(&transaction)?;
-            let mut journal = Journal::of(&transaction, self.actor.as_ref(), clock::now())?;
-            for Mended { subject, did } in &mended {
+            let mut journal = Journal::open(&transaction, self.actor.as_ref(), clock::now())?;
+            for Repair { subject, did } in &mended {
                 journal.append(&transaction, &Event::Repair { did, subject: &subject.to_string() })?;
             }
             transaction.commit()?;
@@ -176,7 +176,7 @@ impl Store {
 
     fn with_connection<T>(&self, work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>) -> Result<T> {
         let mut connection = self.connection()?;
-        let failed = |error| StoreError::of(Path::new(&self.path), error);
+        let failed = |error| StoreError::from_sqlite(Path::new(&self.path), error);
         work(&mut connection).map_err(failed)
     }
 }

@@ -143,7 +143,7 @@ impl Store {
             Some(ErrorCode::ConstraintViolation) => index_damage(format!("the search index: {error}")),
             _ => error,
         };
-        index().map_err(|error| StoreError::of(&self.path, failed(error)))
+        index().map_err(|error| StoreError::from_sqlite(&self.path, failed(error)))
     }
 }
 
@@ -222,7 +222,7 @@ fn take_out(connection: &Connection, capture: i64) -> rusqlite::Result<()> {
         .query_row([capture], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
     if let Some((first, passages)) = rows {
-        let removed = Totals::of_rows(connection, first, passages)?;
+        let removed = Totals::from_rows(connection, first, passages)?;
         // Only existing rows: a damaged vault may contain any number.
         let present: Vec<i64> = connection
             .prepare_cached("SELECT id FROM search_text_docsize WHERE id >= ?1 AND id < ?2")?

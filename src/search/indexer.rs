@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::passages::{indexed, of_members};
+use super::passages::{indexed, member_passages};
 use crate::digest::CoreHash;
 use crate::pipeline::{self, Event};
 use crate::store::{CapturePassages, SearchableCapture, Snapshot, Store, StoreError, StoredMember};
@@ -43,7 +43,7 @@ pub struct Indexed {
 /// [`bring_in_step`] continues.
 pub fn build(store: &Store, watch: &mut dyn FnMut(Progress)) -> Result<Indexed, StoreError> {
     store.begin_search_index()?;
-    Ok(bring_in_step(store, watch)?.unwrap_or_default())
+    Ok(sync_index(store, watch)?.unwrap_or_default())
 }
 
 /// Indexes captures added since the last update, and rebuilds an index of another version. Returns `None` if there is
@@ -51,7 +51,7 @@ pub fn build(store: &Store, watch: &mut dyn FnMut(Progress)) -> Result<Indexed, 
 ///
 /// # Errors
 /// Same as [`build`].
-pub fn bring_in_step(store: &Store, watch: &mut dyn FnMut(Progress)) -> Result<Option<Indexed>, StoreError> {
+pub fn sync_index(store: &Store, watch: &mut dyn FnMut(Progress)) -> Result<Option<Indexed>, StoreError> {
     bring_in_step_within(store, Store::PATIENCE, watch)
 }
 
@@ -125,7 +125,7 @@ impl<'k> Keeping<'k> {
         self.waiting = waiting;
         self.of = self.indexed.captures + waiting;
         self.is_late = false;
-        let reading = captures.into_iter().map(move |capture| Read::of(&snapshot, capture));
+        let reading = captures.into_iter().map(move |capture| Read::new(&snapshot, capture));
         let work = |read: Result<Read, StoreError>| read.map(Read::passages);
         pipeline::in_order(reading, weighed, work, |event| match event {
             Event::Result(passages) => self.take(passages?),
@@ -175,7 +175,7 @@ pub(super) struct Read {
 }
 
 impl Read {
-    pub(super) fn of(snapshot: &Snapshot<'_>, capture: SearchableCapture) -> Result<Self, StoreError> {
+    pub(super) fn new(snapshot: &Snapshot<'_>, capture: SearchableCapture) -> Result<Self, StoreError> {
         let core = capture.artifact.core;
         let (members, is_damaged) = match snapshot.members(core, capture.capture) {
             Err(StoreError::Damaged { .. }) => (Vec::new(), true),
@@ -199,7 +199,7 @@ impl Read {
     pub(super) fn passages(self) -> (CapturePassages, Option<CoreHash>) {
         let Self { capture, members, first, is_damaged, .. } = self;
         let kind = &capture.artifact.kind;
-        let passages = indexed(of_members(kind, &members), &of_members(kind, &first));
+        let passages = indexed(member_passages(kind, &members), &member_passages(kind, &first));
         let damaged = is_damaged.then_some(capture.artifact.core);
         (capture.with(passages), damaged)
     }

@@ -3,7 +3,7 @@
 use super::Inspection;
 use super::finding::{Finding, MENTIONS_DISORDERED, MENTIONS_SURPLUS, Subject};
 use crate::digest::Digest;
-use crate::store::{Result, segments};
+use crate::store::{Result, mention_index};
 
 /// An order-independent fingerprint of a collection of entries, which may be too large for memory.
 #[derive(Default, PartialEq, Eq)]
@@ -18,7 +18,7 @@ impl Sum {
         let (front, back) = bytes.split_at_mut(8);
         front.copy_from_slice(&key.to_le_bytes());
         back.copy_from_slice(&capture.to_le_bytes());
-        let digest = Digest::of(&bytes);
+        let digest = Digest::from_content(&bytes);
         let number = digest.as_bytes().first_chunk::<16>().map_or(0, |first| u128::from_le_bytes(*first));
         self.count += 1;
         self.sum = self.sum.wrapping_add(number);
@@ -92,7 +92,7 @@ impl Inspection<'_> {
     fn segments(&self, findings: &mut Vec<Finding>, mut visit: impl FnMut(u64, i64)) -> Result<()> {
         let mut problems = Vec::new();
         self.look(Subject::Mentions, findings, || {
-            problems = segments::check(&self.connection, |(key, capture)| visit(key, capture))?;
+            problems = mention_index::check(&self.connection, |(key, capture)| visit(key, capture))?;
             Ok(())
         })?;
         let finding = |problem| Finding::new(MENTIONS_DISORDERED, Subject::Mentions, problem);

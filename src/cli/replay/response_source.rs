@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use runvault::artifact::Exchange;
 use runvault::digest::{CoreHash, Digest};
 use runvault::replay::{Miss, Occurrence, Played, Player, Repeat, Request};
-use runvault::{LookupError, Vault, Wanted};
+use runvault::{LookupError, RecordingFilter, Vault};
 
 use crate::cli::captures;
 
@@ -14,9 +14,9 @@ use crate::cli::captures;
 pub(super) const NAMED: usize = 5;
 
 /// A source of responses.
-pub(crate) trait Stage {
+pub(crate) trait ResponseSource {
     /// Returns the response, and the artifact that recorded it.
-    fn play(&mut self, request: &Request) -> Result<(CoreHash, Played<'_>), Unplayed>;
+    fn play(&mut self, request: &Request) -> Result<(CoreHash, Played<'_>), ReplayError>;
 
     /// Returns other recordings in which a missing prompt can be looked up.
     fn elsewhere(&self, prompt: Digest) -> Vec<CoreHash>;
@@ -32,14 +32,14 @@ pub(crate) trait Stage {
 }
 
 /// The reason that nothing was played.
-pub(crate) enum Unplayed {
+pub(crate) enum ReplayError {
     Miss(Miss),
     /// The recorded call failed, in this artifact.
     Recorded(CoreHash, Box<Exchange>),
     Failed(LookupError),
 }
 
-impl From<LookupError> for Unplayed {
+impl From<LookupError> for ReplayError {
     fn from(error: LookupError) -> Self {
         Self::Failed(error)
     }
@@ -52,17 +52,17 @@ pub(crate) struct One<'v> {
     pub(crate) player: Player,
 }
 
-impl Stage for One<'_> {
-    fn play(&mut self, request: &Request) -> Result<(CoreHash, Played<'_>), Unplayed> {
+impl ResponseSource for One<'_> {
+    fn play(&mut self, request: &Request) -> Result<(CoreHash, Played<'_>), ReplayError> {
         let core = self.core;
         self.player.play(request).map(|played| (core, played)).map_err(|miss| match miss {
-            Miss::RecordedError { exchange, .. } => Unplayed::Recorded(core, exchange),
-            miss => Unplayed::Miss(miss),
+            Miss::RecordedError { exchange, .. } => ReplayError::Recorded(core, exchange),
+            miss => ReplayError::Miss(miss),
         })
     }
 
     fn elsewhere(&self, prompt: Digest) -> Vec<CoreHash> {
-        let wanted = Wanted { limit: Some(NAMED), ..Wanted::default() };
+        let wanted = RecordingFilter { limit: Some(NAMED), ..RecordingFilter::default() };
         // Best effort: nothing depends on it.
         let hits = self.vault.recordings_of(prompt, &wanted).unwrap_or_default();
         hits.into_iter().map(|hit| hit.artifact.core).filter(|core| *core != self.core).collect()
@@ -87,7 +87,7 @@ impl Stage for One<'_> {
 /// All recordings that contain a prompt, newest first.
 pub(crate) struct Any<'v> {
     vault: &'v Vault,
-    wanted: Wanted,
+    wanted: RecordingFilter,
     repeat: Repeat,
     /// The recently used players, the most recent one last.
     ready: Vec<(CoreHash, Player)>,
@@ -99,8 +99,8 @@ pub(crate) struct Any<'v> {
 const READY: usize = 4;
 
 impl<'v> Any<'v> {
-    pub(crate) fn new(vault: &'v Vault, wanted: Wanted, repeat: Repeat) -> Self {
-        let wanted = Wanted { limit: Some(1), ..wanted };
+    pub(crate) fn new(vault: &'v Vault, wanted: RecordingFilter, repeat: Repeat) -> Self {
+        let wanted = RecordingFilter { limit: Some(1), ..wanted };
         Self { vault, wanted, repeat, ready: Vec::new(), asked: HashMap::new() }
     }
 
@@ -127,10 +127,10 @@ impl<'v> Any<'v> {
     }
 }
 
-impl Stage for Any<'_> {
-    fn play(&mut self, request: &Request) -> Result<(CoreHash, Played<'_>), Unplayed> {
-        let prompt = request.prompt.ok_or(Unplayed::Miss(Miss::NoPrompt))?;
-        let missing = Unplayed::Miss(Miss::NotRecorded { prompt });
+impl ResponseSource for Any<'_> {
+    fn play(&mut self, request: &Request) -> Result<(CoreHash, Played<'_>), ReplayError> {
+        let prompt = request.prompt.ok_or(ReplayError::Miss(Miss::NoPrompt))?;
+        let missing = ReplayError::Miss(Miss::NotRecorded { prompt });
         let newest = self.vault.recordings_of(prompt, &self.wanted).map_err(LookupError::from)?;
         let Some(hit) = newest.first() else { return Err(missing) };
         let core = hit.artifact.core;
@@ -140,11 +140,11 @@ impl Stage for Any<'_> {
         };
         let player = self.player(core)?.ok_or(missing)?;
         let request = Request { occurrence, ..request.clone() };
-        player.play(&request).map(|played| (core, played)).map_err(Unplayed::Miss)
+        player.play(&request).map(|played| (core, played)).map_err(ReplayError::Miss)
     }
 
     fn elsewhere(&self, prompt: Digest) -> Vec<CoreHash> {
-        let wanted = Wanted { limit: Some(NAMED), ..Wanted::default() };
+        let wanted = RecordingFilter { limit: Some(NAMED), ..RecordingFilter::default() };
         let hits = self.vault.recordings_of(prompt, &wanted).unwrap_or_default();
         hits.into_iter().map(|hit| hit.artifact.core).collect()
     }

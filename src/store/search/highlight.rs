@@ -22,10 +22,10 @@ pub struct Matcher {
 
 impl Matcher {
     /// Creates a matcher for the vault at `path`, which errors name.
-    pub(in crate::store) fn of(path: &Path) -> Result<Self> {
+    pub(in crate::store) fn new(path: &Path) -> Result<Self> {
         let connection =
             in_memory().and_then(|connection| connection.execute_batch(TABLE).map(|()| connection));
-        let connection = connection.map_err(|error| StoreError::of(path, error))?;
+        let connection = connection.map_err(|error| StoreError::from_sqlite(path, error))?;
         Ok(Self { connection, path: path.to_owned() })
     }
 
@@ -35,7 +35,8 @@ impl Matcher {
     /// # Errors
     /// Returns an error if the in-memory database fails.
     pub fn matches(&self, terms: &Terms, field: Field, text: &str) -> Result<Option<Vec<Range<usize>>>> {
-        let marked = self.marked(terms, field, text).map_err(|error| StoreError::of(&self.path, error))?;
+        let marked =
+            self.marked(terms, field, text).map_err(|error| StoreError::from_sqlite(&self.path, error))?;
         Ok(marked.map(|(text, marks)| ranges(&text, marks)))
     }
 
@@ -117,7 +118,7 @@ mod tests {
             is_prefix: word.ends_with('*'),
         };
         let terms = Terms { alternatives: vec![words.iter().map(term).collect()], fields: Vec::new() };
-        let matcher = Matcher::of(Path::new("v.vault")).unwrap();
+        let matcher = Matcher::new(Path::new("v.vault")).unwrap();
         let ranges = matcher.matches(&terms, Field::Tool, text).unwrap()?;
         Some(ranges.into_iter().map(|range| text[range].to_owned()).collect())
     }

@@ -46,7 +46,7 @@ pub(in crate::store) fn check(
 
 fn entries(bytes: &[u8], mut is_there: impl FnMut(Entry) -> bool) -> Result<(), &'static str> {
     let mut last: Option<Entry> = None;
-    for entry in Bucket::of(bytes) {
+    for entry in Bucket::new(bytes) {
         let entry = entry.map_err(|_| "cannot be read")?;
         if last.is_some_and(|last| entry <= last) {
             return Err("is not in order");

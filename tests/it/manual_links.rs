@@ -26,15 +26,15 @@ fn admit(kind: &str, document: &str) -> Result<Admitted, Vec<String>> {
 
 /// A trace of a header and a step with the hashes of its records, after `change`.
 fn trace(change: impl FnOnce(&mut Value, &mut Value)) -> String {
-    let state = Digest::of(b"state").hex();
+    let state = Digest::from_content(b"state").hex();
     let mut header = json!({
         "type": "header", "version": "1.0.0", "engine_version": "0.1.0", "trace_id": "t",
         "created_at": "2026-04-17T01:02:03Z", "hash_algorithm": "sha256", "canonicalization": "json-c14n-v1",
-        "problem_spec_hash": Digest::of(b"problem").hex(), "initial_state_hash": state,
+        "problem_spec_hash": Digest::from_content(b"problem").hex(), "initial_state_hash": state,
     });
     let mut step = json!({
         "type": "step", "index": 1, "step_index": 0, "state_before_hash": state,
-        "state_after_hash": Digest::of(b"after").hex(),
+        "state_after_hash": Digest::from_content(b"after").hex(),
         "result": {"version": "1.0.0", "step": "s", "input_hash": "in", "output_hash": "out", "status": "success",
             "started_at": "2026-04-17T01:02:03Z", "finished_at": "2026-04-17T01:02:03Z", "output": {}},
     });
@@ -48,7 +48,7 @@ fn trace(change: impl FnOnce(&mut Value, &mut Value)) -> String {
 fn seal(record: &mut Value) {
     let text = record.to_string();
     let canonical = c14n_v1::to_vec(&read(text.as_bytes(), &Limits::default()).unwrap()).unwrap();
-    record["record_hash"] = Digest::of(&canonical).hex().into();
+    record["record_hash"] = Digest::from_content(&canonical).hex().into();
 }
 
 fn trace_with(name: &str, value: &str) -> Result<Admitted, Vec<String>> {
@@ -121,8 +121,11 @@ fn hashes_that_a_trace_states_are_hashes() {
             found,
             [format!("error TR2 line {line} /{name}: \"abc\" is no hash: 64 lowercase hex digits")]
         );
-        trace_with(name, &Digest::of(b"x").hex().to_uppercase().replace(|c: char| c.is_ascii_digit(), "A"))
-            .unwrap_err();
+        trace_with(
+            name,
+            &Digest::from_content(b"x").hex().to_uppercase().replace(|c: char| c.is_ascii_digit(), "A"),
+        )
+        .unwrap_err();
     }
     let both = admit(
         "trace",
@@ -195,7 +198,7 @@ fn pack(members: &[(&str, Value)]) -> Vec<String> {
 
 fn patch() -> Value {
     json!({"patch_schema_version": "1.0.0", "source_proposal_id": "p", "operations": [], "total_bytes": 0,
-        "source_proposal_hash": Digest::of(b"p").to_string()})
+        "source_proposal_hash": Digest::from_content(b"p").to_string()})
 }
 
 #[test]
@@ -236,7 +239,7 @@ fn a_pack_that_states_no_hash_where_one_belongs_is_warned_of() {
     run["intent"]["sha256"] = "abc".into();
     run["model_io_hash"] = 7.into();
     let mut patch = patch();
-    patch["source_proposal_hash"] = Digest::of(b"p").hex().to_uppercase().into();
+    patch["source_proposal_hash"] = Digest::from_content(b"p").hex().to_uppercase().into();
     let ledger = json!({"run_id": "", "timestamp": "", "intent_sha256": "none", "bundle_sha256": null,
         "result_kind": "", "accepted": true, "mode": "", "policy": ""});
     let found = pack(&[("run.json", run), ("patch.json", patch), ("ledger.jsonl", ledger)]);
