@@ -36,7 +36,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("retention", &["query", "store"]),
     (
         "source",
-        &["clock", "archive", "artifact", "canonical", "digest", "files", "kinds", "verify", "rustix"],
+        &["clock", "archive", "artifact", "canonical", "digest", "files", "kinds", "open_vaults", "verify", "rustix"],
     ),
     ("audit", &["artifact", "canonical", "digest", "kinds", "verify", "jsonschema", "serde_json"]),
     ("replay", &["artifact", "canonical", "digest", "source", "verify"]),
