@@ -120,8 +120,10 @@ impl Args {
         if report.is_clean() {
             return Ok(report);
         }
-        for mended in vault.repair(&report, &self.from, &options.keys, &mut Silent(&mut printer.progress))? {
-            printer.print(|as_json| print_repair(&mended, as_json));
+        for repaired in
+            vault.repair(&report, &self.from, &options.keys, &mut Silent(&mut printer.progress))?
+        {
+            printer.print(|as_json| print_repair(&repaired, as_json));
         }
         Ok(vault.fsck(options, printer)?)
     }
@@ -160,7 +162,7 @@ struct Line<'f> {
 
 #[derive(Serialize)]
 struct RepairLine<'f> {
-    mended: &'f str,
+    repaired: &'f str,
     about: &'f str,
     subject: String,
 }
@@ -240,12 +242,12 @@ pub(super) fn print_finding(finding: &Finding, as_json: bool) -> io::Result<()> 
     out.flush()
 }
 
-fn print_repair(mended: &Repair, as_json: bool) -> io::Result<()> {
-    let Repair { subject, did } = mended;
+fn print_repair(repaired: &Repair, as_json: bool) -> io::Result<()> {
+    let Repair { subject, did } = repaired;
     if as_json {
         let mut out = output::raw();
         let (about, subject) = (subject.type_name(), subject.name());
-        json::line(&mut out, &RepairLine { mended: did, about, subject })?;
+        json::line(&mut out, &RepairLine { repaired: did, about, subject })?;
         return out.flush();
     }
     let subject = subject.to_string();

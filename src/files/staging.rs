@@ -31,10 +31,11 @@ impl StagingDir {
         remove_leftovers(directory);
         loop {
             let staging = Builder::new().prefix(PREFIX).tempdir_in(directory)?;
-            #[cfg(unix)]
-            fs::set_permissions(staging.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
             let path = staging.path().join(LOCK);
-            match File::create_new(&path).and_then(|file| file.lock().map(|()| file)) {
+            let locked = restrict_to_owner(staging.path())
+                .and_then(|()| File::create_new(&path))
+                .and_then(|file| file.lock().map(|()| file));
+            match locked {
                 // Another process may have taken it for a leftover before it was locked.
                 Ok(_) if !path.exists() => {}
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -48,6 +49,16 @@ impl StagingDir {
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
+}
+
+#[cfg(unix)]
+fn restrict_to_owner(directory: &Path) -> io::Result<()> {
+    fs::set_permissions(directory, std::os::unix::fs::PermissionsExt::from_mode(0o700))
+}
+
+#[cfg(not(unix))]
+fn restrict_to_owner(_: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 /// What happens to what has the name already.

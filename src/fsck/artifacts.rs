@@ -7,7 +7,7 @@ use super::{Depth, Options, Reporter, SignatureCounts};
 use crate::artifact::{KeyRing, Signature, SignatureState};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::pipeline::{self, Event};
-use crate::store::check::finding::{EMBEDDED_MISSING, Finding, MENTIONS_DISORDERED, Subject};
+use crate::store::check::finding::{EMBEDDED_MISSING, Finding, MENTION_INDEX_UNSORTED, Subject};
 use crate::store::check::{CheckedArtifact, Facts, Inspection, Removals};
 use crate::store::{Result, Store, StoreError};
 
@@ -24,7 +24,7 @@ pub(super) fn check(
     if options.depth == Depth::Full {
         let (mut found, is_complete) = inspection.mentions_index()?;
         // If lookups cannot work, there is no point in trying them for each artifact.
-        look_up = !is_complete && !found.iter().any(|finding| finding.info.id == MENTIONS_DISORDERED.id);
+        look_up = !is_complete && !found.iter().any(|finding| finding.info.id == MENTION_INDEX_UNSORTED.id);
         if is_first_part {
             findings.append(&mut found);
         }

@@ -14,7 +14,7 @@ use crate::store::check::finding::{
     ANNOTATION_DIFFERS, ANNOTATION_LOST, ARTIFACT_EMPTY, BASE_WRONG, BLOB_DAMAGED, BLOB_MISSING,
     BLOB_UNREFERENCED, CAPTURE_DAMAGED, CAPTURE_LOST, CORE_DIFFERS, DICTIONARY_DAMAGED, EMBEDDED_MISSING,
     FILE_DAMAGED, FindingInfo, INDEX_MISSING, INDEX_SURPLUS, INSECURE_PERMISSIONS, KIND_DIFFERS,
-    KIND_UNKNOWN, KIND_WRONG, LOG_DAMAGED, MENTIONS_DISORDERED, MENTIONS_MISSING, MENTIONS_SURPLUS,
+    KIND_UNKNOWN, KIND_WRONG, LOG_DAMAGED, MENTION_INDEX_UNSORTED, MENTIONS_MISSING, MENTIONS_SURPLUS,
     ORDER_DIFFERS, PAYLOAD_SURPLUS, REFERENCE_BROKEN, SEAL_BROKEN, SEARCH_DAMAGED, SEARCH_DIFFERS,
     SIGNATURE_DIFFERS, SIZE_WRONG, Subject, TIME_DIFFERS, TOMBSTONE_DIFFERS, UNREADABLE, WARNINGS_DIFFER,
 };
@@ -25,7 +25,7 @@ use crate::store::{PutOutcome, Repair, Result, Store, StoreError, StoredMember};
 const OF_THE_INDEX: &[FindingInfo] = &[
     INDEX_MISSING,
     INDEX_SURPLUS,
-    MENTIONS_DISORDERED,
+    MENTION_INDEX_UNSORTED,
     MENTIONS_MISSING,
     MENTIONS_SURPLUS,
     WARNINGS_DIFFER,
@@ -236,18 +236,23 @@ impl Repairer<'_> {
         Ok(())
     }
 
-    /// Calls `mend` with every capture of `artifacts` and its admitted form.
+    /// Calls `repair` with every capture of `artifacts` and its admitted form.
     fn repair_captures(
         &mut self,
         artifacts: Vec<CheckedArtifact>,
-        mend: impl Fn(&Store, &CheckedArtifact, crate::store::check::CaptureId, &Admitted) -> Result<Vec<Repair>>,
+        repair: impl Fn(
+            &Store,
+            &CheckedArtifact,
+            crate::store::check::CaptureId,
+            &Admitted,
+        ) -> Result<Vec<Repair>>,
     ) -> Result<()> {
         for item in Reading::new(self.store.inspect()?, artifacts, false) {
             match item {
                 Item::Capture(artifact, capture) => {
                     let Some(files) = &capture.files else { continue };
                     if let Some(admitted) = proven(&capture, files, self.keys) {
-                        self.done.append(&mut mend(self.store, &artifact, capture.id, &admitted)?);
+                        self.done.append(&mut repair(self.store, &artifact, capture.id, &admitted)?);
                     }
                 }
                 Item::End(..) => {}
@@ -344,7 +349,7 @@ impl Repairer<'_> {
         // Restored rows do not have their times yet.
         if self.has_any(OF_THE_JOURNAL) || self.has_any(&[REFERENCE_BROKEN]) || !self.done.is_empty() {
             let mut restored = self.store.restore_from_journal()?;
-            self.done.append(&mut restored.mended);
+            self.done.append(&mut restored.repaired);
             self.is_reordered = restored.is_reordered;
         }
         Ok(())
@@ -354,7 +359,7 @@ impl Repairer<'_> {
     fn search(&mut self) -> Result<()> {
         if self.has_any(&[SEARCH_DAMAGED, SEARCH_DIFFERS, FILE_DAMAGED]) && self.store.has_search_tables()? {
             search::rebuild(self.store)?;
-            self.done.append(&mut self.store.record_repair(Subject::Search, "made anew")?);
+            self.done.append(&mut self.store.record_repair(Subject::Search, "rebuilt")?);
         }
         Ok(())
     }

@@ -46,8 +46,8 @@ impl Store {
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
     pub fn repair_sql_indexes(&self) -> Result<Vec<Repair>> {
-        let mended = Repair { subject: Subject::File("database".to_owned()), did: "made SQL indexes anew" };
-        match self.repair(|transaction| transaction.execute_batch("REINDEX").map(|()| vec![mended])) {
+        let repaired = Repair { subject: Subject::File("database".to_owned()), did: "rebuilt SQL indexes" };
+        match self.repair(|transaction| transaction.execute_batch("REINDEX").map(|()| vec![repaired])) {
             Err(StoreError::Corrupt { .. } | StoreError::Database { .. }) => Ok(Vec::new()),
             outcome => outcome,
         }
@@ -106,7 +106,7 @@ impl Store {
                     return Ok(Vec::new());
                 }
                 transaction.execute("UPDATE capture SET artifact = ?2 WHERE id = ?1", (capture.0, own))?;
-                return Ok(vec![Repair { subject, did: "given back to its artifact" }]);
+                return Ok(vec![Repair { subject, did: "assigned to its artifact again" }]);
             }
             if is_sealed(transaction, artifact)? {
                 // Another capture proves the artifact's recorded hash; this capture's own artifact is missing.
@@ -142,9 +142,9 @@ impl Store {
                   WHERE k.name = ?3 AND c.id = ?4 AND c.artifact = ?1 AND c.seal = ?5",
                 (artifact.id.0, admitted.core().0.as_bytes(), admitted.kind().name(), capture.0, expected),
             )?;
-            let mended =
-                Repair { subject: Subject::Artifact(admitted.core()), did: "put into its table again" };
-            Ok(if changed > 0 { vec![mended] } else { Vec::new() })
+            let repaired =
+                Repair { subject: Subject::Artifact(admitted.core()), did: "restored to its table" };
+            Ok(if changed > 0 { vec![repaired] } else { Vec::new() })
         })
     }
 
@@ -163,14 +163,14 @@ impl Store {
             // Deleted content is overwritten.
             secure_delete(connection, true)?;
             let transaction = write_lock::begin(connection)?;
-            let mended = work(&transaction)?;
+            let repaired = work(&transaction)?;
             let mut journal = Journal::open(&transaction, self.actor.as_ref(), clock::now())?;
-            for Repair { subject, did } in &mended {
+            for Repair { subject, did } in &repaired {
                 journal.append(&transaction, &Event::Repair { did, subject: &subject.to_string() })?;
             }
             transaction.commit()?;
             secure_delete(connection, false)?;
-            Ok(mended)
+            Ok(repaired)
         })
     }
 

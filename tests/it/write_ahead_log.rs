@@ -136,7 +136,7 @@ fn a_flipped_byte_anywhere_in_the_log_is_reported_and_what_stands_behind_it_is_r
         let findings = killed.fsck().expect(1).json();
         assert_eq!(findings[0]["finding"], "log-damaged", "{offset}: {findings:?}");
         assert_eq!(findings[0]["subject"], "v.vault.damaged-wal-1");
-        // More is written before anybody mends it.
+        // More is written before it is repaired.
         killed.sandbox.add([document(&killed.sandbox, "later", offset)]);
         let before = killed.present().len();
         killed.sandbox.run(["fsck", "--repair"]);

@@ -27,6 +27,7 @@ pub struct Facts {
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct RoleFact {
+    kind: String,
     name: String,
     group: String,
     unit: String,
@@ -61,7 +62,9 @@ impl Facts {
         let draft = admitted.draft();
         let mut mentions = Vec::with_capacity(draft.mentions.len());
         for run in draft.mentions.chunk_by(|one, other| one.role == other.role) {
-            let Some(role) = run.first().map(|mention| Arc::new(RoleFact::new(mention.role))) else {
+            let Some(role) =
+                run.first().map(|mention| Arc::new(RoleFact::new(admitted.kind().name(), mention.role)))
+            else {
                 continue;
             };
             mentions.extend(run.iter().map(|mention| MentionFact {
@@ -145,8 +148,9 @@ fn shortened(text: &str) -> String {
 }
 
 impl RoleFact {
-    fn new(role: &Role) -> Self {
+    fn new(kind: &str, role: &Role) -> Self {
         Self {
+            kind: kind.to_owned(),
             name: role.name.to_owned(),
             group: role.group.to_owned(),
             unit: role.unit.to_owned(),
@@ -158,11 +162,11 @@ impl RoleFact {
 
 impl Display for MentionFact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let RoleFact { name, group, unit, relation, dangles } = &*self.role;
+        let RoleFact { kind, name, group, unit, relation, dangles } = &*self.role;
         write!(f, "{name} {} {}", self.place, self.digest)?;
         // The rest of the role matters only if it differs, but is always printed.
         let relation = relation.as_deref().unwrap_or("no relation");
-        write!(f, " ({group}, {unit:?}, {relation}{})", if *dangles { ", dangles" } else { "" })
+        write!(f, " ({kind}, {group}, {unit:?}, {relation}{})", if *dangles { ", dangles" } else { "" })
     }
 }
 
@@ -274,18 +278,21 @@ impl Inspection<'_> {
     }
 
     fn role(&self, id: i64) -> rusqlite::Result<RoleFact> {
-        let sql = "SELECT name, role_group, unit, relation, dangles FROM role WHERE id = ?1";
+        let sql = "SELECT k.name, r.name, r.role_group, r.unit, r.relation, r.dangles
+                     FROM role r LEFT JOIN kind k ON k.id = r.kind WHERE r.id = ?1";
         let role = self.connection.prepare_cached(sql)?.query_row([id], |row| {
             Ok(RoleFact {
-                name: row.get(0)?,
-                group: row.get(1)?,
-                unit: row.get(2)?,
-                relation: row.get(3)?,
-                dangles: row.get(4)?,
+                kind: row.get::<_, Option<String>>(0)?.unwrap_or_default(),
+                name: row.get(1)?,
+                group: row.get(2)?,
+                unit: row.get(3)?,
+                relation: row.get(4)?,
+                dangles: row.get(5)?,
             })
         });
         match role {
             Err(rusqlite::Error::QueryReturnedNoRows) => Ok(RoleFact {
+                kind: String::new(),
                 name: format!("role {id}, which does not exist,"),
                 group: String::new(),
                 unit: String::new(),

@@ -147,7 +147,7 @@ macro_rules! findings {
 }
 
 findings! {
-    INSECURE_PERMISSIONS, "others-can-write",
+    INSECURE_PERMISSIONS, "insecure-permissions",
         "Users other than the owner can write to a file of the vault.",
         "Anyone who can write to the file can change or delete its contents.",
         "`fsck --repair` or `chmod go-w` removes the permission. Check the directory too.";
@@ -172,7 +172,7 @@ findings! {
         "Rows refer to rows that do not exist.",
         "Rows were lost or changed.",
         "`fsck --repair` rebuilds those of the index. If the finding remains, restore the vault from a backup.";
-    ARTIFACT_TWICE, "artifact-twice",
+    DUPLICATE_ARTIFACT, "duplicate-artifact",
         "An artifact is in the vault more than once.",
         "Lookups show only one of them.",
         BACKUP;
@@ -180,11 +180,11 @@ findings! {
         "An artifact has no captures.",
         "Its bytes are not in the vault, or it is not recorded which they are.",
         FROM;
-    CAPTURE_TWICE, "capture-twice",
+    DUPLICATE_CAPTURE, "duplicate-capture",
         "Several captures of artifacts of one kind have the same bytes.",
         "Nothing is lost, but `add` does not do this: the vault was changed by other means.",
         BACKUP;
-    BLOB_TWICE, "blob-twice",
+    DUPLICATE_BLOB, "duplicate-blob",
         "Bytes are in the vault more than once.",
         "Nothing is lost, but `add` does not do this: the vault was changed by other means.",
         BACKUP;
@@ -284,7 +284,7 @@ findings! {
         "Digest lookups do not find an artifact that mentions them.",
         "`find` and links miss it. Its bytes are intact.",
         REINDEX;
-    MENTIONS_DISORDERED, "mentions-disordered",
+    MENTION_INDEX_UNSORTED, "mention-index-unsorted",
         "The mention index cannot be read or is not sorted.",
         "Lookups fail or miss results.",
         REINDEX;

@@ -1,7 +1,7 @@
 //! Comparison of the mention index with the lists that it points to.
 
 use super::Inspection;
-use super::finding::{Finding, MENTIONS_DISORDERED, MENTIONS_SURPLUS, Subject};
+use super::finding::{Finding, MENTION_INDEX_UNSORTED, MENTIONS_SURPLUS, Subject};
 use crate::digest::Digest;
 use crate::store::{Result, mention_index};
 
@@ -95,7 +95,7 @@ impl Inspection<'_> {
             problems = mention_index::check(&self.connection, |(key, capture)| visit(key, capture))?;
             Ok(())
         })?;
-        let finding = |problem| Finding::new(MENTIONS_DISORDERED, Subject::Mentions, problem);
+        let finding = |problem| Finding::new(MENTION_INDEX_UNSORTED, Subject::Mentions, problem);
         findings.extend(problems.into_iter().map(finding));
         Ok(())
     }

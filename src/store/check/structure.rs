@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use rusqlite::{ErrorCode, Row};
 
 use super::finding::{
-    ARTIFACT_EMPTY, ARTIFACT_TWICE, BASE_WRONG, BLOB_MISSING, BLOB_TWICE, BLOB_UNREFERENCED, CAPTURE_TWICE,
-    DICTIONARY_DAMAGED, FILE_DAMAGED, Finding, FindingInfo, PAYLOAD_SURPLUS, REFERENCE_BROKEN,
+    ARTIFACT_EMPTY, BASE_WRONG, BLOB_MISSING, BLOB_UNREFERENCED, DICTIONARY_DAMAGED, DUPLICATE_ARTIFACT,
+    DUPLICATE_BLOB, DUPLICATE_CAPTURE, FILE_DAMAGED, Finding, FindingInfo, PAYLOAD_SURPLUS, REFERENCE_BROKEN,
     SCHEMA_DIFFERS, Subject,
 };
 use super::{Inspection, Integrity, is_damage};
@@ -167,13 +167,13 @@ impl Inspection<'_> {
             "SELECT core, count(*) FROM artifact NOT INDEXED GROUP BY core HAVING count(*) > 1 ORDER BY core",
             table("artifact"),
             &mut findings,
-            |row| times(ARTIFACT_TWICE, artifact(row)?, row),
+            |row| times(DUPLICATE_ARTIFACT, artifact(row)?, row),
         )?;
         self.each(
             "SELECT digest, count(*) FROM blob NOT INDEXED GROUP BY digest HAVING count(*) > 1 ORDER BY digest",
             table("blob"),
             &mut findings,
-            |row| times(BLOB_TWICE, blob(row)?, row),
+            |row| times(DUPLICATE_BLOB, blob(row)?, row),
         )?;
         self.each(
             "SELECT b.digest, count(*) FROM capture c NOT INDEXED JOIN blob b ON b.id = c.blob
@@ -181,7 +181,7 @@ impl Inspection<'_> {
               GROUP BY b.id, a.kind HAVING count(*) > 1 ORDER BY b.digest",
             table("capture"),
             &mut findings,
-            |row| times(CAPTURE_TWICE, blob(row)?, row),
+            |row| times(DUPLICATE_CAPTURE, blob(row)?, row),
         )?;
         self.each(
             "SELECT core FROM artifact NOT INDEXED

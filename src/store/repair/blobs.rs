@@ -72,7 +72,7 @@ impl Store {
             found.push((id, digest, whole));
         }
         self.repair(|transaction| {
-            let mut mended = Vec::new();
+            let mut repaired = Vec::new();
             for (id, digest, whole) in found {
                 let subject = Subject::Dictionary(id);
                 let (changed, did) = if let Some((bytes, begun, kind)) = whole {
@@ -88,10 +88,10 @@ impl Store {
                     (transaction.execute(sql, [id])?, "dropped")
                 };
                 if changed > 0 {
-                    mended.push(Repair { subject, did });
+                    repaired.push(Repair { subject, did });
                 }
             }
-            Ok(mended)
+            Ok(repaired)
         })
     }
 
@@ -105,8 +105,8 @@ impl Store {
             let dictionaries = format!("UPDATE payload SET dictionary = NULL WHERE {SURPLUS_DICTIONARY}");
             let changed = transaction.execute(&digests, [])? + transaction.execute(&dictionaries, [])?;
             let subject = Subject::Table("payload".to_owned());
-            let mended = Repair { subject, did: "removed what no encoding uses" };
-            Ok((changed > 0).then_some(mended).into_iter().collect())
+            let repaired = Repair { subject, did: "removed what no encoding uses" };
+            Ok((changed > 0).then_some(repaired).into_iter().collect())
         })
     }
 
@@ -116,24 +116,24 @@ impl Store {
     /// Returns an error if the vault cannot be read or written.
     pub fn drop_unreferenced(&self) -> Result<Vec<Repair>> {
         self.repair(|transaction| {
-            let mut mended = Vec::new();
+            let mut repaired = Vec::new();
             loop {
                 let blobs: Vec<(i64, Digest)> = transaction
                     .prepare(UNREFERENCED)?
                     .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
                     .collect::<rusqlite::Result<_>>()?;
-                let before = mended.len();
+                let before = repaired.len();
                 for (id, digest) in blobs {
                     transaction.execute("UPDATE mention_list SET blob = NULL WHERE blob = ?1", [id])?;
                     transaction.execute("DELETE FROM payload WHERE blob = ?1", [id])?;
                     // If rows are out of order, a row that was read may not be found.
                     if transaction.execute("DELETE FROM blob WHERE id = ?1", [id])? > 0 {
-                        mended.push(Repair { subject: Subject::Blob(BlobHash(digest)), did: "dropped" });
+                        repaired.push(Repair { subject: Subject::Blob(BlobHash(digest)), did: "dropped" });
                     }
                 }
                 // Blobs needed only by dropped ones are dropped in the next round.
-                if mended.len() == before {
-                    return Ok(mended);
+                if repaired.len() == before {
+                    return Ok(repaired);
                 }
             }
         })

@@ -38,7 +38,7 @@ const CAPTURES: &[(&str, &str)] =
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Restored {
     /// The repairs.
-    pub mended: Vec<Repair>,
+    pub repaired: Vec<Repair>,
     /// Whether row ids changed, so that all indexes have to be rebuilt.
     pub is_reordered: bool,
 }
@@ -52,24 +52,24 @@ impl Store {
     /// Returns an error if the vault cannot be read or written.
     pub fn restore_from_journal(&self) -> Result<Restored> {
         let mut is_reordered = false;
-        let mended = self.repair(|transaction| {
+        let repaired = self.repair(|transaction| {
             let replay = replay(transaction, None)?;
             if !replay.is_proven() {
                 return Ok(Vec::new());
             }
             let state = &replay.state;
-            let mut mended = Vec::new();
-            capture_times(transaction, state, &mut mended)?;
-            artifact_times(transaction, state, &mut mended)?;
-            is_reordered = order(transaction, state, &mut mended)?;
-            annotations(transaction, state, &mut mended)?;
-            tombstones(transaction, state, &mut mended)?;
-            signatures(transaction, state, &mut mended)?;
-            entry_times(transaction, &replay, &mut mended)?;
-            strays(transaction, &mut mended)?;
-            Ok(mended)
+            let mut repaired = Vec::new();
+            capture_times(transaction, state, &mut repaired)?;
+            artifact_times(transaction, state, &mut repaired)?;
+            is_reordered = order(transaction, state, &mut repaired)?;
+            annotations(transaction, state, &mut repaired)?;
+            tombstones(transaction, state, &mut repaired)?;
+            signatures(transaction, state, &mut repaired)?;
+            entry_times(transaction, &replay, &mut repaired)?;
+            strays(transaction, &mut repaired)?;
+            Ok(repaired)
         })?;
-        Ok(Restored { mended, is_reordered })
+        Ok(Restored { repaired, is_reordered })
     }
 }
 
@@ -100,14 +100,14 @@ fn time_of(connection: &Connection, seq: i64) -> rusqlite::Result<i64> {
 fn capture_times(
     transaction: &Transaction<'_>,
     state: &JournalState,
-    mended: &mut Vec<Repair>,
+    repaired: &mut Vec<Repair>,
 ) -> rusqlite::Result<()> {
     for (id, capture, entries) in captures(transaction, state)? {
         let sql = "UPDATE capture SET added_at = ?2, seen_at = ?3
                     WHERE id = ?1 AND (added_at <> ?2 OR seen_at <> ?3)";
         let (added, seen) = (time_of(transaction, entries.added)?, time_of(transaction, entries.seen)?);
         if changed(transaction, sql, (id, added, seen))? {
-            mended.push(Repair { subject: Subject::Capture(capture), did: "given the journal's time" });
+            repaired.push(Repair { subject: Subject::Capture(capture), did: "given the journal's time" });
         }
     }
     Ok(())
@@ -140,7 +140,7 @@ fn artifacts(connection: &Connection, state: &JournalState) -> rusqlite::Result<
 fn artifact_times(
     transaction: &Transaction<'_>,
     state: &JournalState,
-    mended: &mut Vec<Repair>,
+    repaired: &mut Vec<Repair>,
 ) -> rusqlite::Result<()> {
     for Known { id, core, added_at, entries, additions } in artifacts(transaction, state)? {
         let times = additions.iter().map(|seq| time_of(transaction, *seq));
@@ -151,7 +151,7 @@ fn artifact_times(
                     WHERE id = ?1 AND (added_at <> ?2 OR seen_at <> ?3 OR arrival <> ?4)";
         let seen_at = time_of(transaction, entries.seen)?;
         if changed(transaction, sql, (id, added_at, seen_at, entries.arrival()))? {
-            mended.push(Repair { subject: Subject::Artifact(core), did: "given the journal's time" });
+            repaired.push(Repair { subject: Subject::Artifact(core), did: "given the journal's time" });
         }
     }
     Ok(())
@@ -160,7 +160,7 @@ fn artifact_times(
 fn order(
     transaction: &Transaction<'_>,
     state: &JournalState,
-    mended: &mut Vec<Repair>,
+    repaired: &mut Vec<Repair>,
 ) -> rusqlite::Result<bool> {
     // Rows that refer to a number are updated in a later statement.
     transaction.pragma_update(None, "defer_foreign_keys", true)?;
@@ -181,7 +181,7 @@ fn order(
         if renumber(transaction, columns, &arrived)? {
             is_reordered = true;
             let subject = Subject::Table(table.to_owned());
-            mended.push(Repair { subject, did: "put into the order of arrival" });
+            repaired.push(Repair { subject, did: "reordered by arrival" });
         }
     }
     Ok(is_reordered)
@@ -219,7 +219,7 @@ fn renumber(
 fn annotations(
     transaction: &Transaction<'_>,
     state: &JournalState,
-    mended: &mut Vec<Repair>,
+    repaired: &mut Vec<Repair>,
 ) -> rusqlite::Result<()> {
     let entries = [&state.notes, &state.pins].into_iter().flat_map(BTreeMap::values);
     for seq in entries.chain(state.tags.values()).chain(state.links.values()) {
@@ -262,7 +262,7 @@ fn annotations(
             _ => None,
         };
         let did = "restored from the journal";
-        mended.extend(subject.map(|subject| Repair { subject, did }));
+        repaired.extend(subject.map(|subject| Repair { subject, did }));
     }
     Ok(())
 }
@@ -270,7 +270,7 @@ fn annotations(
 fn tombstones(
     transaction: &Transaction<'_>,
     state: &JournalState,
-    mended: &mut Vec<Repair>,
+    repaired: &mut Vec<Repair>,
 ) -> rusqlite::Result<()> {
     let mut by_digest: BTreeMap<Digest, BTreeSet<i64>> = BTreeMap::new();
     for ((digest, _), seq) in &state.tombstones {
@@ -292,7 +292,7 @@ fn tombstones(
                 transaction.prepare_cached(sql)?.execute((digest.as_bytes(), entry))?;
             }
         }
-        mended.push(Repair { subject: Subject::Tombstone(digest), did: "restored from the journal" });
+        repaired.push(Repair { subject: Subject::Tombstone(digest), did: "restored from the journal" });
     }
     Ok(())
 }
@@ -301,7 +301,7 @@ fn tombstones(
 fn signatures(
     transaction: &Transaction<'_>,
     state: &JournalState,
-    mended: &mut Vec<Repair>,
+    repaired: &mut Vec<Repair>,
 ) -> rusqlite::Result<()> {
     let mut statement = transaction.prepare(
         "SELECT c.id, a.core, coalesce(c.digest, b.digest), s.state, s.key_id
@@ -331,7 +331,7 @@ fn signatures(
             None => transaction.prepare_cached("DELETE FROM signature WHERE capture = ?1")?.execute([id])?,
         };
         let did = "given the signature's state in the journal";
-        mended.push(Repair { subject: Subject::Capture(capture), did });
+        repaired.push(Repair { subject: Subject::Capture(capture), did });
     }
     Ok(())
 }
@@ -351,21 +351,21 @@ fn recorded_signature(
 fn entry_times(
     transaction: &Transaction<'_>,
     replay: &Replay,
-    mended: &mut Vec<Repair>,
+    repaired: &mut Vec<Repair>,
 ) -> rusqlite::Result<()> {
     for (seq, defect) in &replay.defects {
         if matches!(defect, EntryDefect::Time)
             && let Some((_, at)) = journal_entry(transaction, *seq)?
         {
             transaction.execute("UPDATE journal SET at = ?2 WHERE seq = ?1", (seq, at))?;
-            mended.push(Repair { subject: Subject::Entry(*seq), did: "given the time of its text" });
+            repaired.push(Repair { subject: Subject::Entry(*seq), did: "given the time of its text" });
         }
     }
     Ok(())
 }
 
 /// Drops rows that refer to missing artifacts. Those that the journal has were already restored.
-fn strays(transaction: &Transaction<'_>, mended: &mut Vec<Repair>) -> rusqlite::Result<()> {
+fn strays(transaction: &Transaction<'_>, repaired: &mut Vec<Repair>) -> rusqlite::Result<()> {
     let ends = [
         ("tag", "artifact"),
         ("note", "artifact"),
@@ -377,7 +377,7 @@ fn strays(transaction: &Transaction<'_>, mended: &mut Vec<Repair>) -> rusqlite::
         let sql = format!("DELETE FROM {table} WHERE {column} NOT IN (SELECT id FROM artifact)");
         if changed(transaction, &sql, [])? {
             let subject = Subject::Table(table.to_owned());
-            mended.push(Repair { subject, did: "removed rows that refer to missing artifacts" });
+            repaired.push(Repair { subject, did: "removed rows that refer to missing artifacts" });
         }
     }
     Ok(())

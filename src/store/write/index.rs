@@ -66,7 +66,8 @@ impl Writer<'_> {
             self.entries.push((mention_index::key(&mention.digest), new.id));
         }
         self.transaction
-            .prepare_cached("INSERT INTO mention_list (capture, blob, bytes) VALUES (?1, ?2, ?3)")?
+            // In a damaged vault there may be a list of a lost capture that had this number.
+            .prepare_cached("INSERT OR REPLACE INTO mention_list (capture, blob, bytes) VALUES (?1, ?2, ?3)")?
             .execute((new.id, blob.map(|blob| blob.id), list.encode()))?;
         Ok(())
     }

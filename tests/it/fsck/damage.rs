@@ -105,7 +105,7 @@ fn a_vault_that_others_can_write_is_named() {
     mode(0o644);
     assert_eq!(findings(&sandbox, &[]), "");
     mode(0o666);
-    assert_eq!(findings(&sandbox, &[]), "others-can-write | file v.vault | its mode is 0666\n");
+    assert_eq!(findings(&sandbox, &[]), "insecure-permissions | file v.vault | its mode is 0666\n");
     assert_eq!(findings(&sandbox, &["--repair"]), "mended: closed to others | file v.vault | \n");
     assert_eq!(std::fs::metadata(sandbox.vault()).unwrap().permissions().mode() & 0o777, 0o644);
 }

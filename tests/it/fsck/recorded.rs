@@ -203,7 +203,7 @@ fn the_order_of_arrival_is_held_to_the_journal_and_restored_from_it() {
             "{found}"
         );
         let mended = findings(&sandbox, &["--repair"]);
-        assert!(mended.contains("mended: put into the order of arrival"), "{mended}");
+        assert!(mended.contains("mended: reordered by arrival"), "{mended}");
         assert_eq!(findings(&sandbox, &[]), "");
         assert_eq!((latest(&sandbox), list(&sandbox), capture(&sandbox)), before);
     }

@@ -60,7 +60,7 @@ fn check(path: &std::path::Path) {
     let vault = Vault::open(path).unwrap();
     let report = vault.fsck(&fsck::Options::default(), &mut Silent).unwrap();
     assert_eq!(
-        report.findings.iter().filter(|finding| finding.info.id != "others-can-write").count(),
+        report.findings.iter().filter(|finding| finding.info.id != "insecure-permissions").count(),
         0,
         "{report:?}"
     );
