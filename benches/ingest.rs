@@ -85,7 +85,7 @@ fn adding(criterion: &mut Criterion) {
             |(directory, documents)| {
                 let vault = Vault::open_or_create(&directory.path().join("bench.vault")).expect("a vault");
                 many::fill(&vault, documents);
-                // Removed when nobody measures any more.
+                // Removed when the measurement ends.
                 (vault, directory)
             },
             BatchSize::PerIteration,

@@ -29,7 +29,7 @@ use runvault::search::SearchQuery;
 /// The corpus *unique*.
 const SESSIONS: usize = 10_000;
 
-/// Of so many runs, the median counts.
+/// Number of runs; the median counts.
 const RUNS: usize = 5;
 
 fn runvault(vault: &Path, search: &str, arguments: &[&str]) -> Duration {

@@ -55,7 +55,7 @@ pub enum WriteError {
         /// The file.
         path: PathBuf,
     },
-    /// It cannot be written there, for another reason than what the system says.
+    /// It cannot be written there, for a reason other than a system error.
     #[error("cannot write {}: {reason}", path.display())]
     Refused {
         /// The file.
@@ -63,7 +63,7 @@ pub enum WriteError {
         /// Why not.
         reason: String,
     },
-    /// What the system says.
+    /// The system error.
     #[error("cannot write {}: {}", path.display(), describe(source))]
     Io {
         /// The file.
@@ -84,7 +84,7 @@ impl WriteError {
     }
 }
 
-/// What the system says in `error`. That there is no room is said in the same words wherever it happens.
+/// The message of a system error. A full disk has the same message everywhere.
 #[must_use]
 pub fn describe(error: &io::Error) -> String {
     match error.kind() {

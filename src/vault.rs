@@ -349,7 +349,7 @@ impl Vault {
         self.add_items(inputs, options, monitor)
     }
 
-    /// Like [`Vault::add`], for items from another source, such as [`Settling`](source::Settling).
+    /// Like [`Vault::add`], for items from another source, such as [`PollingWatcher`](source::PollingWatcher).
     ///
     /// # Errors
     /// Same as [`Vault::add`].
@@ -541,7 +541,7 @@ impl Vault {
     /// ```
     ///
     /// # Errors
-    /// Returns [`LookupError::NotSoMany`] if there are too few artifacts, and [`LookupError::Store`] if the vault
+    /// Returns [`LookupError::LatestOutOfRange`] if there are too few artifacts, and [`LookupError::Store`] if the vault
     /// cannot be read.
     pub fn latest(&self, back: u64) -> Result<Located, LookupError> {
         let snapshot = self.snapshot()?;
@@ -588,7 +588,7 @@ impl Vault {
     /// Returns another capture of a located artifact.
     ///
     /// # Errors
-    /// Returns [`LookupError::NotItsCapture`] if no capture of the artifact has the prefix, [`LookupError::Ambiguous`]
+    /// Returns [`LookupError::CaptureNotFound`] if no capture of the artifact has the prefix, [`LookupError::Ambiguous`]
     /// if several have it, and [`LookupError::Store`] if the vault cannot be read.
     pub fn capture_of(&self, located: &Located, prefix: &DigestPrefix) -> Result<Located, LookupError> {
         let captures = self.snapshot()?.captures(located.artifact.id)?.into_iter();
@@ -693,7 +693,7 @@ impl Vault {
     /// ```
     ///
     /// # Errors
-    /// Returns [`LookupError::OtherKind`] if the hash is not that of a session; otherwise the same as [`Vault::locate`]
+    /// Returns [`LookupError::KindMismatch`] if the hash is not that of a session; otherwise the same as [`Vault::locate`]
     /// and [`Vault::read`].
     pub fn session(&self, model_io_hash: CoreHash) -> Result<model_io::Session, LookupError> {
         let located = self.locate(&model_io_hash.0.into())?;

@@ -134,7 +134,7 @@ const RESPONSE: usize = 2;
 const FRAME: usize = 1;
 /// When all was added.
 const AT: i64 = 1_767_225_600_000;
-/// A bucket of the mention index has about so many entries.
+/// Approximate number of entries in a bucket of the mention index.
 const BUCKET: usize = 128;
 
 /// Everything that knows the tables is from here on: to be changed with `migrations/`.

@@ -177,7 +177,7 @@ pub struct Score {
     pub place: Place,
 }
 
-/// Lets each program that is installed archive `corpus`, in turn, so many times, each time into a fresh repository below
+/// Lets each program that is installed archive `corpus`, in turn, `runs` times, each time into a fresh repository below
 /// `directory`. The others are skipped.
 pub fn contest(programs: &[&'static Program], corpus: &Path, directory: &Path, runs: usize) -> Vec<Score> {
     let mut scores: Vec<Score> = programs

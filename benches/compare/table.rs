@@ -83,7 +83,7 @@ impl fmt::Display for Table {
 }
 
 /// Bytes as people read them.
-#[allow(clippy::cast_precision_loss, reason = "no corpus has so many")]
+#[allow(clippy::cast_precision_loss, reason = "no corpus has that many")]
 pub fn megabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e6
 }

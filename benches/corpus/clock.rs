@@ -29,7 +29,7 @@ impl Clock {
     fn with_fraction(&self, fraction: &str) -> String {
         let seconds = self.milliseconds / 1_000;
         let (day, hour, minute) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60);
-        // Months of 28 days are enough for a clock that nobody reads.
+        // Months of 28 days are enough for a clock that is never read.
         format!(
             "2026-{:02}-{:02}T{hour:02}:{minute:02}:{:02}{fraction}Z",
             day / 28 % 12 + 1,

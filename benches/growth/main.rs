@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 /// A row: what is made of a number, and what is run on it.
 struct Row {
     name: &'static str,
-    /// What there are so many of.
+    /// What is counted.
     what: &'static str,
     size: usize,
     /// Fills the vault, and writes what the command needs into the directory.

@@ -127,7 +127,7 @@ pub fn runs_of_one_name(place: &Place, count: usize) {
     tag(&vault, 0, "other");
 }
 
-/// So many sessions and so many runs that all have the same exchanges.
+/// `count` sessions and as many runs that all have the same exchanges.
 pub fn shared_exchanges(place: &Place, count: usize) {
     let exchanges: Vec<_> =
         (0..200).map(|index| (format!("prompt {index}"), format!("response {index}"))).collect();
@@ -144,13 +144,13 @@ pub fn shared_exchanges(place: &Place, count: usize) {
     fill(place, sessions.chain(runs));
 }
 
-/// A run that refers to so many artifacts that are not there.
+/// A run that refers to `count` missing artifacts.
 pub fn references(place: &Place, count: usize) {
     let hashes: Vec<String> = (0..count).map(|number| digest(&number.to_string())).collect();
     fill(place, [run("run-1", &[], json!({"model_io_hashes": hashes, "references": hashes}))]);
 }
 
-/// So many byte forms of one session: they differ in what its core leaves out.
+/// Several byte forms of one session, which differ in members outside its core.
 pub fn captures(place: &Place, count: usize) {
     let exchanges: Vec<_> =
         (0..10).map(|index| (format!("prompt {index}"), format!("response {index}"))).collect();
@@ -170,7 +170,7 @@ pub fn sessions_of_one_prompt(place: &Place, count: usize) {
     fill(place, (0..count).map(|number| session(number, &exchanges(number), Value::Null)));
 }
 
-/// A contract of so many effects, and a run with a step for each.
+/// A contract with several effects, and a run with a step for each.
 pub fn effects(place: &Place, count: usize) {
     let refs = json!([{"ref": "service:tracker", "kind": "service", "mode": "mutate", "required": true,
         "schema": "schemas/tracker.json"}]);
@@ -192,7 +192,7 @@ pub fn effects(place: &Place, count: usize) {
     tag(&vault, 0, "run");
 }
 
-/// A session, and so many others that are stored as differences to it.
+/// A session, and others that are stored as differences to it.
 pub fn differences(place: &Place, count: usize) {
     let exchanges = |number: usize| {
         let shared = (0..20).map(|index| {
@@ -208,7 +208,7 @@ pub fn differences(place: &Place, count: usize) {
     fill(place, (1..=count).map(|number| session(number, &exchanges(number), Value::Null)));
 }
 
-/// A trace in so many parts of one record.
+/// A trace in parts of one record each.
 pub fn parts(place: &Place, count: usize) {
     for (number, line) in trace("run-1", 0..count).iter().enumerate() {
         place.write(&format!("parts/{number:06}.ndjson"), line.as_bytes());

@@ -97,7 +97,7 @@ impl<W: Write> Frames<W> {
         Ok(encoder.finish()?.out)
     }
 
-    /// The encoder, for so many bytes more.
+    /// The encoder, with a number of bytes left to write.
     fn encoder_for(&mut self, more: u64) -> io::Result<&mut Encoder<'static, Output<W>>> {
         let end = self.given + more;
         let written = self.encoder.as_ref().map_or(0, |encoder| encoder.get_ref().written);

@@ -109,7 +109,7 @@ pub(crate) fn staging_for(path: &Path) -> Result<StagingDir, WriteError> {
     if !directory.is_dir() {
         return Err(WriteError::refused(path, "there is no such directory"));
     }
-    // The error would name a directory with a name that nobody gave.
+    // The error would name a directory with a name that the caller does not know.
     StagingDir::new_in(directory).map_err(|error| match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => WriteError::io(path)(error),
         kind => WriteError::refused(path, format!("nothing can be written into its directory: {kind}")),
@@ -176,7 +176,7 @@ fn check_not_of_vault(path: &Path, options: &WriteOptions<'_>) -> Result<(), Wri
     Ok(())
 }
 
-/// A new file. Nobody gets more permissions than it will have, at no time.
+/// Creates a file. At no time does it have more permissions than in the end.
 fn create(path: &Path, permissions: Permissions) -> io::Result<File> {
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);

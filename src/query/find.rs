@@ -214,10 +214,10 @@ pub fn find_until<E: From<StoreError>>(
 /// Fewer artifacts that may mention something are looked at one by one,
 const FEW: usize = 1_000;
 
-/// and so are those that are less than one in so many.
+/// and so are those below this share.
 const SPARSE: u64 = 16;
 
-/// So many artifacts are read at a time.
+/// Number of artifacts read at a time.
 const PAGE: u32 = 256;
 
 fn sort(snapshot: &Snapshot<'_>, hits: &mut [Hit], sort: Sort) -> Result<()> {

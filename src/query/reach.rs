@@ -20,7 +20,7 @@ pub struct PathStep {
     pub link: Link,
 }
 
-/// A search gives up after looking at the links of so many artifacts.
+/// Maximum number of artifacts whose links a search reads.
 pub const MAX_SEARCHED: usize = 10_000;
 
 /// Finds the shortest chain of links from `one` to `other`, in any direction; nothing if there is none among the 10,000

@@ -40,7 +40,7 @@ pub struct Indexed {
 ///
 /// # Errors
 /// Returns an error if the vault cannot be read or written. Entries already indexed are kept, and the next call of
-/// [`bring_in_step`] continues.
+/// [`sync_index`] continues.
 pub fn build(store: &Store, watch: &mut dyn FnMut(Progress)) -> Result<Indexed, StoreError> {
     store.begin_search_index()?;
     Ok(sync_index(store, watch)?.unwrap_or_default())
@@ -52,14 +52,14 @@ pub fn build(store: &Store, watch: &mut dyn FnMut(Progress)) -> Result<Indexed, 
 /// # Errors
 /// Same as [`build`].
 pub fn sync_index(store: &Store, watch: &mut dyn FnMut(Progress)) -> Result<Option<Indexed>, StoreError> {
-    bring_in_step_within(store, Store::PATIENCE, watch)
+    sync_index_within(store, Store::PATIENCE, watch)
 }
 
 /// The same, waiting for other writers no longer than `patience` each time.
 ///
 /// # Errors
 /// As [`build`]; [`StoreError::Busy`] if others do not finish.
-pub fn bring_in_step_within(
+pub fn sync_index_within(
     store: &Store,
     patience: Duration,
     watch: &mut dyn FnMut(Progress),

@@ -259,8 +259,8 @@ impl<'o> Group<'o> {
             .chain(taken.failed.iter().map(|error| &error.path))
             .cloned()
             .collect();
-        let strangers = left.into_iter().filter(|path| !known.contains(path));
-        taken.kept.extend(strangers.map(|path| (path, KeepReason::Unexpected)));
+        let unexpected = left.into_iter().filter(|path| !known.contains(path));
+        taken.kept.extend(unexpected.map(|path| (path, KeepReason::Unexpected)));
     }
 }
 

@@ -39,7 +39,7 @@ impl Edit<'_> {
     ///
     /// # Errors
     /// [`StoreError::NotAnAnnotation`] if the relation is none ([`is_relation`]), both ends are one artifact, or the note has more
-    /// than [`MAX_LINK_NOTE_BYTES`]; [`StoreError::Gone`] if one of the ends was removed; and what the database says.
+    /// than [`MAX_LINK_NOTE_BYTES`]; [`StoreError::Gone`] if one of the ends was removed; and an error if the database cannot be written.
     pub fn state_link(&mut self, link: StatedLink<'_>, note: Option<&str>) -> Result<bool> {
         let StatedLink { source, relation, target } = link;
         if let Some(defect) = defect(&link, note) {

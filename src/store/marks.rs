@@ -25,7 +25,7 @@ impl Edit<'_> {
     ///
     /// # Errors
     /// [`StoreError::NotAnAnnotation`] if it cannot be a name ([`is_tag`]), [`StoreError::Gone`] if the artifact was removed, and
-    /// what the database says.
+    /// an error if the database cannot be written.
     pub fn tag(&mut self, artifact: &ArtifactRow, name: &str) -> Result<bool> {
         if !is_tag(name) {
             return Err(StoreError::NotAnAnnotation(format!("{name:?} cannot be a tag")));

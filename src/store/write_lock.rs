@@ -3,7 +3,7 @@
 //! SQLite has one lock for who writes, and lets those who wait ask for it again and again, less often the longer they wait: a
 //! process that writes batch after batch takes it each time before the others ask. So who does not get the lock at once waits
 //! for a place at the head of a queue, which is the lock of a file beside the vault; only the head asks for the write lock. The
-//! file is there as long as somebody waits, and who has just written finds it and waits as well. A process that is killed holds
+//! file exists while a process waits, and a process that has just written finds it and waits too. A process that is killed holds
 //! no lock, and one that is stopped at the head is passed by.
 
 use std::fs::{self, File, OpenOptions};
@@ -135,7 +135,7 @@ struct Head {
 }
 
 impl Head {
-    /// Nothing if somebody else is the head, or if there can be no file.
+    /// `None` if another process is the head, or if the file cannot be created.
     fn take(path: &Path) -> Option<Self> {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false);
@@ -164,7 +164,7 @@ impl Head {
 
 impl Drop for Head {
     fn drop(&mut self) {
-        // While it is locked, nobody else is the head. If it cannot be removed, the next one finds it and takes it.
+        // While it is locked, no other process is the head. If it cannot be removed, the next one finds it and takes it.
         if self.is_at_its_path() {
             let _ = fs::remove_file(&self.path);
         }

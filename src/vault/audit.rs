@@ -14,7 +14,7 @@ impl Vault {
     /// contract's hash but record no run, such as sessions, cannot be audited and are omitted.
     ///
     /// # Errors
-    /// Returns [`LookupError::OtherKind`] if `contract` is not a contract, and [`LookupError::Store`] if the vault
+    /// Returns [`LookupError::KindMismatch`] if `contract` is not a contract, and [`LookupError::Store`] if the vault
     /// cannot be read.
     pub fn governed_runs(&self, contract: &ArtifactRow) -> Result<Vec<ArtifactRow>, LookupError> {
         let kind = Kind::new::<contract::Contract>();
@@ -36,7 +36,7 @@ impl Vault {
     /// Returns the terms of a contract as typed data.
     ///
     /// # Errors
-    /// Returns [`LookupError::OtherKind`] if `contract` is not a contract; otherwise the same as [`Vault::read`].
+    /// Returns [`LookupError::KindMismatch`] if `contract` is not a contract; otherwise the same as [`Vault::read`].
     pub fn terms(&self, contract: &ArtifactRow) -> Result<Terms, LookupError> {
         terms(&self.snapshot()?, contract)
     }
@@ -45,7 +45,7 @@ impl Vault {
     /// one snapshot of the vault.
     ///
     /// # Errors
-    /// Returns [`LookupError::OtherKind`] if `contract` is not a contract, [`LookupError::NotARun`] if `run` records no
+    /// Returns [`LookupError::KindMismatch`] if `contract` is not a contract, [`LookupError::NotARun`] if `run` records no
     /// run, [`LookupError::Unreadable`] if this program cannot interpret a document; otherwise the same as
     /// [`Vault::read`].
     pub fn audit(&self, contract: &ArtifactRow, run: &ArtifactRow) -> Result<Audit, LookupError> {

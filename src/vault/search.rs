@@ -58,9 +58,9 @@ impl Vault {
     /// second for each batch. Reading must not depend on writing.
     ///
     /// # Errors
-    /// [`SearchError::NoIndex`] if there is no index; what the store says, if the index cannot be asked as it is.
+    /// [`SearchError::NoIndex`] if there is no index, and [`SearchError::Store`] if the index cannot be read.
     pub fn catch_up_search(&self, watch: &mut dyn FnMut(Progress)) -> Result<CaughtUp, SearchError> {
-        match search::bring_in_step_within(&self.store, SHORT, watch) {
+        match search::sync_index_within(&self.store, SHORT, watch) {
             Ok(indexed) => Ok(CaughtUp { indexed: indexed.ok_or(SearchError::NoIndex)?, hindrance: None }),
             Err(error)
                 if error.is_transient() && self.search_index()?.is_some_and(|index| index.is_current) =>

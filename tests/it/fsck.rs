@@ -78,11 +78,11 @@ pub(crate) fn findings(sandbox: &Sandbox, arguments: &[&str]) -> String {
     let line = |line: &serde_json::Value| {
         let text = |member: &str| line[member].as_str().unwrap_or_default().to_owned();
         let what =
-            if line["mended"].is_null() { text("finding") } else { format!("mended: {}", text("mended")) };
+            if line["repaired"].is_null() { text("finding") } else { format!("repaired: {}", text("repaired")) };
         format!("{what} | {} {} | {}\n", text("about"), text("subject"), text("detail"))
     };
     let lines: String = ran.json().iter().map(line).collect();
-    assert_eq!(ran.status == 0, !lines.lines().any(|line| !line.starts_with("mended")), "{}", ran.stderr);
+    assert_eq!(ran.status == 0, !lines.lines().any(|line| !line.starts_with("repaired")), "{}", ran.stderr);
     lines
 }
 

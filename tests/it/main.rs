@@ -32,6 +32,7 @@ mod growing;
 mod growth;
 mod intake;
 mod journal;
+mod language;
 mod large;
 mod latest;
 mod layering;

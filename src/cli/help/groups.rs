@@ -66,8 +66,8 @@ mod tests {
     #[test]
     fn every_command_is_in_one_group() {
         let root = Cli::command();
-        let strangers: Vec<_> = groups(&root).into_iter().filter(|(heading, _)| *heading == REST).collect();
-        assert!(strangers.is_empty(), "these belong into a group in groups.rs: {strangers:?}");
+        let ungrouped: Vec<_> = groups(&root).into_iter().filter(|(heading, _)| *heading == REST).collect();
+        assert!(ungrouped.is_empty(), "these belong into a group in groups.rs: {ungrouped:?}");
         let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
         grouped.sort_unstable();
         let mut all: Vec<&str> = root.get_subcommands().map(Command::get_name).chain(["help"]).collect();

@@ -110,8 +110,8 @@ impl File {
 
     /// Returns the names in it that are not settings of this program.
     pub(crate) fn unknown(&self) -> impl Iterator<Item = (&str, Place)> {
-        let strangers = self.values.iter().filter(|(name, ..)| named(name).is_none());
-        strangers.map(|(name, _, line)| (name.as_str(), Place { path: self.path.clone(), line: *line }))
+        let unknown = self.values.iter().filter(|(name, ..)| named(name).is_none());
+        unknown.map(|(name, _, line)| (name.as_str(), Place { path: self.path.clone(), line: *line }))
     }
 }
 
@@ -324,9 +324,9 @@ mod tests {
         assert!(message("\nmax-depth = [1]\n").starts_with("/c/config.toml line 2: max-depth is neither "));
         assert!(message("max-depth = 1.5").contains("neither"));
         let strange = parsed("vualt = 1\n[later]\nx = 1\n").unwrap();
-        let strangers: Vec<(&str, usize)> =
+        let unknown: Vec<(&str, usize)> =
             strange.unknown().map(|(name, place)| (name, place.line)).collect();
-        assert_eq!(strangers, [("vualt", 1), ("later", 2)]);
+        assert_eq!(unknown, [("vualt", 1), ("later", 2)]);
     }
 
     #[test]

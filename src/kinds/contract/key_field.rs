@@ -1,6 +1,6 @@
 use crate::canonical::Value;
 
-/// Maximum number of comparisons for one contract. Dots can be interpreted in so many ways that a malicious contract of
+/// Maximum number of comparisons for one contract. Dots can be interpreted in enough ways that a malicious contract of
 /// a few megabytes could occupy the reader for hours; what exceeds the limit is not checked.
 const MAX_COMPARISONS: usize = 100_000_000;
 

@@ -62,6 +62,6 @@ pub(in crate::store) fn restrict_permissions(path: &Path) -> std::io::Result<()>
 
 /// Restricts write permission for the vault's files to the owner.
 #[cfg(not(unix))]
-pub(in crate::store) fn take_from_others(_: &Path) -> std::io::Result<()> {
+pub(in crate::store) fn restrict_permissions(_: &Path) -> std::io::Result<()> {
     Ok(())
 }

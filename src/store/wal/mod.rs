@@ -375,7 +375,7 @@ fn range(entries: &[LoggedEntry]) -> Option<(i64, i64)> {
 }
 
 impl Incident {
-    /// What is told of it, now that the vault is open.
+    /// The report of it, now that the vault is open.
     pub(super) fn describe(&self, vault: &Path, connection: &Connection) -> LogDamage {
         let log = self.copy.as_ref().map_or_else(|| beside(&real(vault), "-wal"), |copy| copy.path.clone());
         describe(&self.sight, self.defect, &log, self.copy.as_ref(), connection)

@@ -49,7 +49,7 @@ impl Writer<'_> {
             .prepare_cached("INSERT INTO blob (digest, size) VALUES (?1, ?2)")?
             .execute((member.blob().0.as_bytes(), member.bytes().len()))?;
         let id = self.transaction.last_insert_rowid();
-        if let Some(now) = self.anew(payload, member, (kind, kind_id))? {
+        if let Some(now) = self.encode(payload, member, (kind, kind_id))? {
             self.payload(id, kind_id, member, &now, sibling)?;
             return Ok(StoredBlob { id, digests: now.digests.into() });
         }
@@ -59,7 +59,7 @@ impl Writer<'_> {
 
     /// Returns the payload to store instead of the prepared one, if there is a dictionary by now, or if the dictionary
     /// that it was compressed with must not be used any more.
-    fn anew(
+    fn encode(
         &mut self,
         payload: &Payload,
         member: &Member,

@@ -88,8 +88,8 @@ fn columns_that_an_encoding_does_not_use_are_named_and_emptied() {
         assert_eq!(found.matches("payload-surplus | blob ").count(), changed, "{change}\n{found}");
         assert!(changed > 0);
         let mended = findings(&sandbox, &["--repair"]);
-        assert!(mended.lines().all(|line| line.starts_with("mended: ")), "{change}\n{mended}");
-        assert!(mended.contains("mended: removed what no encoding uses | table payload | "), "{mended}");
+        assert!(mended.lines().all(|line| line.starts_with("repaired: ")), "{change}\n{mended}");
+        assert!(mended.contains("repaired: removed what no encoding uses | table payload | "), "{mended}");
         assert_eq!(findings(&sandbox, &[]), "");
         assert_eq!(stats(&sandbox), before);
     }
@@ -106,7 +106,7 @@ fn a_vault_that_others_can_write_is_named() {
     assert_eq!(findings(&sandbox, &[]), "");
     mode(0o666);
     assert_eq!(findings(&sandbox, &[]), "insecure-permissions | file v.vault | its mode is 0666\n");
-    assert_eq!(findings(&sandbox, &["--repair"]), "mended: closed to others | file v.vault | \n");
+    assert_eq!(findings(&sandbox, &["--repair"]), "repaired: closed to others | file v.vault | \n");
     assert_eq!(std::fs::metadata(sandbox.vault()).unwrap().permissions().mode() & 0o777, 0o644);
 }
 

@@ -77,12 +77,12 @@ fn a_dictionary_comes_back_from_another_vault_and_is_not_needed_for_files() {
     assert_eq!(found.first().unwrap(), &("dictionary-damaged".to_owned(), 1));
     assert_eq!(found.get(1).unwrap().0, "blob-damaged");
     let mended = findings(&sandbox, &["--repair", "--from", "copy.vault"]);
-    assert!(mended.starts_with("mended: restored | dictionary 1"), "{mended}");
+    assert!(mended.starts_with("repaired: restored | dictionary 1"), "{mended}");
     assert!(sorts(&mended).iter().map(|(_, count)| count).sum::<usize>() <= 2, "{mended}");
     assert_eq!(findings(&sandbox, &[]), "");
     sql(&sandbox).execute_batch(change).unwrap();
     let mended = findings(&sandbox, &["--repair", "--from", "d"]);
-    assert!(mended.contains("mended: dropped | dictionary 1"), "{mended}");
+    assert!(mended.contains("repaired: dropped | dictionary 1"), "{mended}");
     assert_eq!(findings(&sandbox, &[]), "");
 }
 

@@ -105,7 +105,7 @@ fn what_people_set_is_held_to_the_journal_and_restored_from_it() {
         assert_ne!(quick, "", "{change}");
         assert_eq!(findings(&sandbox, &[]), quick, "{change}");
         let mended = findings(&sandbox, &["--repair"]);
-        assert!(mended.lines().all(|line| line.starts_with("mended")), "{change}\n{mended}");
+        assert!(mended.lines().all(|line| line.starts_with("repaired")), "{change}\n{mended}");
         assert_eq!(findings(&sandbox, &[]), "", "{change}");
         assert_eq!(answers(&sandbox), before, "{change}");
         reports += &format!("{change}\n{quick}{mended}\n");
@@ -155,7 +155,7 @@ fn an_entry_that_is_not_understood_is_a_finding() {
     // What it may have changed is not known, so nothing is restored.
     connection.execute("DELETE FROM note", []).unwrap();
     let report = findings(&sandbox, &["--repair"]);
-    assert!(!report.contains("mended") && report.contains("annotation-lost"), "{report}");
+    assert!(!report.contains("repaired") && report.contains("annotation-lost"), "{report}");
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn a_forged_journal_is_a_finding_and_nothing_is_restored_from_it() {
     sql(&sandbox).execute_batch(change).unwrap();
     let found = findings(&sandbox, &[]);
     assert!(found.contains("journal-broken | entry ") && found.contains("annotation-differs"), "{found}");
-    assert!(!findings(&sandbox, &["--repair"]).contains("mended"));
+    assert!(!findings(&sandbox, &["--repair"]).contains("repaired"));
     assert!(sandbox.run(["show", TRACE]).expect(0).stdout.contains("of the trace"));
 }
 
@@ -203,7 +203,7 @@ fn the_order_of_arrival_is_held_to_the_journal_and_restored_from_it() {
             "{found}"
         );
         let mended = findings(&sandbox, &["--repair"]);
-        assert!(mended.contains("mended: reordered by arrival"), "{mended}");
+        assert!(mended.contains("repaired: reordered by arrival"), "{mended}");
         assert_eq!(findings(&sandbox, &[]), "");
         assert_eq!((latest(&sandbox), list(&sandbox), capture(&sandbox)), before);
     }

@@ -1,0 +1,120 @@
+//! Sources, help and documents use standard technical English: words and names that were replaced do not come back.
+
+use std::path::{Path, PathBuf};
+
+use crate::sandbox::repository;
+
+/// Words and phrases that a practitioner has to guess. Each matches as a whole word, in any case.
+const WORDS: &[&str] = &[
+    "anew",
+    "nobody",
+    "somebody",
+    "stranger",
+    "strangers",
+    "so many",
+    "what is no artifact",
+    "is told of",
+    "who is meant",
+    "leave behind",
+    "mend",
+    "mends",
+    "mended",
+    "rehearse",
+    "rehearsed",
+    "bring in step",
+    "brought in step",
+    "what the system says",
+    "what the store says",
+    "what the database says",
+];
+
+/// Names of earlier versions; each matches as a part of an identifier.
+const NAMES: &[&str] = &[
+    "artifacts_beginning",
+    "as_filled_str",
+    "at_hand",
+    "blobs_of_nothing",
+    "bring_in_step",
+    "bring_up_to_date",
+    "may_mention",
+    "may_pass",
+    "shared_beginnings",
+    "stated_bare",
+    "stated_either",
+    "take_from_others",
+    "workplace",
+    "ColumnSort",
+    "NotItsCapture",
+    "NotSoMany",
+    "OtherKind",
+    "Settling",
+    "Stranger",
+    "Teller",
+    "Unplayed",
+    "artifact-twice",
+    "others-can-write",
+    "mentions-disordered",
+];
+
+#[test]
+fn standard_words_are_used() {
+    let root = repository("");
+    let mut files = vec![root.join("README.md"), root.join("CHANGELOG.md")];
+    for directory in ["src", "docs", "benches", "examples"] {
+        collect(&root.join(directory), &mut files);
+    }
+    let mut found = Vec::new();
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let name = file.strip_prefix(&root).unwrap().display().to_string();
+        found.extend(violations(&text).into_iter().map(|(line, what)| format!("{name}:{line}: {what}")));
+    }
+    assert!(found.is_empty(), "{} places:\n{}", found.len(), found.join("\n"));
+}
+
+#[test]
+fn a_banned_word_is_found_as_a_whole_word_only() {
+    let lines = |text| violations(text).into_iter().map(|(line, what)| format!("{line} {what}")).collect::<Vec<_>>();
+    assert_eq!(lines("fine\nIt is made Anew.\n"), ["2 anew"]);
+    assert_eq!(lines("renewed, recommended, amends\n"), [""; 0]);
+    assert_eq!(lines("as so\n/// many others\n"), ["1 so many"]);
+    assert_eq!(lines("self.at_hand.len()"), ["1 at_hand"]);
+}
+
+/// The lines with a banned word or name, and what it is. A phrase may go on in the next line, after the mark of a comment.
+fn violations(text: &str) -> Vec<(usize, &'static str)> {
+    let mut found = Vec::new();
+    let lines: Vec<&str> = text.lines().collect();
+    for (at, line) in lines.iter().enumerate() {
+        found.extend(NAMES.iter().filter(|name| line.contains(**name)).map(|name| (at + 1, *name)));
+        let next = lines.get(at + 1).map_or("", |next| next.trim_start().trim_start_matches(['/', '!']));
+        let words = normalised(line);
+        let both = format!("{words}{}", normalised(next).trim_start());
+        for word in WORDS {
+            let wanted = format!(" {word} ");
+            let is_in_next = normalised(next).contains(&wanted);
+            if words.contains(&wanted) || both.contains(&wanted) && !is_in_next {
+                found.push((at + 1, *word));
+            }
+        }
+    }
+    found
+}
+
+/// The words of a line in small letters, each between single spaces.
+fn normalised(line: &str) -> String {
+    let words = line.split(|character: char| !character.is_alphanumeric() && character != '_');
+    let words: Vec<String> = words.filter(|word| !word.is_empty()).map(str::to_lowercase).collect();
+    format!(" {} ", words.join(" "))
+}
+
+fn collect(directory: &Path, files: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs" || extension == "md") {
+            files.push(path);
+        }
+    }
+}
