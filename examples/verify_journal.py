@@ -28,6 +28,6 @@ for seq, entry, stated in database.execute("SELECT seq, entry, chain FROM journa
         found = seq
 print(f"{head} entries, all chained; the head is sha256:{chain.hex()}")
 if wanted is not None and found is None:
-    sys.exit(f"{wanted} never was the head of this journal")
+    sys.exit(f"{wanted} was never the head of this journal")
 if found is not None:
     print(f"it was {wanted} after entry {found}")

@@ -18,7 +18,7 @@ use crate::store::{ArtifactId, ArtifactRow, FoundPassage, Matcher, Snapshot, Sto
 
 pub use crate::store::{Grouping, SearchIndex};
 pub use compare::compare;
-pub use indexer::{Indexed, Progress, sync_index_within, build, sync_index};
+pub use indexer::{Indexed, Progress, build, sync_index, sync_index_within};
 use passages::capture_passages;
 pub use snippet::{Snippet, WIDTH};
 pub use words::{MAX_TERMS, Words, WordsError};

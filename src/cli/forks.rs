@@ -16,7 +16,7 @@ use super::json;
 use super::output::{self, BAD, FAINT, HASH, counted};
 use super::vault::VaultArgs;
 
-/// List traces and run packs that record different histories of one run.
+/// List traces and run packs of one run that diverge.
 ///
 /// Traces that share a header, or run packs that share the id of their run, and then have different records or steps are
 /// two histories of one run. Exit status 0 if there are none, 1 if there are.

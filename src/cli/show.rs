@@ -88,18 +88,14 @@ fn print(out: &mut dyn Write, description: &Description) -> io::Result<()> {
     if !counts.is_empty() {
         fields.push("mentions", counts.join(", "), Style::new());
     }
+    if captures.len() > 1 {
+        let (count, core) = (captures.len(), artifact.core);
+        let used = description.preferred;
+        let line = format!("{count}; {used:.12} is used; \"runvault diff --all {core:.12}\" compares them");
+        fields.push("captures", line, Style::new());
+    }
     fields.write(out)?;
     let can_be_signed = kinds::named(&artifact.kind).is_some_and(Kind::can_be_signed);
-    if captures.len() > 1 {
-        let count = counted(captures.len() as u64, "capture");
-        let core = artifact.core;
-        let line = format!(
-            "{count}, which \"runvault diff --all {core:.12}\" compares; {:.12} is used",
-            description.preferred
-        );
-        fields.lead(out, "captures")?;
-        writeln!(out, "{line}")?;
-    }
     for capture in captures.iter().take(MAX_LISTED) {
         print_capture(out, &fields, capture, can_be_signed)?;
     }

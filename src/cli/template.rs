@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(read(r"a\n\\n{b}}"), Ok(vec![text("a\n\\n{b}}")]));
         assert_eq!(read(""), Ok(vec![]));
         assert!(read("{{core").unwrap_err().contains("without }} at core"));
-        assert!(read("{{}}").unwrap_err().contains("there are core, hash"));
+        assert!(read("{{}}").unwrap_err().contains("known names: core, hash"));
         assert!(read(r"\e[1m").is_err());
         assert!(read("\\").is_err());
     }

@@ -112,7 +112,7 @@ pub(crate) fn staging_for(path: &Path) -> Result<StagingDir, WriteError> {
     // The error would name a directory with a name that the caller does not know.
     StagingDir::new_in(directory).map_err(|error| match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => WriteError::io(path)(error),
-        kind => WriteError::refused(path, format!("nothing can be written into its directory: {kind}")),
+        kind => WriteError::refused(path, format!("cannot write to its directory: {kind}")),
     })
 }
 

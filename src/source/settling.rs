@@ -207,7 +207,7 @@ impl PollingWatcher {
                 FileKind::Directory => further.push(path),
                 FileKind::File => match opened.state(&entry.name) {
                     Ok(state) => {
-                        files.push(File { stamp: Stamp::from_state(&state), quiet: state.quiet(now), path })
+                        files.push(File { stamp: Stamp::from_state(&state), quiet: state.quiet(now), path });
                     }
                     Err(error) if error.kind() == ErrorKind::NotFound => {}
                     Err(error) => return Err(SourceError::at(&path)(error)),

@@ -106,7 +106,7 @@ fn a_dry_run_of_import_changes_nothing_and_says_so() {
     let ran = sandbox.run(["--vault", "other.vault", "import", "--dry-run", "all.rvz"]).expect(0);
     for said in [
         "dry run, nothing was stored: 7 added",
-        "1 link would be stated",
+        "1 link would be added",
         "1 tag would be set",
         "1 note would be set",
     ] {

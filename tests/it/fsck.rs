@@ -77,8 +77,11 @@ pub(crate) fn findings(sandbox: &Sandbox, arguments: &[&str]) -> String {
     let ran = sandbox.run([&["fsck", "--json"], arguments].concat());
     let line = |line: &serde_json::Value| {
         let text = |member: &str| line[member].as_str().unwrap_or_default().to_owned();
-        let what =
-            if line["repaired"].is_null() { text("finding") } else { format!("repaired: {}", text("repaired")) };
+        let what = if line["repaired"].is_null() {
+            text("finding")
+        } else {
+            format!("repaired: {}", text("repaired"))
+        };
         format!("{what} | {} {} | {}\n", text("about"), text("subject"), text("detail"))
     };
     let lines: String = ran.json().iter().map(line).collect();

@@ -74,7 +74,8 @@ fn standard_words_are_used() {
 
 #[test]
 fn a_banned_word_is_found_as_a_whole_word_only() {
-    let lines = |text| violations(text).into_iter().map(|(line, what)| format!("{line} {what}")).collect::<Vec<_>>();
+    let lines =
+        |text| violations(text).into_iter().map(|(line, what)| format!("{line} {what}")).collect::<Vec<_>>();
     assert_eq!(lines("fine\nIt is made Anew.\n"), ["2 anew"]);
     assert_eq!(lines("renewed, recommended, amends\n"), [""; 0]);
     assert_eq!(lines("as so\n/// many others\n"), ["1 so many"]);

@@ -119,7 +119,7 @@ fn hashes_that_a_trace_states_are_hashes() {
         let line = if name == "problem_spec_hash" { 1 } else { 2 };
         assert_eq!(
             found,
-            [format!("error TR2 line {line} /{name}: \"abc\" is no hash: 64 lowercase hex digits")]
+            [format!("error TR2 line {line} /{name}: \"abc\" is not a hash (64 lowercase hex digits)")]
         );
         trace_with(
             name,

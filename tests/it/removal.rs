@@ -264,7 +264,7 @@ fn tags_stand_for_artifacts() {
         sandbox.run(arguments).expect(0);
     }
     let moved = sandbox.run(["tag", SMALL, "base"]).expect(0).stderr;
-    assert_eq!(moved, format!("tagged; @base was {SESSION} before\n"));
+    assert_eq!(moved, format!("tagged; @base was {SESSION}\n"));
     let tags = sandbox.run(["tags", "--json"]).expect(0).json();
     assert_eq!(tags.len(), 1);
     assert!(tags[0]["core_hash"].as_str().unwrap().contains(SMALL));

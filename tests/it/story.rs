@@ -242,7 +242,7 @@ fn contracts_are_held_against_runs() {
     let ran = sandbox.run(["audit", &risky]).expect(1);
     all += &format!("{}{}\n", ran.stdout, ran.stderr);
     all += &sandbox.run(["audit", "--json", &risky]).expect(1).stdout;
-    assert!(sandbox.run(["audit", &core("run.rpk")]).expect(1).stderr.contains("is not a contract"));
+    assert!(sandbox.run(["audit", &core("run.rpk")]).expect(1).stderr.contains("not contract"));
     insta::assert_snapshot!(all);
 }
 

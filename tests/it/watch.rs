@@ -528,7 +528,7 @@ fn a_full_disk_is_waited_for_from_the_start() {
         }
         let (error, waits) = (line(), line());
         assert!(
-            error.starts_with("error: ") && waits.contains("is tried again until it is"),
+            error.starts_with("error: ") && waits.contains("retrying until everything is stored"),
             "{error}{waits}"
         );
         let lifted = std::process::Command::new("prlimit")
@@ -539,7 +539,7 @@ fn a_full_disk_is_waited_for_from_the_start() {
             child.wait().unwrap();
             return;
         }
-        assert_eq!(line(), "going on\n");
+        assert_eq!(line(), "continuing\n");
         let lines = lines_of(child.stdout.take().unwrap());
         let watch = Watch { child, lines, said };
         assert_eq!(watch.next(), "s.json added");

@@ -79,7 +79,7 @@ mod tests {
             ("[keys]\na.b = 's3cret'\n", "a key ring has lines like"),
             ("[keys]\nci = ['s3cret']\n", "line 2: a key ring has lines like"),
             ("[keys]\nci = ' '\n", "line 2: the signing key is empty"),
-            ("[keys]\n'' = 's3cret'\n", "line 2: a key id has"),
+            ("[keys]\n'' = 's3cret'\n", "line 2: a key id must have"),
             ("[keys]\n[s3cret]\na = 's3cret'\n", "line 2: a key ring can only have"),
             ("[keys]\n# nothing\n", "line 1: the key ring has no keys"),
         ] {

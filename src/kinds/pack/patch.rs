@@ -34,7 +34,7 @@ pub(super) static CONTENT: [InnerRule; 8] = [
         info: info(
             "PS2",
             "patch.json: op is create, modify or delete.",
-            "Only these three operations are defined.",
+            "Only these three operations are defined: a tool that applies patches could not know what another one means.",
         ),
         check: |patch, found| {
             each(patch, |index, operation| {
@@ -99,7 +99,7 @@ pub(super) static CONTENT: [InnerRule; 8] = [
         info: info(
             "PS7",
             "patch.json: total_bytes is the sum of the contents' UTF-8 bytes, at most 52,428,800.",
-            "A patch whose size differs was truncated or edited.",
+            "A patch whose contents have another size was truncated or edited after it was made.",
         ),
         check: total_bytes,
     },

@@ -20,19 +20,19 @@ pub(super) const STEP_TYPES: [&str; 8] = [
 
 /// The type of a member.
 #[derive(Clone, Copy)]
-enum StepType {
+enum ValueType {
     Any,
     Text,
     Object,
     Array,
     /// `sha256:` and 64 lowercase hex digits.
     Hash,
-    StepType,
+    StepKind,
     /// `hmac-sha256:` and 64 lowercase hex digits.
     Code,
 }
 
-impl StepType {
+impl ValueType {
     fn admits(self, value: &Value<'_>) -> bool {
         match (self, value) {
             (Self::Any, _)
@@ -40,7 +40,7 @@ impl StepType {
             | (Self::Object, Value::Object(_))
             | (Self::Array, Value::Array(_)) => true,
             (Self::Hash, Value::String(text)) => Digest::parse_prefixed(text).is_some(),
-            (Self::StepType, Value::String(text)) => STEP_TYPES.contains(&text.as_ref()),
+            (Self::StepKind, Value::String(text)) => STEP_TYPES.contains(&text.as_ref()),
             (Self::Code, Value::String(text)) => signature::code(text).is_some(),
             _ => false,
         }
@@ -53,42 +53,42 @@ impl StepType {
             Self::Object => "an object".to_owned(),
             Self::Array => "an array".to_owned(),
             Self::Hash => "sha256: and 64 lowercase hex digits".to_owned(),
-            Self::StepType => format!("one of {}", STEP_TYPES.join(", ")),
+            Self::StepKind => format!("one of {}", STEP_TYPES.join(", ")),
             Self::Code => "hmac-sha256: and 64 lowercase hex digits".to_owned(),
         }
     }
 }
 
-const ENVELOPE: &[(&str, StepType)] =
-    &[("metadata", StepType::Object), ("payload", StepType::Object), ("checksum", StepType::Hash)];
-const METADATA: &[(&str, StepType)] = &[("run_id", StepType::Text), ("created_at", StepType::Text)];
-const PAYLOAD: &[(&str, StepType)] = &[("run", StepType::Object)];
-const RUN: &[(&str, StepType)] = &[
-    ("id", StepType::Text),
-    ("timestamp", StepType::Text),
-    ("environment_fingerprint", StepType::Object),
-    ("runtime_versions", StepType::Object),
-    ("steps", StepType::Array),
+const ENVELOPE: &[(&str, ValueType)] =
+    &[("metadata", ValueType::Object), ("payload", ValueType::Object), ("checksum", ValueType::Hash)];
+const METADATA: &[(&str, ValueType)] = &[("run_id", ValueType::Text), ("created_at", ValueType::Text)];
+const PAYLOAD: &[(&str, ValueType)] = &[("run", ValueType::Object)];
+const RUN: &[(&str, ValueType)] = &[
+    ("id", ValueType::Text),
+    ("timestamp", ValueType::Text),
+    ("environment_fingerprint", ValueType::Object),
+    ("runtime_versions", ValueType::Object),
+    ("steps", ValueType::Array),
 ];
-const RUN_OPTIONAL: &[(&str, StepType)] = &[
-    ("source", StepType::Text),
-    ("provider", StepType::Text),
-    ("agent", StepType::Text),
-    ("capture_mode", StepType::Text),
-    ("listener_session_id", StepType::Text),
-    ("listener_process", StepType::Object),
-    ("listener_bind", StepType::Object),
+const RUN_OPTIONAL: &[(&str, ValueType)] = &[
+    ("source", ValueType::Text),
+    ("provider", ValueType::Text),
+    ("agent", ValueType::Text),
+    ("capture_mode", ValueType::Text),
+    ("listener_session_id", ValueType::Text),
+    ("listener_process", ValueType::Object),
+    ("listener_bind", ValueType::Object),
 ];
-const STEP: &[(&str, StepType)] = &[
-    ("id", StepType::Text),
-    ("type", StepType::StepType),
-    ("input", StepType::Any),
-    ("output", StepType::Any),
-    ("metadata", StepType::Object),
-    ("hash", StepType::Hash),
+const STEP: &[(&str, ValueType)] = &[
+    ("id", ValueType::Text),
+    ("type", ValueType::StepKind),
+    ("input", ValueType::Any),
+    ("output", ValueType::Any),
+    ("metadata", ValueType::Object),
+    ("hash", ValueType::Hash),
 ];
-const SIGNATURE: &[(&str, StepType)] =
-    &[("algorithm", StepType::Text), ("key_id", StepType::Text), ("value", StepType::Code)];
+const SIGNATURE: &[(&str, ValueType)] =
+    &[("algorithm", ValueType::Text), ("key_id", ValueType::Text), ("value", ValueType::Code)];
 
 /// Checks RPK1.
 pub(super) fn check(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
@@ -151,7 +151,7 @@ fn object_at<'v>(object: &'v Object<'v>, name: &str) -> Option<&'v Object<'v>> {
 fn members(
     object: &Object<'_>,
     path: &str,
-    wanted: &[(&str, StepType)],
+    wanted: &[(&str, ValueType)],
     required: bool,
     found: &mut Finder<'_>,
 ) {

@@ -60,7 +60,7 @@ fn outcome(result: &Value<'_>, add: &mut impl FnMut(&str, &str)) {
     match status {
         Some("failed") if !has_errors => add("errors", "a failed step must have errors"),
         Some("success" | "skipped") if has_errors => {
-            add("errors", "a step that did not fail must not have errors")
+            add("errors", "a step that did not fail must not have errors");
         }
         _ => {}
     }

@@ -139,9 +139,13 @@ impl SearchComparison {
                 delete.execute([row])?;
             }
         }
-        for index in [&self.actual, &self.expected] {
-            into_one_segment(index)?;
-        }
+        let (actual, expected) = (&mut self.actual, &mut self.expected);
+        std::thread::scope(|scope| {
+            let running = scope.spawn(move || into_one_segment(actual));
+            let expected = into_one_segment(expected);
+            // A panic is the only reason for not joining; it goes on here.
+            running.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).and(expected)
+        })?;
         if have_same_pages(&self.actual, &self.expected)? {
             return Ok(());
         }

@@ -198,7 +198,7 @@ fn limits_are_met_and_tags_are_told() {
     sandbox.write("full.rvz", making.tar());
     let ran = on(&sandbox, "n.vault", &["import", "--create", "full.rvz"]).expect(0);
     assert!(ran.stderr.starts_with("2 added"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("1 link stated"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("1 link added"), "{}", ran.stderr);
     assert!(ran.stderr.contains("1000 tags set"), "{}", ran.stderr);
     // A bundle with that link and note can be made again.
     assert_eq!(on(&sandbox, "n.vault", &["export", "--all", "-o", "again.rvz"]).expect(0).stdout, "");

@@ -105,7 +105,10 @@ fn what_cannot_be_mended_does_not_stop_the_rest() {
     let from = repository("examples");
     let change = "DROP TABLE identity; UPDATE payload SET bytes = x'00' WHERE blob = 1";
     let report = mended(&sandbox, change, &[from.to_str().unwrap()]);
-    assert!(report.contains("\nmended: restored | blob ") && report.contains("\nunreadable | "), "{report}");
+    assert!(
+        report.contains("\nrepaired: restored | blob ") && report.contains("\nunreadable | "),
+        "{report}"
+    );
 }
 
 #[test]

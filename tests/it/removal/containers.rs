@@ -138,7 +138,7 @@ fn the_same_bytes_under_another_name_hold_a_document() {
     sandbox.write("q/policy.json", &contract);
     let refused = sandbox.run(["add", "q"]).expect(1);
     assert!(
-        refused.stderr.contains(&format!("has contract {core}, which was removed by")),
+        refused.stderr.contains(&format!("contains contract {core}, which was removed by")),
         "{}",
         refused.stderr
     );

@@ -66,7 +66,11 @@ fn what_was_removed_is_refused_wherever_it_comes_from() {
         assert!(told.contains("--allow-removed adds removed artifacts again"), "{told}");
         assert!(told.contains("1 rejected") && refused.stdout.is_empty(), "{told}{}", refused.stdout);
         let is_pack = arguments[1].starts_with('p');
-        assert_eq!(told.contains(&format!("has model_io {core}, which was removed by")), is_pack, "{told}");
+        assert_eq!(
+            told.contains(&format!("contains model_io {core}, which was removed by")),
+            is_pack,
+            "{told}"
+        );
         assert_eq!(rows(&sandbox), before, "{arguments:?}");
     }
     // The tag and the note of a bundle need the artifact.

@@ -84,7 +84,7 @@ fn a_line_may_be_long_but_not_endless() {
     let answers = ran.json();
     assert_eq!([&answers[0]["response"], &answers[2]["response"]], ["found", "found"]);
     assert_eq!((&answers[1]["id"], &answers[1]["error"]["code"]), (&Value::Null, &"too_long".into()));
-    assert!(answers[1]["error"]["message"].as_str().unwrap().contains("may have 16777216 bytes"));
+    assert!(answers[1]["error"]["message"].as_str().unwrap().contains("more than 16777216 bytes"));
 }
 
 /// Each answer is there before the next request is asked.

@@ -56,7 +56,7 @@ fn damage_is_named_and_mended() {
         assert!(!report.is_empty(), "{change}");
         reports += &format!("{change}\n{report}\n");
         let mended = findings(&sandbox, &["--repair"]);
-        assert_eq!(mended, "repaired: made anew | index search | \n", "{change}");
+        assert_eq!(mended, "repaired: rebuilt | index search | \n", "{change}");
         assert_eq!(answers(&sandbox), before, "{change}");
         // What can be asked for with one command is as good.
         for command in [["search", "--build"].as_slice(), &["reindex"]] {

@@ -145,7 +145,7 @@ fn verify_checks_every_capture_that_is_in_the_vault() {
     let required = ["verify", "@golden", "--require-signature", "--signing-key-file", "ring"];
     let ran = sandbox.run(required).expect(1);
     assert!(ran.stderr.contains("1 good, 2 bad"), "{}", ran.stderr);
-    assert!(ran.stdout.contains("no key was given with the id \"laptop\""), "{}", ran.stdout);
+    assert!(ran.stdout.contains("no key with the id \"laptop\" was given"), "{}", ran.stdout);
 }
 
 #[test]
