@@ -98,7 +98,7 @@ fn stub_show_and_diff_say_that_there_are_several_captures_and_which_one_is_used(
         assert_eq!(output["text"], response);
     }
     let shown = sandbox.run(["show", &core]).expect(0).stdout;
-    assert!(shown.contains("2 captures, which \"runvault diff --all "), "{shown}");
+    assert!(shown.contains("is used; \"runvault diff --all "), "{shown}");
     let captures = sandbox.run(["show", &core, "--json"]).expect(0).json()[0]["captures"].clone();
     let preferred: Vec<&Value> =
         captures.as_array().unwrap().iter().filter(|one| one["preferred"] == true).collect();

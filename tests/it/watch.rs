@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStderr, ChildStdout, Stdio};
 use std::sync::mpsc::{self, Receiver};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -59,6 +59,15 @@ impl Watch {
         format!("{path} {} {}", line["outcome"].as_str().unwrap(), line["moved"])
     }
 
+    /// Reads what it says up to a line with `text`.
+    fn says(&mut self, text: &str) -> String {
+        let mut all = String::new();
+        while !all.lines().last().is_some_and(|line| line.contains(text)) {
+            assert!(self.said.read_line(&mut all).unwrap() > 0, "it ended without {text:?}: {all}");
+        }
+        all
+    }
+
     /// Nothing is told for a while.
     fn is_silent(&self) {
         let line = self.lines.recv_timeout(Duration::from_millis(900));
@@ -97,7 +106,8 @@ fn lines_of(stdout: ChildStdout) -> Receiver<String> {
 #[test]
 fn a_slow_writer_is_waited_for() {
     let sandbox = Sandbox::new();
-    let watch = Watch::start(&sandbox, &[]);
+    // Much longer than the pauses of the writer, however busy the machine is.
+    let watch = Watch::settling(&sandbox, "3s", &[]);
     let text = session("slow", &[("p", "r")]);
     let mut file = fs::File::create(sandbox.path("d/slow.json")).unwrap();
     for piece in text.as_bytes().chunks(text.len() / 4) {
@@ -337,7 +347,7 @@ fn a_link_that_is_watched_is_followed() {
 fn renamed_into_place_removed_and_moved() {
     let sandbox = Sandbox::new();
     sandbox.write("d/old.json", session("old", &[]));
-    let watch = Watch::start(&sandbox, &["--move"]);
+    let watch = Watch::settling(&sandbox, "2s", &["--move"]);
     assert_eq!(watch.next(), "old.json added", "what is there already is taken");
     let ready = sandbox.write("ready", session("renamed", &[]));
     fs::create_dir_all(sandbox.path("d/deep/er")).unwrap();
@@ -357,7 +367,7 @@ fn renamed_into_place_removed_and_moved() {
 #[test]
 fn a_pack_is_taken_when_nothing_in_it_changes() {
     let sandbox = Sandbox::new();
-    let watch = Watch::start(&sandbox, &[]);
+    let watch = Watch::settling(&sandbox, "3s", &[]);
     let mut files: Vec<_> = fs::read_dir(crate::sandbox::repository("examples/pack"))
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -564,21 +574,18 @@ fn a_full_disk_is_waited_for() {
     let mut command = std::process::Command::new("sh");
     command.args(["-c", &script]).current_dir(sandbox.path("")).env("RUNVAULT_VAULT", sandbox.vault());
     command.env("RUNVAULT_CONFIG", sandbox.path("config.toml"));
-    let watch = Watch::of(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+    let mut watch = Watch::of(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
     sandbox
         .write("d/big.json", session("big", &[("p", &noise[..900_000]), ("q", &noise[900_000..1_800_000])]));
+    let said = watch.says("retrying");
+    assert!(said.contains("error: "), "{said}");
     watch.is_silent();
     let id = watch.child.id().to_string();
     let lifted = std::process::Command::new("prlimit").args(["--pid", &id, "--fsize=unlimited"]).status();
     if lifted.is_ok_and(|status| status.success()) {
-        let began = Instant::now();
         assert_eq!(watch.next(), "big.json added");
-        assert!(began.elapsed() < PATIENCE);
         let said = watch.interrupt("-INT");
-        assert!(
-            said.contains("error: ") && said.contains("retrying") && said.contains("continuing"),
-            "{said}"
-        );
+        assert!(said.contains("continuing"), "{said}");
     } else {
         watch.interrupt("-KILL");
     }
