@@ -38,7 +38,6 @@ mod latest;
 mod layering;
 mod limits;
 mod man;
-mod manual_links;
 mod moving;
 #[cfg(unix)]
 mod names;
@@ -58,6 +57,7 @@ mod sandbox;
 mod search;
 mod signatures;
 mod sql;
+mod stated_values;
 mod stats;
 mod storage;
 mod story;
