@@ -82,7 +82,7 @@ impl DependentFinder {
     /// contract governs it, are not among them.
     ///
     /// # Errors
-    /// As [`HolderFinder::containers`].
+    /// As [`DependentFinder::containers`].
     pub fn linking(&mut self, snapshot: &Snapshot<'_>, artifact: &ArtifactRow) -> Result<Vec<Hold>> {
         let mut holds = Vec::from_iter(self.by_edges(snapshot, artifact)?.map(Hold::new));
         for handle in snapshot.names_of(artifact.id)? {
@@ -163,7 +163,7 @@ impl DependentFinder {
     /// The links of others to `artifact`: up to `limit` of them, and the number of the others.
     ///
     /// # Errors
-    /// As [`HolderFinder::containers`].
+    /// As [`DependentFinder::containers`].
     pub fn links_to(
         &mut self,
         snapshot: &Snapshot<'_>,

@@ -88,7 +88,7 @@ pub struct Edge {
     pub origin: Origin,
 }
 
-/// Finds what is linked to `artifact` within the reach of `walk`. The work is linear in the links of the artifacts that are
+/// Finds what is linked to `artifact` within the reach of `traversal`. The work is linear in the links of the artifacts that are
 /// looked at, and these are no more than are needed for `limit` links.
 ///
 /// # Errors

@@ -164,7 +164,7 @@ impl MoveOutcome {
         self.failed.is_empty() && self.kept.iter().all(|(_, why)| *why == KeepReason::Unexpected)
     }
 
-    /// Returns whether all files that remain are kept [for temporary reasons](Kept::is_for_now).
+    /// Returns whether all files that remain are kept [for temporary reasons](KeepReason::is_for_now).
     #[must_use]
     pub fn is_for_now(&self) -> bool {
         let mut kept = self.kept.iter().filter(|(_, why)| *why != KeepReason::Unexpected);

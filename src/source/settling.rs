@@ -125,7 +125,7 @@ impl PollingWatcher {
         }
     }
 
-    /// Restricts the watcher to artifacts of one kind, like [`Inputs::of_kind`](super::Inputs::of_kind).
+    /// Restricts the watcher to artifacts of one kind, like [`Inputs::with_kind`](super::Inputs::with_kind).
     #[must_use]
     pub fn with_kind(self, kind: Option<Kind>) -> Self {
         Self { kind, ..self }
