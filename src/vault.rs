@@ -713,7 +713,7 @@ impl Vault {
     /// # let directory = tempfile::tempdir()?;
     /// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
     /// # vault.add_document(std::fs::read("examples/session.json")?, &ExamineOptions::default())?;
-    /// let prompt = Digest::of(b"Summarise ticket 4711 in one sentence.");
+    /// let prompt = Digest::from_content(b"Summarise ticket 4711 in one sentence.");
     /// let asked = Filter::Mention { group: Some("prompt"), digest: prompt };
     /// let hits = vault.find(&Query { filters: vec![asked], ..Query::default() })?;
     /// assert_eq!(hits.len(), 1);
