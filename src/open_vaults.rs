@@ -13,8 +13,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// What tells files apart whatever they are called.
 type Identity = (u64, u64);
 
-/// How the names of the files go on that SQLite has open for a vault.
-const ENDINGS: [&str; 4] = ["", "-wal", "-shm", "-journal"];
+/// The suffixes of the names of a vault's files: the database, its log, the memory that processes share, and the journal of
+/// SQLite's other mode, which SQLite would roll back into the database.
+const SUFFIXES: [&str; 4] = ["", "-wal", "-shm", "-journal"];
+
+/// Returns the paths of all files that SQLite uses for the vault at `path`.
+pub(crate) fn files_of(path: &Path) -> impl Iterator<Item = PathBuf> {
+    SUFFIXES.iter().map(move |suffix| {
+        let mut file = path.as_os_str().to_owned();
+        file.push(suffix);
+        file.into()
+    })
+}
 
 /// The vaults that are open.
 static OPEN: Mutex<BTreeMap<Identity, OpenVault>> = Mutex::new(BTreeMap::new());
@@ -30,12 +40,7 @@ impl OpenVault {
     fn new(path: &Path) -> Self {
         // SQLite has the others beside what a link leads to.
         let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let file = |ending: &str| {
-            let mut file = path.clone().into_os_string();
-            file.push(ending);
-            PathBuf::from(file)
-        };
-        Self { count: 0, files: ENDINGS.map(file).into() }
+        Self { count: 0, files: files_of(&path).collect() }
     }
 }
 

@@ -1,14 +1,11 @@
 //! The files of a vault, which nothing else may overwrite.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::parent;
-
-/// What follows the name of a vault in the names of its files: the database, its log, the memory that processes share,
-/// and the journal of SQLite's other mode, which SQLite would roll back into the database.
-const ENDINGS: [&str; 4] = ["", "-wal", "-shm", "-journal"];
+use crate::open_vaults::files_of;
 
 /// Whether writing to `path` would overwrite or replace a file of `vault`: the database, its log and the files beside it,
 /// under any name that leads to them (links of both sorts), or under one that SQLite would take for theirs. A directory is
@@ -26,14 +23,6 @@ pub fn is_of_vault(path: &Path, vault: &Path) -> bool {
                 || target.as_ref().is_some_and(|target| has_same_name(target, file))
                 || is_same_file(path, file)
         })
-}
-
-pub(super) fn files_of(vault: &Path) -> impl Iterator<Item = PathBuf> {
-    ENDINGS.iter().map(move |ending| {
-        let mut name = OsString::from(vault);
-        name.push(ending);
-        PathBuf::from(name)
-    })
 }
 
 /// Whether both paths are the same name in the same directory, whether there is a file or not.

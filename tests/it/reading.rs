@@ -7,24 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::sandbox::{Ran, Sandbox, repository};
-
-/// What only reads, with the exit status that it has on the examples.
-const READING: &[(&[&str], i32)] = &[
-    (&["find"], 0),
-    (&["find", "--prompt", "Summarise ticket 4711 in one sentence."], 0),
-    (&["get", "4df877dec7f4"], 0),
-    (&["show", "3941d389b337"], 0),
-    (&["links", "5c496a37feba"], 0),
-    (&["search", "cut off by mistake"], 0),
-    (&["sql", "SELECT count(*) FROM artifacts"], 0),
-    (&["diff", "4df877dec7f4", "103ef1c54b58", "--first"], 1),
-    (&["log"], 0),
-    (&["log", "--head"], 0),
-    (&["stats"], 0),
-    (&["fsck"], 0),
-    (&["tags"], 0),
-];
+use crate::sandbox::{READING, Ran, Sandbox, repository};
 
 /// A vault with the examples and a search index, in a directory of its own that everybody may enter.
 fn examples() -> Sandbox {

@@ -4,6 +4,24 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+/// Commands that only read, with their exit statuses on the examples.
+#[cfg(unix)]
+pub(crate) const READING: &[(&[&str], i32)] = &[
+    (&["find"], 0),
+    (&["find", "--prompt", "Summarise ticket 4711 in one sentence."], 0),
+    (&["get", "4df877dec7f4"], 0),
+    (&["show", "3941d389b337"], 0),
+    (&["links", "5c496a37feba"], 0),
+    (&["search", "cut off by mistake"], 0),
+    (&["sql", "SELECT count(*) FROM artifacts"], 0),
+    (&["diff", "4df877dec7f4", "103ef1c54b58", "--first"], 1),
+    (&["log"], 0),
+    (&["log", "--head"], 0),
+    (&["stats"], 0),
+    (&["fsck"], 0),
+    (&["tags"], 0),
+];
+
 use runvault::canonical::reader::{self, Limits};
 use runvault::canonical::replaykit::{self, Volatile};
 use serde_json::Value;

@@ -53,19 +53,7 @@ impl Snapshot<'_> {
     /// # Errors
     /// Returns an error if the database cannot be read or the index is damaged.
     pub fn mentioning(&self, digest: Digest, group: Option<&str>) -> Result<Vec<MentionRow>> {
-        let find = || {
-            let mut found = Vec::new();
-            let mut roles = Roles::default();
-            for (artifact, stated) in self.stating(digest)? {
-                let role = roles.get(self, stated.role)?;
-                if group.is_none_or(|group| group == role.group) {
-                    found.push(mention(artifact, stated, role));
-                }
-            }
-            found.sort_by(|one, other| order(one).cmp(&order(other)));
-            found.dedup();
-            Ok(found)
-        };
+        let find = || self.in_group(self.stating(digest)?, group);
         find().map_err(|error| self.failed(error))
     }
 
@@ -83,23 +71,16 @@ impl Snapshot<'_> {
     ) -> Result<Vec<MentionRow>> {
         let find = || {
             let mut found = Vec::new();
-            let mut roles = Roles::default();
             let mut own = self.connection.prepare_cached("SELECT id FROM capture WHERE artifact = ?1")?;
             for capture in own.query_map([artifact.0], |row| row.get(0))? {
                 let capture = capture?;
                 if captures.binary_search(&CaptureId(capture)).is_err() {
                     continue;
                 }
-                for stated in self.lists().with(capture, |stated| *stated == digest)? {
-                    let role = roles.get(self, stated.role)?;
-                    if group.is_none_or(|group| group == role.group) {
-                        found.push(mention(artifact, stated, role));
-                    }
-                }
+                let stated = self.lists().with(capture, |stated| *stated == digest)?;
+                found.extend(stated.into_iter().map(|stated| (artifact, stated)));
             }
-            found.sort_by(|one, other| order(one).cmp(&order(other)));
-            found.dedup();
-            Ok(found)
+            self.in_group(found, group)
         };
         find().map_err(|error| self.failed(error))
     }
@@ -302,6 +283,25 @@ impl Snapshot<'_> {
                 found.extend(list.into_iter().map(|stated| (artifact, stated)));
             }
         }
+        Ok(found)
+    }
+
+    /// Returns those mentions that have a role of the group, or all of them, ordered by artifact, role and place.
+    fn in_group(
+        &self,
+        stated: Vec<(ArtifactId, Stated)>,
+        group: Option<&str>,
+    ) -> rusqlite::Result<Vec<MentionRow>> {
+        let mut found = Vec::new();
+        let mut roles = Roles::default();
+        for (artifact, stated) in stated {
+            let role = roles.get(self, stated.role)?;
+            if group.is_none_or(|group| group == role.group) {
+                found.push(mention(artifact, stated, role));
+            }
+        }
+        found.sort_by(|one, other| order(one).cmp(&order(other)));
+        found.dedup();
         Ok(found)
     }
 }

@@ -3,12 +3,13 @@
 //! A copy is there until a repair has taken what it holds; then it has another name, and can be deleted.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use super::index::Index;
 use super::scan::Scan;
-use crate::files::sync_directory;
+use crate::files::{self, Replace, StagingDir, sync_directory};
+use crate::store::pool;
 
 /// How the names of copies go on after that of the vault; a number comes after it.
 const DAMAGED: &str = ".damaged-wal-";
@@ -53,7 +54,7 @@ impl LogCopy {
             fs::rename(&index, beside(&to, "-shm"))?;
         }
         fs::rename(&self.path, &to)?;
-        sync_directory(directory(vault))?;
+        sync_directory(files::parent(vault))?;
         Ok(to)
     }
 }
@@ -76,7 +77,7 @@ fn named(vault: &Path, infix: &str) -> io::Result<Vec<LogCopy>> {
     let mut prefix = name.to_owned();
     prefix.push(infix);
     let mut copies = Vec::new();
-    for entry in fs::read_dir(directory(vault))? {
+    for entry in fs::read_dir(files::parent(vault))? {
         let entry = entry?;
         let name = entry.file_name();
         let rest = name.as_encoded_bytes().strip_prefix(prefix.as_encoded_bytes());
@@ -103,51 +104,35 @@ pub(super) fn keep(vault: &Path, moves: bool) -> io::Result<LogCopy> {
     let log = beside(vault, "-wal");
     match moves.then(|| fs::rename(&log, &copy.path)) {
         Some(Err(error)) if error.kind() == ErrorKind::NotFound => {
-            create(&copy.path)?.sync_all()?;
+            write(&mut io::empty(), &copy.path)?;
         }
         Some(outcome) => outcome?,
         None => {
             if !copy_file(&log, &copy.path)? {
                 // The log is missing; the empty copy says so.
-                create(&copy.path)?.sync_all()?;
+                write(&mut io::empty(), &copy.path)?;
             }
         }
     }
-    sync_directory(directory(vault))?;
+    sync_directory(files::parent(vault))?;
     Ok(copy)
 }
 
-/// Copies a file durably, under another name until it is complete; false if there is none.
+/// Copies a file durably; false if it does not exist.
 fn copy_file(from: &Path, to: &Path) -> io::Result<bool> {
-    let mut source = match File::open(from) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
-        source => source?,
-    };
-    let unfinished = beside(to, ".unfinished");
-    match fs::remove_file(&unfinished) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-        _ => {}
+    match File::open(from) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        source => write(&mut source?, to).map(|()| true),
     }
-    let copied = create(&unfinished).and_then(|mut file| {
-        io::copy(&mut source, &mut file)?;
-        file.sync_all()
-    });
-    if let Err(error) = copied.and_then(|()| fs::rename(&unfinished, to)) {
-        // A disk that is full must not stay so because of this.
-        let _ = fs::remove_file(&unfinished);
-        return Err(error);
-    }
-    Ok(true)
 }
 
-fn create(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
-}
-
-fn directory(path: &Path) -> &Path {
-    path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."))
+/// Writes all bytes of `source` to a new file durably.
+fn write(source: &mut impl Read, to: &Path) -> io::Result<()> {
+    let staging = StagingDir::new_in(files::parent(to))?;
+    let staged = staging.path("copy");
+    pool::create_private(&staged)?;
+    let mut file = OpenOptions::new().write(true).open(&staged)?;
+    io::copy(source, &mut file)?;
+    file.sync_all()?;
+    files::place(&staging, &staged, to, Replace::Existing)
 }
