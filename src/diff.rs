@@ -66,10 +66,10 @@ pub enum ChangeType {
     Removed,
     /// Only in the second.
     Inserted,
-    /// It is in both, and differs in nothing but what is ephemeral, and in what the canonical form does not have.
+    /// In both, with differences only in ephemeral values and in what the canonical form ignores.
     Ephemeral,
-    /// It is in both, and differs in nothing but what the canonical form does not have: line ends, digits of numbers, the
-    /// order of some lists, as the kind has it.
+    /// In both, with differences only in what the canonical form ignores: line ends, digits of numbers, the order of
+    /// some lists, depending on the kind.
     Spelling,
 }
 
@@ -215,8 +215,9 @@ impl Diff<'_> {
         counts
     }
 
-    /// The differences in the order of the artifacts; the first is where they diverge. What is ephemeral, and what has the same
-    /// canonical form, is left out unless `all`. Values are compared one part at a time, when the iterator comes to it.
+    /// Returns the differences in the order of the artifacts; the first is where they diverge. Ephemeral differences,
+    /// and those with the same canonical form, are omitted unless `all`. Values are compared one part at a time, as the
+    /// iterator advances.
     pub fn changes(&self, all: bool) -> impl Iterator<Item = Change<'_>> {
         self.edits.iter().filter_map(move |edit| self.change(*edit, all))
     }
@@ -297,8 +298,8 @@ fn describe(one: &Part<'_>, other: &Part<'_>, all: bool) -> (String, Vec<ValueCh
             values.iter().all(|value| value.is_spelling),
         ) {
             (_, true) => "only the spelling differs",
-            (true, false) => "only the spelling and what is ephemeral differ",
-            (false, false) => "only what is ephemeral differs",
+            (true, false) => "only the spelling and ephemeral values differ",
+            (false, false) => "only ephemeral values differ",
         };
         format!("{what}: {}", names.join(", "))
     } else {

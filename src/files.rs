@@ -1,9 +1,9 @@
-//! Files that the library writes beside the vault: whole or not at all, on the disk when the call returns, and never over
-//! a file of the vault.
+//! Files that the library writes beside the vault: completely or not at all, synced to disk when the call returns, and
+//! never over a file of the vault.
 //!
-//! Everything is made in a staging directory beside its destination, synced, renamed, and the directory that it is in is
-//! synced as well: after a power loss the name has what it had before, or all of what was written. A process that is
-//! killed leaves its staging directory behind; the next file that is written into the same directory removes it.
+//! Everything is written in a staging directory beside its destination, synced and renamed, and then the containing
+//! directory is synced: after a power loss the name has its old content, or the complete new content. A killed process
+//! leaves its staging directory behind; the next write into the same directory removes it.
 
 mod directory;
 mod opened;
@@ -23,39 +23,39 @@ pub use staged::{StagedFile, write, write_directory};
 pub(crate) use staged::{check_target, staging_for};
 pub(crate) use staging::{Replace, StagingDir, place};
 
-/// Who may do what with a file that is written.
+/// The permissions of a written file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Permissions {
-    /// Its owner may read and write it (0600; a directory: 0700), unless the umask is stricter.
+    /// Readable and writable by its owner only (0600; a directory: 0700), further restricted by the umask.
     #[default]
     Owner,
-    /// Everybody whom the umask allows (0666).
+    /// Readable and writable by everyone, as the umask permits (0666).
     Umask,
-    /// These bits, whatever the umask is. A directory can be entered by those who may read.
+    /// These bits, regardless of the umask. On a directory, read permission also grants permission to enter it.
     Exactly(u32),
 }
 
-/// How a file is written.
+/// Options for writing a file.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WriteOptions<'v> {
-    /// Whether a file that is there already is replaced. A link is replaced, not followed.
+    /// Whether an existing file is replaced. A link is replaced, not followed.
     pub replace: bool,
-    /// The permissions of the new file; those of the one that it replaces do not matter.
+    /// The permissions of the new file; those of a replaced file are ignored.
     pub permissions: Permissions,
     /// The vault whose own files must not be overwritten.
     pub vault: Option<&'v Path>,
 }
 
-/// Why a file was not written. Its name has what it had before.
+/// The reason that a file was not written. Existing content at its path is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// There is a file already, and it must not be replaced.
+    /// The file exists and must not be replaced.
     #[error("cannot write {}: it already exists", path.display())]
     Exists {
         /// The file.
         path: PathBuf,
     },
-    /// It cannot be written there, for a reason other than a system error.
+    /// The file cannot be written at this path, for the given reason.
     #[error("cannot write {}: {reason}", path.display())]
     Refused {
         /// The file.
@@ -63,7 +63,7 @@ pub enum WriteError {
         /// Why not.
         reason: String,
     },
-    /// The system error.
+    /// A system error.
     #[error("cannot write {}: {}", path.display(), describe(source))]
     Io {
         /// The file.
@@ -84,13 +84,13 @@ impl WriteError {
     }
 }
 
-/// The message of a system error. A full disk has the same message everywhere.
+/// Returns the message for a system error. A full disk has the same message on every platform.
 #[must_use]
 pub fn describe(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::StorageFull => "the disk is full".to_owned(),
-        io::ErrorKind::QuotaExceeded => "the disk is full: the quota is used up".to_owned(),
-        io::ErrorKind::FileTooLarge => "the disk is full, or files must not become so large".to_owned(),
+        io::ErrorKind::QuotaExceeded => "the disk is full: the quota is exceeded".to_owned(),
+        io::ErrorKind::FileTooLarge => "the disk is full, or the file size limit is exceeded".to_owned(),
         _ => error.to_string(),
     }
 }

@@ -42,7 +42,7 @@ const BATCH_BYTES: u64 = 16 << 20;
 const LARGE_VAULT: u64 = 50_000;
 const LARGE_VAULT_BATCHES: usize = 4;
 
-/// How long to wait for other writers where all that there is to write is that artifacts were seen again.
+/// How long to wait for other writers if the only change is that artifacts were seen again.
 const SEEN_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The outcome for a document.
@@ -52,9 +52,9 @@ pub enum Outcome {
     Added,
     /// It is a new byte form of an existing artifact and was stored.
     NewCapture,
-    /// It was there already, which is recorded as seen again.
+    /// It already existed, and was recorded as seen again.
     Present,
-    /// It was there already. That it was seen again is not recorded, because others did not let this process write.
+    /// It already existed, and was not recorded as seen again because another process held the write lock.
     PresentUnrecorded,
     /// It is a valid artifact; storing was not requested.
     Verified,
@@ -69,7 +69,7 @@ pub enum Outcome {
 pub struct Examined {
     /// The name of the document.
     pub path: String,
-    /// The bytes of the name, if they are no UTF-8: `path` has marks in place of some.
+    /// The bytes of the name, if it is not UTF-8: `path` then contains replacement characters.
     pub path_bytes: Option<Vec<u8>>,
     /// Its kind, if it was recognised.
     pub kind: Option<Kind>,
@@ -116,8 +116,8 @@ pub trait Monitor {
         false
     }
 
-    /// Whether artifacts that are there already may be reported as [`Outcome::PresentUnrecorded`] when others do not let this
-    /// process write. Otherwise adding fails then, and can be repeated.
+    /// Returns whether existing artifacts may be reported as [`Outcome::PresentUnrecorded`] if other processes prevent
+    /// writing. Otherwise adding fails in that case, and can be retried.
     fn accepts_unrecorded(&self) -> bool {
         true
     }
@@ -132,7 +132,7 @@ pub struct Summary {
     pub new_captures: u64,
     /// Documents that already existed.
     pub present: u64,
-    /// Those that were there already and could not be recorded as seen again.
+    /// Documents that already existed and could not be recorded as seen again.
     pub unrecorded: u64,
     /// Valid artifacts, when storing was not requested.
     pub verified: u64,
@@ -617,7 +617,7 @@ struct Batch<'s> {
     times: usize,
     /// The number of documents that were not stored because an earlier one was rejected.
     dropped: u64,
-    /// How long to wait for others to record what was seen again; nothing once that was too short.
+    /// How long to wait for other writers to record artifacts as seen again; zero after the first timeout.
     seen_patience: Duration,
 }
 
@@ -655,8 +655,8 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Stores what waits, and gives what became of each artifact. Whether all of them are there already is found out without
-    /// the write lock, so that a process that holds it for long does not keep this one from saying so.
+    /// Stores the waiting artifacts, and returns the outcome for each. Whether all of them already exist is determined
+    /// without the write lock, so that it can be reported even if another process holds the lock for a long time.
     fn put(&mut self, accepts_unrecorded: bool) -> Result<Vec<Fate>> {
         let prepared = || self.waiting.iter().filter_map(|(_, item)| prepared_of(item));
         let are_present = self.are_present(prepared())?;
@@ -671,7 +671,7 @@ impl Batch<'_> {
         }
     }
 
-    /// Whether adding these artifacts would change nothing but when they were seen.
+    /// Returns whether adding these artifacts would change only when they were last seen.
     fn are_present<'p>(&self, artifacts: impl Iterator<Item = &'p Prepared>) -> Result<bool> {
         if !self.store.is_created() {
             return Ok(false);
@@ -689,7 +689,8 @@ impl Batch<'_> {
         let fates = self.put(reporter.monitor.accepts_unrecorded()).map_err(End::Failed)?;
         // Rejected items are not in the vault, nor is anything after a rejection that ends the run.
         let admitted = self.waiting.iter().filter(|(_, item)| prepared_of(item).is_some()).zip(&fates);
-        // A file is not removed either before it is recorded that it was seen: then it can be added again.
+        // Originals are not removed either before their artifact is recorded as seen again, so that they can be added
+        // again.
         let is_kept =
             |fate: &Fate| matches!(fate, Fate::Has(outcome) if *outcome != Outcome::PresentUnrecorded);
         let kept = admitted.filter(|(_, fate)| is_kept(fate));

@@ -8,40 +8,40 @@
 //!
 //! | module | knows | must not know |
 //! |---|---|---|
-//! | [`clock`] | the time of day | anything else of ours |
-//! | `open_vaults` | which files SQLite has open in this process | anything else of ours |
-//! | [`files`] | writing files whole and for good, beside the vault | what is in them |
-//! | [`digest`] | SHA-256, HMAC, hex, prefixes | anything else of ours |
-//! | [`canonical`] | JSON: one strict reader, three canonical profiles | what documents mean |
-//! | [`verify`] | rules, violations, reports | anything else of ours |
-//! | [`artifact`] | what all kinds have in common; makes [`Admitted`](artifact::Admitted) | any kind |
-//! | [`archive`] | zip and tar: entries out, files in | what the entries mean |
-//! | [`kinds`] | the formats, one folder each | each other, SQL, the terminal |
+//! | [`clock`] | the time of day | any other module |
+//! | `open_vaults` | which files SQLite has open in this process | any other module |
+//! | [`files`] | atomic and durable writing of files beside the vault | their contents |
+//! | [`digest`] | SHA-256, HMAC, hex, prefixes | any other module |
+//! | [`canonical`] | JSON: one strict reader, three canonical profiles | the meaning of documents |
+//! | [`verify`] | rules, violations, reports | any other module |
+//! | [`artifact`] | what all kinds share; creates [`Admitted`](artifact::Admitted) | any specific kind |
+//! | [`archive`] | reading and writing zip and tar archives | the meaning of the entries |
+//! | [`kinds`] | the formats, one directory each | each other, SQL, the terminal |
 //! | [`store`] | SQLite: blobs, artifacts, index, journal | formats |
-//! | [`query`] | finding, short hashes, links | SQL, formats |
+//! | [`query`] | finding artifacts, hash prefixes, links | SQL, formats |
 //! | [`source`] | files, directories, recognising kinds | SQL |
-//! | [`audit`] | contracts held against runs, payloads against schemas | SQL, the terminal |
+//! | [`audit`] | checking runs against contracts, payloads against schemas | SQL, the terminal |
 //! | [`retention`] | which artifacts a policy keeps | SQL, formats, the terminal |
-//! | [`fsck`] | what a vault says, held against its bytes | SQL, the terminal |
-//! | [`replay`] | playing recordings back | formats, SQL, the terminal |
-//! | [`diff`] | aligning two artifacts of a kind, the difference of values and texts | formats, SQL, the terminal |
-//! | [`sql`] | what queries in SQL can name: contents, mentions, links | SQL itself, formats, the terminal |
-//! | [`search`] | questions in words, which texts are searched, what of them matches | formats, SQL, the terminal |
-//! | [`ingest`] | the flow of adding and verifying many documents | formats, SQL |
-//! | [`bundle`] | portable bundles: a manifest and blobs in a tar file, out and in | SQL, formats of artifacts, the terminal |
-//! | [`Vault`] | all of the above, for users | the terminal |
+//! | [`fsck`] | checking the records of a vault against its bytes, repair | SQL, the terminal |
+//! | [`replay`] | replay of recordings | formats, SQL, the terminal |
+//! | [`diff`] | aligning two artifacts of a kind, differences of values and texts | formats, SQL, the terminal |
+//! | [`sql`] | the computed views for SQL queries: contents, mentions, links | SQL itself, formats, the terminal |
+//! | [`search`] | full-text queries, the searched texts, the matching passages | formats, SQL, the terminal |
+//! | [`ingest`] | the pipeline that adds and verifies many documents | formats, SQL |
+//! | [`bundle`] | export and import of portable bundles: a manifest and blobs in a tar file | SQL, formats of artifacts, the terminal |
+//! | [`Vault`] | the public interface to all of the above | the terminal |
 //!
-//! # What always holds
+//! # Invariants
 //!
-//! 1. Nothing unverified is stored: the store takes only [`Admitted`](artifact::Admitted) values.
-//! 2. An artifact goes in with everything that belongs to it, or not at all.
-//! 3. What goes in comes out byte for byte, and is hashed again on every read.
-//! 4. Adding the same thing twice changes nothing.
-//! 5. What was reported as added survives a crash.
-//! 6. Kinds know no SQL, the store knows no formats, the library knows no terminal.
+//! 1. Nothing unverified is stored: the store accepts only [`Admitted`](artifact::Admitted) values.
+//! 2. An artifact is stored with everything that belongs to it, or not at all.
+//! 3. Stored bytes are returned byte for byte, and are hashed again on every read.
+//! 4. Adding the same bytes again stores nothing new.
+//! 5. An artifact that was reported as added survives a crash.
+//! 6. Kinds do not use SQL, the store does not interpret formats, and the library does not use the terminal.
 //! 7. Every hash is computed in [`digest`], every canonical form in [`canonical`].
 //! 8. Untrusted input is bounded in size, depth and memory.
-//! 9. The same vault and the same question give the same answer.
+//! 9. The same query on the same vault returns the same result.
 
 pub mod archive;
 pub mod artifact;

@@ -1,8 +1,9 @@
-//! Which vaults this process has open, so that nothing else opens and closes their files.
+//! Registry of the vaults that this process has open, so that no other code opens and closes their files.
 //!
-//! POSIX takes all locks of a process on a file away when the process closes the file, however often it has it open. SQLite
-//! knows that of the files that it opens itself. Where something else reads them, such as adding a directory that the vault is
-//! in, other processes take this one for gone: they delete the log that it writes to, and shrink the memory that it maps.
+//! POSIX releases all locks of a process on a file when the process closes the file, even if it has other handles of
+//! it. SQLite takes this into account for the files that it opens itself. If other code reads them, for example when
+//! adding a directory that contains the vault, other processes take this one for terminated: they delete the log that
+//! it writes to, and shrink the memory that it maps.
 
 use std::collections::BTreeMap;
 #[cfg(unix)]
@@ -10,7 +11,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What tells files apart whatever they are called.
+/// What identifies a file regardless of its name.
 type Identity = (u64, u64);
 
 /// The suffixes of the names of a vault's files: the database, its log, the memory that processes share, and the journal of
@@ -26,11 +27,11 @@ pub(crate) fn files_of(path: &Path) -> impl Iterator<Item = PathBuf> {
     })
 }
 
-/// The vaults that are open.
+/// The open vaults.
 static OPEN: Mutex<BTreeMap<Identity, OpenVault>> = Mutex::new(BTreeMap::new());
 
 struct OpenVault {
-    /// How often.
+    /// The number of registrations.
     count: usize,
     /// Its files.
     files: Vec<PathBuf>,
@@ -38,27 +39,27 @@ struct OpenVault {
 
 impl OpenVault {
     fn new(path: &Path) -> Self {
-        // SQLite has the others beside what a link leads to.
+        // SQLite uses the other files beside the target of a link.
         let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         Self { count: 0, files: files_of(&path).collect() }
     }
 }
 
-/// As long as this is there, its vault counts as open.
+/// A registration of an open vault, which counts as open until this is dropped.
 pub(crate) struct Registration {
     identity: Option<Identity>,
 }
 
 impl Registration {
-    /// Counts the vault at `path`, which is open already, as open once more.
+    /// Registers the vault at `path`, which is already open, once more.
     pub(crate) fn new(path: &Path) -> Self {
         Self::in_open(path, &mut open())
     }
 
-    /// Counts the vault at `path` as open, after `look` looked at its files if it was not open before.
+    /// Registers the vault at `path` as open, after calling `look` to examine its files if it was not open before.
     ///
     /// # Errors
-    /// Returns what `look` returns.
+    /// Returns the error of `look`.
     pub(crate) fn after<T, E>(
         path: &Path,
         look: impl FnOnce() -> Result<T, E>,
@@ -91,7 +92,7 @@ impl Drop for Registration {
     }
 }
 
-/// Whether the file at `path`, or what a link there leads to, is one that SQLite has open in this process.
+/// Returns whether SQLite has the file at `path`, or the target of a link there, open in this process.
 pub(crate) fn has_open(path: &Path) -> bool {
     let open = open();
     if open.is_empty() {
@@ -102,14 +103,14 @@ pub(crate) fn has_open(path: &Path) -> bool {
     files.any(|file| identity(file) == Some(own))
 }
 
-/// Whether a file that SQLite has open in this process has this name, in whatever directory. A vault has one name: a file
-/// with several hard links is refused.
+/// Returns whether a file that SQLite has open in this process has this name, in any directory. A vault has one name: a
+/// file with several hard links is refused.
 #[cfg(unix)]
 pub(crate) fn has_open_named(name: &OsStr) -> bool {
     open().values().flat_map(|vault| &vault.files).any(|file| file.file_name() == Some(name))
 }
 
-/// Whether SQLite has the file with this device and number there open in this process.
+/// Returns whether SQLite has the file with this device and inode number open in this process.
 #[cfg(unix)]
 pub(crate) fn has_open_file(device: u64, number: u64) -> bool {
     let open = open();
@@ -126,7 +127,7 @@ fn identity(path: &Path) -> Option<Identity> {
     std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
 }
 
-/// Elsewhere, locks belong to what was opened.
+/// On other platforms, locks belong to the file handle.
 #[cfg(not(unix))]
 fn identity(_: &Path) -> Option<Identity> {
     None

@@ -122,7 +122,7 @@ impl Answer<'_> {
         let mut by_capture: Vec<(usize, FoundPassage)> = found.into_iter().enumerate().collect();
         by_capture.sort_by_key(|(_, found)| (found.capture, found.artifact));
         let mut hits = Vec::new();
-        // Artifacts of different kinds may have captures with one hash.
+        // Artifacts of different kinds may have captures with the same hash.
         let is_same = |one: &FoundPassage, other: &FoundPassage| {
             (one.capture, one.artifact) == (other.capture, other.artifact)
         };

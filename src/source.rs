@@ -156,7 +156,7 @@ impl Item {
         }
     }
 
-    /// The name to report it by. That of a file may be no UTF-8.
+    /// Returns the name for reports. The name of a file need not be UTF-8.
     #[must_use]
     pub fn name(&self) -> OsString {
         match self {
@@ -206,7 +206,7 @@ pub fn nothing_recognised(options: &ExamineOptions) -> Rejection {
     Rejection::new(options.kind, report)
 }
 
-/// The kind that a document is meant to be of, if one is wanted or recognised.
+/// Returns the kind of a document, if one is required or recognised.
 ///
 /// # Errors
 /// Returns a rejection if several kinds recognise it.
@@ -222,7 +222,7 @@ fn meant(document: &[u8], options: &ExamineOptions) -> Result<Option<Kind>, Reje
     }
 }
 
-/// Why a document is refused that several kinds recognise.
+/// Returns the rejection of a document that several kinds recognise.
 fn ambiguous(kinds: &[Kind]) -> Rejection {
     Rejection::new(None, document::ambiguous(kinds).into())
 }

@@ -73,7 +73,7 @@ pub struct Description {
     pub mentions: Vec<RoleCount>,
     /// Its captures in the order in which they were added.
     pub captures: Vec<CaptureRow>,
-    /// The one that stands for it: [`Snapshot::preferred_capture`].
+    /// The hash of its preferred capture ([`Snapshot::preferred_capture`]).
     pub preferred: CaptureHash,
     /// Its links.
     pub links: Vec<Link>,
@@ -192,7 +192,7 @@ pub enum AddError {
     Store(#[from] StoreError),
 }
 
-/// What is ambiguous about `prefix`.
+/// Describes the ambiguity of `prefix`.
 fn ambiguity(prefix: &DigestPrefix, candidates: &[HashTarget]) -> String {
     let count = candidates.len();
     if is_one_hash(candidates) {
@@ -204,7 +204,7 @@ fn ambiguity(prefix: &DigestPrefix, candidates: &[HashTarget]) -> String {
     format!("{prefix} is ambiguous: {count} hashes begin with it; give more digits")
 }
 
-/// Whether all `candidates` are captures with one hash, and so with the same bytes.
+/// Returns whether all `candidates` are captures with the same hash, and so with the same bytes.
 fn is_one_hash(candidates: &[HashTarget]) -> bool {
     candidates.windows(2).all(|pair| match pair {
         [one, next] => one.digest() == next.digest(),
@@ -299,15 +299,15 @@ impl Vault {
         self.store.path()
     }
 
-    /// What was wrong with the write-ahead log when this vault was opened; nothing if it had all that was committed.
-    /// [`Vault::repair`] takes what the log still has.
+    /// Returns the damage to the write-ahead log found when this vault was opened, or `None` if it contained everything
+    /// that was committed. [`Vault::repair`] recovers the remaining content of the log.
     #[must_use]
     pub fn log_damage(&self) -> Option<&LogDamage> {
         self.store.log_damage()
     }
 
-    /// The copies of damaged write-ahead logs beside the vault, those included that a repair is done with. They have what was
-    /// removed from the vault since.
+    /// Returns the copies of damaged write-ahead logs beside the vault, including those that a repair has processed.
+    /// They still contain artifacts that were removed from the vault since.
     ///
     /// # Errors
     /// Returns an error if the directory of the vault cannot be read.
@@ -617,8 +617,8 @@ impl Vault {
         }
     }
 
-    /// As [`Vault::locate`], but the hash of captures of several artifacts, which have the same bytes, stands for the one with
-    /// the smallest core hash.
+    /// Like [`Vault::locate`], but resolves a hash shared by captures of several artifacts, which have the same bytes,
+    /// to the capture with the smallest core hash.
     ///
     /// # Errors
     /// Same as [`Vault::locate`].

@@ -66,16 +66,16 @@ pub const UNRECOGNISED: RuleInfo = rule(
 pub const AMBIGUOUS: RuleInfo = rule(
     "AMBIGUOUS",
     "One kind recognises the document.",
-    "Formats allow further members, so one document may be a valid artifact of two kinds, with two core hashes. Which of \
-     them is meant cannot be told by the content; --kind NAME says it. It may be added once for each kind.",
+    "Formats allow further members, so one document may be a valid artifact of two kinds, with two core hashes. The \
+     content does not determine the kind; --kind NAME selects it. It can be added once for each kind.",
 );
 
-/// Reports that `kinds` recognise a document.
+/// Returns the violation for a document that `kinds` recognise.
 #[must_use]
 pub fn ambiguous(kinds: &[super::Kind]) -> Violation {
     let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
     let message =
-        format!("{} kinds recognise the document: {}; say which one is meant", names.len(), names.join(", "));
+        format!("{} kinds recognise the document: {}; specify one of them", names.len(), names.join(", "));
     Violation::new(AMBIGUOUS, "", message)
 }
 

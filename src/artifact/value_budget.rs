@@ -1,33 +1,35 @@
-//! How many values of documents are in memory at once.
+//! A limit on the number of document values in memory at once.
 //!
-//! A value takes many times the bytes of its text, so documents that are small as files may be large once they are read, and
-//! several are read at once. Whoever reads one takes room for as many values as its text can have, and waits for it.
+//! A value takes many times the memory of its text, so documents that are small as files may be large once parsed, and
+//! several are parsed at once. A reader reserves room for as many values as its text can have, and waits until it is
+//! available.
 
 use std::cell::Cell;
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// The maximum number of values that are in memory at once, if those of one document are not more.
+/// The maximum number of values in memory at once, unless a single document has more.
 const BUDGET: usize = 4 << 20;
 
-/// Documents of fewer bytes are not counted: as many of them as there are threads do no harm.
+/// Smaller documents, in bytes, are not counted: one per thread is harmless.
 const SMALL: usize = 256 << 10;
 
 static TAKEN: Mutex<usize> = Mutex::new(0);
 static GIVEN_BACK: Condvar = Condvar::new();
 
 thread_local! {
-    /// Whether this thread has room: what is part of a document is counted with it.
+    /// Whether this thread has a reservation: parts of a document are counted with it.
     static HAS_ROOM: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Room for the values of a document, until this is dropped.
+/// A reservation for the values of a document, released on drop.
 #[must_use]
 pub(super) struct Room {
     values: usize,
 }
 
 impl Room {
-    /// Waits for room for the values of these texts. A document that has more than the budget waits until it is alone.
+    /// Waits for room for the values of these texts. A document with more values than the budget waits until it is the
+    /// only one.
     pub(super) fn take<'t>(texts: impl Iterator<Item = &'t [u8]>) -> Self {
         let values: usize = texts.filter(|text| text.len() >= SMALL).map(most_values).sum();
         let values = values.min(BUDGET);
@@ -53,8 +55,8 @@ impl Drop for Room {
     }
 }
 
-/// The maximum number of values that a JSON text can have: the first, and one after each comma, colon and opening bracket.
-/// YAML may have more; it has a limit of its own, which is lower.
+/// Returns the maximum number of values that a JSON text can have: the first, and one after each comma, colon and
+/// opening bracket. YAML may have more; it has its own, lower limit.
 fn most_values(text: &[u8]) -> usize {
     let separators = memchr::memchr3_iter(b',', b':', b'[', text).count();
     separators + memchr::memchr_iter(b'{', text).count() + 1
@@ -75,7 +77,7 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     let _room = Room::take([text.as_slice()].into_iter());
-                    // A part of the document needs no room of its own.
+                    // A part of the document needs no reservation of its own.
                     let _part = Room::take([text.as_slice()].into_iter());
                     most.fetch_max(reading.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                     thread::yield_now();

@@ -125,7 +125,7 @@ impl<'c> Subject<'c, '_> {
                 Some(_) if digests.contains(&digest) => (Verdict::Verified, format!("the digest of {what}")),
                 Some(is) => (Verdict::Failed, format!("which is not the digest of {what}: that is {is}")),
                 None => {
-                    (Verdict::Resolved, format!("which has to be the digest of {what}, which does not exist"))
+                    (Verdict::Resolved, format!("which must be the digest of {what}, which does not exist"))
                 }
             };
         }

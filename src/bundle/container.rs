@@ -22,11 +22,11 @@ const MAX_RATIO: u64 = 200;
 /// Maximum bytes after the last entry: `tar` programs pad their last record.
 const MAX_TAIL_BYTES: u64 = 1 << 20;
 
-/// What a skippable frame of zstd begins with, before its size. Programs that decompress pass over it.
+/// The magic number of a skippable zstd frame, before its size. Decompressors skip such frames.
 const SKIPPABLE: [u8; 4] = [0x50, 0x2a, 0x4d, 0x18];
-/// Where what is compressed would be too dense, padding is made for so much more of it.
+/// Padding is written for this many further bytes of content.
 const PADDED_AHEAD: u64 = 64 << 20;
-/// So much is compressed before it is looked again how dense it is.
+/// The number of bytes compressed between checks of the ratio.
 const CHUNK: usize = 1 << 20;
 
 /// A writer of entries. The same entries give the same bytes.
@@ -54,17 +54,17 @@ impl<W: Write> Packer<W> {
     }
 }
 
-/// Compresses to zstd frames that no reader takes for a bomb: beyond [`FREE_BYTES`], what is behind a byte in the file never
-/// grows to more than [`MAX_RATIO`] times what is before it. Where the content is denser, the frame ends, and a frame
-/// that is passed over makes up for it.
+/// Compresses to zstd frames that readers do not reject as a decompression bomb: beyond [`FREE_BYTES`], the
+/// decompressed size is at no point more than [`MAX_RATIO`] times the compressed size. If the content compresses
+/// better, the frame ends, and a skippable frame adds padding.
 struct Frames<W: Write> {
-    /// Nothing only while one frame follows another.
+    /// `None` only between two frames.
     encoder: Option<Encoder<'static, Output<W>>>,
-    /// How many bytes were compressed.
+    /// The number of bytes compressed so far.
     given: u64,
 }
 
-/// Counts what is written through it.
+/// A writer that counts the bytes written through it.
 struct Output<W> {
     out: W,
     written: u64,
@@ -86,7 +86,7 @@ impl<W: Write> Frames<W> {
     fn new(out: W, total: u64) -> io::Result<Self> {
         let mut encoder = encoder(Output { out, written: 0 })?;
         if total <= FREE_BYTES {
-            // What a small bundle is compressed with takes no more memory than it needs. It has one frame.
+            // Compressing a small bundle takes only as much memory as it needs. It has one frame.
             encoder.set_pledged_src_size(Some(total))?;
         }
         Ok(Self { encoder: Some(encoder), given: 0 })
@@ -97,7 +97,7 @@ impl<W: Write> Frames<W> {
         Ok(encoder.finish()?.out)
     }
 
-    /// The encoder, with a number of bytes left to write.
+    /// Returns the encoder for `more` bytes, in a new frame after padding if they could exceed the ratio.
     fn encoder_for(&mut self, more: u64) -> io::Result<&mut Encoder<'static, Output<W>>> {
         let end = self.given + more;
         let written = self.encoder.as_ref().map_or(0, |encoder| encoder.get_ref().written);
@@ -135,7 +135,7 @@ fn encoder<W: Write>(out: W) -> io::Result<Encoder<'static, W>> {
     Ok(encoder)
 }
 
-/// Writes a frame that is passed over, so that `needed` bytes are written in all.
+/// Writes a skippable frame, so that `needed` bytes are written in total.
 fn pad<W: Write>(sized: &mut Output<W>, needed: u64) -> io::Result<()> {
     let head = SKIPPABLE.len() as u64 + 4;
     let missing = needed.saturating_sub(sized.written + head);

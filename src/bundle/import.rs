@@ -133,7 +133,7 @@ fn relate(
     Ok(Imported { summary, links, tags, notes })
 }
 
-/// What would become of the tags of `bundle` if the vault had `cores` as well.
+/// Returns the outcomes for the tags of `bundle` if the vault also contained `cores`.
 fn planned_tags(
     snapshot: Option<&Snapshot<'_>>,
     bundle: &Bundle,
@@ -166,7 +166,7 @@ fn give_tags(store: &Store, bundle: &Bundle) -> Result<Vec<ImportedTag>> {
     if tags(bundle).next().is_none() {
         return Ok(Vec::new());
     }
-    // Who changes nothing need not wait for those who write.
+    // If nothing changes, there is no need to wait for other writers.
     let planned = planned_tags(Some(&store.snapshot()?), bundle, &HashSet::new())?;
     if !planned.iter().any(|tag| tag.outcome == TagOutcome::Set) {
         return Ok(planned);

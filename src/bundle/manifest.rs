@@ -140,7 +140,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Checks that it agrees with itself, and that no capture has more than `limit` bytes.
+    /// Checks that the manifest is consistent, and that no capture has more than `limit` bytes.
     pub(super) fn check(&self, limit: u64) -> Result<(), Refusal> {
         let cores: BTreeSet<CoreHash> = self.artifacts.iter().map(|artifact| artifact.core_hash).collect();
         if !is_sorted(&self.artifacts, |artifact| artifact.core_hash) {

@@ -50,8 +50,8 @@ pub struct Bundle {
     places: BTreeMap<BlobHash, u64>,
 }
 
-/// Reads all of a bundle, from a file or a pipe. `name` is what it is called in errors; it may be no UTF-8. No capture in it
-/// may have more than `limit` bytes.
+/// Reads an entire bundle, from a file or a pipe. `name` identifies it in errors and need not be UTF-8. Captures of
+/// more than `limit` bytes are rejected.
 ///
 /// # Errors
 /// Returns a [`BundleError`] with the bundle, the entry and the rule.

@@ -3,8 +3,8 @@
 use crate::query;
 use crate::store::{ArtifactRow, Result, Snapshot};
 
-/// Finds `artifacts` and everything that can be reached from them along links, derived or stated, in either direction;
-/// each once, by core hash.
+/// Returns `artifacts` and everything reachable from them along links, derived or manual, in either direction; each
+/// once, by core hash.
 ///
 /// # Errors
 /// Returns an error if the database cannot be read.

@@ -32,7 +32,7 @@ pub struct Written {
     pub blobs: u64,
     /// Total size of the blobs in bytes.
     pub bytes: u64,
-    /// The size of the largest capture in bytes. One that is larger than the limit where it is imported is refused there.
+    /// The size of the largest capture in bytes. An import with a lower limit rejects it.
     pub largest: u64,
 }
 
@@ -45,7 +45,7 @@ pub enum WriteError {
         limit = manifest::MAX_BYTES
     )]
     TooLarge(u64),
-    /// The vault has something that no bundle can have, so it is damaged.
+    /// The vault contains something that no bundle can contain, so it is damaged.
     #[error("the vault is damaged: {0}")]
     Inconsistent(String),
     /// A store error.
@@ -80,7 +80,7 @@ pub fn write(
         bundled.push(describe(snapshot, artifact, &mut needed)?);
     }
     let manifest = Manifest::new(bundled, links(snapshot, by_core.values().copied())?);
-    // A bundle that would be refused is none.
+    // Do not write a bundle that an import would reject.
     manifest.check(u64::MAX).map_err(|(_, message)| WriteError::Inconsistent(message))?;
     let text = manifest.to_bytes().map_err(io::Error::from)?;
     if text.len() as u64 > manifest::MAX_BYTES {

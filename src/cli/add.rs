@@ -104,7 +104,7 @@ impl Args {
 #[derive(Serialize)]
 struct Verdict {
     outcome: &'static str,
-    /// False if it was there already and could not be recorded as seen again.
+    /// `false` if it already existed and could not be recorded as seen again.
     #[serde(skip_serializing_if = "Option::is_none")]
     recorded: Option<bool>,
     /// Whether the files were moved, if `--move` was given.
@@ -249,8 +249,8 @@ impl Printer {
         if summary.unrecorded > 0 {
             let those = counted(summary.unrecorded, "artifact");
             output::error(&format!(
-                "{those} already there could not be recorded as seen again, because another process holds the vault's write \
-                 lock; their place in the order of arrival is the old one, add them again to change that"
+                "{those} already stored could not be recorded as seen again, because another process holds the vault's write \
+                 lock; their position in the order of arrival is unchanged, add them again to update it"
             ));
         }
         if summary.left > 0 {
@@ -303,7 +303,7 @@ impl Printer {
             Outcome::NewCapture if self.shown.dry_run => ("would capture", GOOD),
             Outcome::Added => ("added", GOOD),
             Outcome::NewCapture => ("new capture", GOOD),
-            Outcome::PresentUnrecorded => ("already there", FAINT),
+            Outcome::PresentUnrecorded => ("already stored", FAINT),
             Outcome::Present if self.shown.verbose => ("seen again", FAINT),
             Outcome::Skipped if self.shown.verbose => ("skipped", FAINT),
             _ => return Ok(()),
@@ -342,7 +342,7 @@ fn text_of(summary: &Summary, printer: &Printer, started: Instant) -> String {
         format!("{} rejected", summary.rejected),
     ];
     if summary.unrecorded > 0 {
-        parts.push(format!("{} already there and not recorded as seen again", summary.unrecorded));
+        parts.push(format!("{} already stored but not recorded as seen again", summary.unrecorded));
     }
     if summary.skipped > 0 {
         parts.push(format!("{} skipped", counted(summary.skipped, "other file")));

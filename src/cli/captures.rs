@@ -1,11 +1,11 @@
-//! Which capture of an artifact a command uses.
+//! A note on which capture of an artifact a command uses.
 
 use runvault::store::StoreError;
 use runvault::{Located, Vault};
 
 use super::output::{self, HASH, counted};
 
-/// Says which capture is used if the artifact has several: they may differ in what the core hash does not cover.
+/// Reports which capture is used if the artifact has several: they may differ in what the core hash does not cover.
 pub(crate) fn say_which(vault: &Vault, located: &Located) -> Result<(), StoreError> {
     let count = vault.snapshot()?.captures(located.artifact.id)?.len();
     if count > 1 {

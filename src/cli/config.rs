@@ -74,7 +74,7 @@ fn names() -> PossibleValuesParser {
 
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
-        // Which one is meant may be what is to be corrected.
+        // The path of the vault may be the setting to correct, so an error is ignored.
         let vault = vault.path().ok();
         let vault = vault.as_deref();
         match &self.action {

@@ -92,7 +92,7 @@ impl Args {
             let left_out = match left_out {
                 0 => String::new(),
                 left_out => {
-                    format!(", {} to objects of no artifact kind omitted", counted(left_out, "reference"))
+                    format!(", {} to objects that are not artifacts omitted", counted(left_out, "reference"))
                 }
             };
             output::note(&format!("{} dangling{left_out}", all.len()));

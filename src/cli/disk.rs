@@ -14,17 +14,17 @@ use runvault::store::StoredMember;
 
 use super::exit::Failure;
 
-/// Who may do what with the files that are written.
+/// Permissions of written files.
 #[derive(Args, Clone, Copy)]
 pub(crate) struct ModeArgs {
-    /// Permissions of what is written, in octal, such as 0644, whatever the umask is. Default: 0600, or less where the umask
-    /// is stricter
+    /// Permissions of written files in octal, such as 0644, regardless of the umask. Default: 0600, further restricted
+    /// by the umask
     #[arg(long, value_name = "MODE", value_parser = mode)]
     mode: Option<u32>,
 }
 
 impl ModeArgs {
-    /// How a file is written beside the vault at `vault`.
+    /// Returns the options for writing a file without overwriting the vault at `vault`.
     pub(crate) fn options(self, force: bool, vault: &Path) -> WriteOptions<'_> {
         let permissions = self.mode.map_or(Permissions::Owner, Permissions::Exactly);
         WriteOptions { replace: force, permissions, vault: Some(vault) }

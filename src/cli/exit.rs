@@ -23,7 +23,7 @@ pub(crate) enum Status {
     Done,
     /// Violations, nothing found, or differences.
     No,
-    /// Something could not be read or recorded, and was named already.
+    /// Something could not be read or recorded, and was already reported.
     Incomplete,
 }
 

@@ -245,8 +245,8 @@ impl Args {
         self.limit.unwrap_or(if people { SCREENFUL } else { usize::MAX })
     }
 
-    /// The artifacts that match. Beyond those that are printed, no more than a thousand are looked for, unless some of them
-    /// may be left out because others extend them.
+    /// Returns the matching artifacts. The search stops after the number to print or `COUNTED`, whichever is larger,
+    /// unless some artifacts may be omitted because others extend them.
     fn hits(&self, snapshot: &Snapshot<'_>, query: &Query) -> Result<Found, Failure> {
         let most = self.most().max(COUNTED);
         let mut hits = Vec::new();
@@ -281,13 +281,13 @@ impl Args {
     }
 }
 
-/// Artifacts that match: the first, and whether there are more.
+/// Matching artifacts: the first ones, and whether there are more.
 struct Found {
     hits: Vec<Hit>,
     is_more: bool,
 }
 
-/// The maximum number of artifacts that are counted and not printed.
+/// The number up to which matches are counted if fewer are printed.
 const COUNTED: usize = 1_000;
 
 fn not_shown(hidden: usize) -> String {

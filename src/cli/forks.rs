@@ -22,7 +22,7 @@ use super::vault::VaultArgs;
 /// two histories of one run. Exit status 0 if there are none, 1 if there are.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// The maximum number of pairs that are listed; 1000 unless --json is given
+    /// Maximum number of pairs. Default: 1000, with --json unlimited
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
 
@@ -31,7 +31,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// The maximum number of pairs that people are shown without asking for more.
+/// The default maximum number of pairs in text output.
 const LISTED: u64 = 1_000;
 
 /// A fork, in machine-readable form.
@@ -91,7 +91,7 @@ impl Args {
     }
 }
 
-/// Records and steps that were read. Pairs of one artifact mostly differ in the same one.
+/// A cache of records and steps. Pairs of one artifact mostly differ in the same one.
 struct Quotes<'v> {
     vault: &'v Vault,
     known: HashMap<(CoreHash, usize), Option<String>>,
@@ -99,7 +99,7 @@ struct Quotes<'v> {
 }
 
 impl Quotes<'_> {
-    /// The maximum number of bytes that are kept.
+    /// The maximum number of bytes in the cache.
     const KEPT: usize = 16 << 20;
 
     fn quote(&mut self, artifact: &ArtifactRow, index: usize) -> Result<Option<String>, Failure> {

@@ -68,7 +68,7 @@ impl Args {
             return self.write_standard_output(&bytes);
         }
         let mut located = match self.hash.hash() {
-            // The core is another one for each artifact that has a capture with this hash, the bytes are not.
+            // Artifacts that share this capture hash have the same bytes but different core hashes.
             Some(prefix) if !self.core => vault.locate_bytes(prefix)?,
             _ => self.hash.locate(&vault)?,
         };

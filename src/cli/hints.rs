@@ -48,7 +48,7 @@ fn hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
 fn for_store(error: &StoreError) -> Option<&'static str> {
     Some(match error {
         StoreError::Missing { .. } => "\"runvault init\" or \"runvault add --create\" creates one",
-        StoreError::Older { .. } => "\"runvault upgrade\" does that, and keeps a copy",
+        StoreError::Older { .. } => "\"runvault upgrade\" upgrades it and keeps a copy",
         StoreError::Damaged { .. } => {
             "\"runvault fsck --repair --from PATH\" restores them if PATH is another vault or a directory that has them"
         }
@@ -73,7 +73,7 @@ fn for_lookup(error: &LookupError) -> Option<&'static str> {
         LookupError::CaptureNotFound { .. } => "\"runvault show\" lists its captures",
         LookupError::SeveralMembers { .. } => "--member NAME writes one of them, -o all of them",
         LookupError::NoRecording { .. } => {
-            "sessions and runs do, and \"runvault links\" shows which belong to it"
+            "sessions and runs do; \"runvault links\" lists those linked to it"
         }
         LookupError::Store(error) => return for_store(error),
         _ => return None,

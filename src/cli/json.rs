@@ -13,8 +13,8 @@ use serde_json::ser::{CharEscape, Formatter};
 
 use super::escape::is_hidden;
 
-/// The bytes of a name as hex digits, if they are no UTF-8. JSON has no such texts: the name itself has marks in place of
-/// what cannot be written.
+/// Returns the bytes of a name as hex digits if it is not UTF-8. JSON cannot represent it: the name itself then
+/// contains replacement characters.
 pub(crate) fn bytes_of(name: &OsStr) -> Option<String> {
     name.to_str().is_none().then(|| hex(name.as_encoded_bytes()))
 }

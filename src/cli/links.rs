@@ -39,7 +39,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = Way::Both)]
     direction: Way,
 
-    /// The maximum number of links; 1000 for people, 100000 for programs
+    /// Maximum number of links. Default: 1000 as a tree, 100000 in other formats
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
 
@@ -100,22 +100,22 @@ impl Args {
         Ok(Status::Done)
     }
 
-    /// How many links are printed without asking for more.
+    /// Returns the default maximum number of links.
     fn most(&self) -> usize {
         if matches!(self.format, Format::Tree) && !self.json { LISTED } else { LISTED_FOR_PROGRAMS }
     }
 }
 
-/// The maximum number of links that are printed for people, and for programs.
+/// The default maximum number of links in the tree format, and below in other formats.
 const LISTED: usize = 1_000;
 const LISTED_FOR_PROGRAMS: usize = 100_000;
 
-/// Says what is not among the links; nothing if all are.
+/// Describes the omitted links; `None` if there are none.
 fn left_out(found: &Graph) -> Option<String> {
     let shown = found.edges.len() as u64;
     let more = (found.left_out > 0).then(|| format!("and {} more", found.left_out));
     let others = (found.not_followed > 0)
-        .then(|| format!("those of {} were not looked at", counted(found.not_followed, "other artifact")));
+        .then(|| format!("links of {} were not examined", counted(found.not_followed, "other artifact")));
     let parts: Vec<String> = more.into_iter().chain(others).collect();
     let hint = match found.not_followed {
         0 => format!("--limit {} lists them", shown.saturating_add(found.left_out)),

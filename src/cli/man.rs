@@ -49,7 +49,7 @@ impl Args {
 fn write_all(root: &Command, directory: &Path, vault: Option<&Path>) -> Result<Status, Failure> {
     files::create_dir_all(directory)
         .map_err(|source| WriteError::Io { path: directory.to_owned(), source })?;
-    // Everybody may read a manual.
+    // Manual pages are readable by everyone.
     let options = WriteOptions { replace: true, permissions: Permissions::Umask, vault };
     let mut waiting = vec![(root, String::new())];
     let mut count = 0;

@@ -28,7 +28,7 @@ pub(crate) struct Position {
 /// The file, and its next contents.
 pub(crate) struct Resume {
     path: PathBuf,
-    /// Whose files it must not be.
+    /// The vault, whose files must not be overwritten.
     vault: PathBuf,
     pub(crate) position: Position,
     written: Instant,

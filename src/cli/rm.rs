@@ -102,7 +102,7 @@ fn named(artifact: &ArtifactRow) -> String {
     format!("{kind:<8} {HASH}{:.12}{HASH:#}", artifact.core)
 }
 
-/// The maximum number of artifacts, and of containers of each, that a refusal lists; the others are counted.
+/// The maximum number of artifacts, and of containers of each, that a refusal lists; the rest are counted.
 const LISTED: usize = 20;
 
 /// Lists the reasons that a removal is refused.
@@ -183,8 +183,7 @@ pub(crate) fn warn_of_log(vault: &Path) {
     ));
 }
 
-/// Names the copies of the vault that were kept when its schema changed, and those of damaged logs: they have what was
-/// removed.
+/// Warns of copies of the vault kept by schema upgrades, and of copies of damaged logs: they contain removed data.
 fn warn_of_copies(vault: &Vault) {
     for version in 1..=runvault::store::SCHEMA_VERSION {
         let mut copy = vault.path().as_os_str().to_owned();
@@ -197,10 +196,10 @@ fn warn_of_copies(vault: &Vault) {
             ));
         }
     }
-    // A directory that cannot be read was named by what needs it.
+    // A directory that cannot be read was already reported by the operation that needs it.
     for copy in vault.log_copies().unwrap_or_default() {
         output::warning(&format!(
-            "{} is the copy of a damaged write-ahead log and may have what was removed; delete it after \"runvault fsck \
+            "{} is a copy of a damaged write-ahead log and may contain removed data; delete it after \"runvault fsck \
              --repair\"",
             copy.display()
         ));

@@ -253,7 +253,7 @@ fn drop_index(vault: &Vault) -> Result<Status, Failure> {
     Ok(Status::No)
 }
 
-/// Puts into the index what is not there yet, as far as others let it, and tells of it if that takes long.
+/// Updates the search index as far as other writers permit, and reports it if it takes long.
 fn sync_index(vault: &Vault) -> Result<(), Failure> {
     let started = Instant::now();
     let mut progress = Progress::with_unit("captures", "updating the search index:");
@@ -263,9 +263,7 @@ fn sync_index(vault: &Vault) -> Result<(), Failure> {
     if let Some(hindrance) = hindrance {
         let waiting = vault.search_index()?.map_or(0, |index| index.waiting);
         let waiting = counted(waiting, "capture");
-        output::warning(&format!(
-            "the search index lacks {waiting} that cannot be put into it now: {hindrance}"
-        ));
+        output::warning(&format!("the search index lacks {waiting} that cannot be added now: {hindrance}"));
     }
     if started.elapsed() >= A_WHILE {
         let (captures, seconds) = (counted(indexed.captures, "capture"), started.elapsed().as_secs_f64());

@@ -68,7 +68,7 @@ impl Args {
 /// Maximum number of values listed per attribute; `--json` lists all.
 const LISTED: usize = 8;
 
-/// The maximum number of captures, and of links, that are listed.
+/// The maximum number of captures, and of links, in the list.
 const MAX_LISTED: usize = 100;
 
 fn print(out: &mut dyn Write, description: &Description) -> io::Result<()> {
@@ -223,7 +223,7 @@ struct JsonCount<'d> {
 #[derive(Serialize)]
 struct JsonCapture<'d> {
     capture_hash: CaptureHash,
-    /// Whether it stands for the artifact.
+    /// Whether it is the preferred capture of the artifact.
     preferred: bool,
     size: u64,
     added_at: String,

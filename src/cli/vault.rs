@@ -61,8 +61,8 @@ impl VaultArgs {
         self.open().map(Some)
     }
 
-    /// The vault to watch directories for, which is created at once where [`VaultArgs::open_to_add`] would create it.
-    /// The inner error is that of the vault, which may pass.
+    /// Opens the vault to watch directories for, creating it immediately if [`VaultArgs::open_to_add`] would create it.
+    /// The inner error is that of the vault, and may be temporary.
     pub(crate) fn try_open_to_watch(&self, create: CreateArgs) -> Result<Result<Vault, StoreError>, Failure> {
         let open: fn(&Path) -> _ = if self.may_create(create)? { Vault::open_or_create } else { Vault::open };
         let actor = actor::actor(self.actor.as_deref())?;
@@ -78,7 +78,7 @@ impl VaultArgs {
         let actor = actor::actor(self.actor.as_deref())?;
         let vault = open(&self.path()?)?.acting_as(actor);
         if let Some(damage) = vault.log_damage() {
-            let remedy = "\"runvault fsck --repair\" takes what it still has";
+            let remedy = "\"runvault fsck --repair\" recovers what it still contains";
             output::warning(&format!("{}: {damage}; {remedy}", vault.path().display()));
         }
         Ok(vault)

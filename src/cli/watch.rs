@@ -125,7 +125,7 @@ impl Args {
         Ok(if self.once { status } else { Status::Done })
     }
 
-    /// The vault, as soon as it can be opened or created; nothing if it is asked to end before.
+    /// Opens or creates the vault as soon as possible; returns `None` if a stop is requested first.
     fn open(&self, vault: &VaultArgs, stop: &Stop, waiting: &mut Waiting) -> Result<Option<Vault>, Failure> {
         loop {
             match vault.try_open_to_watch(self.create)? {
@@ -250,7 +250,7 @@ impl Watch {
         Ok(())
     }
 
-    /// Says which of the runs that were just stored fork from others. The runs are stored, whether that can be told or not.
+    /// Reports which of the newly stored runs fork from others. The runs are stored even if this fails.
     fn tell_forks(&mut self) {
         if let Err(error) = self.taking.forks().report(&self.vault) {
             output::error(&error.to_string());

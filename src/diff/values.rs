@@ -25,8 +25,8 @@ pub struct ValueChange {
     pub(super) member: Option<String>,
 }
 
-/// The differences between two values of this sort, in the order of the first. Ephemeral ones, and those that the canonical
-/// form does not have, are left out unless `all`.
+/// Returns the differences between two values of a part of this kind, in the order of the first. Ephemeral differences,
+/// and those that the canonical form ignores, are omitted unless `all`.
 pub(super) fn compare(one: &Value<'_>, other: &Value<'_>, sort: &PartKind, all: bool) -> Vec<ValueChange> {
     let mut comparison = Comparison { sort, all, at: Vec::new(), changes: Vec::new() };
     comparison.values(one, other);
@@ -69,7 +69,7 @@ impl<'v> Comparison<'_, 'v> {
         }
     }
 
-    /// Lists with the same canonical form: the elements may be spelled otherwise, or stand in another order.
+    /// Compares lists with the same canonical form: the elements may be spelled differently, or be in another order.
     fn spelled_arrays(
         &mut self,
         (one, elements): (&'v Value<'_>, &'v [Value<'_>]),

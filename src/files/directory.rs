@@ -1,4 +1,4 @@
-//! Directories, and the names in them, that outlast a power loss.
+//! Directories and directory entries that survive a power loss.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -9,31 +9,31 @@ pub(crate) fn parent(path: &Path) -> &Path {
     path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Writes the names in `directory` to the disk: files that were created, renamed or removed there.
+/// Syncs the entries of `directory` to disk: files that were created, renamed or removed there.
 ///
 /// # Errors
 /// Returns an error if the directory cannot be opened or synced.
 pub fn sync_directory(directory: &Path) -> io::Result<()> {
-    // Elsewhere, directories cannot be opened as files, and the system writes their names with the files.
+    // On other platforms, directories cannot be opened as files, and the system writes their entries with the files.
     if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
 }
 
-/// Makes sure that a file can be read, without opening it.
+/// Checks that a file is readable, without opening it.
 #[cfg(unix)]
 pub(crate) fn expect_readable(path: &Path) -> io::Result<()> {
     Ok(rustix::fs::access(path, rustix::fs::Access::READ_OK)?)
 }
 
-/// Makes sure that a file can be read.
+/// Checks that a file is readable.
 #[cfg(not(unix))]
 pub(crate) fn expect_readable(path: &Path) -> io::Result<()> {
     File::open(path).map(drop)
 }
 
-/// Creates `directory` and those above it that are missing. What was created is on the disk when this returns.
+/// Creates `directory` and its missing parents. They are synced to disk when this returns.
 ///
 /// # Errors
-/// Returns an error if one of them cannot be created or synced.
+/// Returns an error if a directory cannot be created or synced.
 pub fn create_dir_all(directory: &Path) -> io::Result<()> {
     if directory.as_os_str().is_empty() || directory.is_dir() {
         return Ok(());
@@ -49,8 +49,8 @@ pub fn create_dir_all(directory: &Path) -> io::Result<()> {
     sync_directory(above)
 }
 
-/// Writes the names of `directory` and of all directories above it to the disk. One of them may have been created by a
-/// process that did not come to that. Those that cannot be opened belong to others, and were there before.
+/// Syncs the entries of `directory` and of all directories above it to disk. One of them may have been created by a
+/// process that ended before it synced it. Those that cannot be opened belong to other users, and existed before.
 pub(crate) fn sync_ancestors(directory: &Path) -> io::Result<()> {
     sync_directory(directory)?;
     let real = fs::canonicalize(directory)?;
@@ -63,7 +63,8 @@ pub(crate) fn sync_ancestors(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a directory belongs to others, or to a file system that cannot be written.
+/// Returns whether a directory cannot be synced because it belongs to other users, or to a file system that cannot be
+/// written.
 fn is_of_others(error: &io::Error) -> bool {
     matches!(
         error.kind(),

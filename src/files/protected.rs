@@ -1,4 +1,4 @@
-//! The files of a vault, which nothing else may overwrite.
+//! The files of a vault, which must not be overwritten.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use super::parent;
 use crate::open_vaults::files_of;
 
-/// Whether writing to `path` would overwrite or replace a file of `vault`: the database, its log and the files beside it,
-/// under any name that leads to them (links of both sorts), or under one that SQLite would take for theirs. A directory is
-/// of the vault if the vault is in it.
+/// Returns whether writing to `path` would overwrite or replace a file of `vault`: the database, its log and the files
+/// beside it, under any name that leads to them (symbolic or hard link), or under a name that SQLite would use for
+/// them. A directory belongs to the vault if it contains the vault.
 #[must_use]
 pub fn is_of_vault(path: &Path, vault: &Path) -> bool {
     let real = fs::canonicalize(vault).ok();
@@ -25,7 +25,7 @@ pub fn is_of_vault(path: &Path, vault: &Path) -> bool {
         })
 }
 
-/// Whether both paths are the same name in the same directory, whether there is a file or not.
+/// Returns whether both paths are the same name in the same directory, whether or not the file exists.
 fn has_same_name(one: &Path, other: &Path) -> bool {
     let is_same = match (one.file_name(), other.file_name()) {
         (Some(one), Some(other)) => is_same_name(one, other),
@@ -34,7 +34,7 @@ fn has_same_name(one: &Path, other: &Path) -> bool {
     is_same && is_same_file(parent(one), parent(other))
 }
 
-/// Whether the names are the same where this program usually runs: some systems do not tell cases apart.
+/// Returns whether the names are the same on the usual file systems of this platform: some ignore case.
 fn is_same_name(one: &OsStr, other: &OsStr) -> bool {
     if cfg!(any(target_os = "macos", windows)) { one.eq_ignore_ascii_case(other) } else { one == other }
 }
@@ -77,7 +77,7 @@ mod tests {
                 assert!(!is_of_vault(&path(name), &path(vault)), "{name} of {vault}");
             }
         }
-        // A vault that is created later.
+        // A vault that does not exist yet.
         assert!(is_of_vault(&path("d/new-wal"), &path("e/new")));
         assert!(!is_of_vault(&path("new-wal"), &path("e/new")));
     }

@@ -1,4 +1,4 @@
-//! Files and directories that are written whole.
+//! Files and directories that are written completely or not at all.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -8,7 +8,8 @@ use super::directory::parent;
 use super::staging::{Replace, StagingDir, place};
 use super::{Permissions, WriteError, WriteOptions, is_of_vault};
 
-/// A file that has another name until all of it is on the disk. Dropped before [`StagedFile::commit`], it is removed.
+/// A file with a temporary name until all of it is synced to disk. It is removed if it is dropped before
+/// [`StagedFile::commit`].
 pub struct StagedFile<'v> {
     file: File,
     staged: PathBuf,
@@ -18,12 +19,12 @@ pub struct StagedFile<'v> {
 }
 
 impl<'v> StagedFile<'v> {
-    /// Begins to write the file `path`.
+    /// Starts writing the file `path`.
     ///
     /// # Errors
-    /// Returns [`WriteError::Exists`] if there is a file that must not be replaced, [`WriteError::Refused`] if `path` is a
-    /// file of the vault, something else than a file, or not the name of a file in an existing directory, and
-    /// [`WriteError::Io`] if the directory cannot be written.
+    /// Returns [`WriteError::Exists`] if the file exists and must not be replaced, [`WriteError::Refused`] if `path` is
+    /// a file of the vault, is not a file, or is not the name of a file in an existing, writable directory, and
+    /// [`WriteError::Io`] on other system errors, such as a full disk.
     pub fn create(path: &Path, options: &WriteOptions<'v>) -> Result<Self, WriteError> {
         check_target(path, options)?;
         let staging = staging_for(path)?;
@@ -32,10 +33,10 @@ impl<'v> StagedFile<'v> {
         Ok(Self { file, staged, staging, path: path.to_owned(), options: *options })
     }
 
-    /// Gives the file its name. Its bytes and its name are on the disk when this returns.
+    /// Renames the file to its final name. Its content and its name are synced to disk when this returns.
     ///
     /// # Errors
-    /// As for [`StagedFile::create`]: what the name stands for may have changed since.
+    /// Same as [`StagedFile::create`]: the file at the path may have changed since.
     pub fn commit(self) -> Result<(), WriteError> {
         let failed = WriteError::io(&self.path);
         set_permissions(&self.file, self.options.permissions).map_err(&failed)?;
@@ -55,28 +56,29 @@ impl Write for StagedFile<'_> {
     }
 }
 
-/// Writes `bytes` to the file `path`. They are on the disk when this returns.
+/// Writes `bytes` to the file `path`. They are synced to disk when this returns.
 ///
 /// # Errors
-/// As for [`StagedFile::create`].
+/// Same as [`StagedFile::create`].
 pub fn write(path: &Path, options: &WriteOptions<'_>, bytes: &[u8]) -> Result<(), WriteError> {
     let mut file = StagedFile::create(path, options)?;
     file.write_all(bytes).map_err(WriteError::io(path))?;
     file.commit()
 }
 
-/// Makes a directory of `files`, names and contents, at `path`. It is on the disk when this returns. A directory that is
-/// there is replaced with all that is in it, if `options` allow that; anything else is not.
+/// Writes a directory of `files`, as names and contents, to `path`. It is synced to disk when this returns. An existing
+/// directory is replaced with all its content if `options` allow it; anything else is not replaced.
 ///
 /// # Errors
-/// Returns [`WriteError::Exists`] if there is something that must not be replaced, [`WriteError::Refused`] if that is no
-/// directory, or has a file of the vault in it, and [`WriteError::Io`] if it cannot be written.
+/// Returns [`WriteError::Exists`] if `path` exists and must not be replaced, [`WriteError::Refused`] if it is not a
+/// directory, contains a file of the vault, or is not in an existing, writable directory, and [`WriteError::Io`] on
+/// other system errors, such as a full disk.
 pub fn write_directory<'f>(
     path: &Path,
     options: &WriteOptions<'_>,
     files: impl IntoIterator<Item = (&'f str, &'f [u8])>,
 ) -> Result<(), WriteError> {
-    // Without a slash at the end, behind which a link would be followed.
+    // Without a trailing slash, with which a link would be followed.
     let path: &Path = &path.components().collect::<PathBuf>();
     check_directory(path, options)?;
     let staging = staging_for(path)?;
@@ -103,13 +105,13 @@ fn make_directory<'f>(
     if cfg!(unix) { directory.sync_all() } else { Ok(()) }
 }
 
-/// Where the file `path` can be made.
+/// Creates the staging directory for the file `path`.
 pub(crate) fn staging_for(path: &Path) -> Result<StagingDir, WriteError> {
     let directory = parent(path);
     if !directory.is_dir() {
         return Err(WriteError::refused(path, "there is no such directory"));
     }
-    // The error would name a directory with a name that the caller does not know.
+    // The error would contain the name of the staging directory, which the caller does not know.
     StagingDir::new_in(directory).map_err(|error| match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => WriteError::io(path)(error),
         kind => WriteError::refused(path, format!("cannot write to its directory: {kind}")),
@@ -124,7 +126,7 @@ fn finish(staging: &StagingDir, staged: &Path, path: &Path, replace: bool) -> Re
     })
 }
 
-/// Makes sure that a file may be put at `path`.
+/// Checks that a file may be written to `path`.
 pub(crate) fn check_target(path: &Path, options: &WriteOptions<'_>) -> Result<(), WriteError> {
     let ends_in_slash = path.as_os_str().as_encoded_bytes().ends_with(b"/");
     match fs::symlink_metadata(path) {
@@ -140,19 +142,19 @@ pub(crate) fn check_target(path: &Path, options: &WriteOptions<'_>) -> Result<()
         }
     }
     if path.file_name().is_none() || ends_in_slash {
-        return Err(WriteError::refused(path, "this is not the name of a file"));
+        return Err(WriteError::refused(path, "this is not a file name"));
     }
     check_not_of_vault(path, options)
 }
 
-/// Whether what is there is a file, or a link to one or to nothing. What a link leads to is not touched, but a device is
-/// meant where one is named, as by /dev/stdout.
+/// Returns whether the existing entry is a file, or a link to a file, a directory or nothing. The target of a link is
+/// not changed. A link to a device, such as /dev/stdout, means the device and is not replaced.
 fn is_replaceable(path: &Path, there: &fs::Metadata) -> bool {
     let leads_to_file = || fs::metadata(path).map_or(true, |meant| meant.is_file() || meant.is_dir());
     there.is_file() || (there.is_symlink() && leads_to_file())
 }
 
-/// Makes sure that a directory may be put at `path`.
+/// Checks that a directory may be written to `path`.
 fn check_directory(path: &Path, options: &WriteOptions<'_>) -> Result<(), WriteError> {
     let refused = |reason: &str| Err(WriteError::refused(path, reason));
     match fs::symlink_metadata(path) {
@@ -161,7 +163,7 @@ fn check_directory(path: &Path, options: &WriteOptions<'_>) -> Result<(), WriteE
         Ok(_) if !options.replace => return Err(WriteError::Exists { path: path.to_owned() }),
         Ok(there) if !there.is_dir() => return refused("it exists and is not a directory"),
         Ok(_) if path.file_name().is_none() => {
-            return refused("it cannot be replaced by this name; use a path that ends in its name");
+            return refused("it cannot be replaced under this path; use one that ends in its name");
         }
         Ok(_) => {}
     }
@@ -176,7 +178,7 @@ fn check_not_of_vault(path: &Path, options: &WriteOptions<'_>) -> Result<(), Wri
     Ok(())
 }
 
-/// Creates a file. At no time does it have more permissions than in the end.
+/// Creates a file. At no time does it have more permissions than its final ones.
 fn create(path: &Path, permissions: Permissions) -> io::Result<File> {
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);
@@ -198,7 +200,8 @@ fn set_permissions(file: &File, permissions: Permissions) -> io::Result<()> {
     }
 }
 
-/// The umask was applied when the directory was made. Who may read its files may enter it.
+/// Sets the permissions of a directory. The umask was applied when it was created. Read permission also grants
+/// permission to enter it.
 #[cfg(unix)]
 fn set_directory_permissions(directory: &File, permissions: Permissions) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;

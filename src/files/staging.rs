@@ -1,4 +1,4 @@
-//! Where files are made before they get their names.
+//! Staging directories, in which files are written before they are renamed.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};
@@ -9,24 +9,26 @@ use tempfile::{Builder, TempDir};
 
 use super::directory::{parent, sync_directory};
 
-/// How the names of staging directories begin. They do not depend on what is made in them: any command removes those of
+/// The prefix of the names of staging directories. It does not depend on their content: any command removes those of
 /// any other.
 const PREFIX: &str = ".runvault-unfinished-";
 
-/// Its lock is held as long as a process works in the directory. A process that is gone holds none.
+/// The name of the lock file. It is locked while a process uses the directory; the lock of a terminated process is
+/// released.
 const LOCK: &str = "lock";
 
-/// What was replaced and could not be exchanged in one step is here, under its own name, until its successor has that.
+/// The name of the directory that contains a replaced directory, under its own name, until the new one is in place, if
+/// they could not be exchanged in one step.
 const REPLACED: &str = "replaced";
 
-/// A directory beside a file that is written, which only its owner can enter, in which the file is made.
+/// A directory beside the destination of a file, accessible to its owner only, in which the file is written.
 pub(crate) struct StagingDir {
     directory: TempDir,
     _lock: File,
 }
 
 impl StagingDir {
-    /// One in `directory`. Removes those that processes left there that were killed.
+    /// Creates a staging directory in `directory`, and removes those left there by killed processes.
     pub(crate) fn new_in(directory: &Path) -> io::Result<Self> {
         remove_leftovers(directory);
         loop {
@@ -36,7 +38,7 @@ impl StagingDir {
                 .and_then(|()| File::create_new(&path))
                 .and_then(|file| file.lock().map(|()| file));
             match locked {
-                // Another process may have taken it for a leftover before it was locked.
+                // Another process may have removed it as a leftover before it was locked.
                 Ok(_) if !path.exists() => {}
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Ok(lock) => return Ok(Self { directory: staging, _lock: lock }),
@@ -45,7 +47,7 @@ impl StagingDir {
         }
     }
 
-    /// The path of the entry `name` in it.
+    /// Returns the path of the entry `name` in it.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
@@ -61,19 +63,19 @@ fn restrict_to_owner(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What happens to what has the name already.
+/// How an existing file or directory of that name is handled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Replace {
-    /// It stays, and the error is [`ErrorKind::AlreadyExists`].
+    /// It is kept, and the error is [`ErrorKind::AlreadyExists`].
     Never,
-    /// A file gets out of the way, or a directory does for a directory.
+    /// A file is replaced, and a directory is replaced by a directory.
     Existing,
 }
 
-/// Gives what is at `staged` in `staging`, which must be synced, the name `path`; the name is on the disk when this
-/// returns. At every moment `path` has what it had before or all of what is new, but for a directory that replaces another
-/// where the file system cannot exchange them: for a moment it has nothing then, and if the process is killed in that
-/// moment, the next staging directory beside it gives it back what it had.
+/// Renames `staged` in `staging`, which must be synced, to `path`; the name is synced to disk when this returns. At
+/// every moment `path` has its old or its complete new content, with one exception: where the file system cannot
+/// exchange directories, a directory that is being replaced is briefly missing. If the process is killed in that
+/// moment, the next staging directory beside it restores the old content.
 pub(crate) fn place(staging: &StagingDir, staged: &Path, path: &Path, replace: Replace) -> io::Result<()> {
     let is_directory = staged.is_dir();
     match replace {
@@ -94,14 +96,14 @@ fn rename_with(from: &Path, to: &Path, flags: rustix::fs::RenameFlags) -> Option
     }
 }
 
-/// Renames, if nothing has the name `to`.
+/// Renames `from` to `to`, unless `to` exists.
 fn rename_to_free(from: &Path, to: &Path, is_directory: bool) -> io::Result<()> {
     #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
     if let Some(outcome) = rename_with(from, to, rustix::fs::RenameFlags::NOREPLACE) {
         return outcome;
     }
     if is_directory {
-        // Only an empty directory that appears just now would be replaced.
+        // This can only replace an empty directory that was created since the check.
         return if fs::symlink_metadata(to).is_ok() {
             Err(ErrorKind::AlreadyExists.into())
         } else {
@@ -111,7 +113,7 @@ fn rename_to_free(from: &Path, to: &Path, is_directory: bool) -> io::Result<()> 
     tempfile::TempPath::try_from_path(from)?.persist_noclobber(to).map_err(|error| error.error)
 }
 
-/// Puts the directory `staged` in the place of the one at `path`.
+/// Replaces the directory at `path` with the directory `staged`.
 fn exchange(staging: &StagingDir, staged: &Path, path: &Path) -> io::Result<()> {
     #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
     if let Some(outcome) = rename_with(staged, path, rustix::fs::RenameFlags::EXCHANGE) {
@@ -122,12 +124,12 @@ fn exchange(staging: &StagingDir, staged: &Path, path: &Path) -> io::Result<()> 
     let old = replaced.join(path.file_name().ok_or(ErrorKind::InvalidFilename)?);
     fs::rename(path, &old)?;
     fs::rename(staged, path).inspect_err(|_| {
-        // The error that matters is the one that led here.
+        // The error to return is the first one.
         let _ = fs::rename(&old, path);
     })
 }
 
-/// Removes the staging directories in which no process works any more. What cannot be removed does no harm.
+/// Removes the staging directories that no process uses any more. Those that cannot be removed are harmless.
 fn remove_leftovers(directory: &Path) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.flatten() {
@@ -144,7 +146,7 @@ fn remove_leftover(directory: &Path, path: &Path) {
         fs::remove_dir_all(path)
     };
     let removed = match File::open(path.join(LOCK)) {
-        // Before it is locked, it is empty; where the lock is gone and something else is left, removing it was interrupted.
+        // Before it is locked, it is empty; if it has no lock but is not empty, its removal was interrupted.
         Err(error) if error.kind() == ErrorKind::NotFound && is_empty(path) => fs::remove_dir(path),
         Err(error) if error.kind() == ErrorKind::NotFound => remove(),
         Err(_) => return,
@@ -157,12 +159,12 @@ fn remove_leftover(directory: &Path, path: &Path) {
     let _ = removed;
 }
 
-/// Gives what was about to be replaced its name again, if nothing has that.
+/// Restores directories whose replacement was interrupted, unless their names are taken.
 fn give_back(directory: &Path, staging: &Path) {
     let Ok(entries) = fs::read_dir(staging.join(REPLACED)) else { return };
     for entry in entries.flatten() {
         let name: &OsStr = &entry.file_name();
-        // If it has its successor already, nothing is lost with it.
+        // If the new directory is already in place, the old one is no longer needed.
         let _ = rename_to_free(&entry.path(), &directory.join(name), true);
     }
 }
@@ -184,7 +186,7 @@ mod tests {
         fs::write(killed("first").join("run.json"), "old").unwrap();
         drop(StagingDir::new_in(directory.path()).unwrap());
         assert_eq!(fs::read(path("pack/run.json")).unwrap(), b"old");
-        // It has its name already.
+        // The name is already taken.
         fs::create_dir_all(killed("second")).unwrap();
         fs::write(killed("second").join("run.json"), "older").unwrap();
         drop(StagingDir::new_in(directory.path()).unwrap());

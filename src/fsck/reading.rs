@@ -119,7 +119,7 @@ pub(super) fn admit(
     let finding = match outcome {
         Some(Ok(admitted)) if admitted.core() == artifact.core => {
             if capture.warnings.as_deref() != Some(admitted.report().violations()) {
-                let detail = format!("checking it gives {}", admitted.report().violations().len());
+                let detail = format!("a new check gives {}", admitted.report().violations().len());
                 capture.findings.push(Finding::new(WARNINGS_DIFFER, subject(), detail));
             }
             let differs = signatures::compare(capture.signature.as_ref(), admitted.signature());

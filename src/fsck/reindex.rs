@@ -94,7 +94,7 @@ impl Pass<'_, '_> {
                 if let Some(admitted) = admitted {
                     if signatures::is_wrong(admitted.signature()) {
                         let subject = Subject::Capture(admitted.capture());
-                        let detail = "it is recorded as wrong now";
+                        let detail = "it is now recorded as wrong";
                         waiting.findings.push(Finding::new(SIGNATURE_WRONG, subject, detail));
                     }
                     // The recorded state is corrected together with the rest.

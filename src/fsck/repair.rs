@@ -104,7 +104,7 @@ struct Repairer<'r> {
     done: Vec<Repair>,
     /// Whether rows were renumbered.
     is_reordered: bool,
-    /// What the journal says of the signatures of captures before anything is added again.
+    /// The signature states of captures that the journal recorded before anything was added again.
     signatures: RecordedSignatures,
 }
 
@@ -132,7 +132,7 @@ impl Repairer<'_> {
         Ok(())
     }
 
-    /// What damaged logs still have.
+    /// Restores what damaged logs still contain.
     fn logs(&mut self) -> Result<()> {
         if !self.has(LOG_DAMAGED) {
             return Ok(());
@@ -236,7 +236,7 @@ impl Repairer<'_> {
         Ok(())
     }
 
-    /// Calls `repair` with every capture of `artifacts` and its admitted form.
+    /// Calls `repair` with each capture of `artifacts` and its admitted form.
     fn repair_captures(
         &mut self,
         artifacts: Vec<CheckedArtifact>,
@@ -328,7 +328,7 @@ impl Repairer<'_> {
         let preparer = self.store.preparer()?;
         let subject = Subject::Capture(admitted.capture());
         let is_damaged = self.subjects(&[CAPTURE_DAMAGED]).any(|damaged| *damaged == subject);
-        // An earlier step may have put it back.
+        // An earlier step may have restored it.
         if !is_damaged && self.store.snapshot()?.capture(admitted.core(), admitted.capture())?.is_some() {
             return Ok(());
         }

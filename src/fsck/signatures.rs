@@ -39,8 +39,8 @@ pub(super) fn compare(
     use SignatureState::{Unchecked, Verified, Wrong};
     let (stored, found) = match (stored, found) {
         (None, None) => return None,
-        (Some(_), None) => return Some((SIGNATURE_DIFFERS, "it is recorded as signed and is not signed")),
-        (None, Some(_)) => return Some((SIGNATURE_DIFFERS, "it is signed and is recorded as unsigned")),
+        (Some(_), None) => return Some((SIGNATURE_DIFFERS, "it is recorded as signed but is not signed")),
+        (None, Some(_)) => return Some((SIGNATURE_DIFFERS, "it is signed but recorded as unsigned")),
         (Some(stored), Some(found)) => (stored, found),
     };
     match (stored.state, found.state) {
@@ -50,7 +50,7 @@ pub(super) fn compare(
         _ if stored.key_id != found.key_id => {
             Some((SIGNATURE_DIFFERS, "it is recorded with a key id other than the one it states"))
         }
-        (Wrong, Verified) => Some((SIGNATURE_DIFFERS, "it is verified now and is recorded as wrong")),
+        (Wrong, Verified) => Some((SIGNATURE_DIFFERS, "it verifies now but is recorded as wrong")),
         (_, Unchecked) | (Verified | Unchecked, Verified) => None,
     }
 }

@@ -118,8 +118,8 @@ impl Source {
     }
 }
 
-/// Gives those of the `wanted` captures that are files below `path`. What a document is of is known from the journal, so that
-/// one that several kinds recognise is found as well.
+/// Passes to `give` those of the `wanted` captures that are files below `path`. The kind of a document is known from
+/// the journal, so that documents which several kinds recognise are also found.
 fn documents(
     path: &Path,
     wanted: &mut BTreeMap<(CoreHash, CaptureHash), RecordedCapture>,
@@ -142,7 +142,7 @@ fn documents(
     .map(drop)
 }
 
-/// The files of a capture admitted as what the journal says it is; nothing if they are something else.
+/// Admits the files of a capture as what the journal records; returns `None` if they are something else.
 fn recorded(
     lost: &RecordedCapture,
     is_directory: bool,

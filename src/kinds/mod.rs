@@ -53,8 +53,8 @@ pub fn recognise(document: &[u8]) -> Option<(Kind, Recognition)> {
     perhaps
 }
 
-/// Every kind that is sure that a document is meant to be of it, told by its content, whether it is valid or not. If none is,
-/// the first that thinks so.
+/// Returns every kind that certainly recognises a document by its content, whether or not it is valid. If there is
+/// none, returns the first that possibly recognises it.
 #[must_use]
 pub fn recognise_all(document: &[u8]) -> Vec<(Kind, Recognition)> {
     let text = reader::lossy(document);

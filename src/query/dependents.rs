@@ -1,7 +1,7 @@
-//! What would miss artifacts if they were gone.
+//! Dependents of artifacts: those that contain their bytes or link to them, and would lack them after a removal.
 //!
-//! Several artifacts may be held by the same ones: all packs of a run by all traces that name it. Such holders are looked up
-//! once, as a group, whoever asks. A recording with the same exchange holds nothing: that may be a coincidence.
+//! Several artifacts may have the same dependents: all packs of a run have all traces that name it. Such dependents are
+//! looked up once, as a group. A recording with the same exchange is not a dependent: that may be a coincidence.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -10,40 +10,40 @@ use super::links::{Direction, Link, LinkTarget, Origin, place};
 use crate::digest::CoreHash;
 use crate::store::{ArtifactId, ArtifactRow, Result, Snapshot};
 
-/// Artifacts that hold others for one reason. An artifact may hold itself.
+/// Artifacts that depend on others for one reason. An artifact may depend on itself.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// The holders. Those that hold by several relations are here several times.
+    /// The dependents. Those with several relations are listed several times.
     pub holders: Vec<ArtifactId>,
     why: Vec<Why>,
 }
 
-/// Why one of a group holds an artifact.
+/// The reason that a member of a group depends on an artifact.
 #[derive(Clone, Debug)]
 enum Why {
-    /// It has the bytes.
+    /// It contains the bytes.
     Bytes,
-    /// It links to it, as the link says.
+    /// It links to the artifact, with this relation and origin.
     Link { relation: String, origin: Origin },
 }
 
-/// What a group holds an artifact by.
+/// A group of dependents of an artifact.
 #[derive(Clone, Debug)]
 pub struct Hold {
     /// The number of the group.
     pub group: usize,
 }
 
-/// Why an artifact is held.
+/// The reason that an artifact is needed.
 #[derive(Clone, Debug)]
 pub enum Holding {
-    /// The holder has its bytes.
+    /// The dependent contains its bytes.
     Contained(ArtifactRow),
-    /// The holder links to it.
+    /// The dependent links to it.
     Linked(Link),
 }
 
-/// Finds the holders of many artifacts of one snapshot.
+/// Finds the dependents of many artifacts of one snapshot.
 #[derive(Default)]
 pub struct DependentFinder {
     known: ExchangeCache,
@@ -52,19 +52,19 @@ pub struct DependentFinder {
 }
 
 impl DependentFinder {
-    /// One that does not count `leaving` as holders.
+    /// Creates a finder that does not count `leaving` as dependents.
     #[must_use]
     pub fn without(leaving: BTreeSet<CoreHash>) -> Self {
         Self { known: ExchangeCache::without(leaving), ..Self::default() }
     }
 
-    /// The group with this number.
+    /// Returns the group with this number.
     #[must_use]
     pub fn group(&self, number: usize) -> Option<&Group> {
         self.groups.get(number)
     }
 
-    /// The holders of the bytes of `artifact`; nothing if there are none.
+    /// Returns the dependents that contain the bytes of `artifact`; `None` if there are none.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the index is damaged.
@@ -78,11 +78,11 @@ impl DependentFinder {
         }
     }
 
-    /// The holders of `artifact` that link to it. Those links that follow from what the artifact itself states, as that a
-    /// contract governs it, are not among them.
+    /// Returns the dependents of `artifact` that link to it. Links that follow from what the artifact itself states,
+    /// such as the contract that governs it, are excluded.
     ///
     /// # Errors
-    /// As [`DependentFinder::containers`].
+    /// Same as [`DependentFinder::containers`].
     pub fn linking(&mut self, snapshot: &Snapshot<'_>, artifact: &ArtifactRow) -> Result<Vec<Hold>> {
         let mut holds = Vec::from_iter(self.by_edges(snapshot, artifact)?.map(Hold::new));
         for handle in snapshot.names_of(artifact.id)? {
@@ -102,7 +102,7 @@ impl DependentFinder {
         Ok(holds)
     }
 
-    /// Those that relate to the artifact because a person says so, or by its core hash.
+    /// Returns the group of dependents that have a manual link to the artifact, or refer to it by core hash.
     fn by_edges(&mut self, snapshot: &Snapshot<'_>, artifact: &ArtifactRow) -> Result<Option<usize>> {
         let mut holders = Vec::new();
         for edge in snapshot.stated_edges(artifact.id)? {
@@ -126,7 +126,7 @@ impl DependentFinder {
         if holders.is_empty() { Ok(None) } else { self.add(snapshot, holders).map(Some) }
     }
 
-    /// Makes a group of holders that do not leave.
+    /// Adds a group of the dependents that are not to be removed, and returns its number.
     fn add(&mut self, snapshot: &Snapshot<'_>, holders: Vec<(ArtifactId, Why)>) -> Result<usize> {
         let mut group = Group { holders: Vec::new(), why: Vec::new() };
         let mut seen = BTreeSet::new();
@@ -140,7 +140,7 @@ impl DependentFinder {
         Ok(self.groups.len() - 1)
     }
 
-    /// Why a holder of the group of `hold` holds an artifact; nothing if it is not of the group.
+    /// Returns why `holder`, a member of the group of `hold`, depends on an artifact; `None` if it is not a member.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
@@ -160,10 +160,10 @@ impl DependentFinder {
         }))
     }
 
-    /// The links of others to `artifact`: up to `limit` of them, and the number of the others.
+    /// Returns the links of other artifacts to `artifact`: up to `limit` of them, and the number of further ones.
     ///
     /// # Errors
-    /// As [`DependentFinder::containers`].
+    /// Same as [`DependentFinder::containers`].
     pub fn links_to(
         &mut self,
         snapshot: &Snapshot<'_>,
@@ -187,7 +187,7 @@ impl DependentFinder {
 }
 
 impl Why {
-    /// The relation of the holder to what it holds; empty if that is no link.
+    /// Returns the relation of the dependent to the artifact; empty if it is not a link.
     fn relation(&self) -> &str {
         match self {
             Self::Bytes => "",
@@ -195,7 +195,7 @@ impl Why {
         }
     }
 
-    /// The link of `holder`, if it is held by one.
+    /// Returns the link of `holder`, if it depends on the artifact by one.
     fn link(&self, holder: &ArtifactRow) -> Option<Link> {
         let origin = match self {
             Self::Bytes => return None,

@@ -62,9 +62,9 @@ impl Exchanges {
         self.is_recording
     }
 
-    /// Who else has one of these exchanges, if one of both is a recording and the other is not: the other artifact, and
-    /// the places of the first such exchange here and there. Exchanges in `passed` are passed over; those that were looked
-    /// at are in it afterwards.
+    /// Returns the artifacts that share one of these exchanges, if exactly one of the two is a recording: each with the
+    /// locations of the first such exchange in this artifact and in the other. Exchanges in `passed` are skipped; those
+    /// examined are added to it.
     pub(super) fn shared_with_others(
         &self,
         snapshot: &Snapshot<'_>,
@@ -86,28 +86,28 @@ impl Exchanges {
     }
 }
 
-/// What was looked up already. Very many artifacts may share an exchange or a header, and a walk comes to each of them.
+/// A cache of lookups. Very many artifacts may share an exchange or a header, and a traversal reaches each of them.
 #[derive(Default)]
 pub(super) struct ExchangeCache {
-    /// By the kind of who asks: recordings and runs are of different kinds.
+    /// By the kind of the queried artifact: recordings and runs are of different kinds.
     by_kind: HashMap<String, OfKind>,
     histories: HashMap<Shared, Histories>,
     artifacts: HashMap<CaptureId, Option<(ArtifactId, KindId)>>,
-    /// Artifacts that do not count, and which of those that were met are among them.
+    /// The artifacts to ignore, and below whether the artifacts encountered so far are among them.
     leaving: BTreeSet<CoreHash>,
     is_leaving: HashMap<ArtifactId, bool>,
-    /// How many exchanges, histories, and artifacts that have them, that is.
+    /// The number of cached exchanges, histories, and artifacts that have them.
     size: usize,
 }
 
-/// What is known for artifacts of one kind.
+/// The cached data for artifacts of one kind.
 #[derive(Default)]
 struct OfKind {
     /// The other kinds that have exchanges.
     others: Option<Vec<KindId>>,
-    /// All captures of artifacts of those kinds, if they are few.
+    /// All captures of artifacts of those kinds, if there are few.
     captures: Option<HashMap<CaptureId, ArtifactId>>,
-    /// If they are not, they are more than these.
+    /// If `captures` is `None`, there are more than this number.
     more_than: usize,
     of_digest: HashMap<Digest, Vec<ArtifactId>>,
     sharers: BTreeMap<Pair, Artifacts>,
@@ -126,10 +126,10 @@ impl ExchangeCache {
     /// Maximum number of cached exchanges and of their artifacts.
     const MOST: usize = 1 << 20;
 
-    /// Of more captures than these, those of other kinds are looked up all at once.
+    /// If a digest has more candidate captures than this, all captures of the other kinds are read at once.
     const MANY: usize = 1_000;
 
-    /// What is looked up is as if these artifacts were gone.
+    /// Creates a cache whose results ignore these artifacts.
     pub(super) fn without(leaving: BTreeSet<CoreHash>) -> Self {
         Self { leaving, ..Self::default() }
     }
@@ -141,7 +141,7 @@ impl ExchangeCache {
         }
     }
 
-    /// Who has an exchange: recordings for runs, and runs for recordings.
+    /// Returns the artifacts with an exchange: recordings for runs, and runs for recordings.
     pub(super) fn sharers(
         &self,
         artifact: &ArtifactRow,
@@ -153,7 +153,7 @@ impl ExchangeCache {
         if is_recording { &sharers.apart } else { &sharers.together }
     }
 
-    /// The histories that share this.
+    /// Returns the histories that share this.
     pub(super) fn histories(&mut self, snapshot: &Snapshot<'_>, shared: &Shared) -> Result<&Histories> {
         match self.histories.entry(shared.clone()) {
             Entry::Occupied(known) => Ok(known.into_mut()),
@@ -165,7 +165,7 @@ impl ExchangeCache {
         }
     }
 
-    /// Whether an artifact is one of those that do not count.
+    /// Returns whether an artifact is one of those to ignore.
     pub(super) fn is_leaving(&mut self, snapshot: &Snapshot<'_>, artifact: ArtifactId) -> Result<bool> {
         if self.leaving.is_empty() {
             return Ok(false);
@@ -178,8 +178,8 @@ impl ExchangeCache {
         Ok(is_leaving)
     }
 
-    /// Finds out which artifacts of other kinds than `artifact` have these exchanges. Everybody who may have one is read
-    /// once, however many they are.
+    /// Finds the artifacts of other kinds than `artifact` that have these exchanges. Each candidate is read once for
+    /// all exchanges.
     pub(super) fn learn<'p>(
         &mut self,
         snapshot: &Snapshot<'_>,
@@ -214,8 +214,8 @@ impl ExchangeCache {
         Ok(())
     }
 
-    /// The artifacts of other kinds that may mention both digests, by the index alone: reading what they mention for each
-    /// digest would take the square of it.
+    /// Returns the artifacts of other kinds that may mention both digests, using only the index: reading their mentions
+    /// for each digest would take quadratic time.
     fn candidates(
         &mut self,
         snapshot: &Snapshot<'_>,

@@ -152,8 +152,8 @@ pub fn find(snapshot: &Snapshot<'_>, query: &Query) -> Result<Vec<Hit>> {
     Ok(hits)
 }
 
-/// Gives `visit` the artifacts that match `query`, in its order, until that returns false. Where the order is that of the
-/// journal and all that counts is one mention, or only the kind, no more is read than is needed to get so far.
+/// Passes the artifacts that match `query` to `visit`, in its order, until it returns false. If the order is that of
+/// the journal and the only filter is one mention or the kind, no more is read than needed.
 ///
 /// # Errors
 /// Returns the error of `visit`, or one if the database cannot be read.
@@ -211,10 +211,10 @@ pub fn find_until<E: From<StoreError>>(
     }
 }
 
-/// Fewer artifacts that may mention something are looked at one by one,
+/// If no more artifacts than this may mention something, they are examined individually,
 const FEW: usize = 1_000;
 
-/// and so are those below this share.
+/// and also if they are fewer than one in this many artifacts.
 const SPARSE: u64 = 16;
 
 /// Number of artifacts read at a time.

@@ -45,10 +45,10 @@ impl Shared {
     }
 }
 
-/// All pairs of artifacts that fork, found out without looking at each pair.
+/// All pairs of artifacts that fork, found without comparing each pair.
 pub struct Forks {
     histories: Vec<Histories>,
-    /// The numbers of the histories that artifacts are in, of those that are in several: run packs may state two ids.
+    /// The numbers of the histories that an artifact is in, if there are several: run packs may state two ids.
     several: HashMap<ArtifactId, Vec<usize>>,
 }
 
@@ -75,7 +75,8 @@ pub fn forks(snapshot: &Snapshot<'_>) -> Result<Forks> {
 }
 
 impl Forks {
-    /// The pairs, traces first, by what they share and their core hashes. Stopping early costs no more than what was seen.
+    /// Iterates over the pairs, traces first, by what they share and their core hashes. Stopping early skips the
+    /// remaining work.
     pub fn iter(&self) -> impl Iterator<Item = Fork> {
         let numbered = (0..).zip(&self.histories);
         numbered.flat_map(move |(number, histories)| {
@@ -83,13 +84,13 @@ impl Forks {
         })
     }
 
-    /// The number of pairs. Two run packs that share two ids count twice.
+    /// Returns the number of pairs. Two run packs that share two ids count twice.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.histories.iter().map(Histories::count).sum()
     }
 
-    /// Whether both sides share something before what they share in the histories of this number.
+    /// Returns whether both sides are also together in histories with a lower number.
     fn is_repeated(&self, number: usize, fork: &Fork) -> bool {
         let [one, other] = fork.sides.each_ref().map(|(side, _)| self.several.get(&side.id));
         let both = |number: &usize| other.is_some_and(|others| others.contains(number));
@@ -97,8 +98,8 @@ impl Forks {
     }
 }
 
-/// The forks of one artifact, which is the first side of each, in the order in which the others arrived, and how many
-/// others it was compared with. These are `limit` at most, and no more of the vault is read.
+/// Returns the forks of one artifact, which is the first side of each, in the order in which the others arrived, and
+/// the number of artifacts that it was compared with: at most `limit`, and no more of the vault is read.
 ///
 /// # Errors
 /// Returns an error if the database cannot be read.
@@ -115,7 +116,7 @@ pub fn forks_of(snapshot: &Snapshot<'_>, artifact: &ArtifactRow, limit: usize) -
                 return Ok((forks, compared));
             }
             let theirs = History::read(snapshot, other, shared.unit())?;
-            // The index may be wrong about who begins with a header.
+            // The index may contain artifacts that do not begin with the header.
             if matches!(&shared, Shared::Header(header) if theirs.0.first() != Some(header)) {
                 continue;
             }
@@ -129,8 +130,8 @@ pub fn forks_of(snapshot: &Snapshot<'_>, artifact: &ArtifactRow, limit: usize) -
     Ok((forks, compared))
 }
 
-/// The other artifacts that may record the same run as `artifact`, each once, with what they share and the history of
-/// `artifact`.
+/// Returns the other artifacts that may record the same run as `artifact`, each once, with what they share and the
+/// history of `artifact`.
 fn relatives(
     snapshot: &Snapshot<'_>,
     artifact: ArtifactId,
@@ -153,7 +154,7 @@ fn relatives(
     Ok(relatives)
 }
 
-/// What makes an artifact one of several histories of a run, and the artifacts that share it.
+/// Returns what an artifact shares with other histories of its run: run ids, and the header.
 pub(super) fn shared_by(snapshot: &Snapshot<'_>, artifact: ArtifactId) -> Result<Vec<Shared>> {
     if !snapshot.has_namesake(artifact)? {
         return Ok(Vec::new());
@@ -164,7 +165,7 @@ pub(super) fn shared_by(snapshot: &Snapshot<'_>, artifact: ArtifactId) -> Result
     Ok(shared)
 }
 
-/// The histories that share this.
+/// Returns the histories that share this.
 pub(super) fn histories(snapshot: &Snapshot<'_>, shared: &Shared) -> Result<Histories> {
     let artifacts = match shared {
         Shared::Header(header) => beginning_with(snapshot, *header)?,
@@ -173,7 +174,7 @@ pub(super) fn histories(snapshot: &Snapshot<'_>, shared: &Shared) -> Result<Hist
     Histories::read(snapshot, shared.clone(), &artifacts)
 }
 
-/// The namespace of the names of runs.
+/// The namespace of run names.
 const RUN: &str = "run";
 
 /// Returns the id in the name of a run, `run:ID`.

@@ -26,11 +26,11 @@ pub struct Graph {
     pub nodes: Vec<Node>,
     /// The links between them.
     pub edges: Vec<Edge>,
-    /// The number of links of the artifacts that were looked at that are left out, as there is a limit.
+    /// The number of links of examined artifacts that were omitted because of the limit.
     pub left_out: u64,
-    /// The number of artifacts within reach whose links were not looked at for that.
+    /// The number of artifacts within range whose links were not examined because of the limit.
     pub not_followed: u64,
-    /// For each node, the links that are seen from it, as places in `edges`.
+    /// For each node, the links that are seen from it, as indices into `edges`.
     seen: Vec<Vec<usize>>,
 }
 
@@ -48,7 +48,7 @@ impl Graph {
         .collect()
     }
 
-    /// Sorts out from which node each link is seen.
+    /// Determines the node from which each link is seen.
     fn distribute(&mut self) {
         let mut seen: Vec<Vec<(Direction, usize, usize)>> = vec![Vec::new(); self.nodes.len()];
         for (place, Edge { from, to, .. }) in self.edges.iter().enumerate() {
@@ -88,8 +88,8 @@ pub struct Edge {
     pub origin: Origin,
 }
 
-/// Finds what is linked to `artifact` within the reach of `traversal`. The work is linear in the links of the artifacts that are
-/// looked at, and these are no more than are needed for `limit` links.
+/// Finds what is linked to `artifact` within the range of `traversal`. The work is linear in the links of the examined
+/// artifacts, which are no more than needed for `limit` links.
 ///
 /// # Errors
 /// Returns an error if the database cannot be read.
@@ -127,7 +127,7 @@ pub fn traverse(snapshot: &Snapshot<'_>, artifact: &ArtifactRow, traversal: &Tra
     Ok(graph)
 }
 
-/// Whether a person stated a link counts: such a link stands beside a derived one.
+/// The key of a link. The last field is whether it is manual: a manual link is separate from a derived one.
 type EdgeKey = (usize, String, usize, bool);
 
 struct Walker {
@@ -138,7 +138,7 @@ struct Walker {
 }
 
 impl Walker {
-    /// Takes a link of the node with a number and a depth, unless there are as many as may be.
+    /// Adds a link of the node with this number and depth, unless the limit is reached.
     fn take(&mut self, (here, depth): (usize, usize), link: Link, limit: usize) {
         let is_full = self.edges.len() >= limit;
         let key = link.target.key();

@@ -1,6 +1,6 @@
-//! The histories of one run as a tree: they are together as far as their records are the same.
+//! The histories of one run as a tree: they share nodes as long as their records are equal.
 //!
-//! A tree of n histories has fewer than 2n nodes, so all pairs that part can be counted without looking at each of them.
+//! A tree of n histories has fewer than 2n nodes, so all diverging pairs can be counted without comparing each of them.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,38 +8,38 @@ use super::forks::{Fork, Shared};
 use crate::digest::Digest;
 use crate::store::{ArtifactId, ArtifactRow, Result, Snapshot};
 
-/// The maximum number of hashes of records that are in memory while histories are compared.
+/// The maximum number of record hashes in memory while histories are compared.
 const MAX_HASHES: usize = 1 << 20;
 
-/// Histories that share what makes them histories of one run.
+/// The histories of one run, which share a header or a run id.
 pub(super) struct Histories {
     shared: Shared,
     /// The artifacts, by core hash.
     members: Vec<ArtifactRow>,
     numbers: HashMap<ArtifactId, usize>,
-    /// Each before its children.
+    /// The nodes, parents before their children.
     nodes: Vec<Node>,
-    /// The members in the order of the nodes at which they end, and the places of the members in it.
+    /// The members in the order of the nodes at which they end, and below the position of each member in it.
     order: Vec<usize>,
     places: Vec<usize>,
     /// The node at which each member ends.
     ends: Vec<usize>,
 }
 
-/// Histories that are the same up to a record.
+/// Histories that are equal up to a record.
 struct Node {
     parent: Option<usize>,
-    /// The hash of the first record that is not in the parent.
+    /// The hash of the first record after those of the parent.
     first: Digest,
-    /// The number of records that they share.
+    /// The number of records that its members share.
     depth: usize,
     children: Vec<usize>,
-    /// Which places of the order are those of its members.
+    /// The range of positions of its members in the order.
     from: usize,
     to: usize,
 }
 
-/// Members that are to become a node.
+/// Members that will become a node.
 struct Class {
     parent: Option<usize>,
     first: Digest,
@@ -76,14 +76,14 @@ impl Histories {
         Ok(tree)
     }
 
-    /// Makes a node of a class, and classes of what comes after it.
+    /// Adds a node for a class, and pushes the classes of its children.
     fn add(&mut self, class: Class, classes: &mut Vec<Class>, hashes: &mut Hashes<'_>) -> Result<()> {
         let Class { parent, first, mut depth, members } = class;
         let number = self.nodes.len();
         let mut next: BTreeMap<Digest, Vec<usize>> = BTreeMap::new();
         let mut ended = Vec::new();
         if members.len() == 1 {
-            // Nothing parts from it later.
+            // No other member can diverge from it later.
             ended.clone_from(&members);
         }
         while ended.is_empty() && next.is_empty() {
@@ -120,7 +120,7 @@ impl Histories {
         Ok(())
     }
 
-    /// Gives every node the places of what comes after it.
+    /// Extends the range of each node to its descendants.
     fn close(&mut self) {
         for number in (0..self.nodes.len()).rev() {
             let Some(Node { parent: Some(parent), to, .. }) = self.nodes.get(number) else { continue };
@@ -131,17 +131,17 @@ impl Histories {
         }
     }
 
-    /// The number of histories.
+    /// Returns the number of histories.
     pub(super) fn len(&self) -> usize {
         self.members.len()
     }
 
-    /// The artifacts.
+    /// Returns the artifacts.
     pub(super) fn members(&self) -> &[ArtifactRow] {
         &self.members
     }
 
-    /// The number of pairs that part.
+    /// Returns the number of pairs that diverge.
     pub(super) fn count(&self) -> u64 {
         let pairs = |node: &Node| {
             let sizes = node.children.iter().filter_map(|child| self.nodes.get(*child)).map(Node::size);
@@ -152,7 +152,7 @@ impl Histories {
         self.nodes.iter().map(pairs).sum()
     }
 
-    /// The pairs that part, by core hashes.
+    /// Iterates over the pairs that diverge, by core hashes.
     pub(super) fn pairs(&self) -> impl Iterator<Item = Fork> {
         (0..self.members.len()).flat_map(move |one| {
             let mut others: Vec<_> = self.parting_from(one).filter(|parting| parting.other > one).collect();
@@ -161,20 +161,20 @@ impl Histories {
         })
     }
 
-    /// The pairs of an artifact with those that part from it.
+    /// Iterates over the forks of an artifact.
     pub(super) fn forks_of(&self, artifact: ArtifactId) -> impl Iterator<Item = Fork> {
         let one = self.numbers.get(&artifact).copied();
         one.into_iter()
             .flat_map(move |one| self.parting_from(one).filter_map(move |parting| self.fork(one, &parting)))
     }
 
-    /// Whether both part, by what is stored of their places.
+    /// Returns whether two histories diverge, from their stored positions.
     pub(super) fn do_part(&self, one: ArtifactId, other: ArtifactId) -> bool {
         let numbers = self.numbers.get(&one).zip(self.numbers.get(&other));
         numbers.is_some_and(|(one, other)| !self.goes_on(*one, *other) && !self.goes_on(*other, *one))
     }
 
-    /// The pair of two artifacts that part.
+    /// Returns the fork of two artifacts, if they diverge.
     pub(super) fn fork_between(&self, one: ArtifactId, other: ArtifactId) -> Option<Fork> {
         let (one, other) = (*self.numbers.get(&one)?, *self.numbers.get(&other)?);
         let place = *self.places.get(other)?;
@@ -191,7 +191,7 @@ impl Histories {
         }
     }
 
-    /// Whether the history `one` is the other one or goes on where that ends.
+    /// Returns whether the history `one` equals or continues the history `other`.
     fn goes_on(&self, one: usize, other: usize) -> bool {
         let end = self.ends.get(other).and_then(|end| self.nodes.get(*end));
         end.zip(self.places.get(one)).is_some_and(|(end, place)| end.has(*place))
@@ -205,7 +205,7 @@ impl Histories {
         Some(Fork { shared: self.shared.clone(), index: parting.index, sides })
     }
 
-    /// The members that part from one, nearest first.
+    /// Iterates over the members that diverge from one, nearest first.
     fn parting_from(&self, one: usize) -> impl Iterator<Item = Parting> {
         let end = self.ends.get(one).copied();
         let ancestors = std::iter::successors(end, |node| self.nodes.get(*node)?.parent);
@@ -235,7 +235,7 @@ impl Node {
     }
 }
 
-/// Where a history parts from another one.
+/// Where a history diverges from another one.
 struct Parting {
     other: usize,
     index: usize,
@@ -243,7 +243,7 @@ struct Parting {
     theirs: Digest,
 }
 
-/// The hashes of the records or steps of members, as many of them at a time as memory is meant for.
+/// The hashes of the records or steps of members, as many at a time as `MAX_HASHES` allows.
 struct Hashes<'s> {
     snapshot: &'s Snapshot<'s>,
     group: &'static str,
@@ -257,7 +257,7 @@ struct Window {
 }
 
 impl Hashes<'_> {
-    /// Makes sure that what the members of a class have at `depth` is known.
+    /// Ensures that the hashes of the members of a class at `depth` are loaded.
     fn load(&mut self, rows: &[ArtifactRow], class: &[usize], depth: usize) -> Result<()> {
         let is_known = |member: &usize| {
             let window = self.loaded.get(member);

@@ -4,10 +4,10 @@
 //! sides, so this module has no knowledge of kinds, and the order of arrival does not matter. Two relations need more
 //! than one handle and are defined here:
 //!
-//! - `replays`: a run and a session share a prompt *and* its response. One of them alone is no replay: the same prompt
-//!   is often asked again and answered otherwise.
+//! - `replays`: a run and a session share a prompt *and* its response. A shared prompt or response alone is not a
+//!   replay: the same prompt often occurs again with a different response.
 //! - `forks`: two traces share their header and have different records at one index, or two run packs share the id of
-//!   their run and have different steps at one index. One that only ends earlier is no fork.
+//!   their run and have different steps at one index. A history that only ends earlier is not a fork.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -88,21 +88,21 @@ impl Linker {
     /// Returns all links of `artifact`, like [`links`].
     ///
     /// # Errors
-    /// As [`links`].
+    /// Same as [`links`].
     pub fn links(&mut self, snapshot: &Snapshot<'_>, artifact: &ArtifactRow) -> Result<Vec<Link>> {
         self.known.forget_what_is_too_much();
         links_knowing(snapshot, artifact, &mut self.known, &mut Selection::default())
     }
 }
 
-/// Which links are found.
+/// The links to find.
 #[derive(Default)]
 pub(super) struct Selection<'w> {
-    /// Only those of this relation.
+    /// Only links of this relation.
     pub(super) relation: Option<&'w str>,
-    /// Only those in this direction.
+    /// Only links in this direction.
     pub(super) direction: Option<Direction>,
-    /// Only those to what was not reached before.
+    /// Only links to artifacts that have not been reached.
     pub(super) reached: Option<Reached>,
 }
 
@@ -112,28 +112,28 @@ impl Selection<'_> {
             && self.direction.is_none_or(|wanted| wanted == direction)
     }
 
-    /// Whether links to the artifact are of interest.
+    /// Returns whether links to the artifact are wanted.
     fn is_new(&self, artifact: ArtifactId) -> bool {
         self.reached.as_ref().is_none_or(|reached| !reached.artifacts.contains(&artifact))
     }
 }
 
-/// What a search has come to. Artifacts that are linked to each other by one thing that they share are looked at once for
-/// each such thing, not once for each pair.
+/// The state of a search. Artifacts that are linked because they share something are examined once for each shared
+/// value, not once for each pair.
 #[derive(Default)]
 pub(super) struct Reached {
-    /// Artifacts that links lead to.
+    /// The artifacts reached so far.
     pub(super) artifacts: HashSet<ArtifactId>,
-    /// Names of which all who have them, and all who refer to them, were reached.
+    /// Names of which all bearers have been reached, and below of which all referrers have.
     having: HashSet<String>,
     referring: HashSet<String>,
-    /// Exchanges of which all runs, and all recordings, were reached.
+    /// Exchanges of which all runs, or all recordings, have been reached.
     exchanges: HashSet<(bool, Pair)>,
-    /// The histories of a run that were not reached.
+    /// The histories of each run that have not been reached.
     histories: HashMap<Shared, Vec<ArtifactId>>,
 }
 
-/// Finds the links of `artifact` that `selection` takes. For a search, the targets count as reached afterwards.
+/// Finds the links of `artifact` that match `selection`. In a search, their targets are then counted as reached.
 pub(super) fn links_knowing(
     snapshot: &Snapshot<'_>,
     artifact: &ArtifactRow,
@@ -317,12 +317,12 @@ impl Found<'_, '_> {
     }
 }
 
-/// Why a session is replayed by a run: the places of the exchange in both.
+/// Describes why a session is replayed by a run, with the locations of the exchange in both.
 pub(super) fn replayed_by(ours: &str, theirs: &str) -> String {
     format!("{theirs} has the prompt and the response of {ours}")
 }
 
-/// The relations that are not those of single mentions.
+/// The relations that are not derived from single mentions.
 pub(super) const REPLAYS: &str = "replays";
 const FORKS: &str = "forks";
 

@@ -1,7 +1,7 @@
-//! Searching along links: what can be reached, and by which chain.
+//! Searches along links: reachable artifacts, and shortest paths.
 //!
-//! A link that leads to what was reached before is of no interest here. So artifacts that are linked to each other because
-//! they share a name, an exchange or a header are looked at once for that, and the work is linear in what they mention.
+//! Links to artifacts that were already reached are skipped. So artifacts that are linked because they share a name, an
+//! exchange or a header are examined once for it, and the work is linear in their mentions.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -23,8 +23,8 @@ pub struct PathStep {
 /// Maximum number of artifacts whose links a search reads.
 pub const MAX_SEARCHED: usize = 10_000;
 
-/// Finds the shortest chain of links from `one` to `other`, in any direction; nothing if there is none among the 10,000
-/// artifacts nearest to `one`. Of equally short chains, the first by relation and hash.
+/// Finds the shortest path of links from `one` to `other`, in any direction; returns `None` if there is none among the
+/// 10,000 artifacts nearest to `one`. Of equally short paths, returns the first by relation and hash.
 ///
 /// # Errors
 /// Returns an error if the database cannot be read.
@@ -62,8 +62,8 @@ pub fn shortest_path(
     Ok(None)
 }
 
-/// Finds `artifacts` and everything that can be reached from them along links, derived or stated, in either direction;
-/// each once, by core hash.
+/// Returns `artifacts` and everything reachable from them along links, derived or manual, in either direction; each
+/// once, by core hash.
 ///
 /// # Errors
 /// Returns an error if the database cannot be read.
@@ -95,7 +95,7 @@ impl Default for Search {
 }
 
 impl Search {
-    /// The links of `artifact` to artifacts that no link has led to before.
+    /// Returns the links of `artifact` to artifacts that have not been reached before.
     fn new_links(
         &mut self,
         snapshot: &Snapshot<'_>,

@@ -8,7 +8,7 @@ use crate::store::{Result, Snapshot};
 pub enum HashTarget {
     /// An artifact, by its core hash.
     Artifact(CoreHash),
-    /// One byte form of the artifact with this core hash.
+    /// A capture of the artifact with this core hash.
     Capture(CoreHash, CaptureHash),
 }
 
@@ -26,8 +26,9 @@ impl HashTarget {
 /// Maximum number of candidates listed for an ambiguous prefix.
 const MAX_CANDIDATES: u32 = 20;
 
-/// What `prefix` stands for among the core hashes and capture hashes in the vault. Of an ambiguous one, the first 20
-/// candidates of each sort are given. A whole capture hash is ambiguous if artifacts of several kinds have those bytes.
+/// Resolves `prefix` among the core hashes and capture hashes in the vault. For an ambiguous prefix, the first 20
+/// candidates of each type are returned. A complete capture hash is ambiguous if artifacts of several kinds have those
+/// bytes.
 ///
 /// # Errors
 /// Returns an error if the database cannot be read.

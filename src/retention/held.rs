@@ -6,8 +6,8 @@ use super::{Decision, Reason};
 use crate::query::{DependentFinder, Hold, Holding};
 use crate::store::{ArtifactId, Result, Snapshot};
 
-/// Keeps what something that is kept has the bytes of or links to, until nothing more is kept for that. Every group of
-/// holders is looked at once, and again when the first of them is kept.
+/// Keeps artifacts whose bytes a kept artifact contains or that it links to, until no further artifact is kept for
+/// this. Each group of dependents is examined once, and again when its first member is kept.
 pub(super) fn keep_held(
     snapshot: &Snapshot<'_>,
     decisions: &mut [Decision],
@@ -30,20 +30,20 @@ pub(super) fn keep_held(
     settle(snapshot, decisions, &finder, (waiting, groups))
 }
 
-/// An artifact that is to be removed unless something that is kept holds it.
+/// An artifact that is removed unless a kept artifact depends on it.
 struct Waiting {
     /// The number of its decision.
     number: usize,
     holds: Vec<Hold>,
 }
 
-/// The groups of holders.
+/// The groups of dependents.
 struct Groups {
-    /// The first holder of each that is kept.
+    /// The first kept dependent of each group that has one.
     kept: HashMap<usize, ArtifactId>,
-    /// Which of the waiting artifacts the others hold.
+    /// The waiting artifacts that the members of each other group depend on.
     held: HashMap<usize, Vec<usize>>,
-    /// Which of the others an artifact is a holder of.
+    /// The other groups that each artifact is a member of.
     of_holder: HashMap<ArtifactId, Vec<usize>>,
 }
 
@@ -82,7 +82,7 @@ fn settle(
     finder: &DependentFinder,
     (waiting, mut groups): (Vec<Waiting>, Groups),
 ) -> Result<()> {
-    // First what others hold that are kept by a rule, each for the first of its reasons.
+    // Start with the artifacts that have a dependent kept by a rule, each with the first such reason.
     let mut due: VecDeque<(usize, usize, ArtifactId)> = VecDeque::new();
     for (at, one) in waiting.iter().enumerate() {
         let held = one.holds.iter().find_map(|hold| Some((hold.group, *groups.kept.get(&hold.group)?)));

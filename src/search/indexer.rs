@@ -55,10 +55,10 @@ pub fn sync_index(store: &Store, watch: &mut dyn FnMut(Progress)) -> Result<Opti
     sync_index_within(store, Store::PATIENCE, watch)
 }
 
-/// The same, waiting for other writers no longer than `patience` each time.
+/// Same as [`sync_index`], but waits at most `patience` for other writers each time.
 ///
 /// # Errors
-/// As [`build`]; [`StoreError::Busy`] if others do not finish.
+/// Same as [`build`]; also [`StoreError::Busy`] if other writers do not finish.
 pub fn sync_index_within(
     store: &Store,
     patience: Duration,

@@ -60,7 +60,7 @@ impl Continuation {
     pub fn unmatched(&self) -> Report {
         let Rest { rule, path, what, after, .. } = &self.rest;
         let message = format!(
-            "continues the {what} {}, but the vault has nothing that ends \
+            "continues the {what} {}, but nothing in the vault ends \
              with it; add the file with the beginning first, or both together",
             after.hex()
         );

@@ -29,7 +29,7 @@ pub(super) fn examine_other(path: &Path, options: &ExamineOptions) -> Verdict {
     }
 }
 
-/// Judges a file of the vault that is in use, which is not opened; `error` says so.
+/// Returns the verdict on a file of a vault in use, which is not opened; `error` is the reason.
 pub(super) fn examine_own(error: &io::Error, options: &ExamineOptions) -> Verdict {
     passed_over(options, || Violation::new(document::UNRECOGNISED, "", error.to_string()))
 }
@@ -80,7 +80,7 @@ pub(super) fn passed_over(options: &ExamineOptions, why: impl FnOnce() -> Violat
     if options.strict { Verdict::Rejected(Rejection::new(None, why().into())) } else { Verdict::NoArtifact }
 }
 
-/// The kinds that a document resembles which was found, not named, so that common words are not enough.
+/// Returns the kinds that a document resembles. It was found, not named, so common words are not enough.
 fn resembled(bytes: &[u8]) -> Vec<Kind> {
     let sure = |bytes: &[u8]| -> Vec<Kind> {
         let recognised = recognise_all(bytes).into_iter();

@@ -124,7 +124,7 @@ impl Original {
         (self.form == Form::Document).then(place)
     }
 
-    /// The artifact that was stored.
+    /// Returns the core hash of the stored artifact.
     #[must_use]
     pub fn core(&self) -> CoreHash {
         self.core

@@ -100,7 +100,7 @@ pub enum BackupError {
     },
     /// The copy is not sound and was discarded.
     #[error(
-        "the copy of {} was not kept because it is not sound: {defect}; if this happens again, the vault \
+        "the copy of {} was discarded because it failed verification: {defect}; if this happens again, the vault \
          itself is damaged",
         path.display()
     )]
@@ -112,7 +112,7 @@ pub enum BackupError {
     },
     /// A payload of the copy is damaged, and the copy was discarded.
     #[error(
-        "the copy of {} was not kept: blob {blob} is damaged ({defect}); if this happens again, the vault \
+        "the copy of {} was discarded: blob {blob} is damaged ({defect}); if this happens again, the vault \
          itself is damaged",
         path.display()
     )]
@@ -166,7 +166,7 @@ impl Store {
     }
 }
 
-/// Copies what is seen on the connection `from` into a new file, which errors call `name`.
+/// Copies the database as seen by the connection `from` into a new file, which errors report as `name`.
 pub(super) fn copy(
     from: &Connection,
     (to, name): (&Path, &Path),

@@ -86,11 +86,11 @@ pub(super) fn compress(text: &[u8], dictionary: Option<&Dictionary>) -> Option<V
     })
 }
 
-/// One frame with a text of `size` bytes that `write` gives in parts. The text is nowhere as a whole, and the frame grows as
-/// it is made.
+/// Compresses a text of `size` bytes, which `write` supplies in parts, into one frame. The text is never in memory as a
+/// whole, and the frame grows as it is written.
 ///
 /// # Errors
-/// Returns the error of `write`, and one if the parts have another size.
+/// Returns the error of `write`, or an error if the parts do not add up to `size` bytes.
 pub(super) fn compress_parts(
     size: u64,
     write: &mut dyn FnMut(&mut dyn io::Write) -> io::Result<()>,

@@ -101,7 +101,7 @@ impl Dictionaries {
             }
             Slot::Collecting(samples) => samples,
         };
-        // The thread that adds the last sample trains the dictionary; the others do not wait for it.
+        // The thread that adds the last sample trains the dictionary. The others do not wait for it.
         let complete = samples.lock().unwrap_or_else(PoisonError::into_inner).add(text, digests);
         let Some((texts, sources)) = complete else { return Choice::Later };
         let dictionary = train(&texts, self.begun).map(|dictionary| Arc::new(dictionary.made_of(sources)));

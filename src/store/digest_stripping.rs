@@ -39,8 +39,8 @@ pub(super) fn strip(bytes: &[u8]) -> Option<Stripped> {
     Some(Stripped { text, digests: digests? })
 }
 
-/// The same for texts that are too large to have another time: gives the parts of the text that is left to `write`.
-/// Nothing was given to it if there is no digest, or if `bytes` are no text.
+/// Like [`strip`], for texts that are too large to be copied: passes the stripped text to `write` in parts. Writes
+/// nothing if there is no digest or if `bytes` are not text.
 pub(super) fn cut_into<E>(
     bytes: &[u8],
     write: &mut dyn FnMut(&[u8]) -> Result<(), E>,

@@ -20,7 +20,7 @@ pub struct Edit<'s> {
     pub(super) journal: Journal,
     /// Blobs that may have become unreferenced.
     pub(super) orphans: BTreeSet<i64>,
-    /// What is still in the index of mentions of captures that were removed, and does no harm there.
+    /// Entries of removed captures that are still in the mention index, where they do no harm.
     pub(super) unlisted: Vec<mention_index::Entry>,
 }
 
@@ -51,7 +51,7 @@ impl<'s> Edit<'s> {
     /// # Errors
     /// Returns an error if the changes cannot be written; then nothing was changed.
     pub fn commit(mut self) -> Result<()> {
-        // All at once: what was removed has many digests in common.
+        // Removes all entries together, because removed captures have many digests in common.
         let unlisted = std::mem::take(&mut self.unlisted);
         mention_index::remove(self.connection(), unlisted).map_err(|error| self.snapshot.failed(error))?;
         self.sweep()?;

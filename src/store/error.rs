@@ -27,18 +27,18 @@ pub enum StoreError {
         /// The reason.
         reason: String,
     },
-    /// The path of the vault has no characters.
+    /// The path of the vault is empty.
     #[error("the path of the vault is empty")]
     EmptyPath,
-    /// The file has several names. SQLite keeps the log under the name by which a vault is opened, so that what is written
-    /// under one name is missed, and may be overwritten, under another.
+    /// The file has several names. SQLite names the log after the name under which a vault is opened, so changes
+    /// written under one name are not seen, and may be overwritten, under another.
     #[error(
-        "{} has {links} names (hard links), and a vault must have one: what is written under one name would be lost under \
+        "{} has {links} hard links, but a vault must have only one: data written under one name would be lost under \
          another",
         path.display()
     )]
     HardLinks {
-        /// One of the names.
+        /// One of the file's names.
         path: PathBuf,
         /// How many there are.
         links: u64,
@@ -58,7 +58,7 @@ pub enum StoreError {
         supported: i64,
     },
     /// The vault was written by an older program and must be upgraded before use.
-    #[error("{} was written by an older version of runvault ({found}) and has to be upgraded first", path.display())]
+    #[error("{} was written by an older version of runvault ({found}) and must be upgraded first", path.display())]
     Older {
         /// The vault.
         path: PathBuf,
@@ -72,23 +72,23 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// No space is left on the vault's file system.
-    #[error("the disk is full: no space left for {}; nothing of this step was stored, make room and repeat it", path.display())]
+    #[error("the disk is full: no space left for {}; this step was not stored, free some space and retry", path.display())]
     Full {
         /// The vault.
         path: PathBuf,
     },
     /// The vault or its directory is read-only.
-    #[error("{} can only be read: the file, its directory or its file system does not take writes", path.display())]
+    #[error("{} is read-only: the file, its directory or its file system is not writable", path.display())]
     ReadOnly {
         /// The vault.
         path: PathBuf,
     },
-    /// Others write, and did not let this process write or read for as long as it waits.
+    /// Other processes were writing, so that this process could not write or read within its timeout.
     #[error("{} is in use: {reason}", path.display())]
     Busy {
         /// The vault.
         path: PathBuf,
-        /// What the others did meanwhile.
+        /// What the other processes did during the wait.
         reason: BusyReason,
     },
     /// Stored bytes are damaged.
@@ -107,7 +107,7 @@ pub enum StoreError {
         /// The artifact.
         core: CoreHash,
     },
-    /// A tag, a note or a stated link is not one. Nothing was changed.
+    /// A tag, note or manual link is not valid. Nothing was changed.
     #[error("{0}")]
     NotAnAnnotation(String),
     /// An artifact is pinned and cannot be removed.
@@ -117,7 +117,7 @@ pub enum StoreError {
         core: CoreHash,
     },
     /// A payload that has to be re-encoded cannot be read. Nothing was changed.
-    #[error("{}: {defect}; it would have to be rewritten, and nothing was changed", path.display())]
+    #[error("{}: {defect}; it cannot be re-encoded, and nothing was changed", path.display())]
     Payload {
         /// The vault.
         path: PathBuf,
@@ -166,12 +166,12 @@ pub enum StoreError {
     },
 }
 
-/// What others did while one waited for them.
+/// What other processes did during the wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BusyReason {
-    /// One of them held the lock, and nothing was written.
+    /// A process held the lock, and nothing was written.
     Held,
-    /// They wrote.
+    /// Other processes wrote.
     Contended,
 }
 
@@ -179,11 +179,11 @@ impl fmt::Display for BusyReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Held => {
-                "a process holds its write lock and has written nothing as long as this one waited; it may be stopped, or \
-                 busy with one long change"
+                "a process held its write lock during the whole wait but wrote nothing; it may be suspended, or running \
+                 a long transaction"
             }
             Self::Contended => {
-                "other processes were writing to it as long as this one waited; try again when fewer do"
+                "other processes wrote to it during the whole wait; try again when fewer are writing"
             }
         })
     }
@@ -215,7 +215,7 @@ pub enum PayloadDefect {
         blob: BlobHash,
     },
     /// They belong to another artifact or capture.
-    #[error("the stored bytes belong to something else")]
+    #[error("the stored bytes belong to another artifact or capture")]
     NotItsOwn,
     /// The capture has no members.
     #[error("the capture has no members")]
@@ -240,7 +240,7 @@ impl StoreError {
         Self::from_sqlite(path, out_of_order(table))
     }
 
-    /// The same of another path: the name that a file was to get, instead of the one under which it is made.
+    /// Returns the same error for another path: the final name of a file instead of its temporary name.
     pub(super) fn about(self, path: &Path) -> Self {
         let path = path.to_owned();
         match self {

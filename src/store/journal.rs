@@ -28,8 +28,8 @@ pub(super) fn time_of(connection: &Connection, seq: i64) -> rusqlite::Result<Opt
 pub(super) enum Event<'e> {
     /// A capture was added, either the first of its artifact or a further one.
     Add { capture: CaptureHash, core: CoreHash, kind: &'e str, size: u64 },
-    /// Captures that were there were added again, in this order. `cores` are their artifacts, each in the place of its
-    /// capture: artifacts of different kinds may have captures with one hash.
+    /// Existing captures were added again, in this order. `cores` contains the artifact of each capture, at the same
+    /// position: captures of artifacts of different kinds may have the same hash.
     Seen { captures: &'e [CaptureHash], cores: &'e [CoreHash] },
     /// The known signature state of a capture changed; `key_id` is the id that the capture states.
     Signature {

@@ -42,8 +42,8 @@ impl Lists<'_> {
         Ok(stated)
     }
 
-    /// What some captures of an artifact mention that are older than `before`, by role, place and digest: the first and the
-    /// last ones, `most` in all.
+    /// Returns the mentions of some captures of an artifact that are older than `before`, sorted by role, place and
+    /// digest: those of the first capture and of the latest ones, at most `most` captures in total.
     pub(super) fn of_older_captures(
         &self,
         artifact: i64,

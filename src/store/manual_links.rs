@@ -28,7 +28,7 @@ pub fn is_relation(text: &str) -> bool {
         && text.starts_with(|c: char| c.is_ascii_lowercase())
 }
 
-/// The most bytes of the note of a stated link.
+/// Maximum length in bytes of the note of a manual link.
 pub const MAX_LINK_NOTE_BYTES: usize = 1 << 20;
 
 /// Maximum length in bytes of the relation of a manual link.
@@ -38,8 +38,9 @@ impl Edit<'_> {
     /// Adds `link`; returns false if it already exists with this note.
     ///
     /// # Errors
-    /// [`StoreError::NotAnAnnotation`] if the relation is none ([`is_relation`]), both ends are one artifact, or the note has more
-    /// than [`MAX_LINK_NOTE_BYTES`]; [`StoreError::Gone`] if one of the ends was removed; and an error if the database cannot be written.
+    /// Returns [`StoreError::NotAnAnnotation`] if the relation is not valid ([`is_relation`]), both ends are the same
+    /// artifact, or the note is longer than [`MAX_LINK_NOTE_BYTES`], [`StoreError::Gone`] if one of the ends was
+    /// removed, and an error if the database cannot be written.
     pub fn state_link(&mut self, link: StatedLink<'_>, note: Option<&str>) -> Result<bool> {
         let StatedLink { source, relation, target } = link;
         if let Some(defect) = defect(&link, note) {
@@ -81,7 +82,7 @@ impl Edit<'_> {
     }
 }
 
-/// Why a link cannot be stated.
+/// Returns why a link is not valid, or `None` if it is.
 fn defect(link: &StatedLink<'_>, note: Option<&str>) -> Option<String> {
     if !is_relation(link.relation) {
         return Some(format!("{:?} cannot be the relation of a link", link.relation));

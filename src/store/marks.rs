@@ -24,8 +24,8 @@ impl Edit<'_> {
     /// Tags an artifact; returns false if it already has the tag. The tag is removed from any other artifact.
     ///
     /// # Errors
-    /// [`StoreError::NotAnAnnotation`] if it cannot be a name ([`is_tag`]), [`StoreError::Gone`] if the artifact was removed, and
-    /// an error if the database cannot be written.
+    /// Returns [`StoreError::NotAnAnnotation`] if the tag is not valid ([`is_tag`]), [`StoreError::Gone`] if the
+    /// artifact was removed, and an error if the database cannot be written.
     pub fn tag(&mut self, artifact: &ArtifactRow, name: &str) -> Result<bool> {
         if !is_tag(name) {
             return Err(StoreError::NotAnAnnotation(format!("{name:?} cannot be a tag")));

@@ -106,9 +106,9 @@ pub struct Store {
     pool: Pool,
     readers: Readers,
     actor: Option<Actor>,
-    /// What was wrong with the write-ahead log when the vault was opened.
+    /// The damage to the write-ahead log found when the vault was opened.
     log_damage: Option<Box<LogDamage>>,
-    /// Done once the file is there. Comes last: while the others are dropped, the vault is open.
+    /// Set once the file exists. Must be the last field: the vault is open while the others are dropped.
     created: OnceLock<Registration>,
 }
 
@@ -148,7 +148,7 @@ impl Preparer {
 }
 
 impl Store {
-    /// How long a writer waits for others.
+    /// How long a writer waits for other writers.
     pub const PATIENCE: Duration = BUSY_TIMEOUT;
 
     /// Opens the vault at `path`. If neither the vault nor its directory can be written, it is opened read-only.
@@ -183,7 +183,7 @@ impl Store {
         let (_registration, incident) = Self::look(path)?;
         let from = schema::version(path)?;
         let mut store = Self::prepare(path, CreatePolicy::Upgrade)?;
-        // By now, SQLite has looked at the log.
+        // By this point, SQLite has read the log.
         store.log_damage = match incident {
             Some(incident) => Some(Box::new(incident.describe(path, &*store.connection()?))),
             None => None,
@@ -245,7 +245,7 @@ impl Store {
         Ok(Self { log_damage, ..Self::with_connection_to(path, connection, registration) })
     }
 
-    /// The vault at `path` with its first connection.
+    /// Creates the store of the vault at `path` with its first connection.
     fn with_connection_to(path: &Path, connection: Connection, registration: Registration) -> Self {
         let pool = Pool::new(path, Some(connection));
         let created = OnceLock::from(registration);
@@ -259,7 +259,7 @@ impl Store {
         }
     }
 
-    /// Looks at the files of the vault at `path` before SQLite does, unless this process has it open.
+    /// Checks the files of the vault at `path` before SQLite opens them, unless this process already has it open.
     fn look(path: &Path) -> Result<(Registration, Option<Incident>)> {
         let look = || {
             pool::expect_file(path)?;
@@ -325,10 +325,10 @@ impl Store {
         self.put_within(batch, preparer, at, BUSY_TIMEOUT)
     }
 
-    /// The same, waiting for other writers no longer than `patience`.
+    /// Like [`Store::put`], but waits no longer than `patience` for other writers.
     ///
     /// # Errors
-    /// As [`Store::put`]; [`StoreError::Busy`] if others do not finish.
+    /// Same as [`Store::put`]; returns [`StoreError::Busy`] if other writers do not finish in time.
     pub fn put_within<'p>(
         &self,
         batch: impl IntoIterator<Item = &'p Prepared>,
@@ -357,8 +357,8 @@ impl Store {
             .map_err(|error| StoreError::from_sqlite(&self.path, error))
     }
 
-    /// Stores one artifact whose capture was lost, like [`Store::put_one`]. What was `recorded` of its signature before counts
-    /// again, unless the signature was checked now.
+    /// Stores one artifact whose capture was lost, like [`Store::put_one`]. Restores the previously `recorded`
+    /// signature state unless the signature was checked now.
     ///
     /// # Errors
     /// Same as [`Store::put`].

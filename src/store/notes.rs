@@ -22,11 +22,11 @@ impl Edit<'_> {
     /// Sets the note of an artifact, replacing any other; returns false if it already has this one.
     ///
     /// # Errors
-    /// [`StoreError::NotAnAnnotation`] if it is none ([`is_note`]), and as [`Edit::tag`].
+    /// Returns [`StoreError::NotAnAnnotation`] if the note is not valid ([`is_note`]); otherwise the same as
+    /// [`Edit::tag`].
     pub fn set_note(&mut self, artifact: &ArtifactRow, text: &str) -> Result<bool> {
         if !is_note(text) {
-            let message =
-                format!("a note has something beside white space, and at most {MAX_NOTE_BYTES} bytes");
+            let message = format!("a note must not be blank, and has at most {MAX_NOTE_BYTES} bytes");
             return Err(StoreError::NotAnAnnotation(message));
         }
         let (id, at) = (self.number(artifact)?, self.journal.at().timestamp_millis());

@@ -87,11 +87,11 @@ impl AsRef<Admitted> for Prepared {
     }
 }
 
-/// Of larger files, the text that is left without digests is never in memory as a whole.
+/// Size in bytes above which the stripped text of a file is never in memory as a whole.
 const LARGE: usize = 32 << 20;
 
 impl Payload {
-    /// How large `bytes` are stored: as [`Payload::of`] says, without a dictionary.
+    /// Returns the stored size of `bytes`, encoded like [`Payload::of`] without a dictionary.
     fn of_large(bytes: &[u8]) -> Self {
         let mut size = 0;
         let Ok(digests) = digest_stripping::cut_into::<Infallible>(bytes, &mut |part| {

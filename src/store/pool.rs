@@ -21,8 +21,8 @@ pub(super) const BUSY_TIMEOUT: Duration = Duration::from_mins(1);
 /// The time to wait for readers to finish with the write-ahead log.
 const PATIENCE_WITH_READERS: Duration = Duration::from_secs(5);
 
-/// Creates an empty file for a vault that only its owner can read and write, and the directories above it, if there is
-/// none. Its name is on the disk when this returns.
+/// Creates an empty file for a vault that only its owner can read and write, and its missing parent directories, unless
+/// the file exists. Its name is on disk when this returns.
 pub(super) fn create_file(path: &Path) -> Result<()> {
     let failed = |path: &Path| {
         let path = path.to_owned();
@@ -35,14 +35,14 @@ pub(super) fn create_file(path: &Path) -> Result<()> {
     files::create_dir_all(directory).map_err(failed(directory))?;
     match create_private(path) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            // An empty one may have been created by a process that did not come to the rest.
+            // An empty file may have been created by a process that did not finish.
             if std::fs::metadata(path).is_ok_and(|there| there.len() > 0) {
                 return Ok(());
             }
         }
         outcome => outcome.map_err(failed(path))?,
     }
-    // What is stored in the file may be the only copy soon, so its name must be found after a power loss.
+    // The file may soon contain the only copy of its content, so its name must survive a power loss.
     files::sync_ancestors(directory).map_err(failed(directory))
 }
 
@@ -55,8 +55,8 @@ pub(super) fn create_private(path: &Path) -> std::io::Result<()> {
     options.open(path).map(drop)
 }
 
-/// Makes sure that there is a file at `path` that can be opened, and that has one name: SQLite would only say that it
-/// cannot, and wait for the other end of a pipe.
+/// Checks that there is a file at `path` that can be opened and that has one name. SQLite would only report that it
+/// cannot open the file, and would block on a named pipe.
 pub(super) fn expect_file(path: &Path) -> Result<()> {
     let failed = |source: std::io::Error| match source.kind() {
         ErrorKind::NotFound if path.as_os_str().is_empty() => StoreError::EmptyPath,
@@ -74,13 +74,13 @@ pub(super) fn expect_file(path: &Path) -> Result<()> {
     }
 }
 
-/// How many names the file has.
+/// Returns the number of names (hard links) of the file.
 #[cfg(unix)]
 fn links(file: &std::fs::Metadata) -> u64 {
     std::os::unix::fs::MetadataExt::nlink(file)
 }
 
-/// The system does not say it here without another look.
+/// Returns 1, because the metadata does not contain the number on this system.
 #[cfg(not(unix))]
 fn links(_: &std::fs::Metadata) -> u64 {
     1
@@ -126,13 +126,13 @@ pub(super) fn is_without_room(path: &Path) -> bool {
     })
 }
 
-/// Returns an error if a rollback journal stands beside the vault at `path`. Vaults have write-ahead logs, so it is the
-/// journal of another file, and SQLite would write its pages into the vault. Only while a vault is created, before it has a
-/// second page, it has a rollback journal of its own. To be called while this process does not have the vault open: closing
-/// the file would drop its locks.
+/// Returns an error if there is a rollback journal beside the vault at `path`. Vaults use write-ahead logs, so the
+/// journal belongs to another file, and SQLite would write its pages into the vault. A vault has a rollback journal of
+/// its own only during creation, before it has a second page. Must be called while this process does not have the vault
+/// open: closing the file would drop its locks.
 pub(super) fn expect_no_rollback_journal(path: &Path) -> rusqlite::Result<()> {
     const MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
-    // SQLite looks for it beside the file that a link leads to.
+    // SQLite looks for the journal beside the target of a symbolic link.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let mut journal = path.as_os_str().to_owned();
     journal.push("-journal");
@@ -144,7 +144,7 @@ pub(super) fn expect_no_rollback_journal(path: &Path) -> rusqlite::Result<()> {
         std::fs::File::open(path)?.take(100).read_to_end(&mut bytes)?;
         Ok(bytes)
     };
-    // Whoever cannot read them gets SQLite's error.
+    // If a file cannot be read, SQLite reports the error.
     let (Ok(header), Ok(first)) = (first(&path), first(Path::new(&journal))) else { return Ok(()) };
     let is_wal = header.get(18..20) == Some(&[2, 2]);
     let page = header.get(16..18).map_or(0, |size| match size {
@@ -153,16 +153,16 @@ pub(super) fn expect_no_rollback_journal(path: &Path) -> rusqlite::Result<()> {
     });
     let is_made = std::fs::metadata(&path).is_ok_and(|found| found.len() > page);
     if first.starts_with(&MAGIC) && is_wal && is_made {
-        let message = "a rollback journal of another file is beside it, with the name of the vault and \"-journal\"; SQLite \
-                       would write into the vault what is in it, so move it elsewhere";
+        let message = "a rollback journal of another file is next to it, named like the vault with \"-journal\" appended; SQLite \
+                       would apply it to the vault, so move it elsewhere";
         return Err(Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_PERM), Some(message.to_owned())));
     }
     Ok(())
 }
 
-/// The name of a file, whatever it is: SQLite takes "" and ":memory:" for databases that are in no file, and reads names
-/// that begin with "file:" as URIs, and what follows in them as options. No absolute path, and none that begins with a dot
-/// and a slash, is anything else than a file.
+/// Returns a path that SQLite always treats as the name of a file. SQLite opens databases without a file for "" and
+/// ":memory:", and parses names that begin with "file:" as URIs with options. It treats an absolute path, or one that
+/// begins with a dot and a slash, only as a file.
 fn plain(path: &Path) -> PathBuf {
     if path.is_absolute() { path.to_owned() } else { Path::new(".").join(path) }
 }
@@ -178,7 +178,7 @@ fn is_without_log(error: &rusqlite::Error) -> bool {
 
 /// Whether there is a non-empty log, without which the file is not the whole vault.
 fn has_log(path: &Path) -> bool {
-    // SQLite has the log beside what a link leads to.
+    // SQLite stores the log beside the target of a symbolic link.
     let mut log = wal::real(path).into_os_string();
     log.push("-wal");
     std::fs::metadata(PathBuf::from(log)).is_ok_and(|log| log.len() > 0)
@@ -200,22 +200,22 @@ pub(super) fn open_alone(path: &Path) -> rusqlite::Result<Connection> {
     without_temporary_files(Connection::open_with_flags(uri, flags)?)
 }
 
-/// The file system that takes no locks.
+/// The SQLite VFS that takes no locks.
 const WITHOUT_LOCKS: &CStr = if cfg!(windows) { c"win32-none" } else { c"unix-none" };
 
-/// Opens a vault that has a log, where the memory that processes share beside it cannot be made: no other process has that,
-/// or it could be used. Each connection reads the whole log for itself, without any locks.
+/// Opens a vault that has a log, but whose shared memory cannot be created. No other process has created it, or it
+/// could be used. Each connection reads the whole log itself, without any locks.
 fn open_with_log(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | NO_MUTEX;
     let connection = Connection::open_with_flags_and_vfs(plain(path), flags, WITHOUT_LOCKS)?;
-    // Nothing is written when it is closed, neither from the log into the file nor to the log.
+    // Closing the connection writes nothing: it neither checkpoints nor changes the log.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-    // What is private needs no shared memory.
+    // An exclusive connection needs no shared memory.
     connection.execute_batch("PRAGMA locking_mode = EXCLUSIVE")?;
     without_temporary_files(connection)
 }
 
-/// Where nothing can be written, nothing is: large results are sorted in memory.
+/// Sorts large results in memory, because no temporary files can be created.
 fn without_temporary_files(connection: Connection) -> rusqlite::Result<Connection> {
     connection.execute_batch("PRAGMA temp_store = MEMORY")?;
     configured(connection)
@@ -224,7 +224,7 @@ fn without_temporary_files(connection: Connection) -> rusqlite::Result<Connectio
 fn configured(connection: Connection) -> rusqlite::Result<Connection> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.set_prepared_statement_cache_capacity(64);
-    // No vault has triggers. Those that another program made could change what is written, or never end.
+    // No vault has triggers. Triggers created by another program could change what is written, or never end.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
     connection.execute_batch(
         "PRAGMA synchronous = FULL;

@@ -48,8 +48,8 @@ pub(super) fn blob_id(connection: &Connection, blob: BlobHash) -> rusqlite::Resu
         .optional()
 }
 
-/// Returns the number of the capture of the artifact `core` with this hash. Artifacts of other kinds may have captures with
-/// the same hash.
+/// Returns the row id of the capture of the artifact `core` with this hash. Captures of artifacts of other kinds may
+/// have the same hash.
 pub(super) fn capture_id(
     connection: &Connection,
     core: CoreHash,
@@ -157,8 +157,8 @@ impl<'s> Snapshot<'s> {
         Ok(self.rows(sql, [back], artifact_row)?.pop())
     }
 
-    /// The artifacts of a kind, or of any, that were last added or seen before another one, newest first; no more than
-    /// `limit`. Without another one, the newest.
+    /// Returns up to `limit` artifacts of a kind, or of any kind, that were last added or seen before the artifact
+    /// `before`, newest first. Starts with the newest if `before` is `None`.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
@@ -188,8 +188,8 @@ impl<'s> Snapshot<'s> {
         self.rows(sql, range, |row| row.get(0))
     }
 
-    /// The captures whose hash begins with `prefix`, each with the core hash of its artifact, in the order of their hashes,
-    /// then of the core hashes; no more than `limit`.
+    /// Returns up to `limit` captures whose hash begins with `prefix`, each with the core hash of its artifact, sorted
+    /// by hash and core hash.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
@@ -219,8 +219,8 @@ impl<'s> Snapshot<'s> {
         Ok(self.rows(captures!("WHERE c.id = ?1"), [id], capture_row)?.pop())
     }
 
-    /// Returns the captures with this hash in the order in which they were added: several if artifacts of several kinds have
-    /// the same bytes.
+    /// Returns the captures with this hash in the order in which they were added: several if artifacts of different
+    /// kinds have the same bytes.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
@@ -271,7 +271,7 @@ impl<'s> Snapshot<'s> {
         Ok(count.unwrap_or_default())
     }
 
-    /// The number of the last artifact: there are no more than that many.
+    /// Returns the row id of the last artifact, an upper bound of the number of artifacts.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.

@@ -297,7 +297,7 @@ impl Store {
     }
 }
 
-/// Writes the file again without what is free in it.
+/// Rebuilds the file without its free pages.
 fn vacuum(connection: &Connection) -> rusqlite::Result<()> {
     write_lock::in_turn(connection, BUSY_TIMEOUT, || connection.execute_batch("VACUUM"))
 }

@@ -67,7 +67,7 @@ impl Heir {
 }
 
 impl Payloads<'_> {
-    /// Re-encodes everything that is stored as a difference to `base`, as [`Payloads::release`] does.
+    /// Re-encodes everything that is stored as a delta against `base`, like [`Payloads::release`].
     pub(super) fn release_all(&self, base: i64) -> Result<(), ReadFailure> {
         let dependents: Vec<i64> = self
             .connection
@@ -77,9 +77,9 @@ impl Payloads<'_> {
         self.release(base, None, &dependents).map(drop)
     }
 
-    /// Re-encodes `dependents`, which are stored as differences to `base`: as differences to `heir`, or, if there is none, the
-    /// first of them whole and the rest as differences to that. Each is hashed before, and what it is stored as is read
-    /// back. Returns the payload that the others are differences to.
+    /// Re-encodes `dependents`, which are stored as deltas against `base`, as deltas against `heir`. Without an heir,
+    /// stores the first of them whole and the others as deltas against it. Verifies the hash of each before, and reads
+    /// back the result. Returns the new base.
     pub(super) fn release(
         &self,
         base: i64,

@@ -1,5 +1,5 @@
-//! Getting ready for a removal: what is stored as a difference to something that goes is stored in another way before, some
-//! at a time, so that others need not wait for all of it.
+//! Preparation of a removal: payloads stored as deltas against removed ones are re-encoded beforehand, in batches, so
+//! that other writers need not wait for all of them.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,21 +11,21 @@ use super::error::ReadFailure;
 use super::read::artifact_id;
 use super::rows::ArtifactRow;
 
-/// The maximum number of payloads that one transaction stores in another way.
+/// Maximum number of payloads that one transaction re-encodes.
 const RELEASED: usize = 250;
 
-/// The payloads that others became differences to, by those that they were differences to.
+/// The new delta bases, by the bases that they replace.
 #[derive(Debug, Default)]
 pub struct Heirs(HashMap<i64, i64>);
 
 impl Edit<'_> {
-    /// Re-encodes payloads that are differences to those of `leaving`, which nothing else uses, and are not of `leaving`
-    /// themselves. Does no more than fits in a transaction that is short, and returns whether that was all. What the vault
-    /// has does not change.
+    /// Re-encodes payloads outside `leaving` that are stored as deltas against payloads that only `leaving` use. Does
+    /// only as much as fits into a short transaction, and returns whether that was all. The content of the vault does
+    /// not change.
     ///
     /// # Errors
-    /// Returns [`StoreError::Payload`](super::StoreError::Payload) if one cannot be read, or an error if the database cannot
-    /// be used.
+    /// Returns [`StoreError::Payload`](super::StoreError::Payload) if a payload cannot be read, and an error if the
+    /// database cannot be read or written.
     pub fn release(&self, leaving: &[ArtifactRow], heirs: &mut Heirs) -> Result<bool> {
         self.release_some(leaving, heirs).map_err(|failure| self.failed(failure))
     }
@@ -48,7 +48,7 @@ impl Edit<'_> {
                 .query_map([base], |row| row.get(0))?
                 .collect::<rusqlite::Result<_>>()?;
             let staying = dependents.into_iter().filter(|blob| !blobs.contains(blob));
-            // One more than there is time for tells that this is not all.
+            // One more than the remaining number shows that more are left.
             let mut some: Vec<i64> = staying.take(left + 1).collect();
             let is_all = some.len() <= left;
             some.truncate(left);
@@ -67,7 +67,8 @@ impl Edit<'_> {
         Ok(true)
     }
 
-    /// The payload `blob`, if it is still there and stored whole: others may have changed the vault meanwhile.
+    /// Returns the payload `blob` if it still exists and is stored whole: other processes may have changed the vault
+    /// between transactions.
     fn whole(&self, blob: i64) -> rusqlite::Result<Option<i64>> {
         self.connection()
             .prepare_cached("SELECT blob FROM payload WHERE blob = ?1 AND base IS NULL")?
@@ -75,7 +76,7 @@ impl Edit<'_> {
             .optional()
     }
 
-    /// The blobs of the captures of an artifact that no other artifact uses.
+    /// Returns the blobs of the captures of an artifact that no other artifact uses.
     fn own_blobs(&self, artifact: &ArtifactRow) -> rusqlite::Result<Vec<i64>> {
         let Some(artifact) = artifact_id(self.connection(), artifact.core)? else { return Ok(Vec::new()) };
         self.connection()

@@ -57,7 +57,7 @@ impl Removed {
 }
 
 impl Snapshot<'_> {
-    /// What [`Edit::remove`] and [`Edit::note_shared`] would give for `artifacts`, which are still there.
+    /// Returns what [`Edit::remove`] and [`Edit::note_shared`] would return for `artifacts`, which still exist.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
@@ -73,7 +73,7 @@ impl Snapshot<'_> {
         Ok(removed)
     }
 
-    /// Notes which files of `removed` stay in the vault, and because of which artifacts but `leaving`.
+    /// Records which files of `removed` remain in the vault, and which artifacts other than `leaving` share them.
     fn note_shared(&self, removed: &mut [Removed], leaving: &HashSet<ArtifactId>) -> Result<()> {
         // A file shared by many artifacts, such as a policy, is looked up once.
         let mut known: HashMap<i64, Vec<ArtifactId>> = HashMap::new();

@@ -61,7 +61,7 @@ impl Store {
         self.repair(|_| Ok(vec![Repair { subject, did }]))
     }
 
-    /// Takes a capture of the artifact `core` out of the vault, to be added again.
+    /// Deletes a capture of the artifact `core` from the vault so that it can be added again.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written.

@@ -21,7 +21,7 @@ impl ArtifactId {
     }
 }
 
-/// A kind within its vault.
+/// The row id of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KindId(pub(super) i64);
 
@@ -132,11 +132,11 @@ pub struct DigestEdge {
 /// A name by which an artifact refers to others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameMention {
-    /// How it relates to them.
+    /// The relation of the artifact to them.
     pub relation: String,
     /// The name, as `namespace:name`.
     pub handle: String,
-    /// Whether the reference is reported if nothing has the name.
+    /// Whether the reference is reported if no artifact has the name.
     pub dangles: bool,
 }
 

@@ -27,7 +27,7 @@ const PAGE_SIZE: u32 = 16_384;
 /// The schema version that this program writes.
 pub const VERSION: u32 = 4;
 
-/// What makes a vault, one text for each version.
+/// The SQL of each schema version, in order.
 const MIGRATIONS: [&str; VERSION as usize] = [
     include_str!("../../migrations/0001_vault.sql"),
     include_str!("../../migrations/0002_packed.sql"),
@@ -178,8 +178,8 @@ pub(super) fn expected(path: &Path) -> Result<Objects> {
     }
 }
 
-/// Returns an error if a view has the name of a table. A view can compute without end, and what is in no table is in no
-/// vault.
+/// Returns an error if a view has the name of a table. The query of a view may never end, and every vault stores its
+/// data in tables.
 fn expect_tables(connection: &Connection) -> rusqlite::Result<()> {
     let is_table = |name: &str| {
         let definition = format!("CREATE TABLE {name} ");
@@ -187,14 +187,14 @@ fn expect_tables(connection: &Connection) -> rusqlite::Result<()> {
     };
     for (name, _) in views(connection)? {
         if is_table(&name) {
-            return Err(damaged(format!("{name} is a view in place of a table")));
+            return Err(damaged(format!("{name} is a view instead of a table")));
         }
     }
     Ok(())
 }
 
-/// Returns an error if a view that `is_wanted` by its name is not defined as the migrations define it. What another program
-/// put in its place may say anything, and need not end.
+/// Returns an error if a view whose name `is_wanted` is not defined as in the migrations. A view defined by another
+/// program may return anything, or never end.
 pub(super) fn expect_views(
     connection: &Connection,
     is_wanted: impl Fn(&str) -> bool,
@@ -203,13 +203,13 @@ pub(super) fn expect_views(
         |sql: Option<&str>| sql.is_some_and(|sql| MIGRATIONS.iter().any(|text| text.contains(sql)));
     for (name, sql) in views(connection)? {
         if is_wanted(&name) && !is_known(sql.as_deref()) {
-            return Err(damaged(format!("the view {name} is not defined as in other vaults")));
+            return Err(damaged(format!("the view {name} differs from the definition in this program")));
         }
     }
     Ok(())
 }
 
-/// The same for the view that gives the texts of the journal's entries.
+/// Like [`expect_views`], for the view that returns the texts of the journal's entries.
 pub(super) fn expect_journal_view(connection: &Connection) -> rusqlite::Result<()> {
     expect_views(connection, |name| name == "journal_entries")
 }
@@ -261,7 +261,7 @@ pub(super) fn copy_path(path: &Path, version: i64) -> PathBuf {
     name.into()
 }
 
-/// Keeps a copy of the vault beside it. Nothing is under its name before all of it is on the disk.
+/// Copies the vault to a file beside it. The copy gets its name only when all of it is on disk.
 fn keep_copy(connection: &Connection, path: &Path, version: i64) -> Result<()> {
     let copy = copy_path(path, version);
     if copy.exists() {
@@ -276,7 +276,7 @@ fn keep_copy(connection: &Connection, path: &Path, version: i64) -> Result<()> {
         Ok(_) | Err(PlaceError::Exists(_)) => Ok(()),
         Err(PlaceError::Store(error)) => Err(error),
         Err(PlaceError::Refused { path, reason }) => {
-            Err(StoreError::Schema { path, message: format!("no copy can be kept there: {reason}") })
+            Err(StoreError::Schema { path, message: format!("cannot keep a copy there: {reason}") })
         }
     }
 }

@@ -138,7 +138,7 @@ impl Store {
     /// The same, waiting for other writers no longer than `patience`.
     ///
     /// # Errors
-    /// As [`Store::begin_search_index`]; [`StoreError::Busy`] if others do not finish.
+    /// Same as [`Store::begin_search_index`]; returns [`StoreError::Busy`] if other writers do not finish in time.
     pub fn begin_search_index_within(&self, patience: Duration) -> Result<()> {
         self.change_search(patience, |connection| {
             drop_tables(connection)?;

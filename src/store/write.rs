@@ -59,7 +59,7 @@ pub(super) struct Putting<'a> {
     pub(super) actor: Option<&'a Actor>,
     pub(super) at: DateTime<Utc>,
     pub(super) policy: RemovedPolicy,
-    /// How long to wait for other writers.
+    /// Maximum time to wait for other writers.
     pub(super) patience: Duration,
 }
 
@@ -81,7 +81,7 @@ pub(super) fn put_one(
     in_one_transaction(connection, putting, |writer| writer.put_unless_removed(prepared))
 }
 
-/// Stores one artifact whose capture was lost, with what was `recorded` of its signature.
+/// Stores one artifact whose capture was lost, with its previously `recorded` signature state.
 pub(super) fn put_again(
     connection: &mut Connection,
     prepared: &Prepared,
@@ -123,7 +123,7 @@ pub(super) struct Writer<'t> {
     roles: HashMap<(i64, &'static str), i64>,
     attributes: HashMap<&'static str, HashMap<String, i64>>,
     bases: DeltaBaseFinder,
-    /// A capture that was lost, and what the journal says of its signature.
+    /// A lost capture, and the signature state that the journal records for it.
     pub(super) recorded: Option<((CoreHash, CaptureHash), Signature)>,
     /// The row ids of dictionaries; `None` for those that must not be used.
     dictionary_ids: HashMap<Digest, Option<i64>>,

@@ -1,10 +1,10 @@
-//! Waiting for the write lock of a vault, each in turn.
+//! A fair queue for the write lock of a vault.
 //!
-//! SQLite has one lock for who writes, and lets those who wait ask for it again and again, less often the longer they wait: a
-//! process that writes batch after batch takes it each time before the others ask. So who does not get the lock at once waits
-//! for a place at the head of a queue, which is the lock of a file beside the vault; only the head asks for the write lock. The
-//! file exists while a process waits, and a process that has just written finds it and waits too. A process that is killed holds
-//! no lock, and one that is stopped at the head is passed by.
+//! SQLite has one write lock, and waiting writers poll it less often the longer they wait: a process that writes batch
+//! after batch takes it each time before the others try again. So a writer that does not get the lock at once waits to
+//! become the head of a queue, by locking a file beside the vault; only the head tries to take the write lock. The file
+//! exists while a process waits, and a process that has just written finds it and also waits. A killed process holds no
+//! lock, and a head that is stopped is overtaken.
 
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -15,36 +15,37 @@ use rusqlite::{Connection, Error, ErrorCode, Transaction, TransactionBehavior, f
 
 use super::pool::BUSY_TIMEOUT;
 
-/// How the name of the queue's file goes on after that of the vault.
+/// Suffix of the name of the queue file, after the name of the vault.
 const ENDING: &str = "-queue";
 
-/// How often the head of the queue asks for the write lock.
+/// Interval at which the head of the queue tries to take the write lock.
 const OFTEN: Duration = Duration::from_millis(1);
 
-/// How often those ask for the head that have just come. The longer they wait, the more often they ask, down to [`OFTEN`].
+/// Initial interval at which waiting writers try to become the head. It decreases to [`OFTEN`] the longer they wait.
 const SELDOM: Duration = Duration::from_millis(20);
 
-/// Who has waited this long asks for the write lock itself as well: the head may be a process that is stopped.
+/// Time after which a waiting writer also tries to take the write lock itself: the head may be a stopped process.
 const PASSES_BY: Duration = Duration::from_secs(5);
 
-/// The message of the error that says that others wrote all the time.
-pub(super) const OTHERS_WROTE: &str = "other processes wrote all the time";
+/// The error message if other processes wrote during the whole wait.
+pub(super) const OTHERS_WROTE: &str = "other processes were writing during the whole wait";
 
-/// Begins a transaction that writes. Taking the lock at the beginning means waiting for others there, never failing half way.
+/// Begins a write transaction. It takes the lock at the beginning, so that it waits for other writers there and never
+/// fails halfway.
 pub(super) fn begin(connection: &Connection) -> rusqlite::Result<Transaction<'_>> {
     begin_within(connection, BUSY_TIMEOUT)
 }
 
-/// The same, waiting no longer than `patience`.
+/// Like [`begin`], but waits no longer than `patience`.
 pub(super) fn begin_within(connection: &Connection, patience: Duration) -> rusqlite::Result<Transaction<'_>> {
     in_turn(connection, patience, || Transaction::new_unchecked(connection, TransactionBehavior::Immediate))
 }
 
-/// Does `work`, which takes the write lock, as soon as it is this connection's turn.
+/// Runs `work`, which takes the write lock, when it is this connection's turn.
 ///
 /// # Errors
-/// Returns what `work` returns. If that is that the vault is busy until `patience` is over, the message tells whether others
-/// wrote meanwhile.
+/// Returns the error of `work`. If the vault is still busy after `patience`, the message states whether others wrote
+/// during the wait.
 pub(super) fn in_turn<T>(
     connection: &Connection,
     patience: Duration,
@@ -60,7 +61,7 @@ struct Waiting<'c> {
     connection: &'c Connection,
     began: Instant,
     patience: Duration,
-    /// Where the file of the queue is; nothing if SQLite does not tell where the vault is.
+    /// The path of the queue file, or `None` if SQLite does not report the path of the vault.
     queue: Option<PathBuf>,
 }
 
@@ -74,7 +75,7 @@ impl<'c> Waiting<'c> {
     }
 
     fn wait<T>(&self, work: &mut impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
-        // Who comes while others wait does not go before them.
+        // A new writer does not overtake those already waiting.
         let is_first = self.queue.as_ref().is_none_or(|queue| fs::symlink_metadata(queue).is_err());
         if is_first {
             match work() {
@@ -94,7 +95,7 @@ impl<'c> Waiting<'c> {
                 outcome => return outcome,
             }
             if waited >= self.patience {
-                // Where no file can be made, or another process has the head, nothing was asked for so far.
+                // If the file cannot be created or another process is the head, `work` was not attempted yet.
                 return match work() {
                     Err(error) if is_busy(&error) => {
                         let has_changed = before.is_some() && before != self.version();
@@ -108,13 +109,13 @@ impl<'c> Waiting<'c> {
         }
     }
 
-    /// Changes whenever another connection has written.
+    /// Returns a number that changes whenever another connection has written.
     fn version(&self) -> Option<i64> {
         self.connection.query_row("PRAGMA data_version", [], |row| row.get(0)).ok()
     }
 }
 
-/// How long to wait between two questions after so long a time.
+/// Returns the pause before the next attempt after waiting for `waited`.
 fn pause(waited: Duration) -> Duration {
     SELDOM.saturating_sub(waited / 250).max(OFTEN)
 }
@@ -127,15 +128,15 @@ fn busy(message: Option<String>) -> Error {
     Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_BUSY), message)
 }
 
-/// The head of the queue, as long as this is there.
+/// The head of the queue, until dropped.
 struct Head {
     path: PathBuf,
-    /// Has the lock.
+    /// Holds the lock.
     file: File,
 }
 
 impl Head {
-    /// `None` if another process is the head, or if the file cannot be created.
+    /// Becomes the head. Returns `None` if another process is the head, or if the file cannot be created.
     fn take(path: &Path) -> Option<Self> {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false);
@@ -143,7 +144,7 @@ impl Head {
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.open(path).ok()?;
         file.try_lock().ok()?;
-        // The last head may have removed it between the two.
+        // The previous head may have removed the file between opening and locking.
         let head = Self { path: path.to_owned(), file };
         if head.is_at_its_path() { Some(head) } else { None }
     }
@@ -164,7 +165,7 @@ impl Head {
 
 impl Drop for Head {
     fn drop(&mut self) {
-        // While it is locked, no other process is the head. If it cannot be removed, the next one finds it and takes it.
+        // While the file is locked, no other process is the head. If it cannot be removed, the next head reuses it.
         if self.is_at_its_path() {
             let _ = fs::remove_file(&self.path);
         }
@@ -200,7 +201,7 @@ mod tests {
         assert!(Head::take(&path).is_none());
         drop(head);
         assert!(!path.exists());
-        // What a process that was killed leaves is taken.
+        // A file left by a killed process is reused.
         File::create(&path).unwrap();
         drop(Head::take(&path).unwrap());
         assert!(!path.exists());
@@ -217,7 +218,7 @@ mod tests {
             asked.set(asked.get() + 1);
             Err::<(), _>(busy(None))
         };
-        // The write lock is free, but it is the head's turn: it is asked for at the end only.
+        // The write lock is free, but it is the head's turn: `work` is only attempted at the end.
         assert!(is_busy(&in_turn(&one, Duration::from_millis(50), ask).unwrap_err()));
         assert_eq!(asked.get(), 1);
         drop(head);

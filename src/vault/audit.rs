@@ -128,7 +128,7 @@ fn file_with(
     snapshot: &Snapshot<'_>,
     digest: Digest,
 ) -> Result<Option<(ArtifactRow, CaptureHash, Option<String>)>, StoreError> {
-    // Those that several artifacts have are the same bytes.
+    // Captures of different artifacts with this hash have the same bytes.
     if let Some(capture) = snapshot.captures_with_hash(CaptureHash(digest))?.into_iter().next() {
         let artifact = snapshot.artifact_by_id(capture.artifact)?;
         // The hash of a capture with several files is not the hash of any bytes.

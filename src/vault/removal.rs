@@ -72,19 +72,19 @@ pub enum RemoveError {
     Store(#[from] StoreError),
 }
 
-/// An artifact that others link to.
+/// An artifact that remaining artifacts link to.
 #[derive(Clone, Debug)]
 pub struct Referenced {
     /// The artifact.
     pub artifact: ArtifactRow,
-    /// Links of others to it; no more than [`Referenced::LISTED`].
+    /// Links from remaining artifacts to it, at most [`Referenced::LISTED`].
     pub links: Vec<Link>,
-    /// The number of artifacts with such links that are not listed.
+    /// Number of artifacts with such links that are not listed.
     pub more: u64,
 }
 
 impl Referenced {
-    /// The maximum number of links that are listed; the others are counted.
+    /// Maximum number of links that are listed; the others are only counted.
     pub const LISTED: usize = 20;
 }
 
@@ -105,7 +105,7 @@ impl Vault {
     /// written.
     pub fn remove(&self, artifacts: &[ArtifactRow], options: &RemoveOptions) -> Result<Removal, RemoveError> {
         if options.is_dry_run {
-            // Who only asks does not wait for those who write.
+            // A dry run does not wait for writers.
             let snapshot = self.snapshot()?;
             let leaving = leaving(&snapshot, artifacts, options)?;
             return Ok(Removal { removed: snapshot.planned_removal(&leaving)?, erasure: None });
@@ -121,7 +121,7 @@ impl Vault {
         }
     }
 
-    /// Removes artifacts that may be removed.
+    /// Removes artifacts that have passed the checks.
     fn remove_now(
         &self,
         mut edit: Edit<'_>,
@@ -293,7 +293,8 @@ impl Vault {
     }
 }
 
-/// What is removed with `artifacts`, as it is now and each once, if nothing protects any of it.
+/// Returns the artifacts that are removed with `artifacts`, as they are now and once each. Returns an error if any of
+/// them is protected.
 fn leaving(
     snapshot: &Snapshot<'_>,
     artifacts: &[ArtifactRow],

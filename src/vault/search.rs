@@ -6,22 +6,22 @@ use super::Vault;
 use crate::search::{self, Indexed, Progress, SearchError, SearchHit, SearchIndex, SearchQuery};
 use crate::store::StoreError;
 
-/// How long one who searches waits for those who write.
+/// How long a search waits for writers.
 const SHORT: Duration = Duration::from_secs(1);
 
-/// How far the search index came.
+/// The state of the search index after an update.
 #[derive(Debug)]
 pub struct CaughtUp {
-    /// What was put into it; nothing is counted if there was a hindrance.
+    /// Counts of what was indexed; zero if there was a hindrance.
     pub indexed: Indexed,
-    /// Why it does not have everything that is in the vault.
+    /// The reason why the index does not contain everything in the vault, if any.
     pub hindrance: Option<StoreError>,
 }
 
 impl Vault {
-    /// The passages that match, the best first. What was added since the last question is put into the index before, unless
-    /// nothing can be written at the moment: then the index is asked as it is, and [`Vault::search_index`] tells how many
-    /// captures it lacks.
+    /// Returns the matching passages, best first. Captures added since the last search are indexed first, unless the
+    /// vault cannot be written at the moment: the search then uses the current index, and [`Vault::search_index`]
+    /// reports how many captures it lacks.
     ///
     /// ```
     /// # use runvault::{Vault, search::SearchQuery, source::ExamineOptions};
@@ -46,19 +46,19 @@ impl Vault {
         self.search_as_is(query)
     }
 
-    /// The passages that match, the best first, among those that are in the index by now.
+    /// Returns the matching passages that are currently in the index, best first.
     ///
     /// # Errors
-    /// As [`Vault::search`].
+    /// Same as [`Vault::search`].
     pub fn search_as_is(&self, query: &SearchQuery) -> Result<Vec<SearchHit>, SearchError> {
         search::search(&self.store, query)
     }
 
-    /// Puts into the search index what was added since, as far as that is possible without waiting for others: at most about a
+    /// Adds new captures to the search index as far as possible without waiting for other writers: at most about a
     /// second for each batch. Reading must not depend on writing.
     ///
     /// # Errors
-    /// [`SearchError::NoIndex`] if there is no index, and [`SearchError::Store`] if the index cannot be read.
+    /// Returns [`SearchError::NoIndex`] if there is no index, and [`SearchError::Store`] if the index cannot be read.
     pub fn catch_up_search(&self, watch: &mut dyn FnMut(Progress)) -> Result<CaughtUp, SearchError> {
         match search::sync_index_within(&self.store, SHORT, watch) {
             Ok(indexed) => Ok(CaughtUp { indexed: indexed.ok_or(SearchError::NoIndex)?, hindrance: None }),

@@ -62,7 +62,7 @@ fn only_read() {
         faulty::only_read(directory);
         let outcome = Vault::open(&sandbox.vault()).and_then(|vault| add(&vault, documents()).0);
         let message = outcome.unwrap_err().to_string();
-        assert!(message.contains("can only be read"), "{directory}: {message}");
+        assert!(message.contains("is read-only: the file"), "{directory}: {message}");
         faulty::mend();
         assert_eq!(std::fs::read(sandbox.vault()).unwrap(), before);
     }

@@ -259,7 +259,7 @@ fn a_part_without_its_beginning_is_rejected_and_says_which_record_is_missing() {
         assert_eq!(
             message,
             format!(
-                "continues the record {missing}, but the vault has nothing that ends with it; add the file with the \
+                "continues the record {missing}, but nothing in the vault ends with it; add the file with the \
                  beginning first, or both together"
             )
         );

@@ -64,7 +64,7 @@ fn histories_of_one_run_are_counted_and_listed_up_to_a_limit() {
         links.stderr
     );
     let deep = sandbox.run(["links", "latest", "--depth", "3", "--limit", "5000"]).expect(0);
-    assert!(deep.stderr.contains("other artifacts were not looked at"), "{}", deep.stderr);
+    assert!(deep.stderr.contains("other artifacts were not examined"), "{}", deep.stderr);
     let shown = sandbox.run(["show", "latest"]).expect(0);
     assert!(
         shown.stdout.ends_with(&format!("    and {} more; \"runvault links\" lists them\n", TRACES - 100)),

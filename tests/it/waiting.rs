@@ -85,7 +85,7 @@ fn adding_what_is_there_answers_and_says_what_it_could_not_record() {
     assert_eq!(unrecorded(&ran), ran.json().len());
     assert!(ran.stderr.contains("could not be recorded as seen again"), "{}", ran.stderr);
     let ran = sandbox.run(["add", "examples/session.json"]).expect(2);
-    assert!(ran.stdout.starts_with("already there "), "{}", ran.stdout);
+    assert!(ran.stdout.starts_with("already stored "), "{}", ran.stdout);
     free(&held);
     assert_eq!(sandbox.run(["log", "--json"]).expect(0).stdout, journal);
     // Adding them again is what it says.

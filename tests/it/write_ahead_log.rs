@@ -187,7 +187,7 @@ fn the_log_of_another_vault_is_not_applied() {
             fs::remove_file(killed.path("-shm")).unwrap();
         }
         let ran = killed.sandbox.run(["find", "--json"]);
-        assert!(ran.stderr.contains("that of another vault"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("belongs to another vault"), "{}", ran.stderr);
         let found: Vec<String> =
             ran.json().iter().map(|line| line["core_hash"].as_str().unwrap().to_owned()).collect();
         assert_eq!(found, killed.cores[..1], "only what was in the file");

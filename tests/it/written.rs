@@ -255,7 +255,7 @@ mod on_unix {
                 let ran: Ran =
                     sandbox.command().args(["--vault", name]).args(arguments).output().unwrap().into();
                 let said = ran.expect(2).stderr;
-                assert!(said.contains(&format!("{name} has 2 names (hard links)")), "{said}");
+                assert!(said.contains(&format!("{name} has 2 hard links")), "{said}");
                 assert!(said.contains("remove all but one"), "{said}");
             }
         }

@@ -54,7 +54,7 @@ impl<'t> MemberNames<'t> {
         self.is_object && self.read.len() < MAX_MEMBER_NAMES && self.reader.peek() != Some(b'}')
     }
 
-    /// Whether the root is an object, and every name in it could be read, so that it has no members but these.
+    /// Returns whether the root is an object and all its names could be read, so that it has no other members.
     pub fn are_all(&mut self) -> bool {
         !self.break_off() && self.is_object && self.read.len() < MAX_MEMBER_NAMES
     }

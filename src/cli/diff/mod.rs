@@ -31,7 +31,8 @@ use side::Side;
 #[derive(ClapArgs)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
 pub(crate) struct Args {
-    /// Two hashes, files, directories or archives, of the same kind; with --expect one; with --all one hash, whose captures are compared
+    /// Two hashes, files, directories or archives of the same kind; only one with --expect; one hash with --all, whose
+    /// captures are compared
     #[arg(required = true, value_name = "A B", num_args = 1..=2)]
     sides: Vec<OsString>,
 
@@ -39,7 +40,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "GOLDEN")]
     expect: Option<OsString>,
 
-    /// Count and show as well what varies between identical runs, and what has the same canonical form, such as line ends
+    /// Also compare values that vary between identical runs, and values with the same canonical form, such as different
+    /// line ends
     #[arg(long)]
     all: bool,
 
@@ -106,7 +108,7 @@ impl Args {
         Ok(if is_different { Status::No } else { Status::Done })
     }
 
-    /// Prints what is different, and gives whether anything is.
+    /// Prints the differences, and returns whether there are any.
     fn compare(&self, one: &Side, other: &Side) -> Result<bool, Failure> {
         let extent = match (self.first, self.stat) {
             (true, _) => Extent::First,
@@ -124,7 +126,7 @@ impl Args {
         Ok(outcome.is_different())
     }
 
-    /// Compares the capture that stands for an artifact with each of the others.
+    /// Compares the preferred capture of an artifact with each of the others.
     fn compare_captures(&self, artifact: &OsStr, vault: &VaultArgs) -> Result<Status, Failure> {
         let sides = Side::captures(artifact, vault)?;
         let Some((first, others)) = sides.split_first() else { return Ok(Status::Done) };

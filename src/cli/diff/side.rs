@@ -20,11 +20,11 @@ use crate::cli::{captures, hints, output, report};
 pub(super) struct Side {
     /// Its name as given by the user.
     pub(super) name: String,
-    /// The same as the system has it, if it is a path.
+    /// The name as the system represents it, if it is a path.
     pub(super) path: Option<OsString>,
     pub(super) kind: Kind,
     pub(super) core: CoreHash,
-    /// Which byte form; nothing for a file.
+    /// The capture hash; `None` for a file.
     pub(super) capture: Option<CaptureHash>,
     members: Vec<(String, Vec<u8>)>,
 }
@@ -61,11 +61,11 @@ impl Side {
         Self::located(&vault, &located, name, kind)
     }
 
-    /// The captures of the artifact that `text` stands for: first the one that stands for it, then the others.
+    /// Loads the captures of the artifact that `text` identifies: the preferred one first, then the others.
     pub(super) fn captures(text: &OsStr, vault: &VaultArgs) -> Result<Vec<Self>, Failure> {
         let name = text.to_string_lossy().into_owned();
         let named = text.to_str().and_then(|text| text.parse::<Named>().ok()).ok_or_else(|| {
-            let message = "one hash with --all compares the captures of an artifact; of files, name two";
+            let message = "one hash with --all compares the captures of an artifact; for files, give two";
             Failure::Usage(message.to_owned())
         })?;
         let vault = vault.open()?;

@@ -204,8 +204,8 @@ fn writable(path: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
-/// Whoever reads the file sees what it was before or what it is then, also after a power loss. Only its owner can read it:
-/// it says who may see what.
+/// Replaces the file atomically, also across a power loss: readers see the old or the new content. Only its owner can
+/// read it, because it says who may see what.
 fn replace(path: &Path, text: &[u8], vault: Option<&Path>) -> io::Result<()> {
     let options = WriteOptions { replace: true, vault, ..WriteOptions::default() };
     let directory = path.parent().unwrap_or(Path::new(""));

@@ -24,7 +24,7 @@ impl Held {
             return Ok(());
         }
         Err(Failure::CouldNotRun(format!(
-            "{} was removed or replaced, and added artifacts would be lost; stopped, start \"runvault \
+            "{} was removed or replaced, so added artifacts would be lost; stopped, run \"runvault \
              watch\" again",
             self.path.display()
         )))

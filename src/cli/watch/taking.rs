@@ -69,7 +69,7 @@ impl Taking {
         self.printer.retry_moving(vault);
     }
 
-    /// Takes the runs that were stored since the last call.
+    /// Takes the notes about forks of the runs stored since the last call.
     pub(super) fn forks(&mut self) -> ForkNotes {
         self.printer.forks.replace(ForkNotes::default()).unwrap_or_default()
     }
@@ -86,7 +86,7 @@ struct Reporter<'t> {
     settling: &'t mut PollingWatcher,
     printer: &'t mut Printer,
     summary: &'t mut Summary,
-    /// Whether nothing is tried again.
+    /// Whether this is the last attempt, so that nothing is retried.
     is_last: bool,
 }
 
@@ -101,7 +101,8 @@ impl Monitor for Reporter<'_> {
         }
     }
 
-    /// What cannot be recorded now is tried again.
+    /// Returns whether artifacts may remain unrecorded: only at the last attempt, since what cannot be recorded is
+    /// otherwise retried.
     fn accepts_unrecorded(&self) -> bool {
         self.is_last
     }

@@ -1,4 +1,4 @@
-//! Waiting for what will pass: a full disk, another program that writes.
+//! Waiting for temporary errors to pass: a full disk, another process that writes.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use runvault::store::StoreError;
 
 use crate::cli::{hints, output};
 
-/// So long it waits before it tries again what a full disk or another program kept it from, and twice as long each time.
+/// The initial and maximum delay between attempts after a full disk or a lock of another process; it doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
-/// Why nothing can be stored at the moment, if that is so.
+/// The error that currently prevents storing, if any.
 #[derive(Default)]
 pub(super) struct Waiting(Option<Trouble>);
 
@@ -20,7 +20,7 @@ struct Trouble {
 }
 
 impl Waiting {
-    /// Says what is in the way, once, and gives how long to wait before the next try.
+    /// Reports the error, once, and returns how long to wait before the next attempt.
     pub(super) fn waits(&mut self, error: &StoreError) -> Duration {
         let message = hints::with_hint(error);
         let before = self.0.take().filter(|trouble| trouble.message == message);
@@ -33,7 +33,7 @@ impl Waiting {
         pause
     }
 
-    /// A try succeeded.
+    /// Records that an attempt succeeded.
     pub(super) fn goes_on(&mut self) {
         if self.0.take().is_some() {
             output::note("continuing");

@@ -27,7 +27,7 @@ pub(super) const EFFECTS: Table = Table {
 
 pub(super) const IO_REFS: Table = Table {
     name: "io_refs",
-    about: "something that a contract allows to be read or changed",
+    about: "a resource that a contract allows to be read or changed",
     columns: &[
         Column::new("i", Number, "index in the contract, from 0"),
         Column::new("ref", Text, "its name"),

@@ -37,7 +37,7 @@ pub(super) static RULES: [Rule<Check>; 16] = [
             "PK2",
             "A pack contains only files with the nine known names.",
             "run.json, bundle.json, patch.json, evidence.json, ledger.jsonl, policy.json, model_io.json, runner.json \
-             and meta.json, spelled exactly so. Anything else is undefined in a pack, and might hide something.",
+             and meta.json, spelled exactly so. Any other file is undefined in a pack and might hide data.",
         ),
         check: checks::known_names,
     },
@@ -87,7 +87,7 @@ pub(super) static RULES: [Rule<Check>; 16] = [
             "PK7",
             "Names do not lead outside the pack.",
             "The name of an entry contains no slash, backslash or NUL. In an archive, absolute \
-             names and names that climb out are rejected; nothing is ever written under such a \
+             names and names that lead outside are rejected; nothing is ever written under such a \
              name. How the pack itself is named, as ./pack or ../pack, does not matter.",
         ),
         check: checks::plain_names,

@@ -122,7 +122,7 @@ impl Inspection<'_> {
         Ok(artifacts.unwrap_or_default())
     }
 
-    /// Whether the vault has this capture of the artifact `core`.
+    /// Returns whether the vault contains this capture of the artifact `core`.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.

@@ -29,7 +29,7 @@ pub struct CatalogCounts {
     pub links: u64,
     /// Tombstones.
     pub tombstones: u64,
-    /// Captures with a signature.
+    /// Number of captures with a signature.
     pub signatures: u64,
 }
 

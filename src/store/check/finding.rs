@@ -157,9 +157,9 @@ findings! {
         "`fsck --repair` rebuilds damaged SQL indexes. If the finding remains, copy the vault, try `fsck --repair` on \
          the copy, and otherwise restore it from a backup.";
     LOG_DAMAGED, "log-damaged",
-        "The write-ahead log did not have all that was committed, and what there was of it was kept.",
+        "The write-ahead log did not contain all committed changes, and what remained of it was saved.",
         "The last artifacts and changes before the damage may be missing, although they were acknowledged.",
-        "`fsck --repair` takes what the log still has, verifies it like anything that is added, and renames the copy.";
+        "`fsck --repair` recovers what the log still contains, verifies it like any added artifact, and renames the copy.";
     SCHEMA_DIFFERS, "schema-differs",
         "A table, index or view differs from the definition in this program.",
         "Another program changed it, or the file is damaged. Data read through it may be wrong.",
@@ -171,14 +171,14 @@ findings! {
     REFERENCE_BROKEN, "reference-broken",
         "Rows refer to rows that do not exist.",
         "Rows were lost or changed.",
-        "`fsck --repair` rebuilds those of the index. If the finding remains, restore the vault from a backup.";
+        "`fsck --repair` rebuilds index rows. If the finding remains, restore the vault from a backup.";
     DUPLICATE_ARTIFACT, "duplicate-artifact",
         "An artifact is in the vault more than once.",
         "Lookups show only one of them.",
         BACKUP;
     ARTIFACT_EMPTY, "artifact-empty",
         "An artifact has no captures.",
-        "Its bytes are not in the vault, or it is not recorded which they are.",
+        "Its bytes are not in the vault, or are not recorded as its own.",
         FROM;
     DUPLICATE_CAPTURE, "duplicate-capture",
         "Several captures of artifacts of one kind have the same bytes.",
@@ -206,7 +206,7 @@ findings! {
         FROM;
     PAYLOAD_SURPLUS, "payload-surplus",
         "A payload has digests or a dictionary that its encoding does not use.",
-        "Its bytes are read without them, but the size that `stats` states for stored bytes includes them.",
+        "Its bytes are read without them, but the size of stored bytes that `stats` reports includes them.",
         "`fsck --repair` removes them.";
     DICTIONARY_DAMAGED, "dictionary-damaged",
         "A compression dictionary has changed.",
@@ -242,7 +242,7 @@ findings! {
         "The artifact does not have its recorded hash.",
         "`fsck --repair` corrects it if the seal proves which artifact it is. Otherwise restore the vault from a backup.";
     NOT_ADMITTED, "not-admitted",
-        "An artifact is not valid under today's rules.",
+        "An artifact is not valid under the current rules.",
         "Its bytes are intact, but violate a rule of this program: because of a newer rule set, smaller limits, or because the \
          artifact was added by another program. It stays in the vault and is found as before.",
         "No action is needed. `runvault rules ID` explains the rule; `verify` reports the same for the original file.";

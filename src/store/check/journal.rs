@@ -23,7 +23,7 @@ impl Removals {
     }
 }
 
-/// What the journal says of the signatures of captures, by core hash and capture hash.
+/// Signature states of captures that the journal records, by core hash and capture hash.
 pub type RecordedSignatures = HashMap<(CoreHash, CaptureHash), Signature>;
 
 /// The result of comparing the journal with the catalog.
@@ -49,7 +49,7 @@ pub struct RecordedCapture {
 }
 
 impl RecordedCapture {
-    /// Returns what identifies it. Artifacts of different kinds may have captures with one hash.
+    /// Returns the key of the capture. Captures of artifacts of different kinds may have the same hash.
     #[must_use]
     pub fn key(&self) -> (CoreHash, CaptureHash) {
         (self.core, self.capture)
@@ -89,7 +89,7 @@ impl Inspection<'_> {
         self.recorded_captures(&state, &mut findings)
     }
 
-    /// Returns what the journal says of the captures with this hash that were added: one for each artifact, by core hash.
+    /// Returns the added captures with this hash that the journal records: one per artifact, sorted by core hash.
     ///
     /// # Errors
     /// Returns an error if the file cannot be read.
@@ -105,8 +105,8 @@ impl Inspection<'_> {
         Ok(recorded.unwrap_or_default())
     }
 
-    /// Returns what the journal says of the signatures of captures; nothing if its chain is broken, or it has entries that this
-    /// program does not understand.
+    /// Returns the signature states of captures that the journal records. Returns an empty map if its chain is broken
+    /// or it contains entries that this program does not understand.
     ///
     /// # Errors
     /// Returns an error if the file cannot be read.

@@ -38,7 +38,7 @@ pub(in crate::store) enum Change {
     /// Existing captures were added again.
     Seen {
         captures: Vec<CaptureHash>,
-        /// The artifact of each of them.
+        /// The artifact of each capture, in the same order.
         cores: Vec<CoreHash>,
     },
     Remove {
@@ -101,7 +101,7 @@ impl Entry {
         serde_json::from_str(text)
     }
 
-    /// The artifact that it removed, if it removed one.
+    /// Returns the artifact that the entry removed, if any.
     pub(in crate::store) fn removed(&self) -> Option<CoreHash> {
         match &self.change {
             Change::Remove { core, .. } => Some(*core),
@@ -118,8 +118,8 @@ impl Entry {
 /// The key of a manual link.
 pub(in crate::store) type LinkKey = (CoreHash, String, CoreHash);
 
-/// What identifies a capture: its seal, which is of its own hash and its artifact's. Artifacts of different kinds may have
-/// captures with one hash.
+/// The key of a capture: the seal of its artifact's core hash and its own hash. Captures of artifacts of different
+/// kinds may have the same hash.
 type CaptureKey = [u8; 16];
 
 fn capture_key(core: CoreHash, capture: CaptureHash) -> CaptureKey {
@@ -170,13 +170,13 @@ pub(in crate::store) struct JournalState {
     pub(in crate::store) notes: BTreeMap<CoreHash, i64>,
     pub(in crate::store) links: BTreeMap<LinkKey, i64>,
     pub(in crate::store) signatures: BTreeMap<(CoreHash, CaptureHash), i64>,
-    /// The entry of the last removal of each core hash and capture hash with each artifact, unless it was taken back.
+    /// The entry of the last removal of each core hash and capture hash with each artifact, unless it was reverted.
     pub(in crate::store) tombstones: BTreeMap<TombstoneKey, i64>,
     /// The digests that were removed with each artifact.
     removed: HashMap<CoreHash, Vec<Digest>>,
 }
 
-/// A digest that was removed, and the artifact that it was removed with.
+/// A removed digest and the artifact that it was removed with.
 pub(in crate::store) type TombstoneKey = (Digest, CoreHash);
 
 impl JournalState {
@@ -228,7 +228,7 @@ impl JournalState {
         if let Some(known) = self.artifact_entries.get_mut(artifact) {
             *known = ArtifactEntries { added: known.added, ..entries };
         }
-        // What was known of a signature before it was lost is known again only by an entry after this one.
+        // A signature state recorded before the capture was lost only counts if a later entry records it again.
         self.signatures.remove(&(core, capture));
         let entries = CaptureEntries { artifact, added: seq, seen: seq };
         if self.captures.insert(capture_key(core, capture), entries).is_some() {

@@ -35,10 +35,10 @@ pub(in crate::store) const UNREFERENCED: &str = "SELECT b.id, b.digest FROM blob
        AND b.id NOT IN (SELECT base FROM payload WHERE base IS NOT NULL)
      ORDER BY b.digest";
 
-/// Payloads with digests that their encoding does not use. The numbers are those of `store::payload`.
+/// Condition for payloads with digests that their encoding does not use. The numbers are those of `store::payload`.
 pub(in crate::store) const SURPLUS_DIGESTS: &str = "(encoding IN (0, 1) AND digests IS NOT NULL)";
 
-/// Payloads with a dictionary that their encoding does not use.
+/// Condition for payloads with a dictionary that their encoding does not use.
 pub(in crate::store) const SURPLUS_DICTIONARY: &str = "(encoding IN (0, 3) AND dictionary IS NOT NULL)";
 
 impl Inspection<'_> {
@@ -77,8 +77,8 @@ impl Inspection<'_> {
         Ok(findings)
     }
 
-    /// Walks through all pages of every table and index, and returns a line for each that cannot be read. SQLite's own check
-    /// takes a page without cells that should lead to another page, and does not.
+    /// Reads all pages of every table and index, and returns a line for each table or index that cannot be read.
+    /// SQLite's own check accepts an interior page without cells.
     fn unreachable(&self) -> Result<Vec<String>> {
         let failed = |error| StoreError::from_sqlite(self.path, error);
         let sql = "SELECT type, name, tbl_name, sql FROM sqlite_schema
@@ -96,7 +96,7 @@ impl Inspection<'_> {
             let through = if sort == "table" {
                 "NOT INDEXED".to_owned()
             } else {
-                // An index of some rows is only used for a query of those.
+                // SQLite uses a partial index only for a query with the same condition.
                 let rows = definition.as_deref().and_then(|sql| sql.split_once(" WHERE "));
                 let rows = rows.map(|(_, rows)| format!(" WHERE {rows}")).unwrap_or_default();
                 format!("INDEXED BY {}{rows}", quoted(&name))
@@ -106,7 +106,7 @@ impl Inspection<'_> {
                 Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => {
                     lines.push(format!("{sort} {name}: {error}"));
                 }
-                // Such as that no query can use an index that another program made.
+                // For example, no query can use an index created by another program.
                 Err(error) if is_damage(&error) => {}
                 counted => drop(counted.map_err(failed)?),
             }
@@ -220,7 +220,7 @@ impl Inspection<'_> {
               WHERE {SURPLUS_DIGESTS} OR {SURPLUS_DICTIONARY} ORDER BY b.digest"
         );
         self.each(&sql, table("payload"), &mut findings, |row| {
-            Ok(Finding::new(PAYLOAD_SURPLUS, blob(row)?, "its encoding does not use all that it has"))
+            Ok(Finding::new(PAYLOAD_SURPLUS, blob(row)?, "its digests or dictionary are unused"))
         })?;
         self.dictionaries(&mut findings)?;
         Ok(findings)

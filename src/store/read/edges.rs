@@ -118,7 +118,7 @@ impl Snapshot<'_> {
         Ok(holders)
     }
 
-    /// The relations and names by which an artifact refers to others, and whether each dangles, in their order.
+    /// Returns the relations and names by which an artifact refers to others, and whether each dangles, sorted.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
@@ -129,7 +129,7 @@ impl Snapshot<'_> {
         })
     }
 
-    /// The names of an artifact, in their order.
+    /// Returns the names of an artifact, sorted.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
@@ -138,7 +138,7 @@ impl Snapshot<'_> {
         self.rows(sql, [artifact.0], |row| row.get(0))
     }
 
-    /// The artifacts that have a name, in the order of their arrival.
+    /// Returns the artifacts that have a name, in the order in which they were added.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
@@ -147,7 +147,8 @@ impl Snapshot<'_> {
         self.rows(sql, [handle], |row| row.get(0))
     }
 
-    /// The artifacts that refer to others by a name, each with its relation, by relation and arrival.
+    /// Returns the artifacts that refer to others by a name, each with its relation, sorted by relation and order of
+    /// addition.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.

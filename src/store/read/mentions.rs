@@ -57,8 +57,8 @@ impl Snapshot<'_> {
         find().map_err(|error| self.failed(error))
     }
 
-    /// Where those captures of an artifact that are among `captures`, which are in their order, mention `digest`, in any role
-    /// or in those of one group, in the order of roles and places.
+    /// Returns where the captures of an artifact that are among `captures`, which must be sorted, mention `digest`, in
+    /// any role or in those of one group, sorted by role and place.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
@@ -193,7 +193,7 @@ impl Snapshot<'_> {
         Ok(shared.map(|(digest, _)| digest).collect())
     }
 
-    /// The captures that may mention `digest`, in their order. All that do are among them, and few others.
+    /// Returns the captures that may mention `digest`, sorted: all that do, and few others.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
@@ -203,7 +203,7 @@ impl Snapshot<'_> {
         Ok(captures.into_iter().map(CaptureId).collect())
     }
 
-    /// The artifacts that may mention `digest`, in their order. All that do are among them, and few others.
+    /// Returns the artifacts that may mention `digest`, sorted: all that do, and few others.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
@@ -217,7 +217,7 @@ impl Snapshot<'_> {
         Ok(artifacts)
     }
 
-    /// The artifact of a capture and the number of its kind; nothing if there is no such capture.
+    /// Returns the artifact of a capture and the row id of its kind, or `None` if there is no such capture.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
@@ -226,7 +226,7 @@ impl Snapshot<'_> {
         Ok(self.rows(sql, [capture.0], |row| Ok((row.get(0)?, KindId(row.get(1)?))))?.pop())
     }
 
-    /// The kinds other than that of an artifact whose artifacts mention digests in the roles of one group.
+    /// Returns the kinds, other than that of the artifact, whose artifacts mention digests in the roles of a group.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
@@ -236,7 +236,8 @@ impl Snapshot<'_> {
         self.rows(sql, (artifact.0, group), |row| row.get(0).map(KindId))
     }
 
-    /// The captures of all artifacts of a kind, each with its artifact; nothing if there are more than `limit`.
+    /// Returns the captures of all artifacts of a kind, each with its artifact, or `None` if there are more than
+    /// `limit`.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.

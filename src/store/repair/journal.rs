@@ -1,5 +1,5 @@
-//! What the journal proves: times, the order of arrival, tags, notes, pins, stated links, tombstones and what is known of
-//! signatures.
+//! Restoring what the journal proves: times, order of addition, tags, notes, pins, manual links, tombstones and
+//! signature states.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,9 +44,9 @@ pub struct Restored {
 }
 
 impl Store {
-    /// Makes what the journal determines what it says: the times of captures and artifacts and their order, tags, notes,
-    /// pins, stated links, tombstones, and what is known of the signatures of captures. Other rows that the journal does not know stay as they are. Changes nothing if the
-    /// journal's chain is broken, or has entries that this program does not understand.
+    /// Restores everything that the journal determines: times and order of captures and artifacts, tags, notes, pins,
+    /// manual links, tombstones, and signature states of captures. Other rows that the journal does not know are kept.
+    /// Changes nothing if the journal's chain is broken or it contains entries that this program does not understand.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
@@ -297,7 +297,7 @@ fn tombstones(
     Ok(())
 }
 
-/// Sets what is known of the signatures of captures, and of those that the journal knows no more than it says.
+/// Restores the signature states of the captures that the journal knows, and deletes those that it does not record.
 fn signatures(
     transaction: &Transaction<'_>,
     state: &JournalState,
@@ -336,7 +336,7 @@ fn signatures(
     Ok(())
 }
 
-/// The state and the key id that the entry `seq` records.
+/// Returns the signature state and the key id that the entry `seq` records.
 fn recorded_signature(
     connection: &Connection,
     seq: i64,

@@ -143,7 +143,7 @@ impl SearchComparison {
         std::thread::scope(|scope| {
             let running = scope.spawn(move || into_one_segment(actual));
             let expected = into_one_segment(expected);
-            // A panic is the only reason for not joining; it goes on here.
+            // Joining only fails if the thread panicked; the panic is resumed here.
             running.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).and(expected)
         })?;
         if have_same_pages(&self.actual, &self.expected)? {

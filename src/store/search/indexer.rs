@@ -121,7 +121,7 @@ impl Store {
     /// The same, waiting for other writers no longer than `patience`.
     ///
     /// # Errors
-    /// As [`Store::index_passages`]; [`StoreError::Busy`] if others do not finish.
+    /// Same as [`Store::index_passages`]; returns [`StoreError::Busy`] if other writers do not finish in time.
     pub fn index_passages_within(&self, batch: &[CapturePassages], patience: Duration) -> Result<bool> {
         let connection = self.connection()?;
         let index = || {
@@ -159,7 +159,7 @@ fn follows(connection: &Connection, state: State, capture: i64) -> rusqlite::Res
     Ok(state.capture < capture && next.is_none_or(|next| next >= capture))
 }
 
-/// What identifies a capture; nothing if it is not there.
+/// Returns the key of a capture, or `None` if it does not exist.
 fn key_of(connection: &Connection, capture: i64) -> rusqlite::Result<Option<(CoreHash, CaptureHash)>> {
     let sql =
         "SELECT a.core, coalesce(c.digest, b.digest) FROM capture c JOIN artifact a ON a.id = c.artifact

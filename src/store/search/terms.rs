@@ -45,7 +45,7 @@ impl Terms {
 
 impl Term {
     fn expression(&self) -> String {
-        // A null character would end the query.
+        // A NUL character would end the query.
         let text = self.text.replace('\0', " ").replace('"', "\"\"");
         format!("\"{text}\"{}", if self.is_prefix { "*" } else { "" })
     }

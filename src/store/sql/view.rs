@@ -42,8 +42,7 @@ const ARTIFACT: Column = Column::new("artifact", Number, "the number of the arti
 const CORE_HASH: Column = Column::new("core_hash", Hash, "its core hash");
 const ADDED_AT: Column = Column::new("added_at", Text, "when its first capture was added");
 const SEEN_AT: Column = Column::new("seen_at", Text, "when one of its captures was last added or seen again");
-const CREATED_AT: Column =
-    Column::new("created_at", Text, "when it was created, as it states itself, in UTC");
+const CREATED_AT: Column = Column::new("created_at", Text, "the creation time that it states, in UTC");
 const RUN_ID: Column = Column::new("run_id", Text, "the run's id");
 
 const PLAIN: &[(&str, &str, &[Column])] = &[

@@ -1,6 +1,6 @@
-//! Copies of damaged logs beside the vault, with the index that says what the log should have had.
+//! Copies of damaged logs beside the vault, each with the index that shows what the log should have contained.
 //!
-//! A copy is there until a repair has taken what it holds; then it has another name, and can be deleted.
+//! A copy remains until a repair has recovered its content. It is then renamed and can be deleted.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
@@ -11,13 +11,13 @@ use super::scan::Scan;
 use crate::files::{self, Replace, StagingDir, sync_directory};
 use crate::store::pool;
 
-/// How the names of copies go on after that of the vault; a number comes after it.
+/// Suffix of the names of copies, after the name of the vault; a number follows it.
 const DAMAGED: &str = ".damaged-wal-";
 
-/// The same once a repair is done with one.
+/// Suffix of the names of copies that a repair has processed.
 const SALVAGED: &str = ".salvaged-wal-";
 
-/// The file `path` with `ending` behind its name.
+/// Returns `path` with `ending` appended to its file name.
 pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
@@ -32,12 +32,12 @@ pub(super) struct LogCopy {
 }
 
 impl LogCopy {
-    /// The index that was there when the copy was made.
+    /// Returns the path of the index copied with the log.
     pub(super) fn index_path(&self) -> PathBuf {
         beside(&self.path, "-shm")
     }
 
-    /// What the copy has; nothing if the log was not there.
+    /// Scans the copy. Returns `None` if the log was missing.
     pub(super) fn scan(&self, vault: &Path) -> io::Result<Option<Scan>> {
         Scan::read(&self.path, vault)
     }
@@ -46,7 +46,7 @@ impl LogCopy {
         Index::read_copy(&self.index_path())
     }
 
-    /// Gives the copy the name of one that is not needed any more.
+    /// Renames the copy to mark it as no longer needed.
     pub(super) fn retire(&self, vault: &Path) -> io::Result<PathBuf> {
         let to = beside(vault, &format!("{SALVAGED}{}", self.number));
         let index = self.index_path();
@@ -59,12 +59,12 @@ impl LogCopy {
     }
 }
 
-/// The copies of logs of `vault` that no repair has dealt with, oldest first.
+/// Returns the copies of logs of `vault` that no repair has processed, oldest first.
 pub(super) fn pending(vault: &Path) -> io::Result<Vec<LogCopy>> {
     named(vault, DAMAGED)
 }
 
-/// All copies, oldest first.
+/// Returns all copies, oldest first.
 pub(super) fn all(vault: &Path) -> io::Result<Vec<LogCopy>> {
     let mut all = named(vault, DAMAGED)?;
     all.extend(named(vault, SALVAGED)?);
@@ -90,13 +90,14 @@ fn named(vault: &Path, infix: &str) -> io::Result<Vec<LogCopy>> {
     Ok(copies)
 }
 
-/// Copies the log of `vault` and its index, and makes sure that the copy outlives a power loss; or moves the log instead, so
-/// that it is not at its place any more.
+/// Copies the log of `vault` and its index, and syncs the copy to disk. If `moves`, the log is moved instead, so that
+/// it is no longer in its place.
 pub(super) fn keep(vault: &Path, moves: bool) -> io::Result<LogCopy> {
     let number = all(vault)?.last().map_or(1, |last| last.number.saturating_add(1));
     let path = beside(vault, &format!("{DAMAGED}{number}"));
     let copy = LogCopy { path, number };
-    // The index comes first: where the copy of the log is, both are. One that is not believed now would be later.
+    // Copies the index first, so that a copy of a log is never without its index. An index that is not trusted now is
+    // not copied, because it would be trusted later.
     let index = beside(vault, "-shm");
     if Index::read(&index)?.is_some() {
         copy_file(&index, &copy.index_path())?;
@@ -109,7 +110,7 @@ pub(super) fn keep(vault: &Path, moves: bool) -> io::Result<LogCopy> {
         Some(outcome) => outcome?,
         None => {
             if !copy_file(&log, &copy.path)? {
-                // The log is missing; the empty copy says so.
+                // The log is missing; an empty copy records that.
                 write(&mut io::empty(), &copy.path)?;
             }
         }

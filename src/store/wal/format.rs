@@ -1,5 +1,5 @@
-//! The write-ahead log as the SQLite file format documents it (<https://www.sqlite.org/fileformat2.html#walformat>): a header,
-//! then frames, each with the image of a page and a checksum over everything before it.
+//! The write-ahead log format, as documented by SQLite (<https://www.sqlite.org/fileformat2.html#walformat>): a header,
+//! then frames, each with the image of a page and a checksum of everything before it.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
@@ -7,13 +7,13 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 pub(super) const HEADER_BYTES: usize = 32;
 pub(super) const FRAME_HEADER_BYTES: usize = 24;
 
-/// The magic number of logs whose checksums are over little-endian words. Those over big-endian words have the next one.
+/// Magic number of logs whose checksums use little-endian words. The number for big-endian words is one higher.
 const MAGIC: u32 = 0x377f_0682;
 
-/// The only version of the format.
+/// The only format version.
 const VERSION: u32 = 3_007_000;
 
-/// The byte order of the words that checksums are over.
+/// Byte order of the words that checksums are computed from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WordOrder {
     Little,
@@ -21,7 +21,7 @@ pub(super) enum WordOrder {
 }
 
 impl WordOrder {
-    /// The two words that eight bytes are.
+    /// Splits eight bytes into two words.
     fn words(self, bytes: [u8; 8]) -> [u32; 2] {
         let number = match self {
             Self::Little => u64::from_le_bytes(bytes).rotate_left(32),
@@ -31,17 +31,17 @@ impl WordOrder {
     }
 }
 
-/// A checksum over everything from the beginning of the log.
+/// A checksum of everything from the beginning of the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Checksum(u32, u32);
 
 impl Checksum {
-    /// The checksum as it is stored, whatever the order of words.
+    /// Reads a stored checksum. Its byte order does not depend on the word order.
     pub(super) fn stored(bytes: &[u8]) -> Self {
         Self(big_endian(bytes, 0), big_endian(bytes, 4))
     }
 
-    /// The checksum of what this one is over and of `bytes`, a multiple of eight.
+    /// Returns the checksum extended by `bytes`, whose length must be a multiple of eight.
     pub(super) fn extended(self, bytes: &[u8], order: WordOrder) -> Self {
         let Self(mut first, mut second) = self;
         for pair in bytes.as_chunks::<8>().0 {
@@ -53,13 +53,13 @@ impl Checksum {
     }
 }
 
-/// The big-endian number at `offset`; 0 beyond the end.
+/// Returns the big-endian number at `offset`, or 0 beyond the end.
 pub(super) fn big_endian(bytes: &[u8], offset: usize) -> u32 {
     let four = bytes.get(offset..).and_then(|rest| rest.first_chunk::<4>());
     four.map_or(0, |four| u32::from_be_bytes(*four))
 }
 
-/// Marks the frames of one generation of a log: a log that starts again from its beginning gets other salts.
+/// The salts of the frames of one generation of a log. A log that restarts from its beginning gets other salts.
 pub(super) type Salts = [u8; 8];
 
 fn salts(bytes: &[u8], offset: usize) -> Salts {
@@ -72,12 +72,12 @@ pub(super) struct Header {
     pub(super) order: WordOrder,
     pub(super) page_size: usize,
     pub(super) salts: Salts,
-    /// What the checksums of the frames begin with.
+    /// Initial value of the checksums of the frames.
     pub(super) checksum: Checksum,
 }
 
 impl Header {
-    /// The header, if it is whole. SQLite takes a log with any other header for empty.
+    /// Parses a header. Returns `None` if it is not valid; SQLite then treats the log as empty.
     pub(super) fn parse(bytes: &[u8; HEADER_BYTES]) -> Option<Self> {
         let order = match big_endian(bytes, 0) {
             MAGIC => WordOrder::Little,
@@ -92,25 +92,25 @@ impl Header {
     }
 }
 
-/// A size that pages can have.
+/// Returns `size` if it is a valid page size.
 pub(super) fn page_size(size: u32) -> Option<usize> {
     let is_one = (512..=65_536).contains(&size) && size.is_power_of_two();
     is_one.then_some(size as usize)
 }
 
-/// A frame: the image of a page.
+/// A frame: a header and the image of a page.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Frame {
     bytes: Vec<u8>,
 }
 
 impl Frame {
-    /// The number of the page, from 1.
+    /// Returns the number of the page, from 1.
     pub(super) fn page_number(&self) -> u32 {
         big_endian(&self.bytes, 0)
     }
 
-    /// Whether a transaction ends with this frame.
+    /// Returns whether a transaction ends with this frame.
     pub(super) fn is_commit(&self) -> bool {
         big_endian(&self.bytes, 4) > 0
     }
@@ -123,7 +123,7 @@ impl Frame {
         Checksum::stored(self.bytes.get(16..).unwrap_or_default())
     }
 
-    /// The checksum that the frame should have after one with the checksum `before`.
+    /// Returns the checksum that the frame should have after a frame with the checksum `before`.
     pub(super) fn checksum_after(&self, before: Checksum, order: WordOrder) -> Checksum {
         let header = self.bytes.get(..8).unwrap_or_default();
         before.extended(header, order).extended(self.page(), order)
@@ -134,7 +134,7 @@ impl Frame {
     }
 }
 
-/// A log's file, read frame by frame.
+/// The file of a log, read frame by frame.
 pub(super) struct Frames {
     file: File,
     page_size: usize,
@@ -149,13 +149,13 @@ impl Frames {
         self.page_size
     }
 
-    /// Where the frame with this number, from 1, begins.
+    /// Returns the offset of the frame with this number, from 1.
     pub(super) fn offset(page_size: usize, number: u64) -> u64 {
         let size = (FRAME_HEADER_BYTES + page_size) as u64;
         HEADER_BYTES as u64 + number.saturating_sub(1).saturating_mul(size)
     }
 
-    /// Reads the frame with this number, from 1; nothing if the log ends before its end.
+    /// Reads the frame with this number, from 1. Returns `None` if the log ends before the end of the frame.
     pub(super) fn read(&mut self, number: u64) -> io::Result<Option<Frame>> {
         let mut bytes = vec![0; FRAME_HEADER_BYTES + self.page_size];
         self.file.seek(SeekFrom::Start(Self::offset(self.page_size, number)))?;
@@ -163,7 +163,7 @@ impl Frames {
     }
 }
 
-/// Fills `bytes`; false if the file ends before.
+/// Fills `bytes`. Returns false if the file ends first.
 pub(super) fn read_or_end(file: &mut File, bytes: &mut [u8]) -> io::Result<bool> {
     match file.read_exact(bytes) {
         Ok(()) => Ok(true),
@@ -176,7 +176,7 @@ pub(super) fn read_or_end(file: &mut File, bytes: &mut [u8]) -> io::Result<bool>
 mod tests {
     use super::*;
 
-    /// A header as SQLite writes it, with checksums over words of either order.
+    /// Returns a header as SQLite writes it, with checksums in the given word order.
     fn header(order: WordOrder) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         let magic = if order == WordOrder::Big { MAGIC + 1 } else { MAGIC };
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn checksums_are_those_of_the_specification() {
-        // s0 += x0 + s1; s1 += x1 + s0, twice.
+        // The algorithm, applied twice: s0 += x0 + s1; s1 += x1 + s0.
         let bytes = [1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0];
         assert_eq!(Checksum::default().extended(&bytes, WordOrder::Little), Checksum(7, 14));
         let bytes = [0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4];

@@ -1,5 +1,5 @@
-//! The index of a log, in memory that processes share: a file beside the vault, which outlives a process that is killed. It
-//! says how many frames were committed, so it is the witness of what a log must have.
+//! The index of a log in shared memory: a file beside the vault, which remains when a process is killed. It counts the
+//! committed frames, so it shows what a log must contain.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -7,32 +7,32 @@ use std::path::Path;
 
 use super::format::{Salts, read_or_end};
 
-/// Two copies of a header, then the state of checkpoints.
+/// Size in bytes of the header, which is stored twice and followed by the checkpoint state.
 const COPY_BYTES: usize = 48;
 const BYTES: usize = 2 * COPY_BYTES + 4;
 
 /// The only version of the format.
 const VERSION: u32 = 3_007_000;
 
-/// What an index says of its log.
+/// The content of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Index {
     pub(super) salts: Salts,
-    /// The number of frames that were committed.
+    /// Number of committed frames.
     pub(super) frames: u32,
-    /// The number of those that are in the vault's file as well.
+    /// Number of committed frames that have also been copied into the vault's file.
     pub(super) in_file: u32,
 }
 
 impl Index {
-    /// Reads the index at `path`; nothing if there is none, if it is not whole, or if it is from before the machine was
-    /// started: it is never synced, so it may say less or more than what the log had when the power went.
+    /// Reads the index at `path`. Returns `None` if it is missing, not valid, or older than the last boot: it is never
+    /// synced, so after a power loss it may count fewer or more frames than the log had.
     pub(super) fn read(path: &Path) -> io::Result<Option<Self>> {
         let Some(mut file) = open(path)? else { return Ok(None) };
         if is_of_this_boot(&file)? { Self::read_from(&mut file) } else { Ok(None) }
     }
 
-    /// The same for a copy of an index that was believed when it was made.
+    /// Like [`Index::read`], for a copy of an index that was trusted when it was copied.
     pub(super) fn read_copy(path: &Path) -> io::Result<Option<Self>> {
         open(path)?.map_or(Ok(None), |mut file| Self::read_from(&mut file))
     }
@@ -62,7 +62,7 @@ impl Index {
     }
 }
 
-/// Whether the file was written since the machine was started. Where that cannot be told, it was.
+/// Returns whether the file was written since the last boot. Returns true if that cannot be determined.
 fn is_of_this_boot(file: &File) -> io::Result<bool> {
     let Ok(statistics) = std::fs::read_to_string("/proc/stat") else { return Ok(true) };
     let boot = statistics.lines().find_map(|line| line.strip_prefix("btime ")?.trim().parse::<u64>().ok());
@@ -80,12 +80,13 @@ fn open(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Whether a process has the vault open: it holds a lock on the index then, and SQLite does not look at the log again.
+/// Returns whether a process has the vault open. That process holds a lock on the index, and SQLite does not read the
+/// log again.
 #[cfg(unix)]
 pub(super) fn is_in_use(path: &Path) -> io::Result<bool> {
     use rustix::process::{Flock, FlockOffsetType, FlockType, fcntl_getlk};
 
-    /// The byte that SQLite locks as long as a database is open.
+    /// Offset of the byte that SQLite locks while a database is open.
     const OPEN: u64 = 128;
 
     let Some(file) = open(path)? else { return Ok(false) };
@@ -99,7 +100,7 @@ pub(super) fn is_in_use(path: &Path) -> io::Result<bool> {
     Ok(fcntl_getlk(&file, &lock)?.is_some())
 }
 
-/// Whether a process has the vault open; where that cannot be told, one may have it.
+/// Returns whether a process may have the vault open: always true, because this cannot be determined here.
 #[cfg(not(unix))]
 pub(super) fn is_in_use(_: &Path) -> io::Result<bool> {
     Ok(true)

@@ -1,12 +1,12 @@
-//! The write-ahead log, looked at before SQLite does.
+//! Checks of the write-ahead log before SQLite reads it.
 //!
-//! SQLite reads a log up to the first frame that does not verify, takes that for the end, and overwrites or deletes the rest.
-//! That is right after a crash, where only a transaction that was not finished is lost. It is wrong where the log was damaged:
-//! what stands behind the damage was acknowledged. So before a vault is opened, its log is checked here. One that has lost
-//! something is copied aside first, and stays there until a repair has taken what it holds.
+//! SQLite reads a log up to the first frame that does not verify, treats that as the end, and overwrites or deletes the
+//! rest. That is right after a crash, where only an unfinished transaction is lost. It is wrong if the log was damaged:
+//! the transactions after the damage were acknowledged. So the log of a vault is checked here before the vault is
+//! opened. A damaged log is first copied, and the copy is kept until a repair has recovered its content.
 //!
-//! What tells the two cases apart: the index of the log says how many frames were committed, as long as the machine was not
-//! restarted since; and behind the damage there is a frame that ends a transaction, which is the last to be written.
+//! Two facts distinguish the cases. The index of the log counts the committed frames, unless the machine was restarted
+//! since. And after damage there is a commit frame, which is the last frame of a transaction to be written.
 
 mod copies;
 mod format;
@@ -32,29 +32,30 @@ use scan::Scan;
 
 pub use salvage::{SalvagedLog, Salvager};
 
-/// How often a log is looked at that others write to meanwhile. They would have to start it again each time.
+/// Maximum number of scans of a log that other processes are writing to. They would have to restart it during each
+/// scan.
 const LOOKS: u32 = 16;
 
-/// What is wrong with a write-ahead log.
+/// A kind of damage to a write-ahead log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogDefect {
-    /// Its header does not verify, so that none of it can be read.
+    /// The header does not verify, so that no part of the log can be read.
     Header,
-    /// A frame does not verify, so that neither it nor those behind it can be read.
+    /// A frame does not verify, so that neither it nor those after it can be read.
     Frame {
         /// The number of the frame, from 1.
         number: u64,
     },
-    /// It ends before its last committed frame.
+    /// The log ends before its last committed frame.
     CutOff,
-    /// There is none, but there was.
+    /// The log is missing, but one existed.
     Missing,
-    /// It is the log of another vault.
+    /// The log belongs to another vault.
     Foreign,
 }
 
 impl LogDefect {
-    /// What is wrong with a log that is damaged.
+    /// Classifies the damage to a log.
     fn of_scan(scan: &Scan) -> Self {
         match scan.is_without_header {
             true => Self::Header,
@@ -64,19 +65,19 @@ impl LogDefect {
     }
 }
 
-/// A write-ahead log that does not have all that was committed, found before SQLite looked at it.
+/// A write-ahead log that does not contain everything that was committed, found before SQLite read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogDamage {
     /// What is wrong.
     pub defect: LogDefect,
-    /// How many frames the log has or had.
+    /// Number of frames that the log has or had.
     pub frames: u64,
-    /// How many of them cannot be read.
+    /// Number of frames that cannot be read.
     pub unreadable: u64,
-    /// Where the log was copied to; nothing if no file can be made beside the vault, so that the log stays as it is.
+    /// Path of the copy of the log, or `None` if no file can be created beside the vault; the log then remains
+    /// unchanged.
     pub copy: Option<PathBuf>,
-    /// The first and the last entry of the journal that the unreadable frames have and the vault has not, as far as the
-    /// frames tell.
+    /// The first and last known journal entries that are in the unreadable frames but not in the vault.
     pub entries: Option<(i64, i64)>,
 }
 
@@ -86,11 +87,11 @@ impl fmt::Display for LogDamage {
         match defect {
             LogDefect::Header => write!(f, "the header of the write-ahead log is damaged")?,
             LogDefect::Frame { number } => {
-                write!(f, "frame {number} of {frames} of the write-ahead log does not verify")?;
+                write!(f, "frame {number} of {frames} of the write-ahead log failed verification")?;
             }
-            LogDefect::CutOff => write!(f, "the write-ahead log was cut off")?,
+            LogDefect::CutOff => write!(f, "the write-ahead log was truncated")?,
             LogDefect::Missing => write!(f, "the write-ahead log is missing")?,
-            LogDefect::Foreign => write!(f, "the write-ahead log is that of another vault")?,
+            LogDefect::Foreign => write!(f, "the write-ahead log belongs to another vault")?,
         }
         match defect {
             LogDefect::Foreign if *unreadable == 0 => {}
@@ -103,23 +104,23 @@ impl fmt::Display for LogDamage {
             Some((first, last)) => {
                 write!(f, "; entries {first} to {last} of the journal may be missing")?;
             }
-            None => write!(f, "; which entries of the journal are missing is not known")?,
+            None => write!(f, "; it is not known which entries of the journal are missing")?,
         }
         match copy {
-            Some(copy) => write!(f, "; what there is of the log was kept as {}", copy.display()),
-            None => write!(f, "; nothing could be written beside the vault, and the log was left as it is"),
+            Some(copy) => write!(f, "; what remains of the log was saved as {}", copy.display()),
+            None => write!(f, "; nothing could be written next to the vault, and the log was left unchanged"),
         }
     }
 }
 
-/// What a look at a log gave.
+/// The result of checking a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Sound,
     Damaged(LogDefect),
 }
 
-/// A log and its index at one moment.
+/// A consistent view of a log and its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Sight {
     scan: Option<Scan>,
@@ -131,7 +132,7 @@ impl Sight {
         let index_path = beside(vault, "-shm");
         let index = Index::read(&index_path)?;
         let scan = Scan::read(&beside(vault, "-wal"), vault)?;
-        // Others may have started the log again meanwhile.
+        // Another process may have restarted the log during the scan.
         Ok((Index::read(&index_path)? == index).then_some(Self { scan, index }))
     }
 
@@ -139,7 +140,7 @@ impl Sight {
         Ok(Self { scan: copy.scan(vault)?, index: copy.index()? })
     }
 
-    /// The index, if it counts frames that are nowhere but in the log.
+    /// Returns the index if it counts frames that are only in the log.
     fn counting(&self) -> Option<Index> {
         self.index.filter(|index| index.frames > index.in_file)
     }
@@ -152,7 +153,7 @@ impl Sight {
         if !is_vouched_for && scan.readable > 0 {
             let is_foreign = match is_of_vault(&beside(vault, "-wal"), &scan, vault)? {
                 Some(is_own) => !is_own,
-                // Then there was another log, and it is not there.
+                // The counted frames belong to another log, which is missing.
                 None => self.counting().is_some(),
             };
             if is_foreign {
@@ -165,7 +166,7 @@ impl Sight {
         Ok(Verdict::Damaged(LogDefect::of_scan(&scan)))
     }
 
-    /// What cannot be read, and what the frames tell of it. `connection` is to the vault.
+    /// Describes the damage, and the entries found in the frames. `connection` is a connection to the vault.
     fn damage(&self, defect: LogDefect, copy: Option<PathBuf>, entries: Option<(i64, i64)>) -> LogDamage {
         let counted = self.index.map_or(0, |index| u64::from(index.frames));
         let in_file = self.index.map_or(0, |index| u64::from(index.in_file));
@@ -179,20 +180,20 @@ impl Sight {
     }
 }
 
-/// A damaged log that was found, before the vault was opened.
+/// A damaged log found before the vault was opened.
 pub(super) struct Incident {
     sight: Sight,
     defect: LogDefect,
     copy: Option<LogCopy>,
 }
 
-/// Looks at the log of the vault at `path`, which no connection of this process has open, and copies it aside if it does not
-/// have all that was committed. Nothing if it has, or if it was copied aside before.
+/// Checks the log of the vault at `path`, which no connection of this process has open, and copies it if it does not
+/// contain everything that was committed. Returns `None` if the log is complete or was copied before.
 pub(super) fn look(path: &Path) -> Result<Option<Incident>> {
     find(&real(path)).map_err(|source| StoreError::io(path, source))
 }
 
-/// The vault itself, if `path` is a link to it: SQLite has the log beside that.
+/// Resolves symbolic links to the vault: SQLite stores the log beside the real file.
 pub(super) fn real(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
@@ -201,13 +202,13 @@ fn find(path: &Path) -> io::Result<Option<Incident>> {
     if !beside(path, "-wal").exists() && !beside(path, "-shm").exists() {
         return Ok(None);
     }
-    // SQLite does not look at the log of a vault that is open: who has it open knows how much is in it.
+    // SQLite does not read the log of an open vault again: the process that has it open knows the length of its log.
     if index::is_in_use(&beside(path, "-shm"))? {
         return Ok(None);
     }
     let Some((sight, defect)) = steady_verdict(path)? else { return Ok(None) };
     if has_all_in_file(&sight, defect) {
-        // Its first frames are older than the file: SQLite must not read them.
+        // The first frames of the log are older than the file: SQLite must not read them.
         copies::keep(path, true)?.retire(path)?;
         return Ok(None);
     }
@@ -216,7 +217,7 @@ fn find(path: &Path) -> io::Result<Option<Incident>> {
     }
     let is_to_be_moved = defect == LogDefect::Foreign || is_older_than_file(&sight);
     let copy = match copies::keep(path, is_to_be_moved) {
-        // Then SQLite cannot delete the log either.
+        // SQLite cannot delete the log in this case either.
         Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) => {
             None
         }
@@ -225,7 +226,7 @@ fn find(path: &Path) -> io::Result<Option<Incident>> {
     Ok(Some(Incident { sight, defect, copy }))
 }
 
-/// What is wrong with a log, if it is the same at two looks: others may be writing to it.
+/// Returns the damage to a log if two successive scans agree, because other processes may be writing to it.
 fn steady_verdict(path: &Path) -> io::Result<Option<(Sight, LogDefect)>> {
     let mut before = None;
     for _ in 0..LOOKS {
@@ -239,13 +240,13 @@ fn steady_verdict(path: &Path) -> io::Result<Option<(Sight, LogDefect)>> {
     Ok(None)
 }
 
-/// Whether the readable frames are older than what was copied from the log into the file.
+/// Returns whether the readable frames are older than those already copied from the log into the file.
 fn is_older_than_file(sight: &Sight) -> bool {
     let Sight { scan: Some(scan), index: Some(index) } = sight else { return false };
     index.salts == scan.salts && index.in_file > 0 && u64::from(index.in_file) >= scan.readable
 }
 
-/// Whether the file has all that the log had, so that nothing is lost.
+/// Returns whether the file contains everything that the log contained, so that nothing is lost.
 fn has_all_in_file(sight: &Sight, defect: LogDefect) -> bool {
     let is_all = |index: &Index| index.frames > 0 && index.in_file == index.frames;
     let goes_further = |scan: &Scan, index: &Index| scan.last > u64::from(index.frames);
@@ -260,7 +261,7 @@ fn has_all_in_file(sight: &Sight, defect: LogDefect) -> bool {
     }
 }
 
-/// Whether there is a copy with the same damage.
+/// Returns whether there is a copy with the same damage.
 fn is_known(sight: &Sight, path: &Path) -> io::Result<bool> {
     for copy in copies::all(path)? {
         let of_copy = Sight::of_copy(&copy, path)?;
@@ -276,13 +277,14 @@ fn is_known(sight: &Sight, path: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Whether the log at `log` is that of the vault at `vault`: one with pages of the same size, and with the same journal. Nothing
-/// if that cannot be told.
+/// Returns whether the log at `log` belongs to the vault at `vault`: it has the same page size and the same journal.
+/// Returns `None` if that cannot be determined.
 fn is_of_vault(log: &Path, scan: &Scan, vault: &Path) -> io::Result<Option<bool>> {
     if scan::page_size_of(vault)?.is_some_and(|size| size != scan.page_size) {
         return Ok(Some(false));
     }
-    // The file without its log. One that is empty, or that a checkpoint left half way, tells nothing.
+    // Opens the file without its log. A file that is empty, or that an interrupted checkpoint left incomplete, proves
+    // nothing.
     let Ok(connection) = pool::open_alone(vault) else { return Ok(None) };
     let mut is_own = None;
     for entry in entries(log, scan)? {
@@ -296,19 +298,19 @@ fn is_of_vault(log: &Path, scan: &Scan, vault: &Path) -> io::Result<Option<bool>
     Ok(is_own)
 }
 
-/// An entry of the journal as a log has it.
+/// A journal entry found in a log.
 struct LoggedEntry {
-    /// The frame that it was read from.
+    /// The number of the frame that contains it.
     frame: u64,
     seq: i64,
     chain: Digest,
-    /// The artifact and the capture, if it is an addition.
+    /// The artifact and the capture, if the entry is an addition.
     added: Option<(CoreHash, CaptureHash)>,
-    /// The text of another entry.
+    /// The text of an entry that is not an addition.
     text: Option<String>,
 }
 
-/// Every entry of the journal in a log, in no order, each once.
+/// Returns every journal entry in a log, once each, in no particular order.
 fn entries(log: &Path, scan: &Scan) -> io::Result<Vec<LoggedEntry>> {
     let (mut entries, mut known) = (Vec::new(), HashSet::new());
     rows::each(log, scan, &mut |row| {
@@ -350,13 +352,13 @@ fn chain_of(connection: &Connection, seq: i64) -> rusqlite::Result<Option<Digest
         .optional()
 }
 
-/// Those entries of the journal in a log that the vault does not have.
+/// Returns the journal entries in a log that are not in the vault.
 fn missing_entries(connection: &Connection, log: &Path, scan: &Scan) -> Result<Vec<LoggedEntry>> {
     let failed = |error| StoreError::from_sqlite(log, error);
     let mut missing = Vec::new();
     for entry in entries(log, scan).map_err(|source| StoreError::io(log, source))? {
         let is_missing = match chain_of(connection, entry.seq).map_err(failed)? {
-            // A frame that is damaged may say anything.
+            // A damaged frame may contain anything.
             Some(chain) => chain != entry.chain && entry.frame != scan.broken,
             None => true,
         };
@@ -368,14 +370,14 @@ fn missing_entries(connection: &Connection, log: &Path, scan: &Scan) -> Result<V
     Ok(missing)
 }
 
-/// The first and the last one.
+/// Returns the first and last entry numbers.
 fn range(entries: &[LoggedEntry]) -> Option<(i64, i64)> {
     let numbers: BTreeSet<i64> = entries.iter().map(|entry| entry.seq).collect();
     numbers.first().copied().zip(numbers.last().copied())
 }
 
 impl Incident {
-    /// The report of it, now that the vault is open.
+    /// Describes the damage, after the vault was opened.
     pub(super) fn describe(&self, vault: &Path, connection: &Connection) -> LogDamage {
         let log = self.copy.as_ref().map_or_else(|| beside(&real(vault), "-wal"), |copy| copy.path.clone());
         describe(&self.sight, self.defect, &log, self.copy.as_ref(), connection)
@@ -389,7 +391,7 @@ fn describe(
     copy: Option<&LogCopy>,
     connection: &Connection,
 ) -> LogDamage {
-    // What cannot be read tells nothing; the damage is reported all the same.
+    // If the entries cannot be read, the damage is still reported.
     let missing = sight
         .scan
         .filter(|_| defect != LogDefect::Foreign)
@@ -399,13 +401,13 @@ fn describe(
 }
 
 impl Store {
-    /// What was wrong with the write-ahead log when this store was opened, if anything was.
+    /// Returns the damage to the write-ahead log found when this store was opened, if any.
     #[must_use]
     pub fn log_damage(&self) -> Option<&LogDamage> {
         self.log_damage.as_deref()
     }
 
-    /// Findings about damaged logs that were copied aside, or that could not be copied.
+    /// Reports damaged logs that were copied, or that could not be copied.
     ///
     /// # Errors
     /// Returns an error if the directory or a copy cannot be read.
@@ -426,7 +428,7 @@ impl Store {
         Ok(findings)
     }
 
-    /// The copies of damaged logs beside the vault, those included that a repair is done with.
+    /// Returns the copies of damaged logs beside the vault, including those that a repair has processed.
     ///
     /// # Errors
     /// Returns an error if the directory cannot be read.
@@ -437,7 +439,7 @@ impl Store {
 }
 
 impl Sight {
-    /// What was wrong with a log that was copied.
+    /// Returns the damage to a copied log.
     fn defect_of_copy(&self) -> LogDefect {
         match self.scan {
             None => LogDefect::Missing,
@@ -448,7 +450,7 @@ impl Sight {
 }
 
 fn finding(path: &Path, damage: &LogDamage) -> Finding {
-    // Not the whole path: reports are compared between machines.
+    // Only the file name: reports are compared between machines.
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let copy = damage.copy.as_ref().map(|copy| PathBuf::from(copy.file_name().unwrap_or_default()));
     Finding::new(LOG_DAMAGED, Subject::File(name), LogDamage { copy, ..damage.clone() }.to_string())

@@ -1,5 +1,5 @@
-//! The rows in the pages of a log, read without SQLite: a damaged log is not a database. What is read here proves nothing; who
-//! uses it checks it against hashes.
+//! Rows in the pages of a log, read without SQLite, which cannot open a damaged log. The rows prove nothing; callers
+//! verify them against hashes.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -12,32 +12,32 @@ use super::format::Frames;
 use super::scan::Scan;
 use crate::digest::Digest;
 
-/// The first byte of a page with rows of a table, and of one with rows of a table without row numbers.
+/// First byte of a leaf page of a table with row ids, and of one without.
 const TABLE_LEAF: u8 = 0x0d;
 const INDEX_LEAF: u8 = 0x0a;
 
-/// Where the first page has its own header: after that of the file.
+/// Size of the header of the file, which precedes the header of the first page.
 const FILE_HEADER_BYTES: usize = 100;
 
-/// All pages on which rows go on may be read as often as this. Many more readings are what damage asks for: each row is read
-/// once, and has its pages for itself.
+/// Maximum number of bytes read from overflow pages, as a multiple of the size of all pages in the log. Only damage
+/// causes more reads: each row is read once and has its own overflow pages.
 const MOST_READINGS: u64 = 64;
 
-/// No table of a vault has as many columns.
+/// Maximum number of columns; every table of a vault has fewer.
 const MAX_COLUMNS: usize = 64;
 
-/// A row.
+/// A row found in a log.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LoggedRow {
     /// The number of the frame that it was read from.
     pub(super) frame: u64,
-    /// Its number; nothing if it is of a table without.
+    /// The row id, or `None` if its table has none.
     pub(super) number: Option<i64>,
     pub(super) columns: Vec<Value>,
 }
 
-/// Calls `take` with every row in the frames of the log at `path`, damaged ones included, in the order in which they were
-/// written: a row that was written again comes again.
+/// Calls `take` with every row in the frames of the log at `path`, including damaged ones, in the order in which they
+/// were written. A row that was written again is passed again.
 pub(super) fn each(path: &Path, scan: &Scan, take: &mut dyn FnMut(LoggedRow)) -> io::Result<()> {
     let budget = scan.last.saturating_mul(scan.page_size as u64).saturating_mul(MOST_READINGS);
     let frames = Frames::new(File::open(path)?, scan.page_size);
@@ -46,7 +46,7 @@ pub(super) fn each(path: &Path, scan: &Scan, take: &mut dyn FnMut(LoggedRow)) ->
     for number in 1..=scan.last {
         let Some(frame) = log.frames.read(number)? else { break };
         log.places.insert(frame.page_number(), number);
-        // Where rows go on is known at the end of the transaction only.
+        // The overflow pages of a row are only known at the end of the transaction.
         if frame.is_commit() || number == scan.last {
             for number in begin..=number {
                 log.rows_of(number, take)?;
@@ -57,13 +57,13 @@ pub(super) fn each(path: &Path, scan: &Scan, take: &mut dyn FnMut(LoggedRow)) ->
     Ok(())
 }
 
-/// A log, and the frame that has the image of each page by now.
+/// A log, and the latest frame of each page so far.
 struct Log {
     frames: Frames,
     places: HashMap<u32, u64>,
-    /// Cells that go on on other pages and were read, each with the frame where it goes on.
+    /// Cells with overflow pages that were already read, each with the frame of its first overflow page.
     known: HashSet<(Digest, u64)>,
-    /// How many bytes may still be read from other pages.
+    /// Number of bytes that may still be read from overflow pages.
     budget: u64,
 }
 
@@ -89,7 +89,7 @@ impl Log {
         Ok(())
     }
 
-    /// The number of the row in `cell`, if it is of a table that has them, and its columns.
+    /// Returns the columns of the row in `cell`, and its row id if its table has row ids.
     fn row(
         &mut self,
         cell: &[u8],
@@ -109,7 +109,7 @@ impl Log {
         if local < length {
             let next = super::format::big_endian(rest, 0);
             let Some(place) = self.places.get(&next) else { return Ok(None) };
-            // A page is written again with each row that comes to it. Those that were there are the same.
+            // A page is written again for each row added to it. Skips rows that were already read.
             let Some(own) = cell.get(..cell.len() - rest.len() + 4) else { return Ok(None) };
             let key = Digest::from_content(own);
             if !self.known.insert((key, *place)) || !self.overflow(next, length, &mut record)? {
@@ -119,7 +119,8 @@ impl Log {
         Ok(columns(&record).map(|columns| (number, columns)))
     }
 
-    /// Appends what a record has on other pages, the first of which is `next`; false if they are not in the log.
+    /// Appends the part of a record on overflow pages, the first of which is `next`. Returns false if they are not in
+    /// the log.
     fn overflow(&mut self, mut next: u32, length: usize, record: &mut Vec<u8>) -> io::Result<bool> {
         if length > self.places.len().saturating_mul(self.frames.page_size()) {
             return Ok(false);
@@ -138,7 +139,7 @@ impl Log {
     }
 }
 
-/// How many bytes of a record of `length` bytes are on the page itself.
+/// Returns how many bytes of a record of `length` bytes are on the page itself.
 fn local_bytes(length: usize, is_table: bool, page_size: usize) -> usize {
     let most = if is_table { page_size - 35 } else { (page_size - 12) * 64 / 255 - 23 };
     if length <= most {
@@ -149,7 +150,7 @@ fn local_bytes(length: usize, is_table: bool, page_size: usize) -> usize {
     if local <= most { local } else { least }
 }
 
-/// A number of one to nine bytes, and what comes after it.
+/// Reads a variable-length integer of one to nine bytes. Returns it and the remaining bytes.
 fn varint(bytes: &[u8]) -> Option<(i64, &[u8])> {
     let mut number: u64 = 0;
     for (place, byte) in bytes.iter().take(9).enumerate() {
@@ -165,7 +166,7 @@ fn varint(bytes: &[u8]) -> Option<(i64, &[u8])> {
     None
 }
 
-/// The columns of a record; nothing if it is none.
+/// Returns the columns of a record, or `None` if it is not valid.
 fn columns(record: &[u8]) -> Option<Vec<Value>> {
     let (length, _) = varint(record)?;
     let (header, mut content) = record.split_at_checked(usize::try_from(length).ok()?)?;
@@ -229,7 +230,7 @@ mod tests {
         }
     }
 
-    /// Rows of every sort of column, with records from a few bytes to many pages, as SQLite logs them.
+    /// Tests rows with every type of column, and records from a few bytes to many pages, as SQLite logs them.
     #[test]
     fn rows_are_those_that_sqlite_wrote() {
         let directory = tempfile::tempdir().unwrap();

@@ -1,7 +1,8 @@
-//! Taking out of a damaged log what it still holds.
+//! Recovery of the content of damaged logs.
 //!
-//! The rows in its frames go into a scratch vault, with those rows of the real one that they need. From there, artifacts are
-//! read like from any other vault, and admitted again by who adds them: nothing is believed because it stood in the log.
+//! The rows in the frames of a log are copied into a temporary vault, with the rows of the real vault that they refer
+//! to. Artifacts are read from it as from any other vault, and verified again by the caller that adds them: nothing is
+//! trusted because it was in the log.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -20,10 +21,10 @@ use crate::store::check::{Change, RecordedCapture, RecordedEntry};
 use crate::store::manual_links::StatedLink;
 use crate::store::{Repair, Result, Store, StoreError, pool};
 
-/// The tables whose rows are taken from a log.
+/// The tables whose rows are recovered from a log.
 const TABLES: [&str; 7] = ["kind", "artifact", "blob", "dictionary", "payload", "capture", "member"];
 
-/// What rows refer to: a column of a table, and the table and key of the rows that are needed.
+/// References between rows: a table and its column, and the table and key that it refers to.
 const NEEDED: [(&str, &str, &str, &str); 6] = [
     ("capture", "artifact", "artifact", "id"),
     ("capture", "blob", "blob", "id"),
@@ -33,30 +34,31 @@ const NEEDED: [(&str, &str, &str, &str); 6] = [
     ("payload", "dictionary", "dictionary", "id"),
 ];
 
-/// What rows that are needed may need in turn: a member its blob, that its payload, that another one.
+/// Maximum length of a chain of references: a member refers to its blob, the blob to its payload, and the payload to
+/// another one.
 const ROUNDS: usize = 4;
 
-/// Takes out of damaged logs what they still hold.
+/// Recovers the content of damaged logs.
 pub struct Salvager<'s> {
     store: &'s Store,
     copies: Vec<LogCopy>,
 }
 
-/// What a damaged log still holds.
+/// The recoverable content of a damaged log.
 pub struct SalvagedLog {
-    /// The captures that were added, and that the vault does not have.
+    /// The captures that were added and are missing from the vault.
     pub captures: Vec<RecordedCapture>,
-    /// The vault that has them, as far as the log does.
+    /// The temporary vault with those captures, as far as the log contains them.
     pub scratch: Option<Store>,
-    /// What else was changed: the number and the text of the journal's entries.
+    /// Other changes: the numbers and texts of the journal entries.
     changes: Vec<(i64, Option<String>)>,
     copy: LogCopy,
-    /// Removed at the end.
+    /// The directory of the temporary vault, removed on drop.
     _directory: Option<StagingDir>,
 }
 
 impl Store {
-    /// What takes out of the damaged logs beside the vault what they still hold.
+    /// Returns the [`Salvager`] for the damaged logs beside the vault.
     ///
     /// # Errors
     /// Returns an error if the directory of the vault cannot be read.
@@ -116,8 +118,8 @@ impl Store {
         Ok(SalvagedLog { captures, scratch: Some(scratch), changes, copy, _directory: Some(directory) })
     }
 
-    /// Sets what `log` says was set and the vault does not have: tags, pins, notes and stated links. Then the copy gets
-    /// another name, and is not reported any more. `added` are the captures that were taken from it.
+    /// Restores the changes in `log` that the vault does not have: tags, pins, notes and manual links. Then renames the
+    /// copy, so that it is no longer reported. `added` are the captures recovered from it.
     ///
     /// # Errors
     /// As [`Store::put`].
@@ -149,7 +151,7 @@ impl Store {
         Ok(done)
     }
 
-    /// Sets what an entry set, where nothing else was set since.
+    /// Restores the change of an entry if nothing else was set since.
     fn set_again(&self, change: &Change) -> Result<bool> {
         let mut edit = self.edit(clock::now())?;
         let did = match change {
@@ -189,7 +191,7 @@ impl Store {
     }
 }
 
-/// The captures that entries of the journal added and no later one removed.
+/// Returns the captures that journal entries added and no later entry removed.
 fn lost(entries: &[LoggedEntry]) -> Vec<(CoreHash, CaptureHash)> {
     let mut lost: Vec<(CoreHash, CaptureHash)> = Vec::new();
     for entry in entries {
@@ -208,15 +210,16 @@ fn lost(entries: &[LoggedEntry]) -> Vec<(CoreHash, CaptureHash)> {
     lost
 }
 
-/// A vault that takes in rows.
+/// The temporary vault that rows are inserted into.
 struct Scratch<'c> {
     connection: &'c Connection,
-    /// Statements that insert a row into a table, each with the number of its columns; twice, for rows that replace others
-    /// and for those that do not.
+    /// Statements that insert a row into a table, each with the number of columns: one for rows that replace others,
+    /// and one for those that do not.
     inserts: Vec<(usize, bool, String, String)>,
 }
 
-/// Fills the vault at `to` with what `read` gives it, and with those rows of the vault at `from` that are needed.
+/// Fills the vault at `to` with the rows that `read` inserts, and with the rows of the vault at `from` that they refer
+/// to.
 fn fill<T>(
     to: &Connection,
     from: &Connection,
@@ -274,8 +277,8 @@ fn copy_row(from: &Connection, to: &Connection, table: &str, key: &str, number: 
 }
 
 impl Scratch<'_> {
-    /// Inserts `row` into every table that it fits into: the types and checks of the tables tell. A row that is in none of them
-    /// belongs to another table, or is damaged. One of the frame `broken` replaces no other.
+    /// Inserts `row` into every table whose types and checks it satisfies. A row that satisfies none belongs to another
+    /// table or is damaged. A row of the frame `broken` does not replace another.
     fn take(&mut self, row: &rows::LoggedRow, broken: u64) {
         for (columns, is_numbered, replace, ignore) in &self.inserts {
             if *columns != row.columns.len() || *is_numbered != row.number.is_some() {
@@ -284,7 +287,7 @@ impl Scratch<'_> {
             let sql = if row.frame == broken { ignore } else { replace };
             let number = row.number.map(Value::Integer);
             let values = number.iter().chain(row.columns.iter().skip(usize::from(*is_numbered)));
-            // What does not fit is refused.
+            // SQLite rejects rows that do not fit.
             let _ = self
                 .connection
                 .prepare_cached(sql)

@@ -1,4 +1,4 @@
-//! Which frames of a log can be read, and what stands behind those that cannot.
+//! Detection of the frames of a log that can be read, and of the content after those that cannot.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
@@ -9,29 +9,29 @@ use super::format::{
 };
 use super::index::Index;
 
-/// What a log has. Frames are numbered from 1.
+/// The result of scanning a log. Frames are numbered from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Scan {
     pub(super) page_size: usize,
-    /// The salts of the frames that count.
+    /// The salts of the valid frames.
     pub(super) salts: Salts,
-    /// The last frame that SQLite will read: that of the last transaction before the first frame that does not verify.
+    /// The last frame that SQLite will read: the last commit frame before the first frame that does not verify.
     pub(super) readable: u64,
     /// The first frame that does not verify, or the one after the last.
     pub(super) broken: u64,
     /// The last frame with the salts of the log.
     pub(super) last: u64,
-    /// How many frames from the broken one on have the salts of the log.
+    /// Number of frames, from the broken one on, with the salts of the log.
     pub(super) behind: u64,
-    /// How many transactions end behind the broken frame: they were written after it.
+    /// Number of transactions that end after the broken frame, and so were written after it.
     pub(super) commits_behind: u64,
-    /// Whether the header itself is damaged, so that SQLite takes the log for empty.
+    /// Whether the header is damaged, so that SQLite treats the log as empty.
     pub(super) is_without_header: bool,
 }
 
 impl Scan {
-    /// Reads the log at `path`; nothing if there is none, or if it has no frames at all. `vault` is used for the size of pages
-    /// where the log's header is damaged.
+    /// Scans the log at `path`. Returns `None` if it is missing or has no frames. The page size is read from `vault` if
+    /// the log's header is damaged.
     pub(super) fn read(path: &Path, vault: &Path) -> io::Result<Option<Self>> {
         let mut file = match File::open(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -81,10 +81,10 @@ impl Scan {
         Ok(scan)
     }
 
-    /// Looks at the frames from the broken one on; `sum` is the checksum before it.
+    /// Scans the frames from the broken one on; `sum` is the checksum before it.
     fn look_behind(&mut self, frames: &mut Frames, order: WordOrder, sum: Checksum) -> io::Result<()> {
-        // What the frame before should have as its checksum, and what it has: the next one goes on with either, as only one
-        // of the frame and its checksum is likely to be damaged.
+        // The computed and the stored checksum of the previous frame. The next frame may continue from either, because
+        // probably only one of the frame and its checksum is damaged.
         let mut before = [sum, sum];
         let mut number = self.broken;
         while let Some(frame) = frames.read(number)? {
@@ -103,7 +103,7 @@ impl Scan {
         Ok(())
     }
 
-    /// The same for a log with a damaged header: its salts are those of the first frame that has the same ones as the next.
+    /// Scans a log with a damaged header: its salts are those of the first frame whose successor has the same salts.
     fn without_header(page_size: usize, frames: &mut Frames) -> io::Result<Option<Self>> {
         let mut scan = Self {
             page_size,
@@ -135,22 +135,22 @@ impl Scan {
         Ok(Some(scan))
     }
 
-    /// Whether frames that were committed cannot be read: those that `index` counts, or those of transactions that were
-    /// written after a frame that does not verify. A transaction that ends the log and was not finished is neither: nothing
-    /// of it was acknowledged.
+    /// Returns whether committed frames cannot be read: those counted by `index`, or those of transactions written
+    /// after a frame that does not verify. An unfinished transaction at the end of the log does not count, because it
+    /// was not acknowledged.
     pub(super) fn is_damaged(&self, index: Option<&Index>) -> bool {
         let counted = index.filter(|index| index.salts == self.salts && index.frames > index.in_file);
         self.commits_behind > 0 || counted.is_some_and(|index| u64::from(index.frames) > self.readable)
     }
 
-    /// How many frames of committed transactions cannot be read, as far as is known.
+    /// Returns the number of frames of committed transactions that are known to be unreadable.
     pub(super) fn unreadable(&self, index: Option<&Index>) -> u64 {
         let counted =
             index.filter(|index| index.salts == self.salts).map_or(0, |index| u64::from(index.frames));
         self.last.max(counted).saturating_sub(self.readable)
     }
 
-    /// Whether the log at `path` has, from the broken frame on, nothing that the one at `other` does not have.
+    /// Returns whether everything from the broken frame on in the log at `path` is also in the log at `other`.
     pub(super) fn is_same_damage(&self, path: &Path, other: &Path, in_other: &Self) -> io::Result<bool> {
         if self.salts != in_other.salts || self.page_size != in_other.page_size {
             return Ok(false);
@@ -179,7 +179,7 @@ impl Scan {
     }
 }
 
-/// Reads until `bytes` is full or there is no more; what is left of it is zero.
+/// Reads until `bytes` is full or the input ends, and fills the rest with zeros.
 fn fill(from: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
     bytes.fill(0);
     let mut length = 0;
@@ -196,7 +196,7 @@ fn follows(frame: &Frame, before: [Checksum; 2], order: WordOrder) -> bool {
     before.into_iter().any(|sum| frame.checksum_after(sum, order) == frame.stored_checksum())
 }
 
-/// The size of the pages of the database at `path`.
+/// Returns the page size of the database at `path`.
 pub(super) fn page_size_of(path: &Path) -> io::Result<Option<usize>> {
     let mut bytes = [0; 18];
     if !read_or_end(&mut File::open(path)?, &mut bytes)? {

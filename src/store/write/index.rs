@@ -11,7 +11,8 @@ use crate::store::mention_index;
 use crate::store::mentions::{Entry, List};
 use crate::store::payload::Payloads;
 
-/// The maximum number of captures of an artifact whose lists are compared with that of a new one: the first and the last.
+/// Maximum number of captures of an artifact whose lists are compared with that of a new one: the first and the latest
+/// ones.
 const LISTS_READ: usize = 8;
 
 impl Writer<'_> {
@@ -66,14 +67,14 @@ impl Writer<'_> {
             self.entries.push((mention_index::key(&mention.digest), new.id));
         }
         self.transaction
-            // In a damaged vault there may be a list of a lost capture that had this number.
+            // A damaged vault may contain a list of a lost capture that had this row id.
             .prepare_cached("INSERT OR REPLACE INTO mention_list (capture, blob, bytes) VALUES (?1, ?2, ?3)")?
             .execute((new.id, blob.map(|blob| blob.id), list.encode()))?;
         Ok(())
     }
 
-    /// Whether the lists of earlier captures of the artifact have all that. Only some of them are read, the first one among
-    /// them: an artifact may have any number of captures, and a list that would not be needed does no harm.
+    /// Returns whether the lists of earlier captures of the artifact contain all of `stated`. Reads only some of the
+    /// lists, including the first: an artifact may have any number of captures, and a superfluous list does no harm.
     fn are_known<'m>(
         &self,
         new: &NewCapture<'_>,

@@ -22,7 +22,7 @@ pub(super) struct Sightings {
     /// The last entry before this transaction.
     before: i64,
     captures: Vec<CaptureHash>,
-    /// Their artifacts.
+    /// The artifact of each capture, in the same order.
     cores: Vec<CoreHash>,
     /// Their row ids and those of their artifacts.
     numbers: Vec<(i64, i64)>,
@@ -42,8 +42,8 @@ impl Sightings {
 }
 
 impl Snapshot<'_> {
-    /// Whether the vault has the capture and every one that is part of it, so that storing it again would change nothing but
-    /// when it was seen.
+    /// Returns whether the vault contains the capture and all captures embedded in it, so that storing it again would
+    /// only update when it was seen.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read.
@@ -58,7 +58,7 @@ impl Snapshot<'_> {
 }
 
 impl Writer<'_> {
-    /// Takes note that a capture of `core` with the number `id` was seen again, unless it arrived in this transaction.
+    /// Records that a capture of `core` with the row id `id` was seen again, unless it was added in this transaction.
     pub(super) fn see(&mut self, id: i64, core: CoreHash, capture: CaptureHash) -> rusqlite::Result<()> {
         let (artifact, last): (i64, i64) = self
             .transaction
