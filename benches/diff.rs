@@ -4,9 +4,10 @@
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use runvault::artifact::{MemberBytes, Part};
-use runvault::canonical::reader::Limits;
 use runvault::digest::Digest;
-use runvault::{diff, kinds};
+use runvault::formats;
+use runvault::json::reader::Limits;
+use runvault::vault::diff;
 
 const STEPS: usize = 100_000;
 
@@ -29,7 +30,7 @@ fn session(numbers: impl Iterator<Item = usize>) -> Vec<u8> {
 }
 
 fn parts(bytes: &[u8]) -> Vec<Part<'_>> {
-    let kind = kinds::named("model_io").unwrap();
+    let kind = formats::named("model_io").unwrap();
     kind.parts(&[MemberBytes { name: "model_io.json", bytes }], &Limits::default()).unwrap()
 }
 

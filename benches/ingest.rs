@@ -19,10 +19,10 @@ use corpus::many;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use runvault::Vault;
 use runvault::artifact::MemberBytes;
-use runvault::canonical::reader::{self, Limits};
 use runvault::digest::Hasher;
-use runvault::kinds;
-use runvault::source::{ExamineOptions, examine_document};
+use runvault::formats;
+use runvault::intake::{ExamineOptions, examine_document};
+use runvault::json::reader::{self, Limits};
 
 const DOCUMENTS: usize = 1_000;
 
@@ -57,7 +57,7 @@ fn reading(criterion: &mut Criterion) {
 
 /// Reads, writes the canonical form and hashes it.
 fn core_hash(criterion: &mut Criterion) {
-    let kind = kinds::named("model_io").expect("a kind");
+    let kind = formats::named("model_io").expect("a kind");
     let mut group = criterion.benchmark_group("core hash");
     let documents = [("5 KB", corpus::unique_session(0)), ("1 MB", corpus::large_session(1_000_000, 100))];
     for (size, document) in documents {

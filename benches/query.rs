@@ -19,7 +19,7 @@ use corpus::many::{self, SHARED, exchanges};
 use criterion::{Criterion, criterion_group, criterion_main};
 use runvault::Vault;
 use runvault::digest::Digest;
-use runvault::query::{Filter, Query, Traversal};
+use runvault::vault::query::{Filter, Query, Traversal};
 use serde_json::{Value, json};
 
 /// More than five million mentions.

@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 use criterion::{Criterion, criterion_group, criterion_main};
 use runvault::Vault;
 use runvault::digest::Digest;
-use runvault::replay::{Player, Repeat};
-use runvault::source::ExamineOptions;
+use runvault::intake::ExamineOptions;
+use runvault::vault::replay::{Player, Repeat};
 use serde_json::{Value, json};
 
 const INTERACTIONS: usize = 10_000;

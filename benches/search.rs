@@ -22,9 +22,9 @@ use std::time::{Duration, Instant};
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use runvault::Vault;
-use runvault::canonical::reader::Limits;
-use runvault::kinds::model_io::Session;
-use runvault::search::SearchQuery;
+use runvault::formats::model_io::Session;
+use runvault::json::reader::Limits;
+use runvault::vault::search::SearchQuery;
 
 /// The corpus *unique*.
 const SESSIONS: usize = 10_000;

@@ -20,9 +20,9 @@ use std::time::Instant;
 use criterion::{Criterion, criterion_group, criterion_main};
 use runvault::Vault;
 use runvault::artifact::Cell;
-use runvault::ingest::{Examined, Monitor};
-use runvault::source::{ExamineOptions, Input, Inputs, SourceError};
-use runvault::sql::Reader;
+use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
+use runvault::vault::add::{Examined, Monitor};
+use runvault::vault::sql::Reader;
 
 const SESSIONS: usize = 10_000;
 

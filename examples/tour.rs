@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use runvault::Vault;
 use runvault::digest::Digest;
-use runvault::ingest::{Examined, Monitor, Outcome};
-use runvault::query::{Direction, Filter, LinkTarget, Match, Origin, Query};
-use runvault::source::{ExamineOptions, Input, Inputs, SourceError};
+use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
+use runvault::vault::add::{Examined, Monitor, Outcome};
+use runvault::vault::query::{Direction, Filter, LinkTarget, Match, Origin, Query};
 
 /// Prints what becomes of every file.
 struct Printer;

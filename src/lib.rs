@@ -9,27 +9,16 @@
 //! | module | knows | must not know |
 //! |---|---|---|
 //! | [`clock`] | the time of day | any other module |
-//! | `open_vaults` | which files SQLite has open in this process | any other module |
-//! | [`files`] | atomic and durable writing of files beside the vault | their contents |
+//! | [`files`] | atomic and durable writing of files, which files SQLite has open in this process | their contents |
 //! | [`digest`] | SHA-256, HMAC, hex, prefixes | any other module |
-//! | [`canonical`] | JSON: one strict reader, three canonical profiles | the meaning of documents |
-//! | [`verify`] | rules, violations, reports | any other module |
+//! | [`json`] | one strict reader, three canonical profiles | the meaning of documents |
+//! | [`validation`] | rules, violations, reports | any other module |
 //! | [`artifact`] | what all kinds share; creates [`Admitted`](artifact::Admitted) | any specific kind |
-//! | [`archive`] | reading and writing zip and tar archives | the meaning of the entries |
-//! | [`kinds`] | the formats, one directory each | each other, SQL, the terminal |
-//! | [`store`] | SQLite: blobs, artifacts, index, journal | formats |
-//! | [`query`] | finding artifacts, hash prefixes, links | SQL, formats |
-//! | [`source`] | files, directories, recognising kinds | SQL |
-//! | [`audit`] | checking runs against contracts, payloads against schemas | SQL, the terminal |
-//! | [`retention`] | which artifacts a policy keeps | SQL, formats, the terminal |
-//! | [`fsck`] | checking the records of a vault against its bytes, repair | SQL, the terminal |
-//! | [`replay`] | replay of recordings | formats, SQL, the terminal |
-//! | [`diff`] | aligning two artifacts of a kind, differences of values and texts | formats, SQL, the terminal |
-//! | [`sql`] | the computed views for SQL queries: contents, mentions, links | SQL itself, formats, the terminal |
-//! | [`search`] | full-text queries, the searched texts, the matching passages | formats, SQL, the terminal |
-//! | [`ingest`] | the pipeline that adds and verifies many documents | formats, SQL |
-//! | [`bundle`] | export and import of portable bundles: a manifest and blobs in a tar file | SQL, formats of artifacts, the terminal |
-//! | [`Vault`] | the public interface to all of the above | the terminal |
+//! | [`formats`] | the kinds, one directory each | each other, SQL, the terminal |
+//! | [`intake`] | files, directories, archives, recognising kinds, the parallel pipeline | storage |
+//! | [`storage`] | the storage interface; `sqlite`: blobs, artifacts, index, journal in one file | formats |
+//! | [`vault`] | the operations: add, find, links, search, audit, replay, fsck and the others | the database, the terminal |
+//! | `cli` | arguments, text, JSON, progress, exit statuses | the database |
 //!
 //! # Invariants
 //!
@@ -39,33 +28,20 @@
 //! 4. Adding the same bytes again stores nothing new.
 //! 5. An artifact that was reported as added survives a crash.
 //! 6. Kinds do not use SQL, the store does not interpret formats, and the library does not use the terminal.
-//! 7. Every hash is computed in [`digest`], every canonical form in [`canonical`].
+//! 7. Every hash is computed in [`digest`], every canonical form in [`json::canonical`].
 //! 8. Untrusted input is bounded in size, depth and memory.
 //! 9. The same query on the same vault returns the same result.
 
-pub mod archive;
 pub mod artifact;
-pub mod audit;
-pub mod bundle;
-pub mod canonical;
 pub mod clock;
-pub mod diff;
 pub mod digest;
 pub mod files;
-pub mod fsck;
-pub mod ingest;
-pub mod kinds;
-mod open_vaults;
-mod pipeline;
-pub mod query;
-pub mod replay;
-pub mod retention;
-pub mod search;
-pub mod source;
-pub mod sql;
-pub mod store;
-mod vault;
-pub mod verify;
+pub mod formats;
+pub mod intake;
+pub mod json;
+pub mod storage;
+pub mod validation;
+pub mod vault;
 
 pub use vault::{
     AddError, CaughtUp, CheckedCapture, Description, Forgetting, Located, LookupError, RecordingFilter,

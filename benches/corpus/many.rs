@@ -2,8 +2,8 @@
 
 use runvault::Vault;
 use runvault::digest::Digest;
-use runvault::ingest::{Examined, Monitor, Outcome};
-use runvault::source::{ExamineOptions, Input, Inputs, SourceError};
+use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
+use runvault::vault::add::{Examined, Monitor, Outcome};
 use serde_json::{Value, json};
 
 const EXCHANGES: usize = 10;

@@ -1,11 +1,11 @@
 //! Artifacts that have much in common.
 
 use runvault::Vault;
-use runvault::canonical::c14n_v1;
-use runvault::canonical::reader::{self, Limits};
 use runvault::digest::Digest;
-use runvault::ingest::{Examined, Monitor, Outcome};
-use runvault::source::{ExamineOptions, Input, Inputs, SourceError};
+use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
+use runvault::json::canonical::c14n_v1;
+use runvault::json::reader::{self, Limits};
+use runvault::vault::add::{Examined, Monitor, Outcome};
 use serde_json::{Value, json};
 
 use super::Place;

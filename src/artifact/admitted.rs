@@ -1,6 +1,6 @@
 use super::{Completeness, Draft, Kind, Signature};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
-use crate::verify::Report;
+use crate::validation::Report;
 
 /// A named file of an artifact, as it was received.
 #[derive(Debug)]

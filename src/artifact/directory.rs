@@ -2,10 +2,10 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::{AdmitOptions, Draft, EventVisitor, Part, Passage, Table};
-use crate::canonical::reader::{Limits, ReadError};
-use crate::canonical::rfc8785;
 use crate::digest::{BlobHash, CaptureHash, Digest};
-use crate::verify::{Findings, RuleInfo, Violation};
+use crate::json::canonical::rfc8785;
+use crate::json::reader::{Limits, ReadError};
+use crate::validation::{Findings, RuleInfo, Violation};
 
 /// A kind whose artifacts are directories of named files, as defined in its folder.
 pub trait ArtifactDirectory: 'static {

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::canonical::reader::{Defect, ReadError};
-use crate::verify::{Findings, RuleInfo, Severity, Violation};
+use crate::json::reader::{Defect, ReadError};
+use crate::validation::{Findings, RuleInfo, Severity, Violation};
 
 const fn rule(id: &'static str, summary: &'static str, why: &'static str) -> RuleInfo {
     RuleInfo { id, severity: Severity::Error, summary, why }

@@ -1,6 +1,7 @@
-use crate::canonical::reader::{self, Limits};
-use crate::canonical::{Value, c14n_v1};
 use crate::digest::Digest;
+use crate::json::Value;
+use crate::json::canonical::c14n_v1;
+use crate::json::reader::{self, Limits};
 
 /// How the recordings of a kind are replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,9 +8,9 @@ use super::{
     AdmitOptions, Admitted, Artifact, Draft, EventVisitor, Exchange, Joined, Member, Part, Passage, Playback,
     Recognition, Rest, Table, Versions,
 };
-use crate::canonical::reader::{Limits, MemberNames, ReadError};
 use crate::digest::CaptureHash;
-use crate::verify::{Findings, Report, RuleInfo, Violation};
+use crate::json::reader::{Limits, MemberNames, ReadError};
+use crate::validation::{Findings, Report, RuleInfo, Violation};
 
 /// A kind of artifact, for use by the rest of the program.
 #[derive(Clone, Copy)]

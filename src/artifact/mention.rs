@@ -2,9 +2,9 @@ use std::fmt;
 
 use super::Draft;
 
-use crate::canonical::Value;
-use crate::canonical::pointer::{self, Token};
 use crate::digest::Digest;
+use crate::json::Value;
+use crate::json::pointer::{self, Token};
 
 /// A typed edge from an artifact that mentions a handle to the artifact that the handle identifies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -240,8 +240,8 @@ mod tests {
         }
         assert!(!Place::Index(3).is_of_no_kind());
     }
-    use crate::canonical::reader::{self, Limits};
     use crate::digest::CoreHash;
+    use crate::json::reader::{self, Limits};
 
     #[test]
     fn references_are_whole_strings_and_names_outside_indexed_places() {

@@ -1,9 +1,9 @@
 use std::borrow::Cow;
 
-use crate::canonical::pointer::Token;
-use crate::canonical::reader::{self, Limits};
-use crate::canonical::{Object, Value};
 use crate::digest::Digest;
+use crate::json::pointer::Token;
+use crate::json::reader::{self, Limits};
+use crate::json::{Object, Value};
 
 /// A unit of comparison between two artifacts of a kind: an interaction, a step, a record, an effect, a file.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 use super::{MemberBytes, Place};
-use crate::canonical::Value;
-use crate::canonical::reader::{Limits, ReadError};
 use crate::digest::Digest;
+use crate::json::Value;
+use crate::json::reader::{Limits, ReadError};
 
 /// A searchable text of an artifact.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,7 +128,7 @@ pub(super) type OfDirectory = fn(&[MemberBytes<'_>], &Limits) -> Result<Vec<Pass
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::canonical::reader;
+    use crate::json::reader;
 
     #[test]
     fn words_are_lines_with_their_names_and_without_digests() {

@@ -1,6 +1,6 @@
 use std::borrow::Cow;
 
-use crate::canonical::Value;
+use crate::json::Value;
 
 /// An event of a run, for audits.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 use super::MemberBytes;
-use crate::canonical::reader::{Limits, ReadError};
-use crate::canonical::{Value, compact};
 use crate::digest::Digest;
+use crate::json::reader::{Limits, ReadError};
+use crate::json::{Value, compact};
 
 /// A SQL table of the contents of artifacts of a kind. Kinds declare their tables as constants.
 ///

@@ -3,9 +3,9 @@
 use std::error::Error;
 
 use runvault::LookupError;
-use runvault::search::SearchError;
-use runvault::sql::SqlError;
-use runvault::store::{BackupError, StoreError};
+use runvault::storage::{BackupError, StoreError};
+use runvault::vault::search::SearchError;
+use runvault::vault::sql::SqlError;
 
 /// Returns the message of `error`, with the command that helps, if there is one.
 pub(crate) fn with_hint(error: &(dyn Error + 'static)) -> String {

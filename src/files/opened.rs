@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use crate::open_vaults;
+use crate::files::open_vaults;
 
 /// Opens a file for reading, unless it belongs to a vault that this process has open.
 ///

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::parent;
-use crate::open_vaults::files_of;
+use crate::files::open_vaults::files_of;
 
 /// Returns whether writing to `path` would overwrite or replace a file of `vault`: the database, its log and the files
 /// beside it, under any name that leads to them (symbolic or hard link), or under a name that SQLite would use for

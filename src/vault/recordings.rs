@@ -4,12 +4,12 @@ use chrono::{DateTime, Utc};
 
 use super::{Located, LookupError, Vault};
 use crate::artifact::Playback;
-use crate::canonical::reader::Limits;
 use crate::digest::Digest;
-use crate::kinds;
-use crate::query::{self, Filter, Hit, Query};
-use crate::replay::{NotPlayable, Player};
-use crate::store::{Snapshot, StoreError};
+use crate::formats;
+use crate::json::reader::Limits;
+use crate::storage::{Snapshot, StoreError};
+use crate::vault::query::{self, Filter, Hit, Query};
+use crate::vault::replay::{NotPlayable, Player};
 
 /// A filter of the recordings of a prompt.
 #[derive(Clone, Debug, Default)]
@@ -28,7 +28,7 @@ impl Vault {
     /// Returns a player of a located artifact: by prompt for a session, in sequence for a run.
     ///
     /// ```
-    /// # use runvault::{Vault, source::ExamineOptions};
+    /// # use runvault::{Vault, intake::ExamineOptions};
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let directory = tempfile::tempdir()?;
     /// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
@@ -44,7 +44,7 @@ impl Vault {
     pub fn player(&self, located: &Located) -> Result<Player, LookupError> {
         let (core, kind) = (located.artifact.core, &located.artifact.kind);
         let none = || LookupError::NoRecording { core, kind: kind.clone() };
-        let known = kinds::named(kind).filter(|kind| kind.playback().is_some()).ok_or_else(none)?;
+        let known = formats::named(kind).filter(|kind| kind.playback().is_some()).ok_or_else(none)?;
         let document = self.read(located)?;
         Player::with_limits(known, &document, &Limits::most()).map_err(|error| match error {
             NotPlayable::RecordsNothing(_) => none(),
@@ -75,7 +75,7 @@ impl Vault {
 }
 
 fn is_by_prompt(hit: &Hit) -> bool {
-    let kind = kinds::named(&hit.artifact.kind);
+    let kind = formats::named(&hit.artifact.kind);
     kind.is_some_and(|kind| kind.playback() == Some(Playback::ByPrompt))
 }
 

@@ -6,13 +6,13 @@ use super::Vault;
 use crate::artifact::Kind;
 use crate::clock;
 use crate::digest::CoreHash;
-use crate::kinds;
-use crate::query::{self, Contained, DependentFinder, Link};
-use crate::retention::{Decision, Plan, Policy};
-use crate::store::{
+use crate::formats;
+use crate::storage::{
     ArtifactRow, Edit, Erasure, Heirs, PinRow, Reclaimable, Reclaimed, Removed, Snapshot, StatedLink,
     StoreError,
 };
+use crate::vault::query::{self, Contained, DependentFinder, Link};
+use crate::vault::retention::{Decision, Plan, Policy};
 
 /// Options of a removal.
 #[derive(Clone, Debug, Default)]
@@ -153,7 +153,7 @@ impl Vault {
     pub fn forget(&self, plan: &Plan, reason: Option<&str>) -> Result<Forgetting, RemoveError> {
         let (mut leaving, mut spared) = self.still_leaving(plan)?;
         // An interruption must not leave packs that contain the bytes of removed artifacts.
-        leaving.sort_by_key(|artifact| !kinds::named(&artifact.kind).is_some_and(Kind::is_of_directories));
+        leaving.sort_by_key(|artifact| !formats::named(&artifact.kind).is_some_and(Kind::is_of_directories));
         let mut all: BTreeSet<CoreHash> = leaving.iter().map(|artifact| artifact.core).collect();
         let mut removed = Vec::new();
         for batch in leaving.chunks(BATCH) {

@@ -3,10 +3,10 @@
 use super::{LookupError, Vault};
 use crate::artifact::{AdmitOptions, Kind, Signature};
 use crate::digest::{CaptureHash, CoreHash};
-use crate::fsck;
-use crate::kinds;
-use crate::store::{ArtifactRow, CaptureRow, Snapshot, StoreError};
-use crate::verify::Report;
+use crate::formats;
+use crate::storage::{ArtifactRow, CaptureRow, Snapshot, StoreError};
+use crate::validation::Report;
+use crate::vault::fsck;
 
 /// A capture that was read from the vault, hashed and admitted again.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ impl Vault {
     /// hashes their bytes and admits them again with the keys and the signature policy of `options`. Changes nothing.
     ///
     /// ```
-    /// # use runvault::{Vault, artifact::AdmitOptions, source::ExamineOptions};
+    /// # use runvault::{Vault, artifact::AdmitOptions, intake::ExamineOptions};
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let directory = tempfile::tempdir()?;
     /// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
@@ -49,7 +49,7 @@ impl Vault {
         only: Option<CaptureHash>,
         options: &AdmitOptions,
     ) -> Result<Vec<CheckedCapture>, LookupError> {
-        let kind = kinds::named(&artifact.kind).ok_or_else(|| LookupError::Unreadable {
+        let kind = formats::named(&artifact.kind).ok_or_else(|| LookupError::Unreadable {
             core: artifact.core,
             message: format!("it does not know the kind {}", artifact.kind),
         })?;

@@ -29,7 +29,7 @@ type Files = Vec<(String, Vec<u8>)>;
 fn contents(sandbox: &Sandbox, vault: &str) -> BTreeMap<String, Vec<Files>> {
     let vault = runvault::Vault::open(&sandbox.path(vault)).unwrap();
     let snapshot = vault.snapshot().unwrap();
-    let captures = |artifact: runvault::store::ArtifactRow| {
+    let captures = |artifact: runvault::storage::ArtifactRow| {
         let captures = snapshot.captures(artifact.id).unwrap().into_iter();
         let members = captures.map(|row| snapshot.members(artifact.core, row.capture).unwrap());
         let files = members.map(|all| all.into_iter().map(|one| (one.name, one.bytes)).collect());

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use runvault::artifact::Kind;
-use runvault::kinds;
+use runvault::formats;
 
 use crate::conformance::corpus;
 use crate::sandbox::{Sandbox, repository, session};
@@ -20,7 +20,7 @@ fn kinds_have_the_attributes_that_they_declare() {
     sandbox.run(["add".into(), corpus()]).expect(1);
     let vault = runvault::Vault::open(&sandbox.vault()).unwrap();
     let snapshot = vault.snapshot().unwrap();
-    for kind in kinds::ALL {
+    for kind in formats::ALL {
         let mut seen = BTreeSet::new();
         for artifact in snapshot.artifacts(Some(kind.name())).unwrap() {
             seen.extend(snapshot.attributes(artifact.id).unwrap().into_iter().map(|(name, _)| name));
@@ -41,7 +41,7 @@ fn a_name_that_is_none_lists_those_that_there_are() {
     ] {
         let told = sandbox.run(arguments).expect(3).stderr;
         assert!(told.contains("unknown name modle_id; known names: core, hash, kind,"), "{told}");
-        for attribute in kinds::ALL.into_iter().flat_map(Kind::attributes) {
+        for attribute in formats::ALL.into_iter().flat_map(Kind::attributes) {
             assert!(told.contains(attribute), "{attribute}: {told}");
         }
     }

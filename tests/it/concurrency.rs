@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::process::{Child, Stdio};
 
-use runvault::ingest::{Examined, Monitor};
-use runvault::source::{ExamineOptions, Input, Inputs, SourceError};
+use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
+use runvault::vault::add::{Examined, Monitor};
 
 use crate::sandbox::{Sandbox, session};
 

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use runvault::artifact::{AdmitOptions, Admitted, KeyRing, MemberBytes, SigningKey};
-use runvault::canonical::reader::Limits;
 use runvault::digest::Digest;
-use runvault::kinds;
-use runvault::source::{self, ExamineOptions, Item, Verdict as SourceVerdict};
-use runvault::verify::{Report, Severity};
+use runvault::formats;
+use runvault::intake::{self, ExamineOptions, Item, Verdict as SourceVerdict};
+use runvault::json::reader::Limits;
+use runvault::validation::{Report, Severity};
 use serde::Deserialize;
 use tempfile::TempDir;
 
@@ -99,7 +99,7 @@ fn admit(case: &Case) -> Result<Admitted, Report> {
         let (_copy, path) = pack(&case.name);
         return admit_directory(&path);
     }
-    kinds::named(&case.kind).unwrap().admit(std::fs::read(path).unwrap(), &options)
+    formats::named(&case.kind).unwrap().admit(std::fs::read(path).unwrap(), &options)
 }
 
 /// A directory of the corpus. Version control may have made a file of a link; then a copy has the link again.
@@ -124,8 +124,8 @@ pub(crate) fn pack(case: &str) -> (Option<TempDir>, PathBuf) {
 
 pub(crate) fn admit_directory(path: &Path) -> Result<Admitted, Report> {
     let item =
-        Item::Directory { path: path.to_owned().into(), kind: kinds::named("pack").unwrap(), named: false };
-    match source::examine(item, &ExamineOptions::default()).unwrap() {
+        Item::Directory { path: path.to_owned().into(), kind: formats::named("pack").unwrap(), named: false };
+    match intake::examine(item, &ExamineOptions::default()).unwrap() {
         SourceVerdict::Admitted(admitted) => Ok(admitted),
         SourceVerdict::Rejected(rejection) => Err(rejection.report),
         SourceVerdict::NoArtifact => panic!("{} was passed over", path.display()),
@@ -175,7 +175,7 @@ fn check_rejected(case: &Case, report: &Report) {
 #[test]
 fn verdicts_hashes_and_violations() {
     let mut cores: HashMap<String, String> = HashMap::new();
-    let cases: Vec<Case> = cases().into_iter().filter(|case| kinds::named(&case.kind).is_some()).collect();
+    let cases: Vec<Case> = cases().into_iter().filter(|case| formats::named(&case.kind).is_some()).collect();
     assert!(cases.len() > 250, "the corpus is not there");
     assert_eq!(cases.iter().filter(|case| case.kind == "pack").count(), 41);
     for case in &cases {

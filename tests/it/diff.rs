@@ -6,9 +6,9 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use runvault::artifact::{AdmitOptions, MemberBytes};
-use runvault::canonical::reader::Limits;
-use runvault::diff::{self, ChangeType, Counts};
-use runvault::kinds;
+use runvault::formats;
+use runvault::json::reader::Limits;
+use runvault::vault::diff::{self, ChangeType, Counts};
 
 use crate::conformance::corpus;
 use crate::sandbox::{Ran, Sandbox, repository, session};
@@ -60,7 +60,7 @@ type Found = (ChangeType, String, String, Vec<String>);
 
 /// What the library finds in two valid documents of a kind: the place of each change, what is said and where values differ.
 fn found(kind: &str, one: &[u8], other: &[u8]) -> (Counts, Vec<Found>) {
-    let kind = kinds::named(kind).unwrap();
+    let kind = formats::named(kind).unwrap();
     let parts = |bytes| kind.parts(&[MemberBytes { name: "", bytes }], &Limits::default()).unwrap();
     for document in [one, other] {
         kind.admit(document.to_vec(), &AdmitOptions::default()).unwrap();
@@ -343,7 +343,7 @@ fn what_is_said_to_differ_can_be_seen() {
         let mut paths: Vec<_> =
             std::fs::read_dir(corpus().join(kind)).unwrap().map(|entry| entry.unwrap().path()).collect();
         paths.sort();
-        let handle = kinds::named(kind).unwrap();
+        let handle = formats::named(kind).unwrap();
         let admitted = paths.iter().filter_map(|path| {
             let bytes = std::fs::read(path).unwrap();
             let core = handle.admit(bytes.clone(), &AdmitOptions::default()).ok()?.core();

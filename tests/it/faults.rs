@@ -5,8 +5,8 @@ use std::process::Command;
 
 use faulty::{Failure, Operation};
 use runvault::Vault;
-use runvault::ingest::{Examined, Monitor, Outcome};
-use runvault::source::{ExamineOptions, Input, Inputs, SourceError};
+use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
+use runvault::vault::add::{Examined, Monitor, Outcome};
 
 use crate::sandbox::{Sandbox, repository, session};
 
@@ -164,7 +164,7 @@ fn documents() -> Vec<Input> {
 fn add(
     vault: &Vault,
     inputs: Vec<Input>,
-) -> (Result<runvault::ingest::Summary, runvault::store::StoreError>, Acknowledged) {
+) -> (Result<runvault::vault::add::Summary, runvault::storage::StoreError>, Acknowledged) {
     let mut acknowledged = Acknowledged::default();
     let outcome = vault.add(Inputs::new(inputs), &ExamineOptions::default(), &mut acknowledged);
     (outcome, acknowledged)

@@ -193,7 +193,7 @@ fn what_cannot_be_looked_at_is_not_clean() {
 fn the_documentation_has_every_finding() {
     let stated = std::fs::read_to_string(repository("docs/fsck.md")).unwrap();
     let mut expected = String::new();
-    for info in runvault::fsck::finding::ALL {
+    for info in runvault::vault::fsck::finding::ALL {
         expected += &format!(
             "\n### `{}`\n\n{}\n\n{}\n\n*What to do:* {}\n",
             info.id, info.summary, info.meaning, info.remedy

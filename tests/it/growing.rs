@@ -9,8 +9,8 @@ use chrono::{DateTime, Utc};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use runvault::Vault;
-use runvault::ingest::{Examined, Monitor, Outcome};
-use runvault::source::{ExamineOptions, Input, Inputs, SourceError};
+use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
+use runvault::vault::add::{Examined, Monitor, Outcome};
 
 use crate::sandbox::{Ran, Sandbox, session};
 use crate::traces::{Record, core, lines, steps};

@@ -4,8 +4,8 @@
 use std::process::Command;
 
 use runvault::Vault;
-use runvault::ingest::{Examined, Monitor, Outcome};
-use runvault::source::{ExamineOptions, Input, Inputs, SourceError};
+use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
+use runvault::vault::add::{Examined, Monitor, Outcome};
 use serde_json::{Value, json};
 
 use crate::sandbox::{Ran, Sandbox, run_pack, session};

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use runvault::source::ExamineOptions;
+use runvault::intake::ExamineOptions;
 use rusqlite::Connection;
 use serde_json::Value;
 
@@ -116,7 +116,7 @@ fn the_view_has_exactly_what_was_chained_whoever_acts() {
 
 #[test]
 fn a_nul_in_the_name_of_an_actor_is_chained_as_well() {
-    use runvault::store::Actor;
+    use runvault::storage::Actor;
     let sandbox = Sandbox::new();
     let vault = runvault::Vault::open_or_create(&sandbox.vault()).unwrap();
     let vault = vault.acting_as(Actor::new("nul \0 inside").unwrap());

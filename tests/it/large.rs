@@ -2,8 +2,8 @@
 
 use runvault::artifact::AdmitOptions;
 use runvault::digest::Digest;
-use runvault::kinds;
-use runvault::verify::Report;
+use runvault::formats;
+use runvault::validation::Report;
 use serde_json::Value;
 
 /// The document of a case, made as `generate_big.py` makes it.
@@ -39,7 +39,7 @@ fn document(name: &str) -> Vec<u8> {
 }
 
 fn violations(report: &Report) -> Vec<Value> {
-    let of = |violation: &runvault::verify::Violation| serde_json::json!({"rule_id": violation.rule_id, "path": violation.path});
+    let of = |violation: &runvault::validation::Violation| serde_json::json!({"rule_id": violation.rule_id, "path": violation.path});
     report.violations().iter().map(of).collect()
 }
 
@@ -56,7 +56,7 @@ fn verdicts_and_hashes() {
         let name = case["case"].as_str().unwrap();
         let document = document(name);
         assert_eq!(case["bytes"], document.len(), "{name}");
-        match kinds::named("model_io").unwrap().admit(document, &AdmitOptions::default()) {
+        match formats::named("model_io").unwrap().admit(document, &AdmitOptions::default()) {
             Ok(admitted) => assert_eq!(case["core_hash"], admitted.core().to_string(), "{name}"),
             Err(report) => assert_eq!(case["violations"], Value::from(violations(&report)), "{name}"),
         }

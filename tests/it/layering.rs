@@ -7,22 +7,36 @@ use crate::sandbox::repository;
 /// Which of our modules, and which of the crates that have one home, a module may name. A folder's modules share a row.
 const TABLE: &[(&str, &[&str])] = &[
     ("clock", &[]),
-    ("open_vaults", &[]),
-    ("files", &["open_vaults", "rustix", "tempfile"]),
+    ("files", &["rustix", "tempfile"]),
     ("digest", &["sha2", "hmac"]),
-    ("canonical", &["digest", "serde_json", "serde_json_canonicalizer"]),
-    ("verify", &[]),
-    ("artifact", &["digest", "canonical", "verify"]),
-    ("archive", &["artifact", "zip", "tar", "flate2", "zstd"]),
-    ("kinds", &["artifact", "digest", "canonical", "verify", "saphyr_parser"]),
+    ("json", &["digest", "serde_json", "serde_json_canonicalizer"]),
+    ("validation", &[]),
+    ("artifact", &["digest", "json", "validation"]),
+    ("formats", &["artifact", "digest", "json", "validation", "saphyr_parser"]),
     (
-        "store",
+        "intake",
+        &[
+            "clock",
+            "artifact",
+            "digest",
+            "files",
+            "formats",
+            "json",
+            "validation",
+            "rustix",
+            "zip",
+            "tar",
+            "flate2",
+            "zstd",
+        ],
+    ),
+    (
+        "storage",
         &[
             "clock",
             "digest",
             "files",
-            "open_vaults",
-            "verify",
+            "validation",
             "artifact",
             "serde_json",
             "rusqlite",
@@ -32,87 +46,23 @@ const TABLE: &[(&str, &[&str])] = &[
             "zstd",
         ],
     ),
-    ("query", &["store", "artifact", "digest"]),
-    ("retention", &["query", "store"]),
-    (
-        "source",
-        &[
-            "clock",
-            "archive",
-            "artifact",
-            "canonical",
-            "digest",
-            "files",
-            "kinds",
-            "open_vaults",
-            "verify",
-            "rustix",
-        ],
-    ),
-    ("audit", &["artifact", "canonical", "digest", "kinds", "verify", "jsonschema", "serde_json"]),
-    ("replay", &["artifact", "canonical", "digest", "source", "verify"]),
-    ("diff", &["artifact", "canonical", "digest"]),
-    ("sql", &["artifact", "canonical", "kinds", "query", "store"]),
-    ("search", &["artifact", "canonical", "digest", "kinds", "pipeline", "query", "store"]),
-    ("pipeline", &[]),
-    ("ingest", &["clock", "artifact", "digest", "pipeline", "source", "store", "verify"]),
-    (
-        "bundle",
-        &[
-            "clock",
-            "artifact",
-            "canonical",
-            "digest",
-            "files",
-            "ingest",
-            "query",
-            "source",
-            "store",
-            "verify",
-            "serde_json",
-            "tar",
-            "tempfile",
-            "zstd",
-        ],
-    ),
-    (
-        "fsck",
-        &[
-            "clock",
-            "archive",
-            "artifact",
-            "canonical",
-            "digest",
-            "files",
-            "kinds",
-            "open_vaults",
-            "pipeline",
-            "search",
-            "source",
-            "store",
-            "verify",
-        ],
-    ),
     (
         "vault",
         &[
             "clock",
             "artifact",
-            "audit",
-            "bundle",
-            "canonical",
             "digest",
-            "fsck",
-            "ingest",
-            "kinds",
-            "query",
-            "replay",
-            "retention",
-            "search",
-            "source",
-            "sql",
-            "store",
-            "verify",
+            "files",
+            "formats",
+            "intake",
+            "json",
+            "storage",
+            "validation",
+            "jsonschema",
+            "serde_json",
+            "tar",
+            "tempfile",
+            "zstd",
         ],
     ),
     (
@@ -169,13 +119,12 @@ const HOMED: &[&str] = &[
 
 /// Where hashes are computed, and what is hashed is written: no value that is missing may be replaced there.
 const HASHING: &[&str] = &[
-    "canonical",
+    "json",
     "digest.rs",
-    "bundle",
-    "bundle.rs",
+    "vault/bundle",
     "artifact/directory.rs",
-    "kinds/pack/hash.rs",
-    "store/journal.rs",
+    "formats/pack/hash.rs",
+    "storage/sqlite/journal.rs",
 ];
 
 /// What begins the computation of a hash or of a canonical form, wherever it stands.
@@ -257,24 +206,24 @@ fn modules_import_what_the_table_allows() {
 
 #[test]
 fn kinds_do_not_know_each_other() {
-    let kinds = repository("src/kinds");
+    let kinds = repository("src/formats");
     let folders: Vec<String> = std::fs::read_dir(&kinds)
         .unwrap()
         .map(|entry| entry.unwrap())
         .filter(|entry| entry.path().is_dir())
         .map(|entry| entry.file_name().into_string().unwrap())
         .collect();
-    assert_eq!(folders.len(), runvault::kinds::ALL.len(), "a folder for each kind and no other");
+    assert_eq!(folders.len(), runvault::formats::ALL.len(), "a folder for each kind and no other");
     for folder in &folders {
         for path in rust_files(&kinds.join(folder)) {
             let text = std::fs::read_to_string(&path).unwrap();
             for other in folders.iter().filter(|other| *other != folder) {
-                assert!(!text.contains(&format!("kinds::{other}")), "{} names {other}", path.display());
+                assert!(!text.contains(&format!("formats::{other}")), "{} names {other}", path.display());
             }
         }
     }
     // Nothing outside the list names a kind's folder, but for typed sessions and the effects of contracts.
-    let typed = [("model_io", "vault.rs"), ("contract", "audit.rs")];
+    let typed = [("model_io", "vault/mod.rs"), ("contract", "audit/operation.rs")];
     for path in rust_files(&repository("src")).into_iter().filter(|path| !path.starts_with(&kinds)) {
         let text = std::fs::read_to_string(&path).unwrap();
         for folder in &folders {

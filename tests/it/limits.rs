@@ -151,8 +151,8 @@ fn greatest_depth() {
     let ran = sandbox.run(["verify", "--max-depth", "501", "in.json"]).expect(3);
     assert!(ran.stderr.contains("expected a whole number from 1 to 500"), "{}", ran.stderr);
     // Whoever calls the library cannot go beyond it either.
-    let limits = runvault::canonical::reader::Limits::most();
-    let error = runvault::canonical::reader::read("[".repeat(501).as_bytes(), &limits).unwrap_err();
+    let limits = runvault::json::reader::Limits::most();
+    let error = runvault::json::reader::read("[".repeat(501).as_bytes(), &limits).unwrap_err();
     assert_eq!(error.message, "nested deeper than 500 levels; raise the limit with --max-depth");
 }
 

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use runvault::Vault;
 use runvault::clock;
-use runvault::ingest::{Examined, Monitor};
 #[cfg(target_os = "linux")]
-use runvault::source::Original;
-use runvault::source::{ExamineOptions, Input, Inputs, KeepReason, MoveOptions, MoveOutcome, SourceError};
+use runvault::intake::Original;
+use runvault::intake::{ExamineOptions, Input, Inputs, KeepReason, MoveOptions, MoveOutcome, SourceError};
+use runvault::vault::add::{Examined, Monitor};
 
 use crate::sandbox::{Sandbox, repository, session};
 
@@ -321,7 +321,7 @@ fn a_directory_that_becomes_a_link_between_listing_and_reading_is_not_read() {
     let item = inputs.next().unwrap().unwrap();
     std::fs::rename(sandbox.path("d/sub"), sandbox.path("away")).unwrap();
     std::os::unix::fs::symlink(sandbox.path("other"), sandbox.path("d/sub")).unwrap();
-    let error = runvault::source::examine(item, &ExamineOptions::default()).unwrap_err();
+    let error = runvault::intake::examine(item, &ExamineOptions::default()).unwrap_err();
     assert!(error.to_string().ends_with("its directory was replaced while it was read"), "{error}");
     assert!(secret.exists());
     // And a directory that was listed as one, and not entered yet.

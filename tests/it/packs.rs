@@ -6,11 +6,11 @@ mod linked;
 use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
 
-use runvault::archive::{self, Format};
 use runvault::artifact::MemberBytes;
 use runvault::digest::Digest;
-use runvault::kinds;
-use runvault::source::{self, ExamineOptions, Item, Verdict};
+use runvault::formats;
+use runvault::intake::archive::{self, Format};
+use runvault::intake::{self, ExamineOptions, Item, Verdict};
 use serde_json::{Value, json};
 
 use crate::conformance::{corpus, pack};
@@ -129,8 +129,8 @@ fn parts_of(directory: &Path, top: &str) -> Vec<Part> {
 
 /// Rule ids and paths, or the core and capture hash.
 fn verdict(path: &Path) -> Result<(String, String), Vec<(String, String)>> {
-    let options = ExamineOptions { kind: kinds::named("pack"), ..ExamineOptions::default() };
-    match source::examine(Item::Named(path.to_owned()), &options).unwrap() {
+    let options = ExamineOptions { kind: formats::named("pack"), ..ExamineOptions::default() };
+    match intake::examine(Item::Named(path.to_owned()), &options).unwrap() {
         Verdict::Admitted(admitted) => Ok((admitted.core().to_string(), admitted.capture().to_string())),
         Verdict::Rejected(rejection) => {
             let found = rejection.report.violations().iter();
@@ -186,10 +186,10 @@ fn every_accepted_pack_comes_out_byte_for_byte() {
             .remove(0);
         assert_eq!(line["core_hash"], case["core_hash"]);
         // Two packs of the corpus are byte forms of one, so the capture is asked for.
-        let capture = match source::examine(
+        let capture = match intake::examine(
             Item::Directory {
                 path: directory.clone().into(),
-                kind: kinds::named("pack").unwrap(),
+                kind: formats::named("pack").unwrap(),
                 named: false,
             },
             &ExamineOptions::default(),

@@ -1,9 +1,10 @@
 //! What must hold for all documents.
 
 use proptest::prelude::*;
-use runvault::canonical::reader::{Limits, read};
-use runvault::canonical::replaykit::{self, Volatile};
-use runvault::canonical::{Value, c14n_v1, rfc8785};
+use runvault::json::Value;
+use runvault::json::canonical::replaykit::{self, Volatile};
+use runvault::json::canonical::{c14n_v1, rfc8785};
+use runvault::json::reader::{Limits, read};
 use serde_json::Value as Json;
 
 /// Any JSON object, with the names that mean something to the rpk profile among others.

@@ -8,7 +8,7 @@ mod shapes;
 
 use proptest::prelude::*;
 use runvault::digest::Digest;
-use runvault::replay::{Miss, Mode, Player, Repeat, Request};
+use runvault::vault::replay::{Miss, Mode, Player, Repeat, Request};
 
 use crate::sandbox::{Ran, Sandbox, repository, session};
 

@@ -22,8 +22,8 @@ pub(crate) const READING: &[(&[&str], i32)] = &[
     (&["tags"], 0),
 ];
 
-use runvault::canonical::reader::{self, Limits};
-use runvault::canonical::replaykit::{self, Volatile};
+use runvault::json::canonical::replaykit::{self, Volatile};
+use runvault::json::reader::{self, Limits};
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use hmac::{KeyInit, Mac};
 use runvault::digest::Digest;
-use runvault::kinds;
+use runvault::formats;
 use serde_json::Value;
 
 use crate::sandbox::{Sandbox, repository};
@@ -24,10 +24,10 @@ pub(crate) fn signed(key_id: &str, key: &str) -> String {
 /// A run pack with a signature by `key`, which it says has the id `key_id`.
 pub(crate) fn sign(document: &[u8], key_id: &str, key: &str) -> String {
     let mut run: Value = serde_json::from_slice(document).unwrap();
-    let kind = kinds::named("rpk").unwrap();
+    let kind = formats::named("rpk").unwrap();
     let member = runvault::artifact::MemberBytes { name: "run.rpk", bytes: document };
     let mut core = Vec::new();
-    kind.write_core(&[member], &runvault::canonical::reader::Limits::most(), &mut core).unwrap();
+    kind.write_core(&[member], &runvault::json::reader::Limits::most(), &mut core).unwrap();
     // The checksum comes first in the canonical order of the members that are signed.
     #[expect(
         clippy::disallowed_types,

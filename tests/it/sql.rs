@@ -10,12 +10,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use runvault::Vault;
 use runvault::artifact::{Cell, ColumnType, MemberBytes};
-use runvault::audit::Terms;
-use runvault::canonical::reader::Limits;
-use runvault::kinds::{self, model_io::Session};
-use runvault::query::Direction;
-use runvault::sql::{self, Reader};
-use runvault::store::ArtifactRow;
+use runvault::formats::{self, model_io::Session};
+use runvault::json::reader::Limits;
+use runvault::storage::ArtifactRow;
+use runvault::vault::audit::Terms;
+use runvault::vault::query::Direction;
+use runvault::vault::sql::{self, Reader};
 use rusqlite::{Connection, OpenFlags};
 use serde_json::Value;
 
@@ -95,7 +95,7 @@ fn check(cell: &Cell, sort: ColumnType, place: &str) {
         | (Cell::Integer(_), ColumnType::Number | ColumnType::Any)
         | (Cell::Text(_), ColumnType::Text | ColumnType::Hash | ColumnType::Any) => true,
         (Cell::Text(json), ColumnType::Json) => {
-            runvault::canonical::reader::read_keeping_overflow(json.as_bytes(), &Limits::most()).is_ok()
+            runvault::json::reader::read_keeping_overflow(json.as_bytes(), &Limits::most()).is_ok()
         }
         _ => false,
     };
@@ -143,8 +143,8 @@ fn contents_agree(
     let members = vault.members(&vault.locate(&artifact.core.0.into()).unwrap()).unwrap();
     let members: Vec<MemberBytes<'_>> =
         members.iter().map(|member| MemberBytes { name: &member.name, bytes: &member.bytes }).collect();
-    let here = kinds::named(&artifact.kind).unwrap().tables();
-    for table in kinds::ALL.into_iter().flat_map(runvault::artifact::Kind::tables) {
+    let here = formats::named(&artifact.kind).unwrap().tables();
+    for table in formats::ALL.into_iter().flat_map(runvault::artifact::Kind::tables) {
         let query = format!("SELECT * FROM {} WHERE core_hash = '{}'", table.name, artifact.core);
         let rows = ask(reader, &query);
         if !here.iter().any(|own| own.name == table.name) {
@@ -330,7 +330,7 @@ proptest! {
             let document = session("a", &exchanges).into_bytes();
             let read = Session::read(&document, &Limits::default()).unwrap().unwrap();
             // A prompt that was answered in two ways is refused.
-            let Ok(put) = vault.add_document(document, &runvault::source::ExamineOptions::default()) else { continue };
+            let Ok(put) = vault.add_document(document, &runvault::intake::ExamineOptions::default()) else { continue };
             expected.insert(put.core.to_string(), read);
         }
         let reader = vault.sql().unwrap();
@@ -421,7 +421,7 @@ fn a_reader_sees_one_state_whatever_others_write() {
     let vault = Vault::open_or_create(&sandbox.vault()).unwrap();
     let add = |n: usize| {
         let document = session("a", &[(&format!("prompt {n}"), "r")]).into_bytes();
-        vault.add_document(document, &runvault::source::ExamineOptions::default()).unwrap();
+        vault.add_document(document, &runvault::intake::ExamineOptions::default()).unwrap();
     };
     add(0);
     let before = vault.sql().unwrap();

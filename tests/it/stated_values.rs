@@ -1,11 +1,11 @@
 //! What artifacts state about themselves: versions of their formats, times and hashes.
 
 use runvault::artifact::{AdmitOptions, Admitted, Directory, Entry, EntryContent};
-use runvault::canonical::c14n_v1;
-use runvault::canonical::reader::{Limits, read};
 use runvault::digest::Digest;
-use runvault::kinds;
-use runvault::verify::{Report, Severity};
+use runvault::formats;
+use runvault::json::canonical::c14n_v1;
+use runvault::json::reader::{Limits, read};
+use runvault::validation::{Report, Severity};
 use serde_json::{Value, json};
 
 use crate::packs::run;
@@ -13,14 +13,14 @@ use crate::sandbox::{repository, session};
 
 /// What a report says: severity, rule, place and message.
 fn told(report: &Report) -> Vec<String> {
-    let line = |one: &runvault::verify::Violation| {
+    let line = |one: &runvault::validation::Violation| {
         format!("{} {} {}: {}", one.severity, one.rule_id, one.path, one.message)
     };
     report.violations().iter().map(line).collect()
 }
 
 fn admit(kind: &str, document: &str) -> Result<Admitted, Vec<String>> {
-    let kind = kinds::named(kind).unwrap();
+    let kind = formats::named(kind).unwrap();
     kind.admit(document.as_bytes().to_vec(), &AdmitOptions::default()).map_err(|report| told(&report))
 }
 
@@ -190,7 +190,7 @@ fn pack(members: &[(&str, Value)]) -> Vec<String> {
         content: EntryContent::File(value.to_string().into_bytes()),
     });
     let directory = Directory { entries: entries.collect() };
-    match kinds::named("pack").unwrap().admit_directory(directory, &AdmitOptions::default()) {
+    match formats::named("pack").unwrap().admit_directory(directory, &AdmitOptions::default()) {
         Ok(admitted) => told(admitted.report()),
         Err(report) => told(&report),
     }

@@ -159,7 +159,7 @@ fn documents_that_come_one_by_one_get_a_dictionary_as_well() {
     let sandbox = Sandbox::new();
     let vault = runvault::Vault::open_or_create(&sandbox.vault()).unwrap();
     for (_, text) in alike(257) {
-        vault.add_document(text.into_bytes(), &runvault::source::ExamineOptions::default()).unwrap();
+        vault.add_document(text.into_bytes(), &runvault::intake::ExamineOptions::default()).unwrap();
     }
     assert_eq!(number(&sandbox, "SELECT count(*) FROM dictionary"), 1);
     assert_eq!(number(&sandbox, "SELECT count(*) FROM payload WHERE dictionary IS NOT NULL"), 1);

@@ -1,8 +1,8 @@
 //! Traces, record by record, as a program writes them.
 
-use runvault::canonical::c14n_v1;
-use runvault::canonical::reader::{self, Limits};
 use runvault::digest::Digest;
+use runvault::json::canonical::c14n_v1;
+use runvault::json::reader::{self, Limits};
 use serde_json::{Value, json};
 
 /// A record after the header.

@@ -58,8 +58,8 @@ fn hostile_contract() -> String {
 
 /// A run with hostile text in every string, which states the digest of `contract`.
 fn hostile_run(contract: &str) -> String {
-    use runvault::canonical::reader::{Limits, read};
-    use runvault::canonical::replaykit::{Volatile, object};
+    use runvault::json::canonical::replaykit::{Volatile, object};
+    use runvault::json::reader::{Limits, read};
     let hash = |value: &Value, volatile: Volatile| {
         let text = value.to_string();
         let value = read(text.as_bytes(), &Limits::default()).unwrap();
@@ -84,8 +84,8 @@ fn hostile_run(contract: &str) -> String {
 
 /// Two histories of one run, with hostile text.
 fn hostile_traces() -> [String; 2] {
-    use runvault::canonical::c14n_v1;
-    use runvault::canonical::reader::{Limits, read};
+    use runvault::json::canonical::c14n_v1;
+    use runvault::json::reader::{Limits, read};
     let sealed = |mut record: Value| {
         let text = record.to_string();
         let canonical = c14n_v1::to_vec(&read(text.as_bytes(), &Limits::default()).unwrap()).unwrap();

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use runvault::Vault;
-use runvault::source::ExamineOptions;
+use runvault::intake::ExamineOptions;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::sandbox::{READING, Ran, Sandbox, repository, session};
@@ -60,7 +60,7 @@ fn search_answers_from_the_index_as_it_is_and_says_what_it_lacks() {
     let ran = sandbox.run(["search", "cut off by mistake"]).expect(0);
     assert!(ran.stderr.contains("the search index lacks 1 capture"), "{}", ran.stderr);
     let vault = Vault::open(&sandbox.vault()).unwrap();
-    let query = runvault::search::SearchQuery::new("quokka".parse().unwrap());
+    let query = runvault::vault::search::SearchQuery::new("quokka".parse().unwrap());
     assert!(vault.search(&query).unwrap().is_empty());
     assert_eq!(vault.search_index().unwrap().unwrap().waiting, 1);
     free(&held);

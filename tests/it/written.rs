@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use runvault::Vault;
-use runvault::store::StoreError;
+use runvault::storage::StoreError;
 
 use crate::sandbox::{Sandbox, repository, session};
 
@@ -106,25 +106,25 @@ fn an_empty_path_is_an_error() {
         assert!(matches!(outcome, Err(StoreError::EmptyPath)), "{outcome:?}");
     }
     let later = Vault::create_when_needed(empty).unwrap();
-    let document = runvault::source::Input::Document {
+    let document = runvault::intake::Input::Document {
         name: String::new(),
         bytes: session("a", &[("p", "r")]).into_bytes(),
     };
-    let inputs = runvault::source::Inputs::new(vec![document]);
-    let outcome = later.add(inputs, &runvault::source::ExamineOptions::default(), &mut silent);
+    let inputs = runvault::intake::Inputs::new(vec![document]);
+    let outcome = later.add(inputs, &runvault::intake::ExamineOptions::default(), &mut silent);
     assert!(matches!(outcome, Err(StoreError::EmptyPath)), "{outcome:?}");
 }
 
 struct Silent;
 
-impl runvault::fsck::Monitor for Silent {
-    fn found(&mut self, _: &runvault::fsck::Finding) {}
+impl runvault::vault::fsck::Monitor for Silent {
+    fn found(&mut self, _: &runvault::vault::fsck::Finding) {}
     fn checked(&mut self, _: runvault::digest::CoreHash, _: u64) {}
 }
 
-impl runvault::ingest::Monitor for Silent {
-    fn examined(&mut self, _: &runvault::ingest::Examined) {}
-    fn unreadable(&mut self, _: &runvault::source::SourceError) {}
+impl runvault::vault::add::Monitor for Silent {
+    fn examined(&mut self, _: &runvault::vault::add::Examined) {}
+    fn unreadable(&mut self, _: &runvault::intake::SourceError) {}
 }
 
 #[cfg(unix)]
@@ -351,9 +351,9 @@ mod on_unix {
         let vault = Vault::open(&sandbox.vault()).unwrap();
         let add = |name: &str| {
             let path = sandbox.write(name, session(name, &[("p", "r")]));
-            let inputs = [path, sandbox.path("")].map(runvault::source::Input::Path).into();
-            let inputs = runvault::source::Inputs::new(inputs);
-            let options = runvault::source::ExamineOptions::default();
+            let inputs = [path, sandbox.path("")].map(runvault::intake::Input::Path).into();
+            let inputs = runvault::intake::Inputs::new(inputs);
+            let options = runvault::intake::ExamineOptions::default();
             let summary = vault.add(inputs, &options, &mut Silent).unwrap();
             assert_eq!((summary.added, summary.unreadable), (1, 0));
         };

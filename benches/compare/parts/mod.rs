@@ -11,9 +11,9 @@ use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
 use runvault::Vault;
-use runvault::ingest::{self, Examined, Monitor};
-use runvault::query::Query;
-use runvault::source::{ExamineOptions, Input, Inputs, SourceError};
+use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
+use runvault::vault::add::{self, Examined, Monitor};
+use runvault::vault::query::Query;
 use tempfile::TempDir;
 
 use crate::corpus;
@@ -71,7 +71,7 @@ impl Bench {
 /// Verifies everything in `root`, all of which must be without errors, and so brings it into the page cache.
 pub fn expect_valid(root: &Path, documents: usize) {
     let inputs = Inputs::new(vec![Input::Path(root.to_owned())]);
-    let summary = ingest::verify(inputs, &ExamineOptions::default(), &mut Expecting);
+    let summary = add::verify(inputs, &ExamineOptions::default(), &mut Expecting);
     assert_eq!(summary.verified, documents as u64, "{summary:?}");
 }
 

@@ -1,8 +1,8 @@
 //! Contracts and runs for audits, with their hashes.
 
-use runvault::canonical::reader::{Limits, read};
-use runvault::canonical::replaykit::{Volatile, object};
 use runvault::digest::Digest;
+use runvault::json::canonical::replaykit::{Volatile, object};
+use runvault::json::reader::{Limits, read};
 use serde_json::{Map, Value, json};
 
 use crate::packs::{part, run, tar_of};
@@ -61,7 +61,7 @@ pub(crate) fn trace(results: &[Value]) -> String {
     let sealed = |mut record: Value| {
         let text = record.to_string();
         let value = read(text.as_bytes(), &Limits::default()).unwrap();
-        let canonical = runvault::canonical::c14n_v1::to_vec(&value).unwrap();
+        let canonical = runvault::json::canonical::c14n_v1::to_vec(&value).unwrap();
         record["record_hash"] = Digest::from_content(&canonical).hex().into();
         record
     };

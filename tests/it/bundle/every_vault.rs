@@ -3,12 +3,12 @@
 use proptest::prelude::*;
 use runvault::Vault;
 use runvault::artifact::Kind;
-use runvault::bundle;
 use runvault::digest::CoreHash;
-use runvault::ingest::{Examined, Monitor, Outcome};
-use runvault::kinds;
-use runvault::source::{ExamineOptions, SourceError};
-use runvault::store::{ArtifactRow, MAX_LINK_NOTE_BYTES, StatedLink, StoreError};
+use runvault::formats;
+use runvault::intake::{ExamineOptions, SourceError};
+use runvault::storage::{ArtifactRow, MAX_LINK_NOTE_BYTES, StatedLink, StoreError};
+use runvault::vault::add::{Examined, Monitor, Outcome};
+use runvault::vault::bundle;
 use serde_json::{Value, json};
 
 use super::contents;
@@ -143,9 +143,9 @@ proptest! {
             document["io_refs"] = json!([]);
             document["effects"] = json!([]);
             let document = document.to_string();
-            cores.push(add(&vault, &document, kinds::named("model_io")));
+            cores.push(add(&vault, &document, formats::named("model_io")));
             if form == 2 {
-                cores.push(add(&vault, &document, kinds::named("contract")));
+                cores.push(add(&vault, &document, formats::named("contract")));
             }
         }
         let rows: Vec<ArtifactRow> = cores.iter().map(|core| row(&vault, *core)).collect();

@@ -1,8 +1,8 @@
 //! Bundles that are not what they should be. Each refusal names the bundle, the entry and the rule.
 
-use runvault::canonical::rfc8785;
 use runvault::digest::Digest;
-use runvault::source::Item;
+use runvault::intake::Item;
+use runvault::json::canonical::rfc8785;
 use serde_json::{Value, json};
 
 use super::making::{Entries, Making, header_of, tar_of};
@@ -283,7 +283,7 @@ fn no_flipped_bit_gets_anything_else_in() {
     // What is compressed has a checksum. In what is not, a flip may change what the manifest says of artifacts, which is
     // checked when they are admitted, but never their bytes.
     let of = |bytes: &[u8]| {
-        let bundle = runvault::bundle::read(bytes, "b", limit).ok()?;
+        let bundle = runvault::vault::bundle::read(bytes, "b", limit).ok()?;
         let files = bundle.items().map(|item| match item.unwrap() {
             Item::Stated(stated) => stated.files.into_iter().map(|(_, bytes)| bytes).collect::<Vec<_>>(),
             other => panic!("{other:?}"),

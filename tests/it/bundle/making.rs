@@ -2,8 +2,8 @@
 
 use std::io::Read;
 
-use runvault::canonical::rfc8785;
 use runvault::digest::Digest;
+use runvault::json::canonical::rfc8785;
 use serde_json::Value;
 
 use crate::sandbox::Sandbox;

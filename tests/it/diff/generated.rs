@@ -1,9 +1,10 @@
 //! Documents of every kind in which one place can be changed, with the hashes that go with it.
 
-use runvault::canonical::reader::{self, Limits};
-use runvault::canonical::replaykit::{self, Volatile};
-use runvault::canonical::{Value as Read, c14n_v1};
 use runvault::digest::Digest;
+use runvault::json::Value as Read;
+use runvault::json::canonical::c14n_v1;
+use runvault::json::canonical::replaykit::{self, Volatile};
+use runvault::json::reader::{self, Limits};
 use serde_json::{Value, json};
 
 fn hash_of_members(value: &Value, names: &[&'static str], volatile: Volatile) -> String {

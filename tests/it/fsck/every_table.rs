@@ -8,7 +8,7 @@ use std::path::Path;
 
 use runvault::Vault;
 use runvault::digest::CoreHash;
-use runvault::fsck::{Finding, Monitor, Options};
+use runvault::vault::fsck::{Finding, Monitor, Options};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 

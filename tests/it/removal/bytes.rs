@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::process::Stdio;
 use std::time::Duration;
 
-use runvault::source::ExamineOptions;
+use runvault::intake::ExamineOptions;
 use rusqlite::Connection;
 
 use super::{count, expect_whole, recordings};
@@ -143,7 +143,7 @@ fn gc_gives_space_back_and_says_how_much() {
     let size = || std::fs::metadata(sandbox.vault()).unwrap().len();
     assert_eq!(sandbox.run(["gc"]).expect(0).stdout, "nothing to reclaim\n");
     // As a removal leaves it that was killed before it wrote the file anew.
-    let vault = runvault::store::Store::open(&sandbox.vault()).unwrap();
+    let vault = runvault::storage::Store::open(&sandbox.vault()).unwrap();
     let mut edit = vault.edit(runvault::clock::now()).unwrap();
     for core in &cores[..5] {
         let artifact = edit.snapshot().artifact(core.parse().unwrap()).unwrap().unwrap();
@@ -224,12 +224,12 @@ fn what_a_dictionary_knows_of_removed_documents_goes_with_gc() {
     assert_eq!(dictionaries(&sql(&sandbox)).len(), 1);
     assert!(known(&sandbox), "the dictionary has it");
     // Made ready with the old dictionary, and stored after gc.
-    let late = runvault::store::Store::open(&sandbox.vault()).unwrap();
+    let late = runvault::storage::Store::open(&sandbox.vault()).unwrap();
     let old = late.preparer().unwrap();
     let admitted = |number| {
         let text = wordy(number).into_bytes();
         let options = ExamineOptions::default();
-        runvault::source::examine_document(text, "", &options).unwrap()
+        runvault::intake::examine_document(text, "", &options).unwrap()
     };
     let prepared = old.prepare(admitted(9_000));
     let found = sandbox.run(["find", "--json"]).expect(0).json();

@@ -293,7 +293,7 @@ fn bytes_of_what_was_removed_are_found_by_a_check() {
     let pack = add_pack(&sandbox, "p", &[("model_io.json", &text)]);
     let core = add(&sandbox, "s.json", &text);
     // As earlier versions left it: the artifact is gone, and the pack has its bytes.
-    let store = runvault::store::Store::open(&sandbox.vault()).unwrap();
+    let store = runvault::storage::Store::open(&sandbox.vault()).unwrap();
     let mut edit = store.edit(runvault::clock::now()).unwrap();
     let artifact = edit.snapshot().artifact(core.parse().unwrap()).unwrap().unwrap();
     edit.remove(&artifact, Some("it names a customer")).unwrap();

@@ -192,8 +192,8 @@ fn more_than_half_of_a_kind_is_not_removed_in_scripts() {
 #[test]
 fn what_changed_after_the_decision_is_spared() {
     use runvault::Vault;
-    use runvault::retention::Policy;
-    use runvault::source::ExamineOptions;
+    use runvault::intake::ExamineOptions;
+    use runvault::vault::retention::Policy;
 
     let times = [
         ("a", "2026-01-01T00:00:00Z"),

@@ -1,6 +1,6 @@
 //! What was removed is added again only on request.
 
-use runvault::source::ExamineOptions;
+use runvault::intake::ExamineOptions;
 use runvault::{AddError, Vault};
 use serde_json::{Value, json};
 

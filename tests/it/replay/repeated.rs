@@ -1,6 +1,6 @@
 //! What is asked again: the n-th time that a prompt or a call is asked, it gets its n-th recording.
 
-use runvault::replay::{Miss, Player, Repeat, Request};
+use runvault::vault::replay::{Miss, Player, Repeat, Request};
 use serde_json::{Value, json};
 
 use super::protocol::lines;

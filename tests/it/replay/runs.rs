@@ -1,6 +1,6 @@
 //! Runs played back: each request gets the recording of what it asks, or none.
 
-use runvault::replay::{Miss, Mode, Player, Request};
+use runvault::vault::replay::{Miss, Mode, Player, Request};
 use serde_json::{Value, json};
 
 use super::protocol::lines;

@@ -2,8 +2,9 @@
 //! second try succeeds.
 
 use faulty::{Failure, Operation};
-use runvault::search::SearchQuery;
-use runvault::{RemoveOptions, Vault, fsck};
+use runvault::vault::fsck;
+use runvault::vault::search::SearchQuery;
+use runvault::{RemoveOptions, Vault};
 
 use super::RUN;
 use crate::faults::{alone, each_failure};

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use runvault::search::{Grouping, SearchQuery, Words, WordsError};
-use runvault::source::ExamineOptions;
+use runvault::intake::ExamineOptions;
+use runvault::vault::search::{Grouping, SearchQuery, Words, WordsError};
 use runvault::{RemoveOptions, Vault};
 
 use crate::sandbox::session;

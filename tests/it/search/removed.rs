@@ -83,7 +83,7 @@ fn index_has(sandbox: &Sandbox, text: &str) -> bool {
 fn where_the_file_is_not_written_anew_gc_takes_the_words_out() {
     let (sandbox, cores) = filled(40);
     // As a removal leaves it that was killed before it wrote the file anew, or in a large vault.
-    let store = runvault::store::Store::open(&sandbox.vault()).unwrap();
+    let store = runvault::storage::Store::open(&sandbox.vault()).unwrap();
     let mut edit = store.edit(runvault::clock::now()).unwrap();
     let artifact = edit.snapshot().artifact(cores[7].parse().unwrap()).unwrap().unwrap();
     edit.remove(&artifact, None).unwrap();

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::fs;
 use std::process::Command;
 
-use runvault::sql;
+use runvault::vault::sql;
 use rusqlite::OpenFlags;
 
 use super::{examples, open};

@@ -4,7 +4,7 @@ use std::fs;
 
 use runvault::Vault;
 use runvault::artifact::Cell;
-use runvault::sql::SqlError;
+use runvault::vault::sql::SqlError;
 
 use super::{ask, examples, text};
 use crate::sandbox::{Sandbox, session};

@@ -194,6 +194,6 @@ fn an_interrupted_save_leaves_nothing() {
         assert!(std::fs::read_dir(&directory).unwrap().count() == 1);
         if rows == 20 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
-    assert!(matches!(outcome, Err(runvault::sql::SqlError::Interrupted)));
+    assert!(matches!(outcome, Err(runvault::vault::sql::SqlError::Interrupted)));
     assert_eq!((rows, std::fs::read_dir(&directory).unwrap().count()), (20, 0));
 }

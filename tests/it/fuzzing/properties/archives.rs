@@ -2,9 +2,9 @@
 
 use std::io::Cursor;
 
-use runvault::archive::{self, Format, Limits};
 use runvault::artifact::Entry;
-use runvault::source::{self, ExamineOptions};
+use runvault::intake::archive::{self, Format, Limits};
+use runvault::intake::{self, ExamineOptions};
 
 use super::documents::packed_again;
 use super::{check_admitted, kind, mend};
@@ -23,7 +23,7 @@ pub(super) fn archive(data: &[u8]) {
             let bytes = |entry: &Entry| entry.bytes().map_or(0, <[u8]>::len) as u64;
             assert!(contents.entries.iter().map(bytes).sum::<u64>() <= LIMITS.bytes);
         }
-        if let Ok(admitted) = source::examine_document(data, "", &ExamineOptions::default()) {
+        if let Ok(admitted) = intake::examine_document(data, "", &ExamineOptions::default()) {
             check_admitted(&admitted);
             if admitted.kind().is_of_directories() {
                 packed_again(&admitted);

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use runvault::digest::CoreHash;
-use runvault::fsck::{self, Finding};
-use runvault::query::{self, DanglingQuery, Query, Traversal};
-use runvault::search::SearchQuery;
-use runvault::source::ExamineOptions;
-use runvault::store::{JournalQuery, StoreError, TimeBasis};
+use runvault::intake::ExamineOptions;
+use runvault::storage::{JournalQuery, StoreError, TimeBasis};
+use runvault::vault::fsck::{self, Finding};
+use runvault::vault::query::{self, DanglingQuery, Query, Traversal};
+use runvault::vault::search::SearchQuery;
 use runvault::{RemoveOptions, Vault};
 use rusqlite::{Connection, OpenFlags};
 

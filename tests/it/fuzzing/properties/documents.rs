@@ -1,12 +1,13 @@
 //! The kinds: whatever they are given, they come to one verdict, and canonical bytes are the same artifact.
 
-use runvault::archive::{self, Format};
 use runvault::artifact::{AdmitOptions, Admitted, Directory, Entry, EntryContent, Place};
-use runvault::audit::{Effect, Stated, Terms};
-use runvault::canonical::reader::{self, Limits};
-use runvault::canonical::{Value, c14n_v1, rfc8785};
-use runvault::kinds::{self, model_io::Session};
-use runvault::source::{self, ExamineOptions};
+use runvault::formats::{self, model_io::Session};
+use runvault::intake::archive::{self, Format};
+use runvault::intake::{self, ExamineOptions};
+use runvault::json::Value;
+use runvault::json::canonical::{c14n_v1, rfc8785};
+use runvault::json::reader::{self, Limits};
+use runvault::vault::audit::{Effect, Stated, Terms};
 
 use super::{admit, check_admitted, check_rejected, core, kind, members, mend};
 
@@ -173,22 +174,22 @@ pub(super) fn packed_again(admitted: &Admitted) {
         let mut packed = Vec::new();
         archive::write(format, &members(admitted), &mut packed).unwrap();
         assert_eq!(Format::detect(&packed), Some(format));
-        let again = source::examine_document(packed, "", &options).unwrap();
+        let again = intake::examine_document(packed, "", &options).unwrap();
         assert_eq!((again.core(), again.capture()), (admitted.core(), admitted.capture()));
     }
 }
 
 /// What a kind admits is recognised, and what is recognised is admitted as nothing else.
 pub(super) fn recognition(data: &[u8]) {
-    let recognised = kinds::recognise(data).map(|(kind, _)| kind);
+    let recognised = formats::recognise(data).map(|(kind, _)| kind);
     let options = ExamineOptions::default();
-    let verdict = source::examine_document(data.to_vec(), "", &options);
+    let verdict = intake::examine_document(data.to_vec(), "", &options);
     if let (Ok(admitted), Some(recognised)) = (&verdict, recognised)
         && Format::detect(data).is_none()
     {
         assert_eq!(admitted.kind(), recognised);
     }
-    for kind in kinds::ALL.into_iter().filter(|kind| !kind.is_of_directories()) {
+    for kind in formats::ALL.into_iter().filter(|kind| !kind.is_of_directories()) {
         if admit(kind, data).is_ok() {
             // In YAML there are spellings of keys that nobody looks for.
             assert!(recognised.is_some() || kind.name() == "contract", "{} is not recognised", kind.name());

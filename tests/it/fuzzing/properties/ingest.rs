@@ -5,9 +5,9 @@ use std::cell::RefCell;
 use runvault::Vault;
 use runvault::artifact::Kind;
 use runvault::digest::CoreHash;
-use runvault::ingest::{self, Examined, Monitor, Outcome};
-use runvault::source::{ExamineOptions, Input, Inputs, SourceError};
-use runvault::verify::Violation;
+use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
+use runvault::validation::Violation;
+use runvault::vault::add::{self, Examined, Monitor, Outcome};
 use tempfile::TempDir;
 
 use super::mend;
@@ -77,8 +77,8 @@ pub(super) fn verify_and_add(data: &[u8]) {
 fn agree(vault: &Vault, document: &[u8]) {
     let options = ExamineOptions::default();
     let (mut verified, mut rehearsed, mut added) = (Told::default(), Told::default(), Told::default());
-    ingest::verify(inputs(document), &options, &mut verified);
-    ingest::dry_run(Some(&vault.snapshot().unwrap()), inputs(document), &options, &mut rehearsed).unwrap();
+    add::verify(inputs(document), &options, &mut verified);
+    add::dry_run(Some(&vault.snapshot().unwrap()), inputs(document), &options, &mut rehearsed).unwrap();
     vault.add(inputs(document), &options, &mut added).unwrap();
     assert_eq!(rehearsed, added);
     let outcome = added.outcome.take();

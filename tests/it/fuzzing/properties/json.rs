@@ -1,8 +1,9 @@
 //! The JSON reader against another one, and canonical forms against themselves.
 
-use runvault::canonical::reader::{self, Defect, Limits, MemberNames};
-use runvault::canonical::replaykit::{self, Volatile};
-use runvault::canonical::{Value, c14n_v1, rfc8785};
+use runvault::json::Value;
+use runvault::json::canonical::replaykit::{self, Volatile};
+use runvault::json::canonical::{c14n_v1, rfc8785};
+use runvault::json::reader::{self, Defect, Limits, MemberNames};
 use serde_json::Value as Json;
 
 /// The two readers agree, except where this one is stricter, or exact, on purpose.

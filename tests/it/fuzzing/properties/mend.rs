@@ -8,11 +8,12 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use runvault::artifact::AdmitOptions;
-use runvault::canonical::reader::{self, Limits};
-use runvault::canonical::replaykit::{self, Volatile};
-use runvault::canonical::{Value, c14n_v1, rfc8785};
 use runvault::digest::Digest;
-use runvault::kinds;
+use runvault::formats;
+use runvault::json::Value;
+use runvault::json::canonical::replaykit::{self, Volatile};
+use runvault::json::canonical::{c14n_v1, rfc8785};
+use runvault::json::reader::{self, Limits};
 
 use super::kind;
 
@@ -155,7 +156,7 @@ pub(super) fn pack(data: &[u8]) -> Option<Vec<u8>> {
 
 /// Mended as what it is recognised as.
 pub(super) fn recognised(data: &[u8]) -> Option<Vec<u8>> {
-    match kinds::recognise(data)?.0.name() {
+    match formats::recognise(data)?.0.name() {
         "model_io" => session(data),
         "rpk" => run(data),
         "trace" => trace(data),

@@ -16,11 +16,11 @@ use std::convert::Infallible;
 use std::path::Path;
 
 use runvault::artifact::{AdmitOptions, Admitted, Cell, ColumnType, Kind, MemberBytes, Playback, document};
-use runvault::audit::{AuditedRun, Terms, Verdict, audit};
-use runvault::canonical::reader::{self, Limits};
 use runvault::digest::Digest;
-use runvault::kinds;
-use runvault::verify::{Report, Severity};
+use runvault::formats;
+use runvault::json::reader::{self, Limits};
+use runvault::validation::{Report, Severity};
+use runvault::vault::audit::{AuditedRun, Terms, Verdict, audit};
 
 /// A parser under test.
 pub(crate) struct Target {
@@ -184,5 +184,5 @@ fn core(admitted: &Admitted) -> Vec<u8> {
 }
 
 fn kind(name: &str) -> Kind {
-    kinds::named(name).unwrap()
+    formats::named(name).unwrap()
 }

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use runvault::archive::{self, Format};
 use runvault::artifact::MemberBytes;
+use runvault::intake::archive::{self, Format};
 
 /// Larger files slow generators down more than they help.
 const MOST_BYTES: usize = 20_000;

@@ -4,12 +4,12 @@ use std::cell::RefCell;
 use std::path::Path;
 
 use runvault::Vault;
-use runvault::bundle::{self, Imported};
 use runvault::digest::CoreHash;
-use runvault::ingest::{Examined, Monitor};
-use runvault::query::{Query, Sort};
-use runvault::source::{ExamineOptions, Input, Inputs, SourceError};
-use runvault::store::{JournalQuery, StoreError};
+use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
+use runvault::storage::{JournalQuery, StoreError};
+use runvault::vault::add::{Examined, Monitor};
+use runvault::vault::bundle::{self, Imported};
+use runvault::vault::query::{Query, Sort};
 use rusqlite::{Connection, OpenFlags};
 use tempfile::TempDir;
 

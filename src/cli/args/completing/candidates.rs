@@ -1,0 +1,275 @@
+//! Completion candidates of arguments.
+
+use clap::Arg;
+use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
+use runvault::Vault;
+use runvault::artifact::Kind;
+use runvault::digest::PREFIX;
+use runvault::formats;
+use runvault::storage::{ArtifactRow, Snapshot, StoreError};
+
+use super::line::Line;
+use crate::cli::args::hash;
+use crate::cli::args::help;
+use crate::cli::commands::find;
+use crate::cli::commands::rules;
+use crate::cli::commands::search;
+use crate::cli::output::columns;
+use crate::cli::output::time;
+
+/// Maximum number of artifacts, tags or values offered.
+const OFFERED: usize = 50;
+
+/// The name of the newest artifact.
+const LATEST: &str = "latest";
+
+/// The source of the candidates of an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// Artifacts of these kinds, by tag or hash.
+    Artifacts(Which),
+    /// Artifacts by tag or hash, or files.
+    ArtifactsOrFiles,
+    /// Tags, without @.
+    Tags,
+    /// The values of an attribute.
+    Values(&'static str),
+    /// An attribute name, = and one of its values.
+    Attributes,
+    /// The kinds that "find" accepts.
+    Plurals,
+    /// Kinds, by both names.
+    Kinds,
+    /// The columns.
+    Columns,
+    /// The searchable fields.
+    Fields,
+    Rules,
+    Commands,
+    /// Values of the setting that the command line names.
+    SettingValues,
+}
+
+/// A filter of artifacts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Which {
+    Any,
+    /// Those that record runs.
+    Runs,
+    /// Those that can be replayed.
+    Recordings,
+    Contracts,
+}
+
+impl Which {
+    fn has(self, kind: Kind) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Runs => kind.is_run(),
+            Self::Recordings => kind.playback().is_some(),
+            Self::Contracts => kind.name() == "contract",
+        }
+    }
+
+    fn kinds(self) -> Option<Vec<&'static str>> {
+        let of_these = || formats::ALL.into_iter().filter(|kind| self.has(*kind)).map(Kind::name).collect();
+        (self != Self::Any).then(of_these)
+    }
+}
+
+impl Source {
+    /// Selects the source by the name of the argument, so that all commands complete it in the same way.
+    pub(super) fn for_argument(argument: &Arg) -> Option<Self> {
+        let value = argument.get_value_names()?.first()?.as_str();
+        let Some(option) = argument.get_long() else { return Self::for_positional(argument, value) };
+        Some(match option {
+            "model" => Self::Values("model_id"),
+            "adapter" => Self::Values("adapter_id"),
+            "run-id" => Self::Values("run_id"),
+            "trace-id" => Self::Values("trace_id"),
+            "tool" => Self::Values("tool"),
+            "policy" => Self::Values("policy"),
+            "model-mode" => Self::Values("model_mode"),
+            "io-ref" => Self::Values("io_ref"),
+            "attr" => Self::Attributes,
+            "mentions" => Self::Artifacts(Which::Any),
+            "keep-tag" => Self::Tags,
+            "expect" => Self::ArtifactsOrFiles,
+            "columns" => Self::Columns,
+            "in" => Self::Fields,
+            // Elsewhere the argument itself lists the kinds.
+            "kind" if argument.get_possible_values().is_empty() => Self::Kinds,
+            _ => return None,
+        })
+    }
+
+    fn for_positional(argument: &Arg, value: &str) -> Option<Self> {
+        Some(match (value, argument.get_id().as_str()) {
+            ("HASH" | "FROM" | "TO" | "ONE" | "OTHER", _) => Self::Artifacts(Which::Any),
+            ("HASH|any", _) => Self::Artifacts(Which::Recordings),
+            ("RUN", _) => Self::Artifacts(Which::Runs),
+            ("CONTRACT", _) => Self::Artifacts(Which::Contracts),
+            ("A B", _) => Self::ArtifactsOrFiles,
+            // For "untag"; the name in "tag" is usually new, but may be an existing one that moves.
+            ("NAME", "name") if argument.get_possible_values().is_empty() => Self::Tags,
+            ("WHAT", _) => Self::Plurals,
+            ("ID", _) => Self::Rules,
+            ("COMMAND", _) => Self::Commands,
+            ("VALUE", _) => Self::SettingValues,
+            _ => return None,
+        })
+    }
+
+    /// Returns the candidates for the typed text; none if there is any error.
+    pub(super) fn candidates(self, typed: &str, line: &Line) -> Vec<CompletionCandidate> {
+        let vault = |ask: &dyn Fn(&Snapshot<'_>) -> Result<Vec<CompletionCandidate>, StoreError>| {
+            let asked = |vault: Vault| vault.snapshot().and_then(|snapshot| ask(&snapshot)).ok();
+            line.vault().and_then(asked).unwrap_or_default()
+        };
+        match self {
+            Self::Artifacts(which) => vault(&|snapshot| artifacts(snapshot, typed, which)),
+            Self::ArtifactsOrFiles => {
+                let mut candidates = vault(&|snapshot| artifacts(snapshot, typed, Which::Any));
+                candidates.extend(PathCompleter::any().complete(typed.as_ref()));
+                candidates
+            }
+            Self::Tags => vault(&|snapshot| tags(snapshot, "", typed, Which::Any)),
+            Self::Values(name) => vault(&|snapshot| values(snapshot, name, typed)),
+            Self::Attributes => vault(&|snapshot| attributes(snapshot, typed)),
+            Self::Plurals => {
+                let plurals = formats::ALL.into_iter().map(Kind::plural).chain(["artifacts"]);
+                beginning(typed, plurals.map(|plural| (plural.to_owned(), String::new())))
+            }
+            Self::Kinds => {
+                let names = formats::ALL.into_iter().flat_map(|kind| [kind.name(), kind.plural()]);
+                beginning(typed, names.map(|name| (name.to_owned(), String::new())))
+            }
+            Self::Columns => {
+                beginning(typed, columns::names().into_iter().map(|name| (name.to_owned(), String::new())))
+            }
+            Self::Fields => beginning(typed, search::fields().map(|name| (name.to_owned(), String::new()))),
+            Self::SettingValues => match line.setting() {
+                Some(setting) if setting.name == "search" => {
+                    beginning(typed, ["on", "off"].map(|word| (word.to_owned(), String::new())).into_iter())
+                }
+                Some(setting) if setting.is_path => PathCompleter::any().complete(typed.as_ref()),
+                _ => Vec::new(),
+            },
+            Self::Rules => beginning(&typed.to_ascii_uppercase(), rules::summaries()),
+            Self::Commands => {
+                let commands = help::command();
+                let named = commands.get_subcommands();
+                beginning(typed, named.map(|command| (command.get_name().to_owned(), about(command))))
+            }
+        }
+    }
+}
+
+fn about(command: &clap::Command) -> String {
+    command.get_about().map(ToString::to_string).unwrap_or_default()
+}
+
+/// Returns the known values that start with the typed text.
+fn beginning(typed: &str, known: impl Iterator<Item = (String, String)>) -> Vec<CompletionCandidate> {
+    known
+        .filter(|(value, _)| value.starts_with(typed))
+        .filter_map(|(value, about)| candidate(value, about))
+        .collect()
+}
+
+/// Returns a candidate with its description. Values with characters that a shell could interpret are never offered:
+/// they may come from artifacts, and not every shell quotes completions.
+fn candidate(value: String, about: String) -> Option<CompletionCandidate> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./:@=,+-".contains(c);
+    let fits = !value.is_empty() && !value.starts_with('-') && value.chars().all(is_plain);
+    let about = (!about.is_empty()).then(|| about.into());
+    fits.then(|| CompletionCandidate::new(value).help(about))
+}
+
+/// Returns the tags, then the newest artifacts.
+fn artifacts(
+    snapshot: &Snapshot<'_>,
+    typed: &str,
+    which: Which,
+) -> Result<Vec<CompletionCandidate>, StoreError> {
+    let mut candidates = Vec::new();
+    if which == Which::Any && LATEST.starts_with(typed) {
+        candidates.extend(candidate(LATEST.to_owned(), "the artifact that arrived last".to_owned()));
+    }
+    if let Some(typed) = typed.strip_prefix('@').or_else(|| typed.is_empty().then_some("")) {
+        candidates.extend(tags(snapshot, "@", typed, which)?);
+    }
+    let (prefix, digits) = match typed.strip_prefix(PREFIX) {
+        Some(digits) => (PREFIX, digits),
+        None => ("", typed),
+    };
+    let digits = digits.to_ascii_lowercase();
+    if digits.chars().all(|c| c.is_ascii_hexdigit()) {
+        // If more digits were typed than lists show, the full hash is offered.
+        let shown = if digits.len() > hash::DIGITS || !prefix.is_empty() { 64 } else { hash::DIGITS };
+        for row in snapshot.candidates(&digits, which.kinds().as_deref(), OFFERED)? {
+            let hex = row.core.0.hex();
+            let value = format!("{prefix}{}", hex.get(..shown).unwrap_or(&hex));
+            candidates.extend(candidate(value, what_it_is(snapshot, &row)?));
+        }
+    }
+    Ok(candidates)
+}
+
+fn what_it_is(snapshot: &Snapshot<'_>, row: &ArtifactRow) -> Result<String, StoreError> {
+    let label = find::label(&snapshot.attributes(row.id)?);
+    Ok(format!("{} {} {label}", row.kind, time::display(row.seen_at)).trim_end().to_owned())
+}
+
+fn tags(
+    snapshot: &Snapshot<'_>,
+    prefix: &str,
+    typed: &str,
+    which: Which,
+) -> Result<Vec<CompletionCandidate>, StoreError> {
+    let mut candidates = Vec::new();
+    for tag in snapshot.tags(None)?.into_iter().filter(|tag| tag.name.starts_with(typed)).take(OFFERED) {
+        let row = snapshot.artifact_by_id(tag.artifact)?;
+        if formats::named(&row.kind).is_none_or(|kind| which.has(kind)) {
+            let about = format!("{:.12} {}", tag.core, what_it_is(snapshot, &row)?);
+            candidates.extend(candidate(format!("{prefix}{}", tag.name), about));
+        }
+    }
+    Ok(candidates)
+}
+
+fn values(snapshot: &Snapshot<'_>, name: &str, typed: &str) -> Result<Vec<CompletionCandidate>, StoreError> {
+    let values = snapshot.attribute_values(name, typed, OFFERED)?;
+    Ok(values.into_iter().filter_map(|value| candidate(value, String::new())).collect())
+}
+
+fn attributes(snapshot: &Snapshot<'_>, typed: &str) -> Result<Vec<CompletionCandidate>, StoreError> {
+    let pairs: Vec<String> = match typed.split_once('=') {
+        Some((name, value)) => {
+            let values = snapshot.attribute_values(name, value, OFFERED)?;
+            values.into_iter().map(|value| format!("{name}={value}")).collect()
+        }
+        None => snapshot.attribute_names()?.into_iter().map(|name| format!("{name}=")).collect(),
+    };
+    Ok(beginning(typed, pairs.into_iter().map(|pair| (pair, String::new()))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latest_is_what_arguments_take() {
+        assert!(LATEST.parse::<crate::cli::args::hash::Named>().is_ok());
+    }
+
+    #[test]
+    fn nothing_that_a_shell_would_run_is_offered() {
+        for hostile in
+            ["$(reboot)", "`id`", "a b", "a;b", "-rf", "a'b", "a\"b", "a\nb", "~x", "a*", "\u{1b}[2J", ""]
+        {
+            assert_eq!(candidate(hostile.to_owned(), String::new()), None, "{hostile:?}");
+        }
+        assert!(candidate("triage/large-2.1:x@y=z".to_owned(), String::new()).is_some());
+    }
+}

@@ -1,0 +1,77 @@
+//! The list of commands in `--help`, by purpose.
+
+use clap::Command;
+
+/// Groups of commands. clap itself adds `help`.
+const GROUPS: [(&str, &[&str]); 9] = [
+    ("Everyday", &["init", "add", "watch", "verify", "get", "show", "find", "search"]),
+    ("Replay and compare", &["replay", "stub", "diff"]),
+    ("Links", &["links", "link", "unlink", "why", "dangling", "forks", "audit"]),
+    ("Tables and numbers", &["sql", "stats"]),
+    ("Names, notes and protection", &["tag", "untag", "tags", "note", "pin", "unpin", "pins"]),
+    ("Copies", &["backup", "export", "import"]),
+    ("Removal", &["rm", "forget", "gc", "tombstones"]),
+    ("Trust", &["fsck", "reindex", "upgrade", "log", "rules"]),
+    ("Settings and help", &["config", "completions", "man", "help"]),
+];
+
+/// The group of commands that are in no other group.
+const REST: &str = "Other";
+
+const HELP: &str = "Print this message or the help of a command";
+
+/// Returns the root command, whose help lists the others in groups.
+pub(super) fn arranged(root: Command) -> Command {
+    let styles = root.get_styles();
+    let (header, literal) = (*styles.get_header(), *styles.get_literal());
+    let listing = groups(&root).into_iter().map(|(heading, commands)| {
+        let line = |(name, about): (String, String)| format!("  {literal}{name:<11}{literal:#}  {about}\n");
+        let lines: Vec<String> = commands.into_iter().map(line).collect();
+        format!("\n{header}{heading}:{header:#}\n{}", lines.concat())
+    });
+    let listing = listing.collect::<Vec<_>>().concat();
+    let head = "{before-help}{about-with-newline}\n{usage-heading} {usage}\n";
+    let text = format!("{head}{listing}\n{header}Options:{header:#}\n{{options}}{{after-help}}");
+    root.help_template(text)
+}
+
+/// Returns the groups with the names and descriptions of their commands.
+pub(super) fn groups(root: &Command) -> Vec<(&'static str, Vec<(String, String)>)> {
+    let about = |name: &str| {
+        let found = root.find_subcommand(name).map(about_of);
+        found.or_else(|| (name == "help").then(|| HELP.to_owned()))
+    };
+    let known = |name: &&str| Some(((*name).to_owned(), about(name)?));
+    let mut groups: Vec<_> =
+        GROUPS.iter().map(|(heading, names)| (*heading, names.iter().filter_map(known).collect())).collect();
+    let is_grouped = |name: &str| GROUPS.iter().any(|(_, names)| names.contains(&name));
+    let rest = root.get_subcommands().filter(|command| !is_grouped(command.get_name()));
+    let rest: Vec<_> = rest.map(|command| (command.get_name().to_owned(), about_of(command))).collect();
+    if !rest.is_empty() {
+        groups.push((REST, rest));
+    }
+    groups
+}
+
+fn about_of(command: &Command) -> String {
+    command.get_about().map(ToString::to_string).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Cli;
+    use clap::CommandFactory;
+
+    #[test]
+    fn every_command_is_in_one_group() {
+        let root = Cli::command();
+        let ungrouped: Vec<_> = groups(&root).into_iter().filter(|(heading, _)| *heading == REST).collect();
+        assert!(ungrouped.is_empty(), "these belong into a group in groups.rs: {ungrouped:?}");
+        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        grouped.sort_unstable();
+        let mut all: Vec<&str> = root.get_subcommands().map(Command::get_name).chain(["help"]).collect();
+        all.sort_unstable();
+        assert_eq!(grouped, all);
+    }
+}

@@ -1,0 +1,146 @@
+use std::path::{Path, PathBuf};
+
+use clap::Command;
+
+use super::{command, examples, groups};
+use crate::cli::args::settings;
+
+/// Returns all commands below `command` with their paths, such as `config set`.
+fn all(command: &Command, path: &str) -> Vec<(String, Command)> {
+    let named = command.get_subcommands().filter(|inner| inner.get_name() != "help");
+    let below = named.flat_map(|inner| {
+        let path = [path, inner.get_name()].join(" ").trim().to_owned();
+        let further = all(inner, &path);
+        std::iter::once((path, inner.clone())).chain(further)
+    });
+    below.collect()
+}
+
+fn built() -> Command {
+    let mut root = command();
+    root.build();
+    root
+}
+
+/// Splits a line into words like a shell, as far as the examples require.
+fn words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quote = None;
+    for character in line.chars() {
+        match (quote, character) {
+            (None, ' ') => words.push(String::new()),
+            (None, '"' | '\'') => quote = Some(character),
+            (Some(open), _) if open == character => quote = None,
+            _ => words.last_mut().unwrap().push(character),
+        }
+    }
+    words
+}
+
+#[test]
+fn clap_finds_nothing_wrong() {
+    command().debug_assert();
+}
+
+#[test]
+fn every_command_has_an_example_and_every_argument_a_description() {
+    let root = built();
+    let commands = all(&root, "");
+    assert!(commands.len() > 30);
+    for (path, command) in &commands {
+        assert!(!examples::for_command(path).is_empty(), "{path} has no example in examples.rs");
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        assert!(!about.is_empty() && !about.ends_with('.'), "{path}: {about:?}");
+        for argument in command.get_arguments() {
+            let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.len() > 3 && !help.ends_with('.'), "{path} {}: {help:?}", argument.get_id());
+        }
+    }
+    for path in examples::paths() {
+        assert!(commands.iter().any(|(known, _)| known == path), "there is no command {path}");
+    }
+}
+
+#[test]
+fn examples_are_what_the_program_takes() {
+    for path in examples::paths() {
+        for (what, line) in examples::for_command(path) {
+            let begins = line.find(&format!("runvault {path}")).or_else(|| line.find("runvault ")).unwrap();
+            let ends = ["| ", "> ", ")"].iter().filter_map(|end| line[begins..].find(end)).min();
+            let call = &line[begins..begins + ends.unwrap_or(line.len() - begins)];
+            let taken = command().try_get_matches_from(words(call.trim()));
+            assert!(taken.is_ok(), "{what}: {call}: {}", taken.unwrap_err());
+        }
+    }
+}
+
+#[test]
+fn the_list_of_commands_fits_a_terminal() {
+    let help = command().term_width(80).render_help().to_string();
+    for line in help.lines() {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+    assert_eq!(groups::groups(&built()).len(), help.lines().filter(|line| line.ends_with(':')).count() - 1);
+}
+
+fn document(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(name)
+}
+
+/// Compares a file of docs/ with its expected contents. With `UPDATE_DOCS` set, writes the file instead.
+fn expect_document(name: &str, expected: &str) {
+    let path = document(name);
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, expected).unwrap();
+        return;
+    }
+    let actual = std::fs::read_to_string(&path).unwrap_or_default();
+    let different = actual.lines().zip(expected.lines()).find(|(one, other)| one != other);
+    let at = different
+        .map_or_else(String::new, |(one, other)| format!("it has {one:?}, and should have {other:?}; "));
+    assert!(
+        actual == expected,
+        "docs/{name} is not what --help says: {at}UPDATE_DOCS=1 cargo test --bin runvault docs writes it"
+    );
+}
+
+#[test]
+fn docs_of_all_commands() {
+    let root = built();
+    let mut text = String::from(
+        "# Commands\n\nWhat `runvault COMMAND --help` prints, at 80 columns. This file is written by a test: \
+         `UPDATE_DOCS=1 cargo test --bin runvault docs`.\n\n",
+    );
+    let section = |text: &mut String, level: &str, path: &str, command: &Command| {
+        let help = command.clone().term_width(80).render_long_help().to_string().replace('`', "");
+        let lines: Vec<&str> = help.trim_end().lines().map(str::trim_end).collect();
+        *text += &format!("{level} runvault {path}").replace("  ", " ");
+        *text = format!("{}\n\n```text\n{}\n```\n\n", text.trim_end(), lines.join("\n"));
+    };
+    section(&mut text, "##", "", &root);
+    for (path, command) in all(&root, "") {
+        let level = if path.contains(' ') { "###" } else { "##" };
+        section(&mut text, level, &path, &command);
+    }
+    expect_document("commands.md", &(text.trim_end().to_owned() + "\n"));
+}
+
+#[test]
+fn docs_of_all_settings() {
+    const BEGIN: &str =
+        "<!-- The table is written by a test: UPDATE_DOCS=1 cargo test --bin runvault docs -->\n";
+    const END: &str = "<!-- The end of the table -->\n";
+    let row = |known: &&dyn settings::AnySetting| {
+        let entry = known.entry();
+        let argument = entry.argument.map(|argument| format!("`{argument}`")).unwrap_or_default();
+        let (name, variable) = (entry.name, entry.variable);
+        format!("| `{name}` | `{variable}` | {argument} | {} | {} |\n", entry.default_text, entry.about)
+    };
+    let rows: Vec<String> = settings::ALL.iter().map(row).collect();
+    let head = "| setting | variable | argument | default | what it says |\n|---|---|---|---|---|\n";
+    let table = format!("{head}{}", rows.concat());
+    let actual = std::fs::read_to_string(document("configuration.md")).unwrap_or_default();
+    let (before, rest) = actual.split_once(BEGIN).expect("docs/configuration.md has the mark of the table");
+    let (_, after) = rest.split_once(END).expect("docs/configuration.md has the end of the table");
+    expect_document("configuration.md", &format!("{before}{BEGIN}\n{table}\n{END}{after}"));
+}

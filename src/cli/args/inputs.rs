@@ -1,0 +1,136 @@
+//! Inputs of "add" and "verify", and how strictly they are checked.
+
+use std::io::Read;
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use runvault::artifact::{AdmitOptions, Kind, SignaturePolicy};
+use runvault::formats;
+use runvault::intake::{ExamineOptions, Input, Inputs};
+
+use crate::cli::args::hash::Named;
+use crate::cli::args::keys::KeyArgs;
+use crate::cli::args::limits::LimitArgs;
+use crate::cli::output::exit::Failure;
+use crate::cli::output::stdout;
+
+/// Files and how they are checked.
+#[derive(Args)]
+pub(crate) struct InputArgs {
+    /// Files, directories (recursively), packs as directories or archives, or - for standard input
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+
+    /// Require this kind instead of recognising it by content
+    #[arg(long, value_parser = a_kind())]
+    kind: Option<Kind>,
+
+    /// Reject every file in a directory that is not an artifact, instead of skipping it
+    #[arg(long)]
+    strict: bool,
+
+    #[command(flatten)]
+    pub(crate) checks: CheckArgs,
+}
+
+/// How documents are checked.
+#[derive(Args)]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    keys: KeyArgs,
+
+    /// Reject run packs that are not signed and, if a key is given, those signed with a key id that no given key has
+    #[arg(long)]
+    require_signature: bool,
+
+    #[command(flatten)]
+    limits: LimitArgs,
+}
+
+impl InputArgs {
+    /// Returns the inputs; reads standard input.
+    pub(crate) fn inputs(&self) -> Result<Inputs, Failure> {
+        self.inputs_of(&self.paths)
+    }
+
+    fn inputs_of(&self, paths: &[PathBuf]) -> Result<Inputs, Failure> {
+        let input = |path: &PathBuf| match path.to_str() {
+            Some("-") => self.standard_input(),
+            _ => Ok(Input::Path(path.clone())),
+        };
+        let inputs = paths.iter().map(input).collect::<Result<_, _>>().map(Inputs::new);
+        // Named paths are never skipped, nor are directories in which nothing is recognised.
+        inputs.map(|inputs| inputs.with_kind(self.kind).with_ends())
+    }
+
+    /// Separates paths that do not exist and may identify artifacts in the vault from the other inputs.
+    #[expect(clippy::type_complexity, reason = "two lists, each described above")]
+    pub(crate) fn split(&self) -> Result<(Vec<(&str, Named)>, Option<Inputs>), Failure> {
+        let (mut stored, mut paths) = (Vec::new(), Vec::new());
+        for path in &self.paths {
+            let is_file = path.to_str() == Some("-") || std::fs::symlink_metadata(path).is_ok();
+            let text = path.to_str().filter(|_| !is_file);
+            match text.and_then(|text| Some((text, text.parse().ok()?))) {
+                Some(named) => stored.push(named),
+                None => paths.push(path.clone()),
+            }
+        }
+        let inputs = (!paths.is_empty()).then(|| self.inputs_of(&paths)).transpose()?;
+        Ok((stored, inputs))
+    }
+
+    /// Returns whether standard input is one of them.
+    pub(crate) fn has_standard_input(&self) -> bool {
+        self.paths.iter().any(|path| path.to_str() == Some("-"))
+    }
+
+    fn standard_input(&self) -> Result<Input, Failure> {
+        let mut bytes = Vec::new();
+        // One byte more than allowed is enough to reject it.
+        let mut limited = std::io::stdin().lock().take(self.checks.limits.limits()?.bytes.saturating_add(1));
+        limited
+            .read_to_end(&mut bytes)
+            .map_err(|error| Failure::CouldNotRun(format!("cannot read standard input: {error}")))?;
+        Ok(Input::Document { name: "-".to_owned(), bytes })
+    }
+
+    /// Returns the examination options.
+    pub(crate) fn options(&self) -> Result<ExamineOptions, Failure> {
+        Ok(ExamineOptions { strict: self.strict, ..self.checks.options(self.kind)? })
+    }
+}
+
+impl CheckArgs {
+    /// Returns the examination options for documents of a kind, or of any.
+    pub(crate) fn options(&self, kind: Option<Kind>) -> Result<ExamineOptions, Failure> {
+        let signing_keys = self.keys.ring()?;
+        if self.require_signature && signing_keys.is_empty() {
+            stdout::note("note: signatures are required but not checked, because no signing key was given");
+        }
+        Ok(ExamineOptions {
+            kind,
+            admit: AdmitOptions {
+                limits: self.limits.limits()?,
+                signing_keys,
+                signature_policy: if self.require_signature {
+                    SignaturePolicy::Require
+                } else {
+                    SignaturePolicy::RejectWrong
+                },
+            },
+            allow_removed: false,
+            strict: false,
+        })
+    }
+
+    /// Returns the maximum number of violations listed per document; `None` if not given.
+    pub(crate) fn listed(&self) -> Result<Option<usize>, Failure> {
+        self.limits.violations()
+    }
+}
+
+pub(crate) fn a_kind() -> impl TypedValueParser<Value = Kind> {
+    let names = PossibleValuesParser::new(formats::ALL.map(Kind::name));
+    names.try_map(|name| formats::named(&name).ok_or("no such kind"))
+}

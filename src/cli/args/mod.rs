@@ -1,0 +1,13 @@
+//! Arguments and settings that several commands share, their help and their completion.
+
+pub(crate) mod actor;
+pub(crate) mod completing;
+pub(crate) mod hash;
+pub(crate) mod help;
+pub(crate) mod inputs;
+pub(crate) mod keys;
+pub(crate) mod length;
+pub(crate) mod limits;
+pub(crate) mod prompt;
+pub(crate) mod settings;
+pub(crate) mod vault;

@@ -1,0 +1,107 @@
+//! Selection of the vault.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use etcetera::BaseStrategy;
+use runvault::Vault;
+use runvault::storage::StoreError;
+
+use crate::cli::args::actor;
+use crate::cli::args::settings;
+use crate::cli::output::exit::Failure;
+use crate::cli::output::stdout;
+
+/// Which vault to use.
+#[derive(Args)]
+pub(crate) struct VaultArgs {
+    /// Path of the vault. Default: the setting vault, else runvault/default.vault in the user's data directory, which
+    /// is created on first use
+    #[arg(long, global = true, value_name = "PATH", help_heading = "Vault")]
+    vault: Option<PathBuf>,
+
+    /// Name recorded in the journal. Default: the setting actor, else USER@HOST
+    #[arg(long, global = true, value_name = "NAME", help_heading = "Vault")]
+    actor: Option<String>,
+}
+
+/// Whether a vault may be created where one was named.
+#[derive(Args, Clone, Copy)]
+pub(crate) struct CreateArgs {
+    /// Create the vault if it does not exist; without this, only the one at the default location is created
+    #[arg(long)]
+    create: bool,
+}
+
+impl VaultArgs {
+    /// Returns the path of the vault, which need not exist.
+    pub(crate) fn path(&self) -> Result<PathBuf, Failure> {
+        match &self.vault {
+            Some(path) => Ok(path.clone()),
+            None => settings::VAULT.get_path()?.map_or_else(default, Ok),
+        }
+    }
+
+    /// Opens the vault, which must exist.
+    pub(crate) fn open(&self) -> Result<Vault, Failure> {
+        self.opened(Vault::open)
+    }
+
+    /// Opens the vault for additions. If there is none, it is created when the first artifact is stored: at the default
+    /// location, elsewhere only if `create` permits it, so that a mistyped path is an error.
+    pub(crate) fn open_to_add(&self, create: CreateArgs) -> Result<Vault, Failure> {
+        let create: fn(&Path) -> _ =
+            if self.may_create(create)? { Vault::create_when_needed } else { Vault::open };
+        self.opened(create)
+    }
+
+    /// Opens the vault for a dry run; `None` if it would be created.
+    pub(crate) fn open_for_dry_run(&self, create: CreateArgs) -> Result<Option<Vault>, Failure> {
+        if self.may_create(create)? && !self.path()?.exists() {
+            return Ok(None);
+        }
+        self.open().map(Some)
+    }
+
+    /// Opens the vault to watch directories for, creating it immediately if [`VaultArgs::open_to_add`] would create it.
+    /// The inner error is that of the vault, and may be temporary.
+    pub(crate) fn try_open_to_watch(&self, create: CreateArgs) -> Result<Result<Vault, StoreError>, Failure> {
+        let open: fn(&Path) -> _ = if self.may_create(create)? { Vault::open_or_create } else { Vault::open };
+        let actor = actor::actor(self.actor.as_deref())?;
+        Ok(open(&self.path()?).map(|vault| vault.acting_as(actor)))
+    }
+
+    /// Creates a vault.
+    pub(crate) fn create(&self) -> Result<Vault, Failure> {
+        self.opened(Vault::create)
+    }
+
+    fn opened(&self, open: impl FnOnce(&Path) -> Result<Vault, StoreError>) -> Result<Vault, Failure> {
+        let actor = actor::actor(self.actor.as_deref())?;
+        let vault = open(&self.path()?)?.acting_as(actor);
+        if let Some(damage) = vault.log_damage() {
+            let remedy = "\"runvault fsck --repair\" recovers what it still contains";
+            stdout::warning(&format!("{}: {damage}; {remedy}", vault.path().display()));
+        }
+        Ok(vault)
+    }
+
+    fn may_create(&self, create: CreateArgs) -> Result<bool, Failure> {
+        Ok(create.create || self.is_default()?)
+    }
+
+    /// Returns whether neither an argument nor a setting names a vault.
+    fn is_default(&self) -> Result<bool, Failure> {
+        Ok(self.vault.is_none() && settings::VAULT.get_path()?.is_none())
+    }
+}
+
+/// Returns the path of the default vault.
+pub(crate) fn default() -> Result<PathBuf, Failure> {
+    let directories = etcetera::choose_base_strategy().map_err(|error| {
+        Failure::CouldNotRun(format!(
+            "cannot determine the user's data directory ({error}); use --vault PATH"
+        ))
+    })?;
+    Ok(directories.data_dir().join("runvault").join("default.vault"))
+}

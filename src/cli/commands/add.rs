@@ -1,0 +1,374 @@
+//! `runvault add`
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anstyle::Style;
+use clap::Args as ClapArgs;
+use runvault::Vault;
+use runvault::intake::{ExamineOptions, Original, SourceError};
+use runvault::vault::add::{self, Examined, Monitor, Outcome, Summary};
+use serde::Serialize;
+
+use crate::cli::args::inputs::InputArgs;
+use crate::cli::args::settings;
+use crate::cli::args::vault::{CreateArgs, VaultArgs};
+use crate::cli::commands::mover::{MoveArgs, Mover};
+use crate::cli::commands::search;
+use crate::cli::output::escape::escaped;
+use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::fork_notes::ForkNotes;
+use crate::cli::output::json;
+use crate::cli::output::progress::Progress;
+use crate::cli::output::report;
+use crate::cli::output::signature;
+use crate::cli::output::stdout::{self, BAD, FAINT, GOOD, HASH, counted};
+use crate::cli::output::time;
+
+/// Verify artifacts and store them.
+///
+/// Kinds are recognised by content. An invalid artifact does not stop the others. In directories, a file that resembles
+/// an artifact but is not valid is rejected; other files are skipped. A path named on the command line is never
+/// skipped: it is rejected if it is not an artifact, and so is a directory in which no artifact is recognised. When a
+/// line is printed, the artifact that it names has been synced to disk.
+#[derive(ClapArgs)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    input: InputArgs,
+
+    #[command(flatten)]
+    create: CreateArgs,
+
+    #[command(flatten)]
+    moving: MoveArgs,
+
+    /// Continue after documents that are rejected or cannot be read (the default)
+    #[arg(long, overrides_with = "fail_fast")]
+    keep_going: bool,
+
+    /// Stop at the first document that is rejected or cannot be read; documents before it are stored
+    #[arg(long, overrides_with = "keep_going", conflicts_with = "dry_run")]
+    fail_fast: bool,
+
+    /// Store artifacts that were removed before; the journal records that
+    #[arg(long)]
+    allow_removed: bool,
+
+    /// Print what would be done without storing anything
+    #[arg(long, conflicts_with = "moves")]
+    dry_run: bool,
+
+    /// Also list files that are already stored, files that are not artifacts, and the states of signatures
+    #[arg(short, long)]
+    verbose: bool,
+
+    /// Print one line of JSON for each artifact
+    #[arg(long)]
+    json: bool,
+}
+
+impl Args {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        let started = Instant::now();
+        let options = ExamineOptions { allow_removed: self.allow_removed, ..self.input.options()? };
+        let search = settings::search()?;
+        let listed = self.input.checks.listed()?;
+        let shown = Shown { dry_run: self.dry_run, verbose: self.verbose, json: self.json, listed };
+        let mover = self.moving.mover(&options)?;
+        let mut printer =
+            Printer::new("adding", shown, &vault.path()?).moving(mover).failing_fast(self.fail_fast);
+        printer.forks = Some(ForkNotes::default());
+        if self.moving.moves && self.input.has_standard_input() {
+            return Err(Failure::Usage("--move works on files, not on standard input".to_owned()));
+        }
+        let mut added_to = None;
+        let summary = if self.dry_run {
+            let existing = vault.open_for_dry_run(self.create)?;
+            let snapshot = existing.as_ref().map(Vault::snapshot).transpose()?;
+            add::dry_run(snapshot.as_ref(), self.input.inputs()?, &options, &mut printer)?
+        } else {
+            let inputs = self.input.inputs()?;
+            let vault = vault.open_to_add(self.create)?;
+            let summary = vault.add(inputs, &options, &mut printer)?;
+            added_to = Some(vault);
+            summary
+        };
+        let forks = printer.forks.take().unwrap_or_default();
+        let status = printer.finish(&summary, started)?;
+        if let Some(vault) = added_to.filter(Vault::is_created) {
+            forks.report(&vault)?;
+            time::warn_of_future(&vault)?;
+            search::after_adding(&vault, search)?;
+        }
+        Ok(status)
+    }
+}
+
+#[derive(Serialize)]
+struct Verdict {
+    outcome: &'static str,
+    /// `false` if it already existed and could not be recorded as seen again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recorded: Option<bool>,
+    /// Whether the files were moved, if `--move` was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    moved: Option<bool>,
+}
+
+/// Options of the output.
+#[derive(Clone, Copy)]
+pub(crate) struct Shown {
+    pub(crate) dry_run: bool,
+    pub(crate) verbose: bool,
+    pub(crate) json: bool,
+    /// Maximum number of violations listed, if given.
+    pub(crate) listed: Option<usize>,
+}
+
+/// A printer of the results of adding documents.
+pub(crate) struct Printer {
+    shown: Shown,
+    progress: Progress,
+    /// The first output error. Adding continues without output.
+    trouble: Option<io::Error>,
+    /// Number of documents added with warnings.
+    warned: u64,
+    /// Number of documents rejected because they were removed before.
+    refused: u64,
+    /// Removes the files of stored documents, if requested.
+    mover: Option<Mover>,
+    /// Whether to stop at the first invalid document.
+    fail_fast: bool,
+    /// The path of the vault, for the summary.
+    vault: PathBuf,
+    /// The runs that were added, if their forks are to be reported.
+    pub(crate) forks: Option<ForkNotes>,
+}
+
+impl Monitor for Printer {
+    fn stored(&mut self, originals: &[&Original]) {
+        // They are on disk: from here on, the original files are not needed.
+        if let Some(mover) = &mut self.mover {
+            mover.remove(originals);
+        }
+    }
+
+    fn examined(&mut self, examined: &Examined) {
+        self.progress.file(examined.size);
+        if let Some(forks) = &mut self.forks {
+            forks.see(examined);
+        }
+        let moved = self.mover.as_mut().and_then(|mover| self.progress.aside(|| mover.take(examined)));
+        if !self.shown.json && examined.outcome == Outcome::Rejected {
+            self.progress.aside(|| self.print_rejected(examined));
+        }
+        if matches!(examined.outcome, Outcome::Added | Outcome::NewCapture)
+            && !examined.report.violations().is_empty()
+        {
+            self.warned += 1;
+        }
+        self.refused += u64::from(was_removed(examined));
+        if self.trouble.is_some() {
+            return;
+        }
+        let print = || {
+            if self.shown.json { self.print_json(examined, moved) } else { self.print_text(examined, moved) }
+        };
+        self.trouble = self.progress.beside(print).err();
+    }
+
+    fn unreadable(&mut self, error: &SourceError) {
+        self.progress.aside(|| stdout::error(&error.to_string()));
+    }
+
+    fn stops_at_bad(&self) -> bool {
+        self.fail_fast
+    }
+}
+
+impl Printer {
+    pub(crate) fn new(doing: &'static str, shown: Shown, vault: &Path) -> Self {
+        let progress = Progress::new(doing);
+        Self {
+            shown,
+            progress,
+            trouble: None,
+            warned: 0,
+            refused: 0,
+            mover: None,
+            fail_fast: false,
+            vault: vault.to_owned(),
+            forks: None,
+        }
+    }
+
+    /// Creates a printer without a progress bar.
+    pub(crate) fn silent(shown: Shown, vault: &Path) -> Self {
+        Self { progress: Progress::none(), ..Self::new("", shown, vault) }
+    }
+
+    /// Returns the printer with a mover that removes files once they are stored.
+    pub(crate) fn moving(self, mover: Option<Mover>) -> Self {
+        Self { mover, ..self }
+    }
+
+    /// Returns the printer, which stops at the first invalid document if `fail_fast`.
+    fn failing_fast(self, fail_fast: bool) -> Self {
+        Self { fail_fast, ..self }
+    }
+
+    /// Returns whether there are files to be removed later.
+    pub(crate) fn is_waiting_to_move(&self) -> bool {
+        self.mover.as_ref().is_some_and(|mover| mover.waiting() > 0)
+    }
+
+    /// Retries removing files of stored documents that could not be removed yet, and reports those that were removed.
+    pub(crate) fn retry_moving(&mut self, vault: &Vault) {
+        let gone = self.mover.as_mut().map(|mover| mover.retry(vault)).unwrap_or_default();
+        for examined in gone {
+            if self.trouble.is_some() {
+                return;
+            }
+            let printed = if self.shown.json {
+                self.print_json(&examined, Some(true))
+            } else {
+                let mut out = stdout::text();
+                line(&mut out, "moved", GOOD, &examined).and_then(|()| out.flush())
+            };
+            self.trouble = printed.err();
+        }
+    }
+
+    /// Prints the summary.
+    pub(crate) fn finish(mut self, summary: &Summary, started: Instant) -> Result<Status, Failure> {
+        // A closed pipe is not an error: the purpose is the vault, not the output.
+        if let Some(error) = self.trouble.take_if(|error| error.kind() != io::ErrorKind::BrokenPipe) {
+            return Err(error.into());
+        }
+        self.progress.end();
+        let status = self.mover.as_ref().map_or(Status::Done, Mover::status);
+        stdout::note(&text_of(summary, &self, started));
+        report::hint(summary.rejected, self.refused);
+        if summary.unrecorded > 0 {
+            let those = counted(summary.unrecorded, "artifact");
+            stdout::error(&format!(
+                "{those} already stored could not be recorded as seen again, because another process holds the vault's write \
+                 lock; their position in the order of arrival is unchanged, add them again to update it"
+            ));
+        }
+        if summary.left > 0 {
+            let left = counted(summary.left, "document");
+            let were = if summary.left == 1 { "was" } else { "were" };
+            stdout::note(&format!("stopped at the first failure; {left} after it {were} not examined"));
+        }
+        Ok(status.or(Status::from_summary(summary)))
+    }
+
+    fn most(&self) -> usize {
+        self.shown.listed.unwrap_or(report::LISTED)
+    }
+
+    /// Prints an invalid artifact with its violations.
+    fn print_rejected(&self, examined: &Examined) {
+        let kind = examined.kind.map(|kind| format!("{} ", kind.name())).unwrap_or_default();
+        let mut text = format!("{BAD}rejected{BAD:#} {kind}{}\n", escaped(&examined.path)).into_bytes();
+        // Writing to a vector cannot fail.
+        let _ = report::write(&mut text, &examined.report, self.most());
+        stdout::note(String::from_utf8_lossy(&text).trim_end());
+    }
+
+    fn print_json(&self, examined: &Examined, moved: Option<bool>) -> io::Result<()> {
+        let outcome = match examined.outcome {
+            Outcome::Added => "added",
+            Outcome::NewCapture => "capture",
+            Outcome::Present | Outcome::PresentUnrecorded | Outcome::Verified => "present",
+            Outcome::Rejected => "rejected",
+            Outcome::Skipped => return Ok(()),
+        };
+        let mut out = stdout::raw();
+        let recorded = (examined.outcome == Outcome::PresentUnrecorded).then_some(false);
+        json::examined(&mut out, examined, Verdict { outcome, recorded, moved }, self.shown.listed)?;
+        out.flush()
+    }
+
+    fn print_text(&self, examined: &Examined, moved: Option<bool>) -> io::Result<()> {
+        let mut out = stdout::text();
+        self.print_outcome(&mut out, examined)?;
+        if moved == Some(true) {
+            line(&mut out, "moved", GOOD, examined)?;
+        }
+        out.flush()
+    }
+
+    fn print_outcome(&self, out: &mut impl Write, examined: &Examined) -> io::Result<()> {
+        let (word, style) = match examined.outcome {
+            Outcome::Added if self.shown.dry_run => ("would add", GOOD),
+            Outcome::NewCapture if self.shown.dry_run => ("would capture", GOOD),
+            Outcome::Added => ("added", GOOD),
+            Outcome::NewCapture => ("new capture", GOOD),
+            Outcome::PresentUnrecorded => ("already stored", FAINT),
+            Outcome::Present if self.shown.verbose => ("seen again", FAINT),
+            Outcome::Skipped if self.shown.verbose => ("skipped", FAINT),
+            _ => return Ok(()),
+        };
+        line(out, word, style, examined)?;
+        if self.shown.verbose {
+            let can_be_signed = examined.kind.is_some_and(runvault::artifact::Kind::can_be_signed);
+            if can_be_signed && examined.core.is_some() {
+                writeln!(out, "  {}", signature::text(examined.signature.as_ref()))?;
+            }
+            report::write(out, &examined.report, self.most())?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether a document was rejected because it was removed before.
+fn was_removed(examined: &Examined) -> bool {
+    examined.report.violations().iter().any(|violation| violation.rule_id == add::REMOVED.id)
+}
+
+fn line(out: &mut impl Write, word: &str, style: Style, examined: &Examined) -> io::Result<()> {
+    let kind = examined.kind.map_or("", runvault::artifact::Kind::name);
+    let hash = examined.core.map(|core| format!("{HASH}{core:.12}{HASH:#} ")).unwrap_or_default();
+    let joined =
+        examined.continues.map(|core| format!(" (continues {HASH}{core:.12}{HASH:#})")).unwrap_or_default();
+    writeln!(out, "{style}{word:<13}{style:#} {kind:<8} {hash}{}{joined}", escaped(&examined.path))
+}
+
+fn text_of(summary: &Summary, printer: &Printer, started: Instant) -> String {
+    let Printer { warned, mover, shown, vault, .. } = printer;
+    let mut parts = vec![
+        format!("{} added", summary.added),
+        format!("{} seen again", summary.present),
+        counted(summary.new_captures, "new capture"),
+        format!("{} rejected", summary.rejected),
+    ];
+    if summary.unrecorded > 0 {
+        parts.push(format!("{} already stored but not recorded as seen again", summary.unrecorded));
+    }
+    if summary.skipped > 0 {
+        parts.push(format!("{} skipped", counted(summary.skipped, "other file")));
+    }
+    if summary.unreadable > 0 {
+        parts.push(format!("{} unreadable", summary.unreadable));
+    }
+    if let Some(mover) = mover {
+        parts.push(format!("{} moved", mover.moved));
+        if mover.kept > 0 {
+            parts.push(format!("{} stored but not moved", mover.kept));
+        }
+        if mover.waiting() > 0 {
+            parts.push(format!("{} stored but not moved yet", mover.waiting()));
+        }
+    }
+    if *warned > 0 {
+        parts.push(format!("{warned} with warnings (-v lists them)"));
+    }
+    let dry = if shown.dry_run { "dry run, nothing was stored: " } else { "" };
+    let (size, seconds) = (stdout::size(summary.bytes), started.elapsed().as_secs_f64());
+    let vault = vault.to_string_lossy();
+    format!("{dry}{}; {size} in {seconds:.2} s; vault {}", parts.join(", "), escaped(&vault))
+}

@@ -1,0 +1,132 @@
+//! `runvault backup`
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+use runvault::digest::Digest;
+use runvault::storage::{Backup, BackupError, BackupOptions, BackupProgress};
+use runvault::vault::fsck::Finding;
+use serde::Serialize;
+
+use crate::cli::args::vault::VaultArgs;
+use crate::cli::hints;
+use crate::cli::output::escape::escaped;
+use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::json;
+use crate::cli::output::progress::Progress;
+use crate::cli::output::stdout::{self, HASH, counted};
+
+/// Copy the vault to another file and check the copy.
+///
+/// The vault can be read and written meanwhile; the copy is a snapshot of the moment at which it was started. It is
+/// renamed into place only after it is complete, synced and checked: SQLite's integrity check, every blob against its
+/// hash, and the head of the journal. The copy is a vault that can be used with --vault.
+///
+/// Finally, the chain of the journal is recomputed and the catalog is compared with it. A finding there is a finding in
+/// the vault too: the copy is kept, and the exit status is 1. "fsck" also checks every artifact against its rules and
+/// the indexes.
+#[derive(ClapArgs)]
+pub(crate) struct Args {
+    /// The file to create, readable only by its owner
+    file: PathBuf,
+
+    /// Replace FILE if it exists
+    #[arg(long)]
+    force: bool,
+
+    /// Check only about this percentage of the blobs; which ones changes whenever the vault does
+    #[arg(long, value_name = "PERCENT", default_value = "100", value_parser = percent)]
+    sample: f64,
+
+    /// Print one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).parse().ok();
+    let number = number.filter(|number| (0.0..=100.0).contains(number));
+    number.ok_or_else(|| "expected a number from 0 to 100".to_owned())
+}
+
+#[derive(Serialize)]
+struct Line<'b> {
+    path: &'b str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path_bytes: Option<String>,
+    bytes: u64,
+    artifacts: u64,
+    captures: u64,
+    blobs: u64,
+    blobs_checked: u64,
+    journal_entries: u64,
+    journal_head: Digest,
+    findings: u64,
+}
+
+/// Maximum number of findings printed.
+const SHOWN: usize = 10;
+
+impl Args {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        let vault = vault.open()?;
+        let mut progress = Progress::new("backing up");
+        let options = BackupOptions { force: self.force, sample: self.sample };
+        let backup = vault.backup(&self.file, &options, &mut |step| match step {
+            BackupProgress::Copied { pages, of } => progress.part("copied", pages, of),
+            BackupProgress::Checked { blobs, of } => progress.part("checked", blobs, of),
+        })?;
+        drop(progress);
+        self.print(&backup)?;
+        if backup.findings.is_empty() {
+            return Ok(Status::Done);
+        }
+        for finding in backup.findings.iter().take(SHOWN) {
+            let Finding { info, subject, detail } = finding;
+            stdout::note(&escaped(&format!("{} {subject}: {detail}", info.id)).to_string());
+        }
+        let found = counted(backup.findings.len() as u64, "finding");
+        Err(Failure::No(format!(
+            "the copy is exact, but the vault does not match its journal: {found}; fsck explains what to do"
+        )))
+    }
+
+    fn print(&self, backup: &Backup) -> Result<(), Failure> {
+        let path = backup.path.to_string_lossy();
+        let Backup { bytes, artifacts, captures, blobs, checked, journal, .. } = backup;
+        if self.json {
+            let line = Line {
+                path: &path,
+                path_bytes: json::bytes_of(backup.path.as_os_str()),
+                bytes: *bytes,
+                artifacts: *artifacts,
+                captures: *captures,
+                blobs: *blobs,
+                blobs_checked: *checked,
+                journal_entries: journal.seq,
+                journal_head: journal.chain,
+                findings: backup.findings.len() as u64,
+            };
+            return Ok(json::line(&mut stdout::raw(), &line)?);
+        }
+        let mut out = stdout::text();
+        let what = [counted(*artifacts, "artifact"), counted(*captures, "capture"), counted(*blobs, "blob")];
+        let is_sound = backup.findings.is_empty() && checked == blobs;
+        let read = if checked == blobs { "all blobs" } else { &format!("{checked} of {blobs} blobs") };
+        let (path, size) = (escaped(&path), stdout::size(*bytes));
+        writeln!(out, "{path}: {}, {size}", what.join(", "))?;
+        let checked = format!("SQLite's integrity check, {read} read back and hashed");
+        let of_the_journal =
+            if backup.findings.is_empty() { ", journal chain, catalog matches the journal" } else { "" };
+        writeln!(out, "{}: {checked}{of_the_journal}", if is_sound { "sound" } else { "passed" })?;
+        writeln!(out, "journal head {HASH}{}{HASH:#} (entry {})", journal.chain, journal.seq)?;
+        Ok(())
+    }
+}
+
+impl From<BackupError> for Failure {
+    fn from(error: BackupError) -> Self {
+        Self::CouldNotRun(hints::with_hint(&error))
+    }
+}

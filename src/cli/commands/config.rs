@@ -1,0 +1,249 @@
+//! `runvault config`
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{Args as ClapArgs, Subcommand};
+use serde::Serialize;
+
+use crate::cli::args::settings::{self, AnySetting, Entry, Origin};
+use crate::cli::args::vault::VaultArgs;
+use crate::cli::output::escape::escaped;
+use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::json;
+use crate::cli::output::stdout::{self, FAINT, plain};
+use crate::cli::output::table::{Cell, Column, Table};
+
+/// Show or change settings.
+///
+/// A setting is read from its variable, such as `RUNVAULT_VAULT`, else from the configuration file, else it has its
+/// default. Arguments go before all of them. The file is runvault/config.toml in the user's configuration directory, or
+/// what `RUNVAULT_CONFIG` names.
+#[derive(ClapArgs)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Print the value of a setting
+    ///
+    /// The exit status is 1 if it has no value.
+    Get {
+        /// The setting
+        #[arg(value_name = "NAME", value_parser = names())]
+        name: String,
+    },
+    /// Write the value of a setting into the configuration file
+    ///
+    /// The file is created if necessary. Comments and order are preserved.
+    Set {
+        /// The setting
+        #[arg(value_name = "NAME", value_parser = names())]
+        name: String,
+        /// The value; "runvault config list" shows the current one
+        #[arg(value_name = "VALUE", allow_hyphen_values = true, value_hint = clap::ValueHint::AnyPath)]
+        value: String,
+    },
+    /// Remove a setting from the configuration file
+    ///
+    /// The exit status is 1 if the file does not contain it.
+    Unset {
+        /// The setting
+        #[arg(value_name = "NAME", value_parser = names())]
+        name: String,
+    },
+    /// List all settings with their values and sources
+    List {
+        /// Print one line of JSON for each
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the path of the configuration file
+    Path,
+}
+
+fn names() -> PossibleValuesParser {
+    PossibleValuesParser::new(settings::ALL.map(|known| {
+        let entry = known.entry();
+        PossibleValue::new(entry.name).help(plain(entry.about))
+    }))
+}
+
+impl Args {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        // The path of the vault may be the setting to correct, so an error is ignored.
+        let vault = vault.path().ok();
+        let vault = vault.as_deref();
+        match &self.action {
+            Action::Get { name } => get(known(name)?.entry()),
+            Action::Set { name, value } => set(known(name)?, value, vault),
+            Action::Unset { name } => unset(name, vault),
+            Action::List { json } => list(*json),
+            Action::Path => print(&settings::path()?.to_string_lossy()),
+        }
+    }
+}
+
+fn known(name: &str) -> Result<&'static dyn AnySetting, Failure> {
+    // The argument parser accepts no other names.
+    settings::named(name).ok_or_else(|| Failure::Usage(format!("there is no setting {name}")))
+}
+
+fn print(line: &str) -> Result<Status, Failure> {
+    let mut out = stdout::text();
+    if stdout::is_terminal() {
+        writeln!(out, "{}", escaped(line))?;
+    } else {
+        writeln!(out, "{line}")?;
+    }
+    Ok(Status::Done)
+}
+
+fn get(entry: &Entry) -> Result<Status, Failure> {
+    match SettingView::new(entry)?.value {
+        Some(value) => print(&value),
+        None => Err(Failure::No(format!("{} is not set: {}", entry.name, plain(entry.default_text)))),
+    }
+}
+
+fn set(known: &dyn AnySetting, value: &str, vault: Option<&Path>) -> Result<Status, Failure> {
+    let entry = known.entry();
+    known.check(value).map_err(|why| Failure::Usage(format!("{}: {why}", entry.name)))?;
+    let value = if entry.is_path_list() {
+        let list = settings::path_list(value, |path| Ok(absolute(path)?.into()))?;
+        list.to_string_lossy().into_owned()
+    } else if entry.is_path {
+        absolute(value)?
+    } else {
+        value.to_owned()
+    };
+    let path = settings::path()?;
+    settings::edit(&path, entry.name, Some(&value), vault)?;
+    stdout::note(&format!("{} is set to {} in {}", entry.name, escaped(&value), shown(&path)));
+    if entry.variable_value().is_some() {
+        stdout::note(&format!("note: {} is also set and takes precedence", entry.variable));
+    }
+    Ok(Status::Done)
+}
+
+/// Converts a path so that it is valid in any directory. `~/` is expanded as in the configuration file, because shells
+/// do not expand it when quoted.
+fn absolute(value: &str) -> Result<String, Failure> {
+    let failed = |why: String| Failure::Usage(format!("{}: {why}", escaped(value)));
+    let path = std::path::absolute(settings::at_home(value).unwrap_or_else(|| value.into()))
+        .map_err(|error| failed(error.to_string()))?;
+    path.into_os_string().into_string().map_err(|_| failed("the directory's name is not UTF-8".to_owned()))
+}
+
+fn unset(name: &str, vault: Option<&Path>) -> Result<Status, Failure> {
+    let path = settings::path()?;
+    if settings::edit(&path, name, None, vault)? {
+        stdout::note(&format!("removed {name} from {}", shown(&path)));
+        return Ok(Status::Done);
+    }
+    stdout::note(&format!("{name} is not set in {}", shown(&path)));
+    Ok(Status::No)
+}
+
+fn shown(path: &Path) -> String {
+    escaped(&path.to_string_lossy()).to_string()
+}
+
+/// A view of a setting.
+#[derive(Serialize)]
+struct SettingView {
+    name: &'static str,
+    value: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value_bytes: Option<String>,
+    origin: &'static str,
+    variable: &'static str,
+    argument: Option<&'static str>,
+    about: String,
+    /// The file that sets it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file_bytes: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<usize>,
+}
+
+impl SettingView {
+    fn new(entry: &Entry) -> Result<Self, Failure> {
+        let told = Self {
+            name: entry.name,
+            value: (entry.default)(),
+            value_bytes: None,
+            origin: "default",
+            variable: entry.variable,
+            argument: entry.argument,
+            about: plain(entry.about),
+            file: None,
+            file_bytes: None,
+            line: None,
+        };
+        let Some(value) = entry.value()? else { return Ok(told) };
+        let text = &value.text;
+        let told = Self {
+            value: Some(text.to_string_lossy().into_owned()),
+            value_bytes: json::bytes_of(text),
+            ..told
+        };
+        Ok(match value.origin {
+            Origin::Variable(_) => Self { origin: "variable", ..told },
+            Origin::File(place) => {
+                let file = place.path.to_string_lossy().into_owned();
+                let file_bytes = json::bytes_of(place.path.as_os_str());
+                Self { origin: "file", file: Some(file), file_bytes, line: Some(place.line), ..told }
+            }
+        })
+    }
+
+    fn origin_text(&self) -> String {
+        match (&self.file, self.line) {
+            (Some(file), Some(line)) => format!("{} line {line}", shown(Path::new(file))),
+            _ if self.origin == "variable" => self.variable.to_owned(),
+            _ => "default".to_owned(),
+        }
+    }
+}
+
+fn list(as_json: bool) -> Result<Status, Failure> {
+    let told =
+        settings::ALL.iter().map(|known| SettingView::new(known.entry())).collect::<Result<Vec<_>, _>>()?;
+    let mut out = io::BufWriter::new(stdout::text());
+    if as_json {
+        told.iter().try_for_each(|told| json::line(&mut out, told))?;
+    } else {
+        write_table(&mut out, &told)?;
+    }
+    out.flush()?;
+    drop(out);
+    // The listing reports all invalid settings, not only the first.
+    let mut status = Status::Done;
+    for (known, told) in settings::ALL.iter().zip(&told) {
+        if let Some(Err(why)) = told.value.as_ref().map(|value| known.check(value)) {
+            stdout::error(&format!("{}: {}: {why}", told.origin_text(), told.name));
+            status = Status::No;
+        }
+    }
+    Ok(status)
+}
+
+fn write_table(out: &mut dyn Write, told: &[SettingView]) -> io::Result<()> {
+    let mut table =
+        Table::new(vec![Column::new("name").whole(), Column::new("value"), Column::new("origin")]);
+    for (known, told) in settings::ALL.iter().zip(told) {
+        let none = || format!("({})", plain(known.entry().default_text));
+        table.push(vec![
+            Cell::plain(told.name),
+            Cell::plain(&told.value.clone().unwrap_or_else(none)),
+            Cell::new(&told.origin_text(), FAINT),
+        ]);
+    }
+    table.write(out)
+}

@@ -1,0 +1,102 @@
+//! `runvault dangling`
+
+use std::io::Write;
+
+use clap::Args as ClapArgs;
+use runvault::artifact::Kind;
+use runvault::digest::CoreHash;
+use runvault::vault::query::{self, DanglingQuery, DanglingReferences};
+use serde::Serialize;
+
+use crate::cli::args::inputs::a_kind;
+use crate::cli::args::vault::VaultArgs;
+use crate::cli::commands::links::{JsonTarget, target_text};
+use crate::cli::output::escape::escaped;
+use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::json;
+use crate::cli::output::stdout::{self, FAINT, HASH, counted};
+
+/// List references to missing artifacts.
+///
+/// Prints each missing hash with the artifacts that refer to it. References to objects that are not artifacts of any
+/// kind, such as schemas, prompts and proposals, are left out unless --all is given; they are recognised by the name of
+/// the member that holds the digest.
+#[derive(ClapArgs)]
+pub(crate) struct Args {
+    /// Only references from artifacts of this kind
+    #[arg(long, value_parser = a_kind())]
+    kind: Option<Kind>,
+
+    /// Only references with this role or relation, such as reference, records-run or derived-from
+    #[arg(long, value_name = "ROLE")]
+    role: Option<String>,
+
+    /// Also list references to objects that are not artifacts of any kind
+    #[arg(long)]
+    all: bool,
+
+    /// Print one line of JSON for each
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Line<'d> {
+    #[serde(flatten)]
+    target: JsonTarget<'d>,
+    referrers: Vec<JsonReferrer<'d>>,
+}
+
+#[derive(Serialize)]
+struct JsonReferrer<'d> {
+    core_hash: CoreHash,
+    kind: &'d str,
+    relation: &'d str,
+    role: Option<&'d str>,
+    place: &'d str,
+}
+
+impl Args {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        let vault = vault.open()?;
+        let query = DanglingQuery {
+            kind: self.kind.map(|kind| kind.name().to_owned()),
+            role: self.role.clone(),
+            all: self.all,
+        };
+        let DanglingReferences { missing: all, left_out } = query::dangling(&vault.snapshot()?, &query)?;
+        let mut out = std::io::BufWriter::new(stdout::text());
+        for dangling in &all {
+            if self.json {
+                let referrers = dangling.referrers.iter().map(|referrer| JsonReferrer {
+                    core_hash: referrer.artifact.core,
+                    kind: &referrer.artifact.kind,
+                    relation: &referrer.relation,
+                    role: referrer.role.as_deref(),
+                    place: &referrer.place,
+                });
+                let line = Line { target: JsonTarget::new(&dangling.target), referrers: referrers.collect() };
+                json::line(&mut out, &line)?;
+                continue;
+            }
+            stdout::line(&mut out, &target_text(&dangling.target))?;
+            for referrer in &dangling.referrers {
+                let (kind, core) = (escaped(&referrer.artifact.kind).to_string(), referrer.artifact.core);
+                let (relation, place) = (escaped(&referrer.relation), escaped(&referrer.place));
+                let who = format!("    {kind:<8} {HASH}{core:.12}{HASH:#} {relation}");
+                stdout::line(&mut out, &format!("{who} {FAINT}{place}{FAINT:#}"))?;
+            }
+        }
+        out.flush()?;
+        if !self.json {
+            let left_out = match left_out {
+                0 => String::new(),
+                left_out => {
+                    format!(", {} to objects that are not artifacts omitted", counted(left_out, "reference"))
+                }
+            };
+            stdout::note(&format!("{} dangling{left_out}", all.len()));
+        }
+        Ok(Status::Done)
+    }
+}

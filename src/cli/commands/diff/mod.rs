@@ -1,0 +1,185 @@
+//! `runvault diff`
+
+mod json;
+mod side;
+mod text;
+mod value;
+
+pub(crate) use value::Json;
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, ErrorKind, Write};
+
+use clap::Args as ClapArgs;
+use runvault::artifact::Kind;
+use runvault::json::reader::Limits;
+use runvault::vault::diff::{self, ChangeType, Diff};
+
+use crate::cli::args::limits::LimitArgs;
+use crate::cli::args::vault::VaultArgs;
+use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::stdout;
+use side::Side;
+
+/// Compare two artifacts and show where they diverge.
+///
+/// Both must be of one kind. Each is the hash of an artifact in the vault, or a file, directory or archive. An argument
+/// that can be read as a hash is a hash: write ./abc123 for a file with such a name, and -- before a name that begins
+/// with a hyphen. Parts are matched by their hashes, so an inserted step does not make all later steps different.
+/// Values that vary between identical runs, such as times, latencies and run ids, are ignored unless --all is given.
+/// Exit status: 0 no differences, 1 differences, 2 the comparison could not run.
+#[derive(ClapArgs)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
+pub(crate) struct Args {
+    /// Two hashes, files, directories or archives of the same kind; only one with --expect; one hash with --all, whose
+    /// captures are compared
+    #[arg(required = true, value_name = "A B", num_args = 1..=2)]
+    sides: Vec<OsString>,
+
+    /// Compare with this artifact, labelled as expected
+    #[arg(long, value_name = "GOLDEN")]
+    expect: Option<OsString>,
+
+    /// Also compare values that vary between identical runs, and values with the same canonical form, such as different
+    /// line ends
+    #[arg(long)]
+    all: bool,
+
+    /// Show only the first difference
+    #[arg(long, conflicts_with = "stat")]
+    first: bool,
+
+    /// Show only how many differences there are
+    #[arg(long)]
+    stat: bool,
+
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    limits: LimitArgs,
+}
+
+/// The comparison to print.
+struct Outcome<'d> {
+    one: &'d Side,
+    other: &'d Side,
+    diff: Diff<'d>,
+    /// Whether ephemeral differences count.
+    all: bool,
+    /// Whether the first artifact is the expected one.
+    expected: bool,
+    extent: Extent,
+}
+
+/// The extent of the output.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    Whole,
+    First,
+    Counts,
+}
+
+impl Args {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        let (one, other) = match (&self.expect, self.sides.as_slice()) {
+            (Some(golden), [run]) => (golden, run),
+            (None, [one, other]) => (one, other),
+            (None, [artifact]) if self.all => return self.compare_captures(artifact, vault),
+            (Some(_), _) => {
+                return Err(Failure::Usage("--expect GOLDEN takes exactly one other argument".into()));
+            }
+            (None, _) => {
+                let message = "two arguments are required, or --expect GOLDEN and one argument, and --all compares the captures of one";
+                return Err(Failure::Usage(message.into()));
+            }
+        };
+        let limits = self.limits.limits()?;
+        let (one, other) = (Side::load(one, vault, limits)?, Side::load(other, vault, limits)?);
+        if one.kind != other.kind {
+            let (kind, other_kind) = (one.kind.name(), other.kind.name());
+            return Err(Failure::CouldNotRun(format!(
+                "{} is of kind {kind} and {} of kind {other_kind}; only artifacts of the same kind can be compared",
+                one.name, other.name
+            )));
+        }
+        let is_different = self.compare(&one, &other)?;
+        Ok(if is_different { Status::No } else { Status::Done })
+    }
+
+    /// Prints the differences, and returns whether there are any.
+    fn compare(&self, one: &Side, other: &Side) -> Result<bool, Failure> {
+        let extent = match (self.first, self.stat) {
+            (true, _) => Extent::First,
+            (_, true) => Extent::Counts,
+            _ => Extent::Whole,
+        };
+        let diff = diff::compare(parts(one)?, parts(other)?);
+        let expected = self.expect.is_some();
+        let outcome = Outcome { one, other, diff, all: self.all, expected, extent };
+        match outcome.print(self.json) {
+            // A closed pipe must not make different artifacts count as equal: the exit status reflects the comparison.
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => return Err(error.into()),
+            _ => {}
+        }
+        Ok(outcome.is_different())
+    }
+
+    /// Compares the preferred capture of an artifact with each of the others.
+    fn compare_captures(&self, artifact: &OsStr, vault: &VaultArgs) -> Result<Status, Failure> {
+        let sides = Side::captures(artifact, vault)?;
+        let Some((first, others)) = sides.split_first() else { return Ok(Status::Done) };
+        let mut is_different = false;
+        for (number, other) in others.iter().enumerate() {
+            if number > 0 && !self.json {
+                writeln!(stdout::text())?;
+            }
+            is_different |= self.compare(first, other)?;
+        }
+        if others.is_empty() {
+            stdout::note(&format!("{:.12} has one capture", first.core));
+        }
+        Ok(if is_different { Status::No } else { Status::Done })
+    }
+}
+
+/// Returns the parts of a side. It was within the limits when it was admitted.
+fn parts(side: &Side) -> Result<Vec<runvault::artifact::Part<'_>>, Failure> {
+    let limits =
+        Limits { bytes: u64::MAX, depth: Limits::MAX_DEPTH, values: usize::MAX, entries: usize::MAX };
+    side.kind
+        .parts(&side.members(), &limits)
+        .map_err(|error| Failure::CouldNotRun(format!("{} cannot be compared: {error}", side.name)))
+}
+
+impl Outcome<'_> {
+    fn print(&self, json: bool) -> io::Result<()> {
+        if json {
+            return json::print(&mut stdout::raw(), self);
+        }
+        let mut out = io::BufWriter::new(stdout::text());
+        text::print(&mut out, self, text::width())?;
+        out.flush()
+    }
+
+    fn is_different(&self) -> bool {
+        self.diff.changes(self.all).next().is_some()
+    }
+
+    fn kind(&self) -> Kind {
+        self.one.kind
+    }
+}
+
+/// Returns the word for the type of a change.
+fn word(sort: ChangeType) -> &'static str {
+    match sort {
+        ChangeType::Changed => "changed",
+        ChangeType::Moved => "moved",
+        ChangeType::Removed => "removed",
+        ChangeType::Inserted => "inserted",
+        ChangeType::Ephemeral => "ephemeral",
+        ChangeType::Spelling => "spelling",
+    }
+}

@@ -1,0 +1,255 @@
+//! Text output of `diff`.
+
+use std::io::{self, Write};
+
+use anstyle::Style;
+use runvault::json::Value;
+use runvault::vault::diff::{Change, ChangeType, Span, ValueChange, words};
+
+use super::value;
+use super::{Extent, Outcome, word};
+use crate::cli::commands::links::fitting;
+use crate::cli::output::escape::{brief, escaped};
+use crate::cli::output::fit;
+use crate::cli::output::stdout::{self, BAD, CAUTION, FAINT, GOOD, HASH};
+
+/// Maximum number of differences listed; `--json` lists all.
+const LISTED: usize = 200;
+
+/// Maximum number of differing values listed per part.
+const LISTED_VALUES: usize = 20;
+
+/// Number of common characters shown around a difference.
+const CONTEXT_CHARACTERS: usize = 40;
+
+/// Approximate width of the mark for omitted text.
+const MARK_CHARACTERS: usize = 22;
+
+/// Maximum size of texts that are compared word by word for display.
+const MAX_WORDS_BYTES: usize = 1 << 20;
+
+/// Returns the number of characters per line.
+pub(super) fn width() -> usize {
+    stdout::width().unwrap_or(100).clamp(40, 400)
+}
+
+/// Prints the comparison.
+pub(super) fn print(out: &mut dyn Write, outcome: &Outcome<'_>, width: usize) -> io::Result<()> {
+    print_verdict(out, outcome)?;
+    for (sign, style, side) in [("-", BAD, outcome.one), ("+", GOOD, outcome.other)] {
+        let name = brief(&side.name);
+        let kind = side.kind.name();
+        let name = name.to_string();
+        let core = fitting(side.core, 2 + kind.len() + 1 + 1 + fit::width(&name));
+        writeln!(out, "{style}{sign}{style:#} {kind} {HASH}{core}{HASH:#} {name}")?;
+    }
+    let most = match outcome.extent {
+        Extent::Whole => LISTED,
+        Extent::First => 1,
+        Extent::Counts => 0,
+    };
+    if outcome.extent != Extent::First {
+        let counts = outcome.diff.counts();
+        let (same, changed, moved) = (counts.same, counts.changed, counts.moved);
+        let (removed, inserted) = (counts.removed, counts.inserted);
+        writeln!(
+            out,
+            "{FAINT}{same} same, {changed} changed, {moved} moved, {removed} removed, {inserted} inserted{FAINT:#}"
+        )?;
+    }
+    let mut changes = outcome.diff.changes(outcome.all);
+    let mut apart = true;
+    for change in changes.by_ref().take(most) {
+        // Single-line changes are grouped without blank lines.
+        if apart || !change.values.is_empty() {
+            writeln!(out)?;
+        }
+        apart = !change.values.is_empty();
+        print_change(out, outcome, &change, width)?;
+    }
+    let left = if outcome.extent == Extent::Whole { changes.count() } else { 0 };
+    if left > 0 {
+        writeln!(out, "\n{FAINT}and {left} more; --json lists them{FAINT:#}")?;
+    }
+    Ok(())
+}
+
+/// Prints the first line, which summarises the result.
+fn print_verdict(out: &mut dyn Write, outcome: &Outcome<'_>) -> io::Result<()> {
+    let same_core = outcome.one.core == outcome.other.core;
+    match outcome.diff.changes(false).next() {
+        Some(first) => {
+            let lead = if outcome.expected { "not as expected" } else { "first divergence" };
+            let says = escaped(&says(outcome, &first)).to_string();
+            writeln!(out, "{BAD}{lead}{BAD:#}: {}: {says}", brief(first.place()))
+        }
+        None if same_core => {
+            writeln!(out, "{GOOD}identical core{GOOD:#} {HASH}{}{HASH:#}", outcome.one.core)
+        }
+        None => writeln!(
+            out,
+            "{GOOD}no divergence{GOOD:#}: the cores differ only in representation or in values that vary between identical runs"
+        ),
+    }
+}
+
+fn says(outcome: &Outcome<'_>, change: &Change<'_>) -> String {
+    let (first, second) = if outcome.expected {
+        ("missing", "not expected")
+    } else {
+        ("only in the first", "only in the second")
+    };
+    match change.sort {
+        ChangeType::Removed => first.to_owned(),
+        ChangeType::Inserted => second.to_owned(),
+        ChangeType::Moved if change.other == change.one => "in a different order".to_owned(),
+        ChangeType::Moved => format!("moved to {}", change.other.unwrap_or_default()),
+        ChangeType::Changed | ChangeType::Ephemeral | ChangeType::Spelling => change.says.clone(),
+    }
+}
+
+fn print_change(
+    out: &mut dyn Write,
+    outcome: &Outcome<'_>,
+    change: &Change<'_>,
+    width: usize,
+) -> io::Result<()> {
+    let style = match change.sort {
+        ChangeType::Changed => CAUTION,
+        ChangeType::Removed => BAD,
+        ChangeType::Inserted => GOOD,
+        ChangeType::Moved | ChangeType::Ephemeral | ChangeType::Spelling => FAINT,
+    };
+    let now = change.other.filter(|other| change.sort == ChangeType::Changed && *other != change.place());
+    let now = now.map(|other| format!(" (now {})", brief(other))).unwrap_or_default();
+    let (word, place) = (word(change.sort), brief(change.place()));
+    let says = match change.sort {
+        ChangeType::Removed | ChangeType::Inserted => String::new(),
+        _ => format!(": {}", escaped(&says(outcome, change))),
+    };
+    writeln!(out, "{style}{word}{style:#} {place}{now}{says}")?;
+    for value in change.values.iter().take(LISTED_VALUES) {
+        print_value(out, value, width)?;
+    }
+    match change.values.len().saturating_sub(LISTED_VALUES) {
+        0 => Ok(()),
+        more => writeln!(out, "  {FAINT}and {more} more; --json lists them{FAINT:#}"),
+    }
+}
+
+fn print_value(out: &mut dyn Write, change: &ValueChange, width: usize) -> io::Result<()> {
+    let mark = match (change.is_ephemeral, change.is_spelling) {
+        (true, _) => format!(" {FAINT}(ephemeral){FAINT:#}"),
+        (false, true) => format!(" {FAINT}(spelling){FAINT:#}"),
+        (false, false) => String::new(),
+    };
+    if !change.pointer.is_empty() {
+        writeln!(out, "  {}{mark}", brief(&change.pointer))?;
+    }
+    if let (Some(Value::String(old)), Some(Value::String(new))) = (&change.old, &change.new)
+        && let Some(spans) = worded(old, new)
+    {
+        return print_words(out, &spans, width);
+    }
+    for (sign, style, value) in [("-", BAD, &change.old), ("+", GOOD, &change.new)] {
+        match value {
+            // A whole part is easier to read member by member.
+            Some(Value::Object(object)) if change.pointer.is_empty() => {
+                for (name, member) in object.iter().take(LISTED_VALUES) {
+                    let lead = format!("{sign} {}: ", brief(name));
+                    print_line(out, &lead, style, &value::text(member), width)?;
+                }
+            }
+            Some(value) => print_line(out, &format!("{sign} "), style, &value::text(value), width)?,
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+/// Prints as much of `text` as fits on a line after `lead`, which is already escaped.
+fn print_line(out: &mut dyn Write, lead: &str, style: Style, text: &str, width: usize) -> io::Result<()> {
+    let room = width.saturating_sub(INDENT + lead.chars().count());
+    // The omission mark takes up space too.
+    let most = if text.chars().count() > room { room.saturating_sub(MARK_CHARACTERS) } else { room };
+    writeln!(out, "{:INDENT$}{style}{lead}{}{style:#}", "", escaped(text).up_to(most.max(10)))
+}
+
+/// Returns the word-level difference of two texts, if they share enough for it to be easier to read.
+fn worded<'t>(old: &'t str, new: &'t str) -> Option<Vec<Span<'t>>> {
+    // Names, hashes and dates are compared as a whole.
+    let are_prose = [old, new].iter().all(|text| text.contains(char::is_whitespace));
+    if !are_prose || old.len() + new.len() > MAX_WORDS_BYTES {
+        return None;
+    }
+    let spans = words(old, new);
+    let common: usize = spans
+        .iter()
+        .map(|span| match span {
+            Span::Same(text) => text.chars().filter(|character| character.is_alphanumeric()).count(),
+            Span::Removed(_) | Span::Added(_) => 0,
+        })
+        .sum();
+    (common * 3 >= old.chars().count().min(new.chars().count()) && common > 0).then_some(spans)
+}
+
+fn print_words(out: &mut dyn Write, spans: &[Span<'_>], width: usize) -> io::Result<()> {
+    let mut line = Line { out, width, column: 0, has_gap: false };
+    let last = spans.len().saturating_sub(1);
+    for (index, span) in spans.iter().enumerate() {
+        match span {
+            Span::Same(text) => line.put(&context(text, index == 0, index == last), Style::new())?,
+            Span::Removed(text) => line.put(&format!("[-{}-]", escaped(text)), BAD)?,
+            Span::Added(text) => line.put(&format!("{{+{}+}}", escaped(text)), GOOD)?,
+        }
+    }
+    writeln!(line.out)
+}
+
+/// Returns the text around a difference: the end of the text before the first, and the start of the text after the
+/// last.
+fn context(text: &str, is_first: bool, is_last: bool) -> String {
+    let count = text.chars().count();
+    let most = CONTEXT_CHARACTERS * if is_first || is_last { 1 } else { 2 };
+    if count <= most + 1 {
+        return escaped(text).to_string();
+    }
+    let begin: String =
+        if is_first { String::new() } else { text.chars().take(CONTEXT_CHARACTERS).collect() };
+    let end = count - if is_last { 0 } else { CONTEXT_CHARACTERS };
+    let end: String = if is_last { String::new() } else { text.chars().skip(end).collect() };
+    format!("{}…{}", escaped(&begin), escaped(&end))
+}
+
+/// A text that is wrapped at words into indented lines.
+struct Line<'o> {
+    out: &'o mut dyn Write,
+    width: usize,
+    column: usize,
+    /// Whether a space precedes the next word, unless the line ends there.
+    has_gap: bool,
+}
+
+const INDENT: usize = 4;
+
+impl Line<'_> {
+    /// Writes `text`, which is already escaped.
+    fn put(&mut self, text: &str, style: Style) -> io::Result<()> {
+        for piece in text.split_inclusive(' ') {
+            let word = piece.strip_suffix(' ').unwrap_or(piece);
+            let length = fit::width(word);
+            if self.column > INDENT && self.column + usize::from(self.has_gap) + length > self.width {
+                self.column = 0;
+                writeln!(self.out)?;
+            }
+            let gap = match (self.column, self.has_gap) {
+                (0, _) => INDENT,
+                (_, has_gap) => usize::from(has_gap),
+            };
+            write!(self.out, "{:gap$}{style}{word}{style:#}", "")?;
+            self.column += gap + length;
+            self.has_gap = piece.len() > word.len();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,132 @@
+//! `runvault export`
+
+use std::path::{Path, PathBuf};
+
+use clap::Args as ClapArgs;
+use runvault::Vault;
+use runvault::artifact::Kind;
+use runvault::json::reader::Limits;
+use runvault::storage::{ArtifactRow, Snapshot};
+use runvault::vault::bundle::{self, WriteError, Written};
+
+use crate::cli::args::hash::Named;
+use crate::cli::args::inputs::a_kind;
+use crate::cli::args::vault::VaultArgs;
+use crate::cli::commands::find::Conditions;
+use crate::cli::output::disk::{self, ModeArgs};
+use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::stdout::{self, counted};
+
+/// Export artifacts to a bundle file for another vault.
+///
+/// A bundle contains artifacts with all their captures, tags, notes and manual links. Read it with "import" or with
+/// tar: tar --zstd -xf FILE.rvz. The same vault and the same selection give the same bytes.
+#[derive(ClapArgs)]
+pub(crate) struct Args {
+    /// Hashes, @tags, or latest; if none is given, all artifacts that match the conditions
+    #[arg(value_name = "HASH")]
+    hashes: Vec<Named>,
+
+    /// Write to this file, such as runs.rvz; - is standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+
+    /// Also export all artifacts reachable over links
+    #[arg(long)]
+    with_links: bool,
+
+    /// Export all artifacts
+    #[arg(long, conflicts_with_all = ["hashes", "with_links"])]
+    all: bool,
+
+    /// Replace FILE if it exists, and allow output to a terminal
+    #[arg(long)]
+    force: bool,
+
+    #[command(flatten)]
+    mode: ModeArgs,
+
+    /// Only artifacts of this kind
+    #[arg(long, value_parser = a_kind())]
+    kind: Option<Kind>,
+
+    #[command(flatten)]
+    conditions: Conditions,
+}
+
+impl Args {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        let vault = vault.open()?;
+        // The snapshot must be taken before artifacts are located, so that it is not newer than the output.
+        let snapshot = vault.snapshot()?;
+        let mut artifacts = self.selection(&vault, &snapshot)?;
+        if self.with_links {
+            artifacts = bundle::with_links(&snapshot, artifacts)?;
+        }
+        let written = if self.output == Path::new("-") {
+            if stdout::is_terminal() && !self.force {
+                let message = "a bundle is binary; use -o FILE, a pipe, or --force";
+                return Err(Failure::CouldNotRun(message.to_owned()));
+            }
+            bundle::write(&snapshot, &artifacts, &mut stdout::raw()).map_err(Failure::from)?
+        } else {
+            let options = self.mode.options(self.force, vault.path());
+            disk::write_with(&self.output, &options, |out| Ok(bundle::write(&snapshot, &artifacts, out)?))?
+        };
+        stdout::note(&text_of(&written));
+        Ok(Status::Done)
+    }
+
+    /// Returns the selected artifacts.
+    fn selection(&self, vault: &Vault, snapshot: &Snapshot<'_>) -> Result<Vec<ArtifactRow>, Failure> {
+        let kind = self.kind.map(Kind::name);
+        let query = self.conditions.query(vault, kind)?;
+        let has_conditions =
+            kind.is_some() || !query.filters.is_empty() || query.since.is_some() || query.until.is_some();
+        match (self.hashes.is_empty(), has_conditions) {
+            (false, true) => {
+                return Err(Failure::Usage("give either hashes or conditions, not both".to_owned()));
+            }
+            (true, false) if !self.all => {
+                let message = "give hashes, conditions, or --all";
+                return Err(Failure::Usage(message.to_owned()));
+            }
+            (false, false) => {
+                let locate = |named: &Named| Ok(vault.locate_in(snapshot, &named.prefix(vault)?)?.artifact);
+                return self.hashes.iter().map(locate).collect();
+            }
+            _ => {}
+        }
+        let hits = runvault::vault::query::find(snapshot, &query)?;
+        if hits.is_empty() {
+            return Err(Failure::No("no artifact matches the conditions; no bundle was written".to_owned()));
+        }
+        Ok(hits.into_iter().map(|hit| hit.artifact).collect())
+    }
+}
+
+fn text_of(written: &Written) -> String {
+    let Written { artifacts, captures, links, blobs, bytes, largest } = *written;
+    let text = format!(
+        "exported {}, {}, {}; {} in {}",
+        counted(artifacts, "artifact"),
+        counted(captures, "capture"),
+        counted(links, "manual link"),
+        stdout::size(bytes),
+        counted(blobs, "blob"),
+    );
+    if largest <= Limits::default().bytes {
+        return text;
+    }
+    let size = stdout::size(largest);
+    format!("{text}; a capture has {size}, which \"runvault import --max-size\" must allow")
+}
+
+impl From<WriteError> for Failure {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::Io(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Self::ClosedPipe,
+            error => Self::CouldNotRun(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,515 @@
+//! `runvault find`
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use chrono::{DateTime, Utc};
+use clap::{Args as ClapArgs, ValueEnum};
+use runvault::Vault;
+use runvault::artifact::{Kind, SignatureState};
+use runvault::digest::{CaptureHash, CoreHash, Digest, DigestPrefix, PrefixResolution};
+use runvault::formats;
+use runvault::storage::{Snapshot, StoreError, TimeBasis};
+use runvault::vault::query::{self, Filter, Hit, Match, Query, Sort};
+use serde::Serialize;
+
+use crate::cli::args::hash;
+use crate::cli::args::hash::Named;
+use crate::cli::args::vault::VaultArgs;
+use crate::cli::output::columns::{self, Column};
+use crate::cli::output::escape::{brief, escaped};
+use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::hits::{self, Listed};
+use crate::cli::output::json;
+use crate::cli::output::place::{self, JsonPlace};
+use crate::cli::output::signature;
+use crate::cli::output::stdout::{self, counted};
+use crate::cli::output::template::Template;
+use crate::cli::output::time;
+use crate::cli::output::time::By;
+
+/// Find artifacts by prompt, model, run id, time, label or hash.
+///
+/// All conditions must hold. The output says where each artifact matched. Hashes can be abbreviated. With "packs", a
+/// pack also matches if the session that it contains does. A trace that a longer matching trace extends is not listed.
+#[derive(ClapArgs)]
+pub(crate) struct Args {
+    /// sessions, runs, traces, contracts, packs or artifacts (any kind)
+    #[arg(value_name = "WHAT", default_value = "artifacts", value_parser = what)]
+    what: What,
+
+    #[command(flatten)]
+    conditions: Conditions,
+
+    /// Also list traces that a longer matching trace extends
+    #[arg(long)]
+    all_versions: bool,
+
+    /// Maximum number of results. Default: 100 on a terminal, else unlimited
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Sort order. Default: newest first, by the time that --by names
+    #[arg(long, value_enum, value_name = "ORDER")]
+    sort: Option<Order>,
+
+    /// Columns to print, such as core,kind,seen,label; an unknown name lists all columns
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = columns::named)]
+    columns: Vec<Column>,
+
+    /// Print each in this format, such as '{{core}} {{kind}}'; the names are those of --columns; \n and \t are escapes
+    #[arg(long, value_name = "TEXT", conflicts_with = "columns")]
+    format: Option<Template>,
+
+    /// Print one line of JSON for each artifact
+    #[arg(long, conflicts_with_all = ["columns", "format"])]
+    json: bool,
+}
+
+/// What an artifact must match.
+#[derive(ClapArgs)]
+pub(crate) struct Conditions {
+    /// Sent this prompt, in a session or a run
+    #[arg(long, value_name = "TEXT")]
+    prompt: Option<String>,
+    /// Sent the prompt in this file, byte for byte; - is standard input
+    #[arg(long, value_name = "FILE")]
+    prompt_file: Option<PathBuf>,
+    /// Sent the prompt with this SHA-256
+    #[arg(long, value_name = "HASH", value_parser = hash::prefix)]
+    prompt_hash: Option<DigestPrefix>,
+    /// Received a response with this SHA-256
+    #[arg(long, value_name = "HASH", value_parser = hash::prefix)]
+    response_hash: Option<DigestPrefix>,
+    /// Has a step with this hash
+    #[arg(long, value_name = "HASH", value_parser = hash::prefix)]
+    step_hash: Option<DigestPrefix>,
+    /// Has a trace record with this hash
+    #[arg(long, value_name = "HASH", value_parser = hash::prefix)]
+    record_hash: Option<DigestPrefix>,
+    /// Has a state with this hash
+    #[arg(long, value_name = "HASH", value_parser = hash::prefix)]
+    state_hash: Option<DigestPrefix>,
+    /// Is an export pack with this intent hash
+    #[arg(long, value_name = "HASH", value_parser = hash::prefix)]
+    intent_hash: Option<DigestPrefix>,
+    /// Is an export pack with this bundle hash
+    #[arg(long, value_name = "HASH", value_parser = hash::prefix)]
+    bundle_hash: Option<DigestPrefix>,
+    /// Mentions this hash (or the hash of this @tag or of latest) in any role
+    #[arg(long, value_name = "HASH")]
+    mentions: Option<Named>,
+
+    /// Has this run id
+    #[arg(long, value_name = "ID")]
+    run_id: Option<String>,
+    /// Has this trace id
+    #[arg(long, value_name = "ID")]
+    trace_id: Option<String>,
+    /// Used this model
+    #[arg(long, value_name = "ID")]
+    model: Option<String>,
+    /// Used this adapter
+    #[arg(long, value_name = "ID")]
+    adapter: Option<String>,
+    /// Called this tool
+    #[arg(long, value_name = "NAME")]
+    tool: Option<String>,
+    /// Is an export pack with this result
+    #[arg(long, value_name = "RESULT", value_parser = ["BUNDLE", "CLARIFY", "REFUSE"])]
+    result: Option<String>,
+    /// Is an export pack with this policy: a name, or a name and version
+    #[arg(long, value_name = "POLICY")]
+    policy: Option<String>,
+    /// Is an export pack with this model mode
+    #[arg(long, value_name = "MODE")]
+    model_mode: Option<String>,
+    /// Declares this IO reference
+    #[arg(long, value_name = "REF")]
+    io_ref: Option<String>,
+    /// Has this attribute; "show" lists them
+    #[arg(long, value_name = "NAME=VALUE", value_parser = attribute)]
+    attr: Vec<(String, String)>,
+    /// Has a capture whose signature was verified with the key of this id
+    #[arg(long, value_name = "KEY_ID")]
+    signed_by: Option<String>,
+    /// Has a capture whose signature has this state
+    #[arg(long, value_name = "STATE", value_enum)]
+    signature: Option<signature::State>,
+    /// Has a note that contains this text, ignoring case; "" matches every note
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
+
+    /// Last seen at this time or later: 2026-11-20, an RFC 3339 time, or an age like 90m, 36h, 7d, 4w
+    #[arg(long, value_name = "TIME", value_parser = time::point)]
+    since: Option<DateTime<Utc>>,
+    /// Last seen before this time
+    #[arg(long, value_name = "TIME", value_parser = time::point)]
+    until: Option<DateTime<Utc>>,
+    /// Which time --since and --until compare, and which is listed. An artifact that states no creation time never
+    /// matches by "created"
+    #[arg(long, value_enum, value_name = "TIME", default_value_t)]
+    pub(crate) by: By,
+}
+
+/// Artifacts of one kind, or of any.
+#[derive(Clone)]
+struct What {
+    kind: Option<&'static str>,
+    plural: &'static str,
+}
+
+fn what(text: &str) -> Result<What, String> {
+    let mut kinds =
+        formats::ALL.into_iter().map(|kind| What { kind: Some(kind.name()), plural: kind.plural() });
+    let any = What { kind: None, plural: "artifacts" };
+    kinds.by_ref().chain([any]).find(|what| what.plural == text).ok_or_else(|| {
+        let plurals: Vec<&str> = formats::ALL.into_iter().map(Kind::plural).collect();
+        format!("expected one of {} or artifacts", plurals.join(", "))
+    })
+}
+
+pub(crate) fn attribute(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    let known = columns::attributes();
+    if !known.contains(&name) {
+        return Err(format!("unknown attribute {}; known attributes: {}", brief(name), known.join(", ")));
+    }
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+/// Maximum number of artifacts listed on a terminal.
+const SCREENFUL: usize = 100;
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Order {
+    /// Last seen, newest first
+    Seen,
+    /// First added, newest first
+    Added,
+    /// Created, newest first; artifacts that state no time come last
+    Created,
+    /// By core hash
+    Core,
+    /// By kind, then last seen, newest first
+    Kind,
+}
+
+impl Args {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        let vault = vault.open()?;
+        let by = self.conditions.by.basis();
+        let query = Query {
+            sort: match self.sort {
+                None => Sort::Newest(by),
+                Some(Order::Seen) => Sort::Newest(TimeBasis::LastSeen),
+                Some(Order::Added) => Sort::Newest(TimeBasis::FirstSeen),
+                Some(Order::Created) => Sort::Newest(TimeBasis::Created),
+                Some(Order::Core) => Sort::Core,
+                Some(Order::Kind) => Sort::Kind,
+            },
+            ..self.conditions.query(&vault, self.what.kind)?
+        };
+        let snapshot = vault.snapshot()?;
+        let Found { mut hits, is_more } = self.hits(&snapshot, &query)?;
+        if hits.is_empty() {
+            self.conditions.note_removals(&vault)?;
+        }
+        let hidden = if self.all_versions { 0 } else { leave_out_extended(&snapshot, &mut hits)? };
+        let found = hits.len();
+        hits.truncate(self.most());
+        let out: Box<dyn Write> = if self.json { Box::new(stdout::raw()) } else { Box::new(stdout::text()) };
+        let mut out = io::BufWriter::new(out);
+        match &self.format {
+            _ if self.json => {
+                for hit in &hits {
+                    json::line(&mut out, &JsonHit::new(hit, snapshot.created_at(hit.artifact.id)?))?;
+                }
+            }
+            Some(template) => hits::fill(&mut out, &snapshot, &hits, template, by)?,
+            None if self.columns.is_empty() => {
+                hits::list(&mut out, &snapshot, hits.iter().map(Listed::from), by)?;
+            }
+            None => hits::table(&mut out, &snapshot, &hits, &self.columns, by)?,
+        }
+        out.flush()?;
+        // Programs that parse the output must learn of omitted results too.
+        match (self.json || self.format.is_some(), hidden) {
+            (false, _) => stdout::note(&self.ending(hits.len(), (found, is_more), hidden)),
+            (true, 1..) => stdout::note(&not_shown(hidden)),
+            (true, 0) => {}
+        }
+        Ok(if found == 0 { Status::No } else { Status::Done })
+    }
+
+    /// Returns the maximum number of hits printed. It is limited only on a terminal.
+    fn most(&self) -> usize {
+        let people = stdout::is_terminal() && !self.json && self.format.is_none();
+        self.limit.unwrap_or(if people { SCREENFUL } else { usize::MAX })
+    }
+
+    /// Returns the matching artifacts. The search stops after the number to print or `COUNTED`, whichever is larger,
+    /// unless some artifacts may be omitted because others extend them.
+    fn hits(&self, snapshot: &Snapshot<'_>, query: &Query) -> Result<Found, Failure> {
+        let most = self.most().max(COUNTED);
+        let mut hits = Vec::new();
+        query::find_until::<StoreError>(snapshot, query, &mut |hit| {
+            hits.push(hit);
+            Ok(hits.len() <= most)
+        })?;
+        let is_more = hits.len() > most;
+        let versions = formats::versions();
+        let is_versioned = |hit: &Hit| versions.iter().any(|(kind, _)| *kind == hit.artifact.kind);
+        if is_more && !self.all_versions && hits.iter().any(is_versioned) {
+            return Ok(Found { hits: query::find(snapshot, query)?, is_more: false });
+        }
+        hits.truncate(most);
+        Ok(Found { hits, is_more })
+    }
+
+    /// Returns the last line, with the number of hits and how to see the rest.
+    fn ending(&self, shown: usize, (found, is_more): (usize, bool), hidden: usize) -> String {
+        let plural = self.what.plural;
+        let mut found_text = counted(found as u64, plural.strip_suffix('s').unwrap_or(plural));
+        if is_more {
+            found_text = format!("more than {found_text}");
+        }
+        let listed = match self.limit {
+            _ if shown == found && !is_more => found_text,
+            None if is_more => format!("{shown} of {found_text}; --limit shows more"),
+            Some(_) => format!("{shown} of {found_text}"),
+            None => format!("{shown} of {found_text}; --limit {found} shows all"),
+        };
+        if hidden == 0 { listed } else { format!("{listed}; {}", not_shown(hidden)) }
+    }
+}
+
+/// Matching artifacts: the first ones, and whether there are more.
+struct Found {
+    hits: Vec<Hit>,
+    is_more: bool,
+}
+
+/// The number up to which matches are counted if fewer are printed.
+const COUNTED: usize = 1_000;
+
+fn not_shown(hidden: usize) -> String {
+    let hidden = counted(hidden as u64, "shorter version");
+    format!("{hidden} not shown, --all-versions shows all")
+}
+
+/// Removes the artifacts that others among the hits extend, and returns their number.
+fn leave_out_extended(snapshot: &Snapshot<'_>, hits: &mut Vec<Hit>) -> Result<usize, Failure> {
+    let before = hits.len();
+    let artifacts = hits.iter().map(|hit| &hit.artifact);
+    let extended = query::extended(snapshot, &artifacts, &formats::versions())?;
+    hits.retain(|hit| !extended.contains(&hit.artifact.id));
+    Ok(before - hits.len())
+}
+
+impl Conditions {
+    /// Builds the query for matching artifacts of a kind, or of any.
+    pub(crate) fn query(&self, vault: &Vault, kind: Option<&str>) -> Result<Query, Failure> {
+        Ok(Query {
+            kind: kind.map(str::to_owned),
+            filters: self.filters(vault)?,
+            through_members: kind.and_then(formats::named).is_some_and(Kind::is_of_directories),
+            by: self.by.basis(),
+            since: self.since,
+            until: self.until,
+            ..Query::default()
+        })
+    }
+
+    fn filters(&self, vault: &Vault) -> Result<Vec<Filter>, Failure> {
+        let mut filters = Vec::new();
+        let mut mention =
+            |group: Option<&'static str>, digest: Digest| filters.push(Filter::Mention { group, digest });
+        if let Some(text) = &self.prompt {
+            mention(Some("prompt"), Digest::from_content(text.as_bytes()));
+        }
+        if let Some(path) = &self.prompt_file {
+            mention(Some("prompt"), digest_of(path)?);
+        }
+        for (group, prefix) in self.hashes() {
+            if let Some(prefix) = prefix {
+                mention(group, mentioned(vault, prefix, group)?);
+            }
+        }
+        if let Some(named) = &self.mentions {
+            mention(None, mentioned(vault, &named.prefix(vault)?, None)?);
+        }
+        let attributes = [
+            ("run_id", &self.run_id),
+            ("trace_id", &self.trace_id),
+            ("model_id", &self.model),
+            ("adapter_id", &self.adapter),
+            ("tool", &self.tool),
+            ("result", &self.result),
+            ("policy", &self.policy),
+            ("model_mode", &self.model_mode),
+            ("io_ref", &self.io_ref),
+        ];
+        let note = self.note.clone().map(|text| Filter::Note { text });
+        let named =
+            attributes.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
+        let attributes = named.chain(self.attr.iter().cloned());
+        filters.extend(attributes.map(|(name, value)| Filter::Attribute { name, value }));
+        filters.extend(note);
+        let state = SignatureState::Verified;
+        filters.extend(self.signed_by.clone().map(|id| Filter::Signature { state, key_id: Some(id) }));
+        filters.extend(self.signature.map(signature::State::filter));
+        Ok(filters)
+    }
+
+    /// Reports hashes that nothing mentions because their artifact was removed.
+    fn note_removals(&self, vault: &Vault) -> Result<(), Failure> {
+        let mentions = self.mentions.as_ref().and_then(Named::hash);
+        for prefix in self.hashes().into_iter().filter_map(|(_, prefix)| prefix).chain(mentions) {
+            if let Some(tombstone) = vault.snapshot()?.tombstones(prefix)?.first() {
+                stdout::note(&escaped(&tombstone.to_string()).to_string());
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the conditions that are hashes, each with its group of roles.
+    fn hashes(&self) -> [(Option<&'static str>, Option<&DigestPrefix>); 7] {
+        [
+            (Some("prompt"), self.prompt_hash.as_ref()),
+            (Some("response"), self.response_hash.as_ref()),
+            (Some("step"), self.step_hash.as_ref()),
+            (Some("record"), self.record_hash.as_ref()),
+            (Some("state"), self.state_hash.as_ref()),
+            (Some("intent"), self.intent_hash.as_ref()),
+            (Some("bundle"), self.bundle_hash.as_ref()),
+        ]
+    }
+}
+
+/// Resolves a prefix among the mentioned digests.
+pub(crate) fn mentioned(
+    vault: &Vault,
+    prefix: &DigestPrefix,
+    group: Option<&str>,
+) -> Result<Digest, Failure> {
+    match query::resolve_mentioned(&vault.snapshot()?, prefix, group)? {
+        PrefixResolution::One(digest) => Ok(digest),
+        PrefixResolution::None => {
+            if let Some(tombstone) = vault.snapshot()?.tombstones(prefix)?.first() {
+                return Err(Failure::No(tombstone.to_string()));
+            }
+            let what = group.map_or(String::new(), |group| format!(" {group}"));
+            Err(Failure::No(format!("no artifact mentions a{what} hash that begins with {prefix}")))
+        }
+        PrefixResolution::Ambiguous(candidates) => {
+            let message =
+                format!("{prefix} is ambiguous: {} hashes begin with it; give more digits", candidates.len());
+            let candidates = candidates.iter().map(ToString::to_string).collect();
+            Err(Failure::Ambiguous { message, candidates })
+        }
+    }
+}
+
+/// Returns the digest of a file of any size, or of standard input.
+fn digest_of(path: &Path) -> Result<Digest, Failure> {
+    let digest = match path.to_str() {
+        Some("-") => Digest::from_reader(io::stdin().lock()),
+        _ => File::open(path).and_then(Digest::from_reader),
+    };
+    digest
+        .map_err(|error| Failure::CouldNotRun(format!("cannot read the prompt {}: {error}", path.display())))
+}
+
+/// The attributes used as labels, most specific first.
+pub(crate) const TELLING: [&str; 6] = ["run_id", "result", "trace_id", "adapter_id", "model_id", "io_ref"];
+
+pub(crate) fn label(attributes: &[(String, String)]) -> String {
+    const VALUES: usize = 3;
+    let values = TELLING.iter().flat_map(|name| {
+        attributes.iter().filter(move |(other, _)| other == name).map(|(_, value)| brief(value).to_string())
+    });
+    values.take(VALUES).collect::<Vec<_>>().join(" ")
+}
+
+pub(crate) fn match_text(found: &Match) -> String {
+    match found {
+        Match::Mention { role, unit, place, .. } => {
+            format!("{} ({})", escaped(&place::text(unit, place)), escaped(role))
+        }
+        Match::Attribute { name, value } => format!("{} {}", escaped(name), escaped(value)),
+        Match::Signature { signature, .. } => signature::text(Some(signature)),
+        Match::Unsigned => signature::text(None),
+        Match::Note { text } => format!("note {}", escaped(text)),
+    }
+}
+
+#[derive(Serialize)]
+struct JsonHit<'h> {
+    core_hash: CoreHash,
+    kind: &'h str,
+    added_at: String,
+    seen_at: String,
+    created_at: Option<String>,
+    matches: Vec<JsonMatch<'h>>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum JsonMatch<'h> {
+    Mention {
+        role: &'h str,
+        #[serde(flatten)]
+        place: JsonPlace<'h>,
+        digest: Digest,
+    },
+    Attribute {
+        name: &'h str,
+        value: &'h str,
+    },
+    Signature {
+        signature: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        key_id: Option<&'h str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        capture_hash: Option<CaptureHash>,
+    },
+    Note {
+        note: &'h str,
+    },
+}
+
+impl<'h> JsonHit<'h> {
+    fn new(hit: &'h Hit, created_at: Option<DateTime<Utc>>) -> Self {
+        Self {
+            core_hash: hit.artifact.core,
+            kind: &hit.artifact.kind,
+            added_at: time::exact(hit.artifact.added_at),
+            seen_at: time::exact(hit.artifact.seen_at),
+            created_at: created_at.map(time::exact),
+            matches: hit.matches.iter().map(JsonMatch::new).collect(),
+        }
+    }
+}
+
+impl<'h> JsonMatch<'h> {
+    fn new(place: &'h Match) -> Self {
+        match place {
+            Match::Mention { role, unit, place, digest } => {
+                Self::Mention { role, place: JsonPlace::new(unit, place), digest: *digest }
+            }
+            Match::Attribute { name, value } => Self::Attribute { name, value },
+            Match::Signature { capture, signature } => Self::Signature {
+                signature: signature.state.name(),
+                key_id: signature.key_id.as_deref(),
+                capture_hash: Some(*capture),
+            },
+            Match::Unsigned => Self::Signature {
+                signature: signature::State::Unsigned.name(),
+                key_id: None,
+                capture_hash: None,
+            },
+            Match::Note { text } => Self::Note { note: text },
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Command-line arguments for retention rules.
+
+use chrono::Duration;
+use clap::Args;
+use runvault::vault::retention::{GroupKey, Period, Policy, TagPattern};
+
+use crate::cli::commands::find;
+use crate::cli::output::columns;
+use crate::cli::output::escape::brief;
+use crate::cli::output::exit::Failure;
+use crate::cli::output::time::{self, By};
+
+/// The word for an unlimited count, as in restic.
+const UNLIMITED: &str = "unlimited";
+
+/// What to keep.
+#[derive(Args)]
+pub(super) struct RuleArgs {
+    /// Keep the newest N of each group; 0 as the only rule keeps none
+    #[arg(long, value_name = "N", value_parser = count)]
+    keep_last: Option<usize>,
+
+    /// Keep artifacts not older than this: 90m, 36h, 90d, 4w
+    #[arg(long, value_name = "AGE", value_parser = time::length)]
+    keep_within: Option<Duration>,
+
+    /// Keep the newest of each of the last N hours that have artifacts
+    #[arg(long, value_name = "N", value_parser = count)]
+    keep_hourly: Option<usize>,
+
+    /// Keep the newest of each of the last N days that have artifacts, and the oldest of all while there are fewer than
+    /// N; the same applies to hours, weeks, months and years. N may be "unlimited"
+    #[arg(long, value_name = "N", value_parser = count)]
+    keep_daily: Option<usize>,
+
+    /// The same for weeks, which begin on Monday
+    #[arg(long, value_name = "N", value_parser = count)]
+    keep_weekly: Option<usize>,
+
+    /// The same for months
+    #[arg(long, value_name = "N", value_parser = count)]
+    keep_monthly: Option<usize>,
+
+    /// The same for years
+    #[arg(long, value_name = "N", value_parser = count)]
+    keep_yearly: Option<usize>,
+
+    /// Keep artifacts with this tag; a trailing * matches any suffix. Can be repeated
+    #[arg(long, value_name = "TAG", value_parser = tag)]
+    keep_tag: Vec<TagPattern>,
+
+    /// Which time is used. With "created", artifacts that state no time are kept
+    #[arg(long, value_enum, value_name = "TIME", default_value_t)]
+    by: By,
+
+    /// What artifacts of a group have in common: kind, label, or attributes such as `model_id`, with commas between them;
+    /// "" makes one group of all
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = group, default_value = "kind")]
+    group_by: Vec<Grouping>,
+}
+
+/// A key by which artifacts are grouped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Grouping {
+    None,
+    Kind,
+    Label,
+    Attribute(&'static str),
+}
+
+fn count(text: &str) -> Result<usize, String> {
+    if text == UNLIMITED {
+        return Ok(usize::MAX);
+    }
+    text.parse().map_err(|_| format!("expected a number such as 7, or {UNLIMITED}"))
+}
+
+fn tag(text: &str) -> Result<TagPattern, String> {
+    text.strip_prefix('@').unwrap_or(text).parse().map_err(|error| format!("{error}"))
+}
+
+fn group(text: &str) -> Result<Grouping, String> {
+    let attributes = columns::attributes();
+    match text.trim() {
+        "" => Ok(Grouping::None),
+        "kind" => Ok(Grouping::Kind),
+        "label" => Ok(Grouping::Label),
+        name => {
+            let attribute = attributes.iter().find(|attribute| **attribute == name);
+            attribute.map(|attribute| Grouping::Attribute(attribute)).ok_or_else(|| {
+                let names = attributes.join(", ");
+                format!("artifacts cannot be grouped by {}; use kind, label, {names}", brief(name))
+            })
+        }
+    }
+}
+
+impl RuleArgs {
+    /// Returns the policy.
+    pub(super) fn policy(&self) -> Result<Policy, Failure> {
+        let periods = self.periods().into_iter().filter_map(|(_, period, count)| Some((period, count?)));
+        let policy = Policy {
+            keep_last: self.keep_last,
+            keep_within: self.keep_within,
+            keep_periods: periods.collect(),
+            keep_tags: self.keep_tag.clone(),
+            by: self.by.basis(),
+            group_by: self.keys()?,
+            ..Policy::default()
+        };
+        if policy.keeps_something() {
+            return Ok(policy);
+        }
+        let is_given = policy.keep_within.is_some() || !policy.keep_periods.is_empty();
+        Err(Failure::Usage(if is_given {
+            "these rules keep nothing; if that is intended, use --keep-last 0".to_owned()
+        } else {
+            "give at least one rule: --keep-last, --keep-within, --keep-hourly, --keep-daily, --keep-weekly, \
+             --keep-monthly, --keep-yearly or --keep-tag"
+                .to_owned()
+        }))
+    }
+
+    /// Returns whether artifacts are grouped by anything but their kind.
+    pub(super) fn has_own_groups(&self) -> bool {
+        self.group_by != [Grouping::Kind]
+    }
+
+    fn periods(&self) -> [(&'static str, Period, Option<usize>); 5] {
+        [
+            ("hourly", Period::Hour, self.keep_hourly),
+            ("daily", Period::Day, self.keep_daily),
+            ("weekly", Period::Week, self.keep_weekly),
+            ("monthly", Period::Month, self.keep_monthly),
+            ("yearly", Period::Year, self.keep_yearly),
+        ]
+    }
+
+    fn keys(&self) -> Result<Vec<GroupKey>, Failure> {
+        let mut keys = Vec::new();
+        for grouping in &self.group_by {
+            match grouping {
+                Grouping::None if self.group_by.len() > 1 => {
+                    return Err(Failure::Usage("empty name in --group-by".to_owned()));
+                }
+                Grouping::None => {}
+                Grouping::Kind => keys.push(GroupKey::Kind),
+                // The attributes shown in the column of this name.
+                Grouping::Label => {
+                    keys.extend(find::TELLING.map(|name| GroupKey::Attribute(name.to_owned())));
+                }
+                Grouping::Attribute(name) => keys.push(GroupKey::Attribute((*name).to_owned())),
+            }
+        }
+        Ok(keys)
+    }
+
+    /// Returns the rules as given.
+    pub(super) fn descriptions(&self) -> Vec<String> {
+        let number =
+            |count: usize| if count == usize::MAX { UNLIMITED.to_owned() } else { count.to_string() };
+        let last = self.keep_last.map(|last| format!("--keep-last {}", number(last)));
+        let within = self.keep_within.map(|within| format!("--keep-within {}", time::length_text(within)));
+        let periods = self.periods().into_iter();
+        let periods =
+            periods.filter_map(|(name, _, count)| Some(format!("--keep-{name} {}", number(count?))));
+        let tags = self.keep_tag.iter().map(|tag| format!("--keep-tag {tag}"));
+        let by = (self.by != By::default()).then(|| format!("--by {}", time::basis_text(self.by.basis())));
+        let names: Vec<&str> = self.group_by.iter().map(Grouping::name).collect();
+        let groups = self.has_own_groups().then(|| format!("--group-by {}", names.join(",")));
+        last.into_iter().chain(within).chain(periods).chain(tags).chain(by).chain(groups).collect()
+    }
+}
+
+impl Grouping {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::None => "''",
+            Self::Kind => "kind",
+            Self::Label => "label",
+            Self::Attribute(name) => name,
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! `runvault fsck`
+
+mod resume;
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::Args as ClapArgs;
+use runvault::Vault;
+use runvault::artifact::Kind;
+use runvault::digest::CoreHash;
+use runvault::storage::Repair;
+use runvault::vault::fsck::{Depth, Finding, Monitor, Options, Report, Sample, finding};
+use serde::Serialize;
+
+use crate::cli::args::inputs::a_kind;
+use crate::cli::args::keys::KeyArgs;
+use crate::cli::args::vault::VaultArgs;
+use crate::cli::commands::reindex;
+use crate::cli::output::escape::escaped;
+use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::json;
+use crate::cli::output::progress::Progress;
+use crate::cli::output::stdout::{self, BAD, FAINT, GOOD, counted};
+use resume::Resume;
+
+/// Check the vault and optionally repair it.
+///
+/// Checks the file, every stored byte, every artifact against its rules and the indexes, and the journal. Exit status:
+/// 0 no findings, 1 findings, 2 the check could not run.
+///
+/// With keys, signatures are checked again; without, the recorded signature states are compared with the journal and
+/// the bytes.
+#[derive(ClapArgs)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
+pub(crate) struct Args {
+    /// Check the file, its tables and the journal, but no stored bytes
+    #[arg(long, group = "depth")]
+    quick: bool,
+
+    /// As --quick, and check this percentage of the artifacts fully
+    #[arg(long, group = "depth", value_name = "N%", value_parser = percent)]
+    sample: Option<f64>,
+
+    /// Check everything (the default)
+    #[arg(long, group = "depth")]
+    full: bool,
+
+    /// Seed that selects the artifacts of a sample
+    #[arg(long, value_name = "NUMBER", default_value_t = 0, requires = "sample")]
+    seed: u64,
+
+    /// Check only artifacts of this kind
+    #[arg(long, value_parser = a_kind())]
+    kind: Option<Kind>,
+
+    /// Record progress in this file, and continue from it if it exists
+    #[arg(long, value_name = "FILE", conflicts_with = "repair")]
+    resume: Option<PathBuf>,
+
+    /// Repair what can be repaired without guessing, then check again
+    #[arg(long)]
+    repair: bool,
+
+    /// Restore lost and damaged bytes from another vault, or from files and archives in a directory
+    #[arg(long, value_name = "PATH", requires = "repair")]
+    from: Vec<PathBuf>,
+
+    #[command(flatten)]
+    keys: KeyArgs,
+
+    /// Print one line of JSON for each finding
+    #[arg(long)]
+    json: bool,
+}
+
+impl Args {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        let started = Instant::now();
+        let vault = vault.open()?;
+        let mut options =
+            Options { depth: self.depth(), kind: self.kind, after: None, keys: self.keys.ring()? };
+        let resume = self.resume.as_deref().map(|path| Resume::open(path, &asked(&options), vault.path()));
+        let resume = resume.transpose()?;
+        options.after = resume.as_ref().and_then(|resume| resume.position.after);
+        let progress = Progress::with_unit("artifacts", "checking");
+        let mut printer = Printer { as_json: self.json, progress, resume, trouble: None };
+        let report = if self.repair {
+            self.repair(&vault, &options, &mut printer)?
+        } else {
+            vault.fsck(&options, &mut printer)?
+        };
+        let Printer { trouble, resume, progress, .. } = printer;
+        drop(progress);
+        // A closed pipe does not affect the exit status, which is the answer.
+        if let Some(error) = trouble.filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
+            return Err(error.into());
+        }
+        if !self.json {
+            explain(&report)?;
+        }
+        let earlier = resume.as_ref().map(|resume| resume.position.clone()).unwrap_or_default();
+        let findings = match &resume {
+            Some(_) => earlier.findings,
+            None => report.findings.len() as u64 + report.omitted,
+        };
+        let artifacts = if resume.is_some() { earlier.artifacts } else { report.artifacts };
+        if let Some(resume) = resume {
+            resume.done();
+        }
+        let (size, seconds) = (stdout::size(report.bytes), started.elapsed().as_secs_f64());
+        let (artifacts, found) = (counted(artifacts, "artifact"), counted(findings, "finding"));
+        stdout::note(&format!("{artifacts} checked, {found}; {size} in {seconds:.2} s"));
+        report.signatures.iter().for_each(|counts| reindex::note_signatures(*counts));
+        Ok(if findings == 0 { Status::Done } else { Status::No })
+    }
+
+    /// Checks, repairs, and checks again: the remaining findings could not be repaired.
+    fn repair(&self, vault: &Vault, options: &Options, printer: &mut Printer) -> Result<Report, Failure> {
+        let report = vault.fsck(options, &mut Silent(&mut printer.progress))?;
+        if report.is_clean() {
+            return Ok(report);
+        }
+        for repaired in
+            vault.repair(&report, &self.from, &options.keys, &mut Silent(&mut printer.progress))?
+        {
+            printer.print(|as_json| print_repair(&repaired, as_json));
+        }
+        Ok(vault.fsck(options, printer)?)
+    }
+
+    fn depth(&self) -> Depth {
+        match self.sample {
+            Some(percent) => Depth::Sample(Sample { percent, seed: self.seed }),
+            None if self.quick => Depth::Quick,
+            None => Depth::Full,
+        }
+    }
+}
+
+/// Returns a key of the checked scope: a check of another scope cannot be resumed.
+fn asked(options: &Options) -> String {
+    let Options { depth, kind, after, keys } = options;
+    let keys = if keys.is_empty() { String::new() } else { format!(", keys: {keys:?}") };
+    format!("Options {{ depth: {depth:?}, kind: {kind:?}, after: {after:?}{keys} }}")
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text);
+    let percent = number.parse().ok().filter(|percent| (0.0..=100.0).contains(percent));
+    percent.ok_or_else(|| "expected a percentage from 0 to 100, such as 5%".to_owned())
+}
+
+#[derive(Serialize)]
+struct Line<'f> {
+    finding: &'f str,
+    about: &'f str,
+    subject: String,
+    detail: &'f str,
+    meaning: &'f str,
+    remedy: &'f str,
+}
+
+#[derive(Serialize)]
+struct RepairLine<'f> {
+    repaired: &'f str,
+    about: &'f str,
+    subject: String,
+}
+
+/// A monitor without output: the first findings may be repaired.
+struct Silent<'p>(&'p mut Progress);
+
+impl Monitor for Silent<'_> {
+    fn found(&mut self, _: &Finding) {}
+
+    fn checked(&mut self, _: CoreHash, bytes: u64) {
+        self.0.file(bytes);
+    }
+
+    fn progress(&mut self, what: &'static str, done: u64, of: u64) {
+        self.0.part(what, done, of);
+    }
+}
+
+struct Printer {
+    as_json: bool,
+    progress: Progress,
+    resume: Option<Resume>,
+    /// The first output error. The check continues without output.
+    trouble: Option<io::Error>,
+}
+
+impl Printer {
+    fn print(&mut self, print: impl FnOnce(bool) -> io::Result<()>) {
+        if self.trouble.is_none() {
+            self.trouble = self.progress.beside(|| print(self.as_json)).err();
+        }
+    }
+}
+
+impl Monitor for Printer {
+    fn found(&mut self, finding: &Finding) {
+        if let Some(resume) = &mut self.resume {
+            resume.position.findings += 1;
+        }
+        self.print(|as_json| print_finding(finding, as_json));
+    }
+
+    fn progress(&mut self, what: &'static str, done: u64, of: u64) {
+        self.progress.part(what, done, of);
+    }
+
+    fn checked(&mut self, core: CoreHash, bytes: u64) {
+        self.progress.file(bytes);
+        if let Some(resume) = &mut self.resume
+            && let Err(error) = resume.checked(core)
+        {
+            self.trouble.get_or_insert(error);
+        }
+    }
+}
+
+/// Prints a finding as a line of text or of JSON.
+pub(crate) fn print_finding(finding: &Finding, as_json: bool) -> io::Result<()> {
+    let Finding { info, subject, detail } = finding;
+    if as_json {
+        let mut out = stdout::raw();
+        let line = Line {
+            finding: info.id,
+            about: subject.type_name(),
+            subject: subject.name(),
+            detail,
+            meaning: info.meaning,
+            remedy: info.remedy,
+        };
+        json::line(&mut out, &line)?;
+        return out.flush();
+    }
+    let (id, subject) = (info.id, subject.to_string());
+    let mut out = stdout::text();
+    writeln!(out, "{BAD}{id}{BAD:#} {}: {}", escaped(&subject), escaped(detail))?;
+    out.flush()
+}
+
+fn print_repair(repaired: &Repair, as_json: bool) -> io::Result<()> {
+    let Repair { subject, did } = repaired;
+    if as_json {
+        let mut out = stdout::raw();
+        let (about, subject) = (subject.type_name(), subject.name());
+        json::line(&mut out, &RepairLine { repaired: did, about, subject })?;
+        return out.flush();
+    }
+    let subject = subject.to_string();
+    let mut out = stdout::text();
+    writeln!(out, "{GOOD}repaired{GOOD:#} {}: {did}", escaped(&subject))?;
+    out.flush()
+}
+
+/// Explains each type of finding that occurred, and what to do about it.
+fn explain(report: &Report) -> io::Result<()> {
+    let found: BTreeSet<&str> = report.findings.iter().map(|finding| finding.info.id).collect();
+    let mut out = stdout::text();
+    for info in finding::ALL.iter().filter(|info| found.contains(info.id)) {
+        writeln!(out, "\n{BAD}{}{BAD:#}: {}", info.id, info.summary)?;
+        writeln!(out, "  {}\n  {FAINT}What to do:{FAINT:#} {}", info.meaning, info.remedy)?;
+    }
+    out.flush()
+}

@@ -1,0 +1,267 @@
+//! `runvault import`
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::Args as ClapArgs;
+use runvault::Vault;
+use runvault::digest::CoreHash;
+use runvault::intake::ExamineOptions;
+use runvault::vault::bundle::{
+    self, Bundle, BundledLink, Imported, ImportedLink, ImportedNote, ImportedTag, LinkOutcome, NoteOutcome,
+    TagOutcome,
+};
+use serde::Serialize;
+
+use crate::cli::args::inputs::CheckArgs;
+use crate::cli::args::settings;
+use crate::cli::args::vault::{CreateArgs, VaultArgs};
+use crate::cli::commands::add::{Printer, Shown};
+use crate::cli::commands::search;
+use crate::cli::output::escape::escaped;
+use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::fork_notes::ForkNotes;
+use crate::cli::output::json;
+use crate::cli::output::stdout::{self, CAUTION, GOOD, HASH, counted};
+use crate::cli::output::time;
+
+/// Import artifacts from a bundle.
+///
+/// Every artifact is validated again, as by "add", with the same output. A bundle that does not match its manifest is
+/// rejected as a whole. Manual links are imported if both ends are in the vault; the others are listed. Tags are
+/// imported unless they already name other artifacts here, and notes unless the artifacts already have others.
+#[derive(ClapArgs)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
+pub(crate) struct Args {
+    /// A bundle written by "export"; - is standard input
+    file: PathBuf,
+
+    #[command(flatten)]
+    checks: CheckArgs,
+
+    #[command(flatten)]
+    create: CreateArgs,
+
+    /// Store artifacts that were removed before; the journal records that
+    #[arg(long)]
+    allow_removed: bool,
+
+    /// Print what would be done without storing anything
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Also list artifacts that are already stored
+    #[arg(short, long)]
+    verbose: bool,
+
+    /// Print one line of JSON for each capture, link, tag and note
+    #[arg(long)]
+    json: bool,
+}
+
+impl Args {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        let started = Instant::now();
+        let options = ExamineOptions { allow_removed: self.allow_removed, ..self.checks.options(None)? };
+        let search = settings::search()?;
+        let bundle = self.read(&options)?;
+        let listed = self.checks.listed()?;
+        let shown = Shown { dry_run: self.dry_run, verbose: self.verbose, json: self.json, listed };
+        let path = vault.path()?;
+        let mut printer = Printer::new("importing", shown, &path);
+        printer.forks = Some(ForkNotes::default());
+        let mut added_to = None;
+        let imported = if self.dry_run {
+            let vault = vault.open_for_dry_run(self.create)?;
+            let snapshot = vault.as_ref().map(Vault::snapshot).transpose()?;
+            bundle::dry_run(snapshot.as_ref(), &bundle, &options, &mut printer)?
+        } else {
+            let vault = vault.open_to_add(self.create)?;
+            let imported = vault.import(&bundle, &options, &mut printer)?;
+            added_to = Some(vault);
+            imported
+        };
+        let forks = printer.forks.take().unwrap_or_default();
+        let status = printer.finish(&imported.summary, started)?;
+        self.print_links(&imported)?;
+        self.print_tags(&imported)?;
+        self.print_notes(&imported)?;
+        if let Some(vault) = added_to.filter(Vault::is_created) {
+            forks.report(&vault)?;
+            time::warn_of_future(&vault)?;
+            search::after_adding(&vault, search)?;
+        }
+        Ok(status)
+    }
+
+    fn read(&self, options: &ExamineOptions) -> Result<Bundle, Failure> {
+        let limit = options.admit.limits.bytes;
+        if self.file == Path::new("-") {
+            return Ok(bundle::read(io::stdin().lock(), "-", limit)?);
+        }
+        let name = self.file.to_string_lossy();
+        let file = File::open(&self.file);
+        let file = file.map_err(|error| Failure::CouldNotRun(format!("cannot read {name}: {error}")))?;
+        Ok(bundle::read(io::BufReader::new(file), &self.file, limit)?)
+    }
+
+    /// Returns `verb` in its completed form, or in a dry run in its conditional form.
+    fn done(&self, verb: &str) -> String {
+        if self.dry_run { format!("would be {verb}") } else { verb.to_owned() }
+    }
+
+    fn print_links(&self, imported: &Imported) -> Result<(), Failure> {
+        let mut out = stdout::raw();
+        let (mut stated, mut present, mut missing) = (0, 0, 0);
+        for link in &imported.links {
+            match &link.outcome {
+                LinkOutcome::Stated => stated += 1,
+                LinkOutcome::Present => present += 1,
+                LinkOutcome::Missing(ends) => {
+                    missing += 1;
+                    if !self.json {
+                        note_missing(&link.link, ends);
+                    }
+                }
+            }
+            if self.json {
+                json::line(&mut out, &Line::new(link))?;
+            }
+        }
+        if !imported.links.is_empty() {
+            let links = counted(stated, "link");
+            stdout::note(&format!(
+                "{links} {}, {present} already present, {missing} with a missing end",
+                self.done("added")
+            ));
+        }
+        Ok(())
+    }
+
+    fn print_tags(&self, imported: &Imported) -> Result<(), Failure> {
+        let mut out = stdout::raw();
+        let mut set = 0;
+        for tag in &imported.tags {
+            set += u64::from(tag.outcome == TagOutcome::Set);
+            if self.json {
+                json::line(&mut out, &TagLine::new(tag))?;
+            } else {
+                note_tag(tag);
+            }
+        }
+        if !imported.tags.is_empty() {
+            stdout::note(&format!("{} {}", counted(set, "tag"), self.done("set")));
+        }
+        Ok(())
+    }
+
+    fn print_notes(&self, imported: &Imported) -> Result<(), Failure> {
+        let mut out = stdout::raw();
+        let mut set = 0;
+        for note in &imported.notes {
+            set += u64::from(note.outcome == NoteOutcome::Set);
+            if self.json {
+                json::line(&mut out, &NoteLine::new(note))?;
+            } else {
+                report_note(note);
+            }
+        }
+        if !imported.notes.is_empty() {
+            stdout::note(&format!("{} {}", counted(set, "note"), self.done("set")));
+        }
+        Ok(())
+    }
+}
+
+fn note_missing(link: &BundledLink, ends: &[CoreHash]) {
+    let BundledLink { source, relation, target, .. } = link;
+    let relation = escaped(relation);
+    let ends: Vec<String> = ends.iter().map(|end| format!("{HASH}{end}{HASH:#}")).collect();
+    stdout::note(&format!(
+        "{CAUTION}not linked{CAUTION:#} {source:.12} {GOOD}{relation}{GOOD:#} {target:.12}: not in the vault: {}",
+        ends.join(", ")
+    ));
+}
+
+/// Reports why a tag was not set.
+fn note_tag(tag: &ImportedTag) {
+    let why = match tag.outcome {
+        TagOutcome::Set | TagOutcome::Present => return,
+        TagOutcome::Taken(holder) => format!("it names {HASH}{holder:.12}{HASH:#} here"),
+        TagOutcome::Missing => format!("not in the vault: {HASH}{}{HASH:#}", tag.core),
+    };
+    stdout::note(&format!("{CAUTION}not tagged{CAUTION:#} {:.12} @{}: {why}", tag.core, escaped(&tag.name)));
+}
+
+/// Reports why a note was not set.
+fn report_note(note: &ImportedNote) {
+    let why = match note.outcome {
+        NoteOutcome::Set | NoteOutcome::Present => return,
+        NoteOutcome::Other => "it has another note here",
+        NoteOutcome::Missing => "it is not in the vault",
+    };
+    stdout::note(&format!("{CAUTION}not noted{CAUTION:#} {HASH}{:.12}{HASH:#}: {why}", note.core));
+}
+
+#[derive(Serialize)]
+struct NoteLine<'n> {
+    outcome: &'static str,
+    note: &'n str,
+    core_hash: CoreHash,
+}
+
+impl<'n> NoteLine<'n> {
+    fn new(note: &'n ImportedNote) -> Self {
+        let outcome = match note.outcome {
+            NoteOutcome::Set => "noted",
+            NoteOutcome::Present => "present",
+            NoteOutcome::Other | NoteOutcome::Missing => "not_noted",
+        };
+        Self { outcome, note: &note.note, core_hash: note.core }
+    }
+}
+
+#[derive(Serialize)]
+struct TagLine<'t> {
+    outcome: &'static str,
+    tag: &'t str,
+    core_hash: CoreHash,
+    /// The other artifact that has the tag, if any.
+    stands_for: Option<CoreHash>,
+}
+
+impl<'t> TagLine<'t> {
+    fn new(tag: &'t ImportedTag) -> Self {
+        let (outcome, stands_for) = match tag.outcome {
+            TagOutcome::Set => ("tagged", None),
+            TagOutcome::Present => ("present", None),
+            TagOutcome::Taken(holder) => ("not_tagged", Some(holder)),
+            TagOutcome::Missing => ("not_tagged", None),
+        };
+        Self { outcome, tag: &tag.name, core_hash: tag.core, stands_for }
+    }
+}
+
+#[derive(Serialize)]
+struct Line<'l> {
+    outcome: &'static str,
+    source: CoreHash,
+    relation: &'l str,
+    target: CoreHash,
+    note: Option<&'l str>,
+    missing: &'l [CoreHash],
+}
+
+impl<'l> Line<'l> {
+    fn new(link: &'l ImportedLink) -> Self {
+        let (outcome, missing) = match &link.outcome {
+            LinkOutcome::Stated => ("linked", &[][..]),
+            LinkOutcome::Present => ("present", &[][..]),
+            LinkOutcome::Missing(ends) => ("not_linked", ends.as_slice()),
+        };
+        let BundledLink { note, relation, source, target } = &link.link;
+        Self { outcome, source: *source, relation, target: *target, note: note.as_deref(), missing }
+    }
+}

@@ -1,0 +1,71 @@
+//! `runvault link`
+
+use clap::Args as ClapArgs;
+use runvault::storage::{MAX_RELATION_BYTES, StatedLink, is_relation};
+
+use crate::cli::args::hash::Named;
+use crate::cli::args::vault::VaultArgs;
+use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::stdout;
+
+/// Add a link between two artifacts manually.
+///
+/// For relations that no artifact states itself, such as a contract that governs a run. Manual links are stored
+/// separately from derived ones and are recorded in the journal.
+#[derive(ClapArgs)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    ends: Ends,
+
+    /// The reason
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
+}
+
+/// A link as arguments.
+#[derive(ClapArgs)]
+pub(crate) struct Ends {
+    /// The artifact where the link starts
+    from: Named,
+
+    /// The relation: a derived one such as governs, or a name of your own in lowercase letters, digits and hyphens
+    #[arg(value_parser = relation)]
+    pub(crate) relation: String,
+
+    /// The artifact where the link ends
+    to: Named,
+}
+
+impl Ends {
+    /// Looks up both artifacts, which must be in the vault.
+    pub(crate) fn locate(
+        &self,
+        vault: &runvault::Vault,
+    ) -> Result<(runvault::storage::ArtifactRow, runvault::storage::ArtifactRow), Failure> {
+        let (source, target) = (self.from.locate(vault)?.artifact, self.to.locate(vault)?.artifact);
+        if source.id == target.id {
+            return Err(Failure::Usage("an artifact cannot be linked to itself".to_owned()));
+        }
+        Ok((source, target))
+    }
+}
+
+impl Args {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        let vault = vault.open()?;
+        let (source, target) = self.ends.locate(&vault)?;
+        let link = StatedLink { source: &source, relation: &self.ends.relation, target: &target };
+        let new = vault.state_link(link, self.note.as_deref())?;
+        stdout::note(if new { "linked" } else { "already linked" });
+        Ok(Status::Done)
+    }
+}
+
+fn relation(text: &str) -> Result<String, String> {
+    if is_relation(text) {
+        return Ok(text.to_owned());
+    }
+    Err(format!(
+        "a relation begins with a letter and has at most {MAX_RELATION_BYTES} characters of a-z, 0-9 and -"
+    ))
+}

@@ -1,0 +1,189 @@
+//! `runvault log`
+
+mod verify;
+
+use std::io::{self, Write};
+
+use anstream::adapter::strip_str;
+use anstyle::Style;
+use chrono::{DateTime, Utc};
+use clap::Args as ClapArgs;
+use runvault::Vault;
+use runvault::digest::Digest;
+use runvault::storage::{JournalQuery, JournalRow};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::cli::args::vault::VaultArgs;
+use crate::cli::output::escape::escaped;
+use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::fit::{self, Trail};
+use crate::cli::output::json;
+use crate::cli::output::stdout::{self, FAINT, HASH, counted};
+use crate::cli::output::time;
+use verify::KnownHead;
+
+/// Show the journal of changes to the vault.
+///
+/// Oldest first. Each entry is chained to the previous one by its digest. Save the output of --head elsewhere, and
+/// --verify-from can later prove that no entry up to it was changed; with --full, also that the catalog matches the
+/// journal. docs/journal.md describes how to check the chain without runvault.
+#[derive(ClapArgs)]
+pub(crate) struct Args {
+    /// Entries at this time or later: 2026-11-20, an RFC 3339 time, or an age like 90m, 36h, 7d, 4w
+    #[arg(long, value_name = "TIME", value_parser = time::point)]
+    since: Option<DateTime<Utc>>,
+    /// Entries before this time
+    #[arg(long, value_name = "TIME", value_parser = time::point)]
+    until: Option<DateTime<Utc>>,
+    /// Only entries of this action, such as add, link or remove
+    #[arg(long, value_name = "ACTION")]
+    action: Option<String>,
+    /// Only the last N entries
+    #[arg(long, value_name = "N")]
+    limit: Option<u32>,
+
+    /// Print the digest of the last entry, which --verify-from accepts
+    #[arg(long, conflicts_with_all = ["since", "until", "action", "limit", "verify_from"])]
+    head: bool,
+
+    /// Recompute the chain of the whole journal and check that this digest is one of its former heads
+    #[arg(long, value_name = "DIGEST", value_parser = verify::known_head,
+        conflicts_with_all = ["since", "until", "action", "limit"])]
+    verify_from: Option<KnownHead>,
+
+    /// Also compare the catalog with the journal: artifacts, captures, tags, notes, pins, manual links, tombstones
+    #[arg(long, requires = "verify_from")]
+    full: bool,
+
+    /// Print one line of JSON for each entry
+    #[arg(long)]
+    json: bool,
+}
+
+impl Args {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        let vault = vault.open()?;
+        match self.verify_from {
+            Some(known) => {
+                return verify::Verification { known, full: self.full, json: self.json }.run(&vault);
+            }
+            None if self.head => return self.head(&vault),
+            None => {}
+        }
+        let query = JournalQuery {
+            since: self.since,
+            until: self.until,
+            action: self.action.clone(),
+            limit: self.limit,
+        };
+        let mut out: Box<dyn Write> =
+            if self.json { Box::new(stdout::raw()) } else { Box::new(stdout::text()) };
+        let mut out = io::BufWriter::new(&mut out);
+        let mut count = 0;
+        vault.snapshot()?.journal::<Failure>(&query, |row| {
+            count += 1;
+            if self.json { Ok(json::line(&mut out, &Line::from_row(&row)?)?) } else { print(&mut out, &row) }
+        })?;
+        out.flush()?;
+        if !self.json {
+            stdout::note(&if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") });
+        }
+        Ok(if count == 0 { Status::No } else { Status::Done })
+    }
+
+    fn head(&self, vault: &Vault) -> Result<Status, Failure> {
+        let head = vault.snapshot()?.journal_head()?;
+        if self.json {
+            json::line(&mut stdout::raw(), &JsonHead { seq: head.seq, chain: head.chain })?;
+            return Ok(Status::Done);
+        }
+        // The bare digest, so that it can be passed to --verify-from unchanged.
+        writeln!(stdout::text(), "{HASH}{}{HASH:#}", head.chain)?;
+        Ok(Status::Done)
+    }
+}
+
+fn print(out: &mut dyn Write, row: &JournalRow) -> Result<(), Failure> {
+    let members = members(row)?;
+    let text = |name: &str| members.get(name).and_then(Value::as_str);
+    let action = escaped(text("action").unwrap_or("?")).to_string();
+    let mut said = Vec::new();
+    said.extend(text("actor").map(|actor| format!("by {}", escaped(actor))));
+    said.extend(text("note").or(text("reason")).map(|said| format!("\"{}\"", escaped(said))));
+    let (at, what) = (time::display(row.at), what(&members));
+    let begin = format!("{:>6} {FAINT}{at}{FAINT:#} {action}", row.seq);
+    let whole = format!("{:>6} {FAINT}{at}{FAINT:#} {action:<7} {what}", row.seq);
+    let said = said.join(" ");
+    let trail = |taken| Trail { taken, below: BELOW, least: usize::MAX };
+    if stdout::width().is_none_or(|width| fit::width(&whole) <= width) {
+        write!(out, "{whole}")?;
+        return Ok(trail(fit::width(&whole)).write(out, &said, FAINT)?);
+    }
+    write!(out, "{begin}")?;
+    Ok(trail(fit::width(&begin)).write(out, &format!("{} {said}", strip_str(&what)), Style::new())?)
+}
+
+/// The indent of text that does not fit next to an entry: it is below it, under its time.
+const BELOW: usize = 7;
+
+/// Describes the subject of an entry.
+fn what(members: &Map<String, Value>) -> String {
+    let text = |name: &str| escaped(members.get(name).and_then(Value::as_str).unwrap_or("?")).to_string();
+    let number = |name: &str| members.get(name).and_then(Value::as_u64).unwrap_or(0);
+    let size = |name: &str| stdout::size(number(name));
+    let hash = |name: &str| {
+        let digest = members.get(name).and_then(Value::as_str).and_then(Digest::parse_prefixed);
+        digest.map_or_else(|| "?".to_owned(), |digest| format!("{HASH}{digest:.12}{HASH:#}"))
+    };
+    match members.get("action").and_then(Value::as_str) {
+        Some("add") => format!("{:<8} {} {}", text("kind"), hash("core"), size("size")),
+        Some("link" | "unlink") => format!("{} {} {}", hash("source"), text("relation"), hash("target")),
+        Some("tag" | "untag") => format!("{} @{}", hash("core"), text("name")),
+        Some("pin" | "unpin") => hash("core"),
+        Some("signature") => {
+            let has_key_id = members.contains_key("key_id");
+            let key_id = if has_key_id { format!(", key id {}", text("key_id")) } else { String::new() };
+            format!("{} of {}: {}{key_id}", hash("capture"), hash("core"), text("state"))
+        }
+        Some("note") if members.contains_key("note") => hash("core"),
+        Some("note") => format!("{} removed", hash("core")),
+        Some("remove") => {
+            let captures = members.get("captures").and_then(Value::as_array).map_or(0, Vec::len);
+            let captures = counted(captures as u64, "capture");
+            format!("{:<8} {} {captures}, {}", text("kind"), hash("core"), size("size"))
+        }
+        Some("allow-removed") => format!("{:<8} {}", text("kind"), hash("core")),
+        Some("gc") => format!("{} before, {} after", size("bytes_before"), size("bytes_after")),
+        _ => {
+            let own = |name: &&String| !["action", "actor", "at", "note", "reason"].contains(&name.as_str());
+            let own = members.keys().filter(own).map(|name| format!("{name}={}", members[name]));
+            escaped(&own.collect::<Vec<_>>().join(" ")).to_string()
+        }
+    }
+}
+
+fn members(row: &JournalRow) -> Result<Map<String, Value>, Failure> {
+    serde_json::from_str(&row.entry).map_err(|error| {
+        Failure::CouldNotRun(format!("entry {} of the journal cannot be read: {error}", row.seq))
+    })
+}
+
+#[derive(Serialize)]
+struct Line {
+    seq: u64,
+    chain: Digest,
+    entry: Map<String, Value>,
+}
+
+impl Line {
+    fn from_row(row: &JournalRow) -> Result<Self, Failure> {
+        Ok(Self { seq: row.seq, chain: row.chain, entry: members(row)? })
+    }
+}
+
+#[derive(Serialize)]
+struct JsonHead {
+    seq: u64,
+    chain: Digest,
+}

@@ -1,0 +1,123 @@
+//! The commands, one file or directory each: arguments, execution, output.
+
+pub(crate) mod add;
+mod audit;
+mod backup;
+pub(crate) mod captures;
+mod completions;
+pub(crate) mod config;
+mod dangling;
+pub(crate) mod diff;
+pub(crate) mod export;
+pub(crate) mod find;
+pub(crate) mod forget;
+mod forks;
+pub(crate) mod fsck;
+mod gc;
+pub(crate) mod get;
+pub(crate) mod import;
+mod init;
+pub(crate) mod link;
+pub(crate) mod links;
+pub(crate) mod log;
+mod man;
+pub(crate) mod mover;
+mod note;
+mod pin;
+mod pins;
+pub(crate) mod reindex;
+pub(crate) mod replay;
+mod rm;
+pub(crate) mod rules;
+pub(crate) mod search;
+mod show;
+mod sql;
+mod stats;
+pub(crate) mod stub;
+mod tag;
+mod tags;
+mod tombstones;
+mod unlink;
+mod unpin;
+mod untag;
+mod upgrade;
+pub(crate) mod verify;
+mod watch;
+mod why;
+
+use clap::{Args as _, Subcommand};
+
+use crate::cli::args::vault::VaultArgs;
+use crate::cli::output::exit::{Failure, Status};
+
+/// Defines the enum of all commands, and a function that defines a single command.
+macro_rules! commands {
+    ($($command:ident($name:ident)),* $(,)?) => {
+        #[derive(Subcommand)]
+        pub(crate) enum Command {
+            $($command($name::Args)),*
+        }
+
+        impl Command {
+            /// Returns the definition of the command with this name.
+            pub(crate) fn alone(name: &str) -> Option<clap::Command> {
+                Some(match name {
+                    $(stringify!($name) => $name::Args::augment_args(clap::Command::new(stringify!($name))),)*
+                    _ => return None,
+                })
+            }
+
+            /// Runs the command.
+            pub(crate) fn run(self, vault: &VaultArgs) -> Result<Status, Failure> {
+                match self {
+                    $(Self::$command(args) => args.run(vault)),*
+                }
+            }
+        }
+    };
+}
+
+commands! {
+    Init(init),
+    Add(add),
+    Watch(watch),
+    Verify(verify),
+    Get(get),
+    Show(show),
+    Find(find),
+    Search(search),
+    Replay(replay),
+    Stub(stub),
+    Links(links),
+    Link(link),
+    Unlink(unlink),
+    Why(why),
+    Dangling(dangling),
+    Forks(forks),
+    Audit(audit),
+    Sql(sql),
+    Diff(diff),
+    Tag(tag),
+    Untag(untag),
+    Tags(tags),
+    Note(note),
+    Pin(pin),
+    Unpin(unpin),
+    Pins(pins),
+    Log(log),
+    Stats(stats),
+    Rm(rm),
+    Forget(forget),
+    Gc(gc),
+    Tombstones(tombstones),
+    Backup(backup),
+    Export(export),
+    Import(import),
+    Fsck(fsck),
+    Reindex(reindex),
+    Upgrade(upgrade),
+    Rules(rules),
+    Config(config),
+    Completions(completions),
+    Man(man),
+}

@@ -1,0 +1,238 @@
+//! Removal of stored files, for `--move`.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use runvault::Vault;
+use runvault::artifact::Kind;
+use runvault::clock;
+use runvault::digest::CoreHash;
+use runvault::intake::{ExamineOptions, KeepReason, MoveOptions, MoveOutcome, Original};
+use runvault::storage::StoreError;
+use runvault::validation::Report;
+use runvault::vault::add::{Examined, Outcome};
+
+use crate::cli::args::length::{self, length};
+use crate::cli::args::settings;
+use crate::cli::output::escape::escaped;
+use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::stdout;
+
+/// Which files are removed, and when.
+#[derive(Args)]
+pub(crate) struct MoveArgs {
+    /// Remove each file after it is stored, unless it has changed since or a process has it open for writing
+    #[arg(long = "move")]
+    pub(crate) moves: bool,
+
+    /// With --move: how long after its last write a trace that may still grow is removed. Default: the setting
+    /// settle-traces, else 10m
+    #[arg(long, value_name = "DURATION", requires = "moves", value_parser = length)]
+    settle_traces: Option<Duration>,
+}
+
+impl MoveArgs {
+    /// Returns the mover, if files are to be removed.
+    pub(crate) fn mover(&self, examine: &ExamineOptions) -> Result<Option<Mover>, Failure> {
+        if !self.moves {
+            return Ok(None);
+        }
+        let settle = settings::SETTLE_TRACES.unless(self.settle_traces)?;
+        let settle_growing = settle.unwrap_or(MoveOptions::SETTLE_GROWING);
+        Ok(Some(Mover::new(MoveOptions { examine: examine.clone(), settle_growing })))
+    }
+}
+
+/// Removes the files of stored documents, and reports those that it cannot remove.
+pub(crate) struct Mover {
+    options: MoveOptions,
+    /// Results for files whose documents were not reported yet, in order.
+    taken: VecDeque<MoveOutcome>,
+    /// Files that are kept for now, by path, if they are to be retried.
+    waiting: Option<BTreeMap<PathBuf, Waiting>>,
+    /// Number of documents whose files were removed.
+    pub(crate) moved: u64,
+    /// Number of stored documents whose files remain, completely or in part.
+    pub(crate) kept: u64,
+    /// Number of files that could not be removed.
+    pub(crate) failed: u64,
+}
+
+/// A stored document whose file is to be removed later.
+struct Waiting {
+    original: Original,
+    path: String,
+    path_bytes: Option<Vec<u8>>,
+    kind: Option<Kind>,
+    core: Option<CoreHash>,
+    /// The reason that it is kept, as reported.
+    why: Option<KeepReason>,
+}
+
+impl Mover {
+    fn new(options: MoveOptions) -> Self {
+        Self { options, taken: VecDeque::new(), waiting: None, moved: 0, kept: 0, failed: 0 }
+    }
+
+    /// Returns the mover, with [`Mover::retry`] enabled for files that are kept for now.
+    pub(crate) fn retrying(self) -> Self {
+        Self { waiting: Some(BTreeMap::new()), ..self }
+    }
+
+    /// Returns the number of files to be retried.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.as_ref().map_or(0, BTreeMap::len)
+    }
+
+    /// Returns the status: a file that could not be removed requires attention, one that was kept is a negative result.
+    pub(crate) fn status(&self) -> Status {
+        match self {
+            Self { failed: 1.., .. } => Status::Incomplete,
+            Self { kept: 1.., .. } => Status::No,
+            _ => Status::Done,
+        }
+    }
+
+    /// Removes files whose documents are now in the vault. [`Mover::take`] reports the results.
+    pub(crate) fn remove(&mut self, originals: &[&Original]) {
+        self.taken.extend(Original::remove_all(originals, &self.options, clock::now().into()));
+    }
+
+    /// Reports the result for the files of a document, and returns whether they were removed; `None` if there was no
+    /// file or it was not stored.
+    pub(crate) fn take(&mut self, examined: &Examined) -> Option<bool> {
+        let is_stored = matches!(examined.outcome, Outcome::Added | Outcome::NewCapture | Outcome::Present);
+        let original = examined.original.as_ref().filter(|_| is_stored)?;
+        let taken = self.taken.pop_front()?;
+        if let Some(waiting) = &mut self.waiting {
+            let before = waiting.remove(original.path()).and_then(|before| before.why);
+            if taken.is_for_now() {
+                let Examined { path, path_bytes, kind, core, .. } = examined;
+                let why = taken.kept.first().map(|(_, why)| *why);
+                let (original, path, path_bytes) = (original.clone(), path.clone(), path_bytes.clone());
+                let entry = Waiting { original, path, path_bytes, kind: *kind, core: *core, why };
+                waiting.insert(entry.original.path().to_owned(), entry);
+                if why != before {
+                    self.report(&taken);
+                }
+                return Some(false);
+            }
+        }
+        self.count(&taken);
+        self.report(&taken);
+        Some(taken.is_whole())
+    }
+
+    /// Retries removing files that were kept, and returns those that were removed. Minutes may have passed since a
+    /// document was stored, so its file is removed only if the document is still in the vault. If that cannot be
+    /// determined, it is retried later.
+    pub(crate) fn retry(&mut self, vault: &Vault) -> Vec<Examined> {
+        let Some(mut waiting) = self.waiting.take() else { return Vec::new() };
+        let is_known = self.forget_what_is_not_stored(&mut waiting, vault);
+        if is_known.is_err() {
+            self.waiting = Some(waiting);
+            return Vec::new();
+        }
+        let originals: Vec<&Original> = waiting.values().map(|waiting| &waiting.original).collect();
+        let taken = Original::remove_all(&originals, &self.options, clock::now().into());
+        let (mut gone, mut left) = (Vec::new(), BTreeMap::new());
+        for ((path, mut waiting), taken) in waiting.into_iter().zip(taken) {
+            if taken.is_for_now() {
+                let why = taken.kept.first().map(|(_, why)| *why);
+                if why != waiting.why {
+                    self.report(&taken);
+                }
+                waiting.why = why;
+                left.insert(path, waiting);
+                continue;
+            }
+            // Files written since then settle again, and are examined again.
+            if taken.kept.iter().any(|(_, why)| *why == KeepReason::Changed) {
+                continue;
+            }
+            self.count(&taken);
+            self.report(&taken);
+            gone.extend(taken.is_whole().then(|| waiting.into_examined()));
+        }
+        self.waiting = Some(left);
+        gone
+    }
+
+    fn forget_what_is_not_stored(
+        &mut self,
+        waiting: &mut BTreeMap<PathBuf, Waiting>,
+        vault: &Vault,
+    ) -> Result<(), StoreError> {
+        let snapshot = vault.snapshot()?;
+        let mut removed = Vec::new();
+        for (path, waiting) in waiting.iter() {
+            if snapshot.capture(waiting.original.core(), waiting.original.capture())?.is_none() {
+                removed.push(path.clone());
+            }
+        }
+        for path in removed {
+            waiting.remove(&path);
+            self.kept += 1;
+            let why = "it was removed from the vault after it was stored";
+            stdout::note(&format!("kept {}: {why}", escaped(&path.to_string_lossy())));
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, taken: &MoveOutcome) {
+        self.failed += taken.failed.len() as u64;
+        *if taken.is_whole() { &mut self.moved } else { &mut self.kept } += 1;
+    }
+
+    fn report(&self, taken: &MoveOutcome) {
+        for (path, why) in &taken.kept {
+            stdout::note(&format!("kept {}: {}", escaped(&path.to_string_lossy()), self.reason(*why)));
+        }
+        for error in &taken.failed {
+            stdout::error(&format!("cannot remove {error}; its content is in the vault"));
+        }
+    }
+
+    fn reason(&self, why: KeepReason) -> String {
+        match why {
+            KeepReason::Changed => {
+                "it changed after it was read; the earlier content is in the vault".to_owned()
+            }
+            KeepReason::Link => "it is a link; its target is in the vault".to_owned(),
+            KeepReason::Unexpected => "it is not part of the pack and is not in the vault".to_owned(),
+            KeepReason::MayGrow => format!(
+                "the trace may still grow; it is in the vault, and its file can be removed {} after the last write \
+                 (--settle-traces)",
+                length::text(self.options.settle_growing)
+            ),
+            KeepReason::InUse => {
+                "a process has it open for writing; the content that was read is in the vault".to_owned()
+            }
+            KeepReason::Replaced => {
+                "its directory was replaced by another one or by a link, which was left untouched; \
+                               the content that was read is in the vault"
+                    .to_owned()
+            }
+        }
+    }
+}
+
+impl Waiting {
+    /// Returns the document, which is in the vault.
+    fn into_examined(self) -> Examined {
+        Examined {
+            path: self.path,
+            path_bytes: self.path_bytes,
+            kind: self.kind,
+            outcome: Outcome::Present,
+            core: self.core,
+            continues: None,
+            size: 0,
+            report: Report::default(),
+            signature: None,
+            original: Some(self.original),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! `runvault pins`
+
+use std::io::{self, Write};
+
+use clap::Args as ClapArgs;
+use runvault::digest::CoreHash;
+use runvault::storage::PinRow;
+use serde::Serialize;
+
+use crate::cli::args::vault::VaultArgs;
+use crate::cli::output::columns::KIND_WIDTH;
+use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::json;
+use crate::cli::output::stdout::{self, FAINT, HASH, counted};
+use crate::cli::output::table::{Cell, Column, Table};
+use crate::cli::output::time;
+
+/// List pinned artifacts.
+///
+/// In the order in which they were pinned.
+#[derive(ClapArgs)]
+pub(crate) struct Args {
+    /// Print one line of JSON for each
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Line<'p> {
+    core_hash: CoreHash,
+    kind: &'p str,
+    note: Option<&'p str>,
+    pinned_at: String,
+}
+
+impl Args {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        let pins = vault.open()?.snapshot()?.pins()?;
+        let mut out = io::BufWriter::new(stdout::text());
+        if self.json {
+            for PinRow { core, kind, note, at, .. } in &pins {
+                let (note, pinned_at) = (note.as_deref(), time::exact(*at));
+                json::line(&mut out, &Line { core_hash: *core, kind, note, pinned_at })?;
+            }
+            return Ok(out.flush().map(|()| Status::Done)?);
+        }
+        let whole = |title| Column::new(title).whole();
+        let mut table = Table::new(vec![
+            whole("hash"),
+            whole("kind").padded(KIND_WIDTH),
+            whole("since").minor(),
+            Column::new("note"),
+        ]);
+        for PinRow { core, kind, note, at, .. } in &pins {
+            table.push(vec![
+                Cell::new(&format!("{core:.12}"), HASH),
+                Cell::plain(kind),
+                Cell::new(&time::shown(*at), FAINT),
+                Cell::plain(note.as_deref().unwrap_or_default()),
+            ]);
+        }
+        table.write(&mut out)?;
+        out.flush()?;
+        stdout::note(&format!("{} pinned", counted(pins.len() as u64, "artifact")));
+        Ok(Status::Done)
+    }
+}

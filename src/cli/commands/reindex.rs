@@ -1,0 +1,83 @@
+//! `runvault reindex`
+
+use std::io::Write;
+use std::time::Instant;
+
+use clap::Args as ClapArgs;
+use runvault::digest::CoreHash;
+use runvault::vault::fsck::{Finding, Monitor, Report, SignatureCounts};
+
+use crate::cli::args::keys::KeyArgs;
+use crate::cli::args::vault::VaultArgs;
+use crate::cli::output::escape::escaped;
+use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::progress::Progress;
+use crate::cli::output::stdout::{self, CAUTION, counted};
+
+/// Rebuild all indexes from the stored artifacts.
+///
+/// The vault can be used meanwhile, and interrupting the rebuild is safe. Artifacts that are no longer valid under
+/// today's rules are listed and left unchanged.
+///
+/// Signatures are checked with the given keys, and the results are recorded. If no key is given for a signature, the
+/// result of an earlier check is kept. The exit status is 1 if a signature is wrong.
+#[derive(ClapArgs)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    keys: KeyArgs,
+}
+
+impl Args {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        let started = Instant::now();
+        let keys = self.keys.ring()?;
+        let vault = vault.open()?;
+        let mut printer = Printer::new();
+        let report = vault.reindex(&keys, &mut printer)?;
+        drop(printer);
+        print_report(&report, started)
+    }
+}
+
+/// Prints the report of a rebuild.
+pub(crate) fn print_report(report: &Report, started: Instant) -> Result<Status, Failure> {
+    let mut out = stdout::text();
+    for Finding { info, subject, detail } in &report.findings {
+        let subject = subject.to_string();
+        writeln!(out, "{CAUTION}{}{CAUTION:#} {}: {}", info.id, escaped(&subject), escaped(detail))?;
+    }
+    out.flush()?;
+    let (size, seconds) = (stdout::size(report.bytes), started.elapsed().as_secs_f64());
+    let left = report.findings.len() as u64 + report.omitted;
+    let (artifacts, left) = (counted(report.artifacts, "artifact"), counted(left, "finding"));
+    stdout::note(&format!("{artifacts} indexed, {left}; {size} in {seconds:.2} s"));
+    report.signatures.iter().for_each(|counts| note_signatures(*counts));
+    Ok(if report.is_clean() { Status::Done } else { Status::No })
+}
+
+/// Reports the results of checking signatures.
+pub(crate) fn note_signatures(counts: SignatureCounts) {
+    let SignatureCounts { verified, verified_now, unchecked, wrong } = counts;
+    let now = match verified_now {
+        0 => String::new(),
+        now => format!(" ({now} recorded as not checked; \"reindex\" with the same keys records the result)"),
+    };
+    stdout::note(&format!("signatures: {verified} verified{now}, {unchecked} not checked, {wrong} wrong"));
+}
+
+/// A monitor that shows the progress.
+pub(crate) struct Printer(Progress);
+
+impl Printer {
+    pub(crate) fn new() -> Self {
+        Self(Progress::with_unit("artifacts", "indexing"))
+    }
+}
+
+impl Monitor for Printer {
+    fn found(&mut self, _: &Finding) {}
+
+    fn checked(&mut self, _: CoreHash, bytes: u64) {
+        self.0.file(bytes);
+    }
+}

@@ -1,0 +1,292 @@
+//! The request and response format, one line each. `docs/replay.md` describes it.
+
+use std::num::NonZeroUsize;
+
+use runvault::artifact::{Exchange, Responder};
+use runvault::digest::{CoreHash, Digest};
+use runvault::vault::replay::{self, Miss, Played, Request};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::lines::MAX_BYTES;
+
+/// The permitted requests.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// Prompts, in any order.
+    Prompts,
+    /// Prompts, in recorded order.
+    PromptsInOrder,
+    /// Prompts, tool calls and requests for the next response, in any order.
+    Run,
+    /// Prompts, tool calls and requests for the next response, in recorded order.
+    RunInOrder,
+}
+
+impl Asked {
+    /// Returns whether the recording is a run, with tool calls.
+    fn is_of_run(self) -> bool {
+        matches!(self, Self::Run | Self::RunInOrder)
+    }
+
+    /// Returns whether requests must be in recorded order.
+    fn is_in_order(self) -> bool {
+        matches!(self, Self::PromptsInOrder | Self::RunInOrder)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line<'l> {
+    #[serde(borrow)]
+    id: Option<&'l RawValue>,
+    prompt: Option<String>,
+    prompt_hash: Option<String>,
+    occurrence: Option<NonZeroUsize>,
+    responder: Option<String>,
+    tool: Option<String>,
+    #[serde(borrow)]
+    arguments: Option<&'l RawValue>,
+    arguments_hash: Option<String>,
+}
+
+/// The id of a request, for responses to malformed requests.
+#[derive(Deserialize)]
+struct Named<'l> {
+    #[serde(borrow)]
+    id: Option<&'l RawValue>,
+}
+
+/// Parses a request and its id. The id is returned as written.
+pub(super) fn read(line: &[u8], asked: Asked) -> (Option<&RawValue>, Result<Request, Refusal>) {
+    // serde_json also accepts arrays as structs.
+    if !line.trim_ascii_start().starts_with(b"{") {
+        return (None, Err(Refusal::malformed("a request must be a JSON object on one line".to_owned())));
+    }
+    match serde_json::from_slice::<Line<'_>>(line) {
+        Ok(line) if !line.id.is_none_or(is_name) => {
+            (None, Err(Refusal::malformed("id must be a string, a number or null".to_owned())))
+        }
+        Ok(line) => (line.id, request(line, asked).map_err(Refusal::malformed)),
+        Err(error) => {
+            let named = serde_json::from_slice::<Named<'_>>(line).ok();
+            let id = named.and_then(|named| named.id).filter(|id| is_name(id));
+            (id, Err(Refusal::malformed(error.to_string())))
+        }
+    }
+}
+
+fn is_name(id: &RawValue) -> bool {
+    id.get().starts_with(|first: char| matches!(first, '"' | '-' | '0'..='9'))
+}
+
+fn request(line: Line<'_>, asked: Asked) -> Result<Request, String> {
+    let prompt = match (line.prompt, line.prompt_hash) {
+        (Some(_), Some(_)) => return Err("prompt and prompt_hash cannot be used together".to_owned()),
+        (Some(text), None) => Some(Digest::from_content(text.as_bytes())),
+        (None, Some(hash)) => Some(hash.parse().map_err(|error| format!("prompt_hash: {error}"))?),
+        (None, None) => None,
+    };
+    let arguments = match (line.arguments, line.arguments_hash) {
+        (Some(_), Some(_)) => {
+            return Err("arguments and arguments_hash cannot be used together".to_owned());
+        }
+        (Some(json), None) => {
+            Some(replay::arguments_digest(json.get()).map_err(|error| format!("arguments: {error}"))?)
+        }
+        (None, Some(hash)) => Some(hash.parse().map_err(|error| format!("arguments_hash: {error}"))?),
+        (None, None) => None,
+    };
+    let responder = match line.responder.as_deref() {
+        None => None,
+        Some("model") => Some(Responder::Model),
+        Some("tool") => Some(Responder::Tool),
+        Some(_) => return Err("responder must be model or tool".to_owned()),
+    };
+    let request = Request { prompt, occurrence: line.occurrence, responder, tool: line.tool, arguments };
+    check(&request, asked).map(|()| request)
+}
+
+/// Returns an error unless the parts of a request are consistent.
+fn check(request: &Request, asked: Asked) -> Result<(), String> {
+    let Request { prompt, occurrence, responder, tool, arguments } = request;
+    let of_call = tool.is_some() || arguments.is_some();
+    let is_of_model = prompt.is_some() || *responder == Some(Responder::Model);
+    let is_of_tool = of_call || *responder == Some(Responder::Tool);
+    let wrong = if prompt.is_none() && !asked.is_of_run() {
+        "prompt or prompt_hash is required"
+    } else if occurrence.is_some() && asked.is_in_order() {
+        "occurrence is not allowed in a sequence"
+    } else if (responder.is_some() || of_call) && !asked.is_of_run() {
+        "responder, tool and arguments are only allowed for runs"
+    } else if is_of_model && is_of_tool {
+        "the request is for both a model and a tool"
+    } else if tool.is_some() && arguments.is_none() {
+        "a tool call needs arguments or arguments_hash; {} means no arguments"
+    } else if arguments.is_some() && tool.is_none() && responder.is_none() {
+        "arguments without tool; \"responder\": \"tool\" selects tools whose name was not recorded"
+    } else if occurrence.is_some() && prompt.is_none() && arguments.is_none() {
+        "occurrence needs a prompt or a tool call"
+    } else {
+        return Ok(());
+    };
+    Err(wrong.to_owned())
+}
+
+/// A successful response.
+#[derive(Serialize)]
+pub(super) struct Answer<'a> {
+    id: Option<&'a RawValue>,
+    response: &'a str,
+    core_hash: CoreHash,
+    index: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    occurrence: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    occurrences: Option<usize>,
+    #[serde(flatten)]
+    of_run: Option<OfRun<'a>>,
+}
+
+/// The data of a run's step other than its texts.
+#[derive(Serialize)]
+pub(crate) struct OfRun<'a> {
+    responder: &'static str,
+    tool: Option<&'a str>,
+    output: Option<&'a RawValue>,
+}
+
+impl<'a> OfRun<'a> {
+    pub(crate) fn new(exchange: &'a Exchange) -> Self {
+        let output = exchange.output.as_deref().and_then(|text| serde_json::from_str(text).ok());
+        Self { responder: exchange.responder.name(), tool: exchange.tool.as_deref(), output }
+    }
+}
+
+impl<'a> Answer<'a> {
+    pub(super) fn new(
+        id: Option<&'a RawValue>,
+        core_hash: CoreHash,
+        played: Played<'a>,
+        asked: Asked,
+    ) -> Self {
+        let Played { exchange, occurrence } = played;
+        Self {
+            id,
+            response: &exchange.response,
+            core_hash,
+            index: exchange.index,
+            occurrence: occurrence.map(|occurrence| occurrence.number),
+            occurrences: occurrence.map(|occurrence| occurrence.of),
+            of_run: asked.is_of_run().then(|| OfRun::new(exchange)),
+        }
+    }
+}
+
+/// An error response.
+#[derive(Serialize)]
+pub(super) struct Refused<'a> {
+    pub(super) id: Option<&'a RawValue>,
+    pub(super) error: Refusal,
+}
+
+/// The reason that there is no response.
+#[derive(Default, Serialize)]
+pub(crate) struct Refusal {
+    code: &'static str,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt_hash: Option<Digest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arguments_hash: Option<Digest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<usize>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    expected: Vec<Digest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    elsewhere: Option<Vec<CoreHash>>,
+    /// The run that recorded the error, if one is replayed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    core_hash: Option<CoreHash>,
+    #[serde(flatten)]
+    recorded: Option<RecordedError>,
+}
+
+/// A recorded error.
+#[derive(Serialize)]
+struct RecordedError {
+    responder: &'static str,
+    tool: Option<String>,
+    output: Option<Box<RawValue>>,
+}
+
+impl Refusal {
+    fn malformed(message: String) -> Self {
+        Self { code: "malformed", message, ..Self::default() }
+    }
+
+    pub(super) fn too_long() -> Self {
+        let message =
+            format!("the request has more than {MAX_BYTES} bytes; use prompt_hash for long prompts");
+        Self { code: "too_long", message, ..Self::default() }
+    }
+
+    pub(super) fn failed(message: String) -> Self {
+        Self { code: "failed", message, ..Self::default() }
+    }
+
+    /// Returns the error that `core_hash` recorded.
+    pub(super) fn recorded(exchange: &Exchange, core_hash: CoreHash) -> Self {
+        let output = exchange.output.as_deref().and_then(|text| serde_json::from_str(text).ok());
+        let (responder, tool) = (exchange.responder.name(), exchange.tool.clone());
+        Self {
+            code: "recorded_error",
+            message: exchange.response.clone(),
+            index: Some(exchange.index),
+            core_hash: Some(core_hash),
+            recorded: Some(RecordedError { responder, tool, output }),
+            ..Self::default()
+        }
+    }
+
+    /// Converts a miss. `elsewhere` contains other recordings in which the prompt can be looked up.
+    pub(super) fn miss(miss: &Miss, elsewhere: Vec<CoreHash>) -> Self {
+        let mut refusal = Self { code: code(miss), message: miss.to_string(), ..Self::default() };
+        match miss {
+            Miss::NotRecorded { prompt } => {
+                refusal.prompt_hash = Some(*prompt);
+                refusal.elsewhere = Some(elsewhere);
+            }
+            Miss::NoOccurrence { prompt, .. } => refusal.prompt_hash = Some(*prompt),
+            Miss::CallNotRecorded { arguments, .. } | Miss::NoCallOccurrence { arguments, .. } => {
+                refusal.arguments_hash = Some(*arguments);
+            }
+            Miss::OutOfOrder { index, expected, asked, .. } => {
+                refusal.prompt_hash = Some(*asked);
+                refusal.index = Some(*index);
+                refusal.expected.clone_from(expected);
+            }
+            Miss::OtherTool { index, .. } => refusal.index = Some(*index),
+            Miss::OtherArguments { index, expected, asked, .. } => {
+                refusal.arguments_hash = Some(*asked);
+                refusal.index = Some(*index);
+                refusal.expected = expected.iter().copied().collect();
+            }
+            Miss::NoPrompt | Miss::NoArguments | Miss::Exhausted { .. } | Miss::RecordedError { .. } => {}
+        }
+        refusal
+    }
+}
+
+fn code(miss: &Miss) -> &'static str {
+    match miss {
+        Miss::NotRecorded { .. } | Miss::CallNotRecorded { .. } => "not_recorded",
+        Miss::NoOccurrence { .. } | Miss::NoCallOccurrence { .. } => "no_occurrence",
+        Miss::NoPrompt | Miss::NoArguments => "malformed",
+        Miss::OutOfOrder { .. } => "out_of_order",
+        Miss::OtherTool { .. } => "other_tool",
+        Miss::OtherArguments { .. } => "other_arguments",
+        Miss::Exhausted { .. } => "exhausted",
+        Miss::RecordedError { .. } => "recorded_error",
+    }
+}

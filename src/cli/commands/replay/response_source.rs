@@ -1,0 +1,163 @@
+//! Sources of responses: one recording, or all in the vault.
+
+use std::collections::HashMap;
+use std::num::NonZeroUsize;
+
+use runvault::artifact::Exchange;
+use runvault::digest::{CoreHash, Digest};
+use runvault::vault::replay::{Miss, Occurrence, Played, Player, Repeat, Request};
+use runvault::{LookupError, RecordingFilter, Vault};
+
+use crate::cli::commands::captures;
+
+/// Maximum number of other recordings named when a prompt is not found.
+pub(super) const NAMED: usize = 5;
+
+/// A source of responses.
+pub(crate) trait ResponseSource {
+    /// Returns the response, and the artifact that recorded it.
+    fn play(&mut self, request: &Request) -> Result<(CoreHash, Played<'_>), ReplayError>;
+
+    /// Returns other recordings in which a missing prompt can be looked up.
+    fn elsewhere(&self, prompt: Digest) -> Vec<CoreHash>;
+
+    /// Returns the number of recorded exchanges, and the unused ones; `None` if unknown.
+    fn unused(&self) -> Option<(usize, Vec<&Exchange>)>;
+
+    /// Returns the occurrence number of an exchange among those of its prompt, if there are several.
+    fn occurrence(&self, exchange: &Exchange) -> Option<Occurrence>;
+
+    /// Returns the unit of the recording.
+    fn unit(&self) -> &'static str;
+}
+
+/// The reason that nothing was played.
+pub(crate) enum ReplayError {
+    Miss(Miss),
+    /// The recorded call failed, in this artifact.
+    Recorded(CoreHash, Box<Exchange>),
+    Failed(LookupError),
+}
+
+impl From<LookupError> for ReplayError {
+    fn from(error: LookupError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// One recording.
+pub(crate) struct One<'v> {
+    pub(crate) vault: &'v Vault,
+    pub(crate) core: CoreHash,
+    pub(crate) player: Player,
+}
+
+impl ResponseSource for One<'_> {
+    fn play(&mut self, request: &Request) -> Result<(CoreHash, Played<'_>), ReplayError> {
+        let core = self.core;
+        self.player.play(request).map(|played| (core, played)).map_err(|miss| match miss {
+            Miss::RecordedError { exchange, .. } => ReplayError::Recorded(core, exchange),
+            miss => ReplayError::Miss(miss),
+        })
+    }
+
+    fn elsewhere(&self, prompt: Digest) -> Vec<CoreHash> {
+        let wanted = RecordingFilter { limit: Some(NAMED), ..RecordingFilter::default() };
+        // Best effort: nothing depends on it.
+        let hits = self.vault.recordings_of(prompt, &wanted).unwrap_or_default();
+        hits.into_iter().map(|hit| hit.artifact.core).filter(|core| *core != self.core).collect()
+    }
+
+    fn unused(&self) -> Option<(usize, Vec<&Exchange>)> {
+        Some((self.player.exchanges().len(), self.player.unused().collect()))
+    }
+
+    fn occurrence(&self, exchange: &Exchange) -> Option<Occurrence> {
+        let recorded = || exchange.prompts.last().map(|prompt| self.player.recorded(*prompt));
+        let (of, before) =
+            (recorded()?.count(), recorded()?.position(|other| std::ptr::eq(other, exchange))?);
+        (of > 1).then_some(Occurrence { number: before + 1, of })
+    }
+
+    fn unit(&self) -> &'static str {
+        self.player.unit()
+    }
+}
+
+/// All recordings that contain a prompt, newest first.
+pub(crate) struct Any<'v> {
+    vault: &'v Vault,
+    wanted: RecordingFilter,
+    repeat: Repeat,
+    /// The recently used players, the most recent one last.
+    ready: Vec<(CoreHash, Player)>,
+    /// Number of requests for a prompt per recording, cached or not. Only recorded prompts are counted.
+    asked: HashMap<(CoreHash, Digest), usize>,
+}
+
+/// Maximum number of cached players. They may have 100 MB each.
+const READY: usize = 4;
+
+impl<'v> Any<'v> {
+    pub(crate) fn new(vault: &'v Vault, wanted: RecordingFilter, repeat: Repeat) -> Self {
+        let wanted = RecordingFilter { limit: Some(1), ..wanted };
+        Self { vault, wanted, repeat, ready: Vec::new(), asked: HashMap::new() }
+    }
+
+    fn player(&mut self, core: CoreHash) -> Result<Option<&mut Player>, LookupError> {
+        if let Some(at) = self.ready.iter().position(|(ready, _)| *ready == core) {
+            let ready = self.ready.remove(at);
+            self.ready.push(ready);
+        } else {
+            let located = self.vault.locate(&core.0.into())?;
+            captures::say_which(self.vault, &located)?;
+            let player = self.vault.player(&located)?;
+            self.ready.drain(..self.ready.len().saturating_sub(READY - 1));
+            self.ready.push((core, player));
+        }
+        Ok(self.ready.last_mut().map(|(_, player)| player))
+    }
+
+    /// Returns the number of the next occurrence of the prompt, which is kept when its player is evicted.
+    fn next(&mut self, core: CoreHash, prompt: Digest) -> Result<usize, LookupError> {
+        let of = self.player(core)?.map_or(0, |player| player.recorded(prompt).count());
+        let asked = self.asked.entry((core, prompt)).or_default();
+        *asked = asked.saturating_add(1);
+        Ok(if self.repeat == Repeat::Last { (*asked).min(of) } else { *asked })
+    }
+}
+
+impl ResponseSource for Any<'_> {
+    fn play(&mut self, request: &Request) -> Result<(CoreHash, Played<'_>), ReplayError> {
+        let prompt = request.prompt.ok_or(ReplayError::Miss(Miss::NoPrompt))?;
+        let missing = ReplayError::Miss(Miss::NotRecorded { prompt });
+        let newest = self.vault.recordings_of(prompt, &self.wanted).map_err(LookupError::from)?;
+        let Some(hit) = newest.first() else { return Err(missing) };
+        let core = hit.artifact.core;
+        let occurrence = match request.occurrence {
+            None => NonZeroUsize::new(self.next(core, prompt)?),
+            given => given,
+        };
+        let player = self.player(core)?.ok_or(missing)?;
+        let request = Request { occurrence, ..request.clone() };
+        player.play(&request).map(|played| (core, played)).map_err(ReplayError::Miss)
+    }
+
+    fn elsewhere(&self, prompt: Digest) -> Vec<CoreHash> {
+        let wanted = RecordingFilter { limit: Some(NAMED), ..RecordingFilter::default() };
+        let hits = self.vault.recordings_of(prompt, &wanted).unwrap_or_default();
+        hits.into_iter().map(|hit| hit.artifact.core).collect()
+    }
+
+    fn unused(&self) -> Option<(usize, Vec<&Exchange>)> {
+        None
+    }
+
+    fn occurrence(&self, _: &Exchange) -> Option<Occurrence> {
+        None
+    }
+
+    fn unit(&self) -> &'static str {
+        "interaction"
+    }
+}

@@ -1,0 +1,208 @@
+//! `runvault rm`
+
+use std::io::Write;
+use std::path::Path;
+
+use clap::Args as ClapArgs;
+use runvault::storage::{ArtifactRow, Erasure, Remnant, Removed, SharedFile};
+use runvault::vault::query::Contained;
+use runvault::{Referenced, RemoveError, RemoveOptions, Vault};
+
+use crate::cli::args::hash::Named;
+use crate::cli::args::vault::VaultArgs;
+use crate::cli::commands::links;
+use crate::cli::output::escape::escaped;
+use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::json;
+use crate::cli::output::stdout::{self, HASH, counted};
+
+/// Remove artifacts.
+///
+/// An artifact is removed with all its captures, tags, notes and manual links. If other artifacts contain its bytes, as
+/// a pack contains its session, nothing is removed and they are listed; --with-containers removes them too. Members of
+/// a pack that other artifacts also contain are kept and listed. The vault keeps a tombstone that records what was
+/// removed, when, by whom and why, and that prevents the artifact from being added again. Either all given artifacts
+/// are removed, or none. The output says if removed bytes remain in the vault file until "gc" runs.
+#[derive(ClapArgs)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
+pub(crate) struct Args {
+    /// Core hashes, prefixes of them, @tags, or latest
+    #[arg(required = true, value_name = "HASH")]
+    hashes: Vec<Named>,
+
+    /// Print what would be removed without removing anything
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Remove artifacts even if they are still referenced, but never if they are pinned
+    #[arg(long)]
+    force: bool,
+
+    /// Also remove the artifacts that contain the bytes, such as the packs of a session
+    #[arg(long)]
+    with_containers: bool,
+
+    /// The reason, recorded in the tombstone
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+
+    /// Print one line of JSON for each artifact
+    #[arg(long)]
+    json: bool,
+}
+
+impl Args {
+    pub(crate) fn run(&self, arguments: &VaultArgs) -> Result<Status, Failure> {
+        let vault = arguments.open()?;
+        let mut artifacts = Vec::new();
+        for named in &self.hashes {
+            artifacts.push(named.locate_artifact(&vault)?.artifact);
+        }
+        let options = RemoveOptions {
+            reason: self.reason.clone(),
+            ignores_links: self.force,
+            with_containers: self.with_containers,
+            is_dry_run: self.dry_run,
+        };
+        let removal = vault.remove(&artifacts, &options).map_err(refusal)?;
+        let erased = removal.erasure.as_ref().map(Erasure::is_complete);
+        for removed in &removal.removed {
+            if self.json {
+                json::removed(&mut stdout::raw(), removed, erased)?;
+            } else {
+                print(removed, erased)?;
+            }
+        }
+        if let Some(erasure) = &removal.erasure {
+            warn_of_remnants(erasure, &vault);
+        }
+        Ok(Status::Done)
+    }
+}
+
+/// Prints what was removed, and whether it was `erased` from the vault's files; in a dry run nothing was.
+fn print(removed: &Removed, erased: Option<bool>) -> Result<(), Failure> {
+    let Removed { artifact, captures, shared, .. } = removed;
+    let done = if erased.is_some() { "removed" } else { "would remove" };
+    let left = if erased == Some(false) { "; still in the file until gc" } else { "" };
+    let (captures, size) = (counted(captures.len() as u64, "capture"), stdout::size(removed.size()));
+    let mut out = stdout::text();
+    writeln!(out, "{done} {} {captures}, {size}{left}", named(artifact))?;
+    for SharedFile { name, holders, count } in shared {
+        let mut names: Vec<String> = holders.iter().map(named).collect();
+        let more = count.saturating_sub(holders.len() as u64);
+        names.extend((more > 0).then(|| format!("{more} more")));
+        writeln!(out, "  {} is kept, it is also in {}", escaped(name), names.join(", "))?;
+    }
+    Ok(())
+}
+
+/// Formats an artifact for lists.
+fn named(artifact: &ArtifactRow) -> String {
+    let kind = escaped(&artifact.kind).to_string();
+    format!("{kind:<8} {HASH}{:.12}{HASH:#}", artifact.core)
+}
+
+/// The maximum number of artifacts, and of containers of each, that a refusal lists; the rest are counted.
+const LISTED: usize = 20;
+
+/// Lists the reasons that a removal is refused.
+pub(crate) fn refusal(error: RemoveError) -> Failure {
+    let message = error.to_string();
+    match error {
+        RemoveError::Store(error) => error.into(),
+        RemoveError::Pinned { pins } => {
+            let line = |pin: &runvault::storage::PinRow| {
+                let note = pin.note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
+                format!("{} {}{note}", pin.kind, pin.core)
+            };
+            let message = format!("{message}; \"runvault unpin\" allows removal");
+            Failure::Refused { message, because: pins.iter().map(line).collect() }
+        }
+        RemoveError::Contained { contained } => {
+            let mut because = Vec::new();
+            for Contained { artifact, containers } in contained.iter().take(LISTED) {
+                because.push(format!("{} {}", artifact.kind, artifact.core));
+                let listed = containers.iter().take(LISTED);
+                because.extend(listed.map(|row| format!("  in {} {:.12}", row.kind, row.core)));
+                let more = containers.len().saturating_sub(LISTED);
+                because.extend((more > 0).then(|| format!("  and in {more} more")));
+            }
+            let more = contained.len().saturating_sub(LISTED);
+            because.extend((more > 0).then(|| format!("and {more} more artifacts")));
+            let message = format!("{message}; --with-containers also removes those");
+            Failure::Refused { message, because }
+        }
+        RemoveError::Linked { held } => {
+            let mut because = Vec::new();
+            for Referenced { artifact, links, more } in held.iter().take(LISTED) {
+                because.push(format!("{} {}", artifact.kind, artifact.core));
+                because.extend(links.iter().map(|link| {
+                    let target = links::plain_target(&link.target);
+                    format!("  <- {} {target} {}", link.relation, links::because(&link.origin))
+                }));
+                because.extend((*more > 0).then(|| format!("  and {more} more")));
+            }
+            let more = held.len().saturating_sub(LISTED);
+            because.extend((more > 0).then(|| format!("and {more} more artifacts")));
+            let message = format!("{message}; --force removes them anyway");
+            Failure::Refused { message, because }
+        }
+    }
+}
+
+/// Warns of locations where removed bytes remain or may remain.
+pub(crate) fn warn_of_remnants(erasure: &Erasure, vault: &Vault) {
+    for remnant in &erasure.remnants {
+        match remnant {
+            Remnant::LargeFile => {
+                let size = stdout::size(Erasure::REWRITTEN);
+                until_gc(&format!("vaults larger than {size} are not rewritten after every removal"));
+            }
+            Remnant::NotRewritten(why) => until_gc(&format!("the file could not be rewritten: {why}")),
+            Remnant::Dictionaries(kinds) => {
+                let kinds = kinds.join(", ");
+                until_gc(&format!(
+                    "the compression dictionary of {kinds} may contain parts of removed artifacts"
+                ));
+            }
+            Remnant::Log => warn_of_log(vault.path()),
+        }
+    }
+    warn_of_copies(vault);
+}
+
+fn until_gc(why: &str) {
+    stdout::warning(&format!("removed bytes are still in the file until \"runvault gc\": {why}"));
+}
+
+/// Warns that removed bytes remain in the write-ahead log.
+pub(crate) fn warn_of_log(vault: &Path) {
+    stdout::warning(&format!(
+        "removed bytes are still in {}-wal until \"runvault gc\", because other processes are reading the vault",
+        vault.display()
+    ));
+}
+
+/// Warns of copies of the vault kept by schema upgrades, and of copies of damaged logs: they contain removed data.
+fn warn_of_copies(vault: &Vault) {
+    for version in 1..=runvault::storage::SCHEMA_VERSION {
+        let mut copy = vault.path().as_os_str().to_owned();
+        copy.push(format!(".schema-{version}"));
+        let copy = Path::new(&copy);
+        if copy.exists() {
+            stdout::warning(&format!(
+                "{} was kept before an upgrade and contains removed bytes; delete it",
+                copy.display()
+            ));
+        }
+    }
+    // A directory that cannot be read was already reported by the operation that needs it.
+    for copy in vault.log_copies().unwrap_or_default() {
+        stdout::warning(&format!(
+            "{} is a copy of a damaged write-ahead log and may contain removed data; delete it after \"runvault fsck \
+             --repair\"",
+            copy.display()
+        ));
+    }
+}

@@ -1,0 +1,287 @@
+//! `runvault sql`
+
+mod csv;
+mod tables;
+
+use std::fs;
+use std::io::{self, BufWriter, Read, Write};
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+use runvault::artifact::Cell;
+use runvault::vault::sql::{Reader, SqlError, Statement};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use crate::cli::args::vault::VaultArgs;
+use crate::cli::hints;
+use crate::cli::output::escape::{escaped, is_plain};
+use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::grid::{self, Grid};
+use crate::cli::output::json;
+use crate::cli::output::progress::Progress;
+use crate::cli::output::stdout::{self, counted};
+use crate::cli::output::stop::Stop;
+
+/// Query the vault with SQL.
+///
+/// Queries are read-only and see one snapshot of the vault. Besides the tables in the vault file, they can use tables
+/// of the contents of artifacts: interactions, steps, records, effects, mentions, links. --tables lists them. --save
+/// writes all of them to a SQLite file for other programs.
+#[derive(ClapArgs)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
+pub(crate) struct Args {
+    /// The query; - reads it from standard input
+    #[arg(required_unless_present_any = ["file", "tables", "save"])]
+    query: Option<String>,
+
+    /// Read the query from this file
+    #[arg(long, value_name = "FILE", conflicts_with = "query")]
+    file: Option<PathBuf>,
+    /// Bind :NAME in the query to this text
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parameter)]
+    parameters: Vec<(String, String)>,
+
+    /// Print CSV (RFC 4180)
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
+    /// Print one line of JSON for each row
+    #[arg(long)]
+    json: bool,
+    /// Omit the header
+    #[arg(long, conflicts_with = "json")]
+    no_header: bool,
+
+    /// List the tables and columns that queries can use
+    #[arg(long, conflicts_with_all = ["query", "file", "save", "parameters", "csv", "no_header"])]
+    tables: bool,
+
+    /// Write all tables that queries can use to a new SQLite file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["query", "file", "parameters", "csv", "no_header"])]
+    save: Option<PathBuf>,
+    /// Replace an existing file
+    #[arg(long, requires = "save", conflicts_with_all = ["query", "file", "tables"])]
+    force: bool,
+}
+
+/// The note about queries that may take hours and have a faster form.
+const REREADING: &str = "this query reads the same artifacts repeatedly, as joins of contents do; \
+    WITH … AS MATERIALIZED reads them once (docs/sql.md, \"What a query costs\")";
+
+fn parameter(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').unwrap_or_default();
+    // Some write the name with its prefix, as in the query.
+    let name = name.trim_start_matches([':', '@', '$']);
+    if name.is_empty() {
+        return Err("expected NAME=VALUE, where the query has :NAME".to_owned());
+    }
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+impl Args {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        if self.tables {
+            return tables::print(self.json);
+        }
+        let vault = vault.open()?;
+        let reader = vault.sql()?;
+        if let Some(path) = &self.save {
+            return save(&reader, path, self.force, self.json);
+        }
+        let parameters: Vec<(&str, Cell)> =
+            self.parameters.iter().map(|(name, value)| (name.as_str(), Cell::Text(value.clone()))).collect();
+        let query = self.text()?;
+        reader.on_rereading(|| stdout::note(REREADING));
+        let mut statement = reader.prepare(&query, &parameters)?;
+        if self.json {
+            as_json(&mut statement)?;
+        } else if self.csv {
+            self.as_csv(&mut statement)?;
+        } else {
+            self.as_grid(&mut statement)?;
+        }
+        Ok(Status::Done)
+    }
+
+    /// Returns the query.
+    fn text(&self) -> Result<String, Failure> {
+        let failed = |name: &dyn std::fmt::Display, error: io::Error| {
+            Failure::CouldNotRun(format!("cannot read the query from {name}: {error}"))
+        };
+        match (&self.query, &self.file) {
+            (Some(query), _) if query != "-" => Ok(query.clone()),
+            (None, Some(path)) if path.as_os_str() != "-" => {
+                fs::read_to_string(path).map_err(|error| failed(&path.display(), error))
+            }
+            _ => {
+                let mut query = String::new();
+                let read = io::stdin().lock().read_to_string(&mut query);
+                read.map_err(|error| failed(&"standard input", error))?;
+                Ok(query)
+            }
+        }
+    }
+
+    fn as_grid(&self, statement: &mut Statement<'_>) -> Result<(), Failure> {
+        let mut out = BufWriter::new(stdout::text());
+        let titles = (!self.no_header).then(|| statement.columns().to_vec());
+        // Some terminals do not report a width, but the line must be limited.
+        let room = stdout::width().or_else(|| stdout::is_terminal().then_some(100));
+        let mut grid = Grid::new(&mut out, titles.as_deref(), room);
+        let mut count = 0;
+        for row in statement.rows() {
+            match row {
+                Ok(row) => grid.row(row)?,
+                Err(error) => {
+                    grid.end()?;
+                    out.flush()?;
+                    return Err(error.into());
+                }
+            }
+            count += 1;
+        }
+        grid.end()?;
+        out.flush()?;
+        stdout::note(&counted(count, "row"));
+        Ok(())
+    }
+
+    fn as_csv(&self, statement: &mut Statement<'_>) -> Result<(), Failure> {
+        let mut out = BufWriter::new(stdout::raw());
+        if !self.no_header {
+            let titles = statement.columns().iter().map(|title| Cell::Text(title.clone()));
+            write_record(&mut out, &titles.collect::<Vec<_>>())?;
+        }
+        for row in statement.rows() {
+            write_record(&mut out, &row?)?;
+        }
+        Ok(out.flush()?)
+    }
+}
+
+/// Writes a record. It is data, so nothing in it is escaped; on a terminal, control characters are an error.
+fn write_record(out: &mut dyn Write, cells: &[Cell]) -> Result<(), Failure> {
+    let record = csv::record(cells);
+    if stdout::is_terminal() && !is_plain(record.as_bytes()) {
+        out.flush()?;
+        let message = "the result contains terminal control characters; use --json, a file or a pipe";
+        return Err(Failure::CouldNotRun(message.to_owned()));
+    }
+    Ok(out.write_all(record.as_bytes())?)
+}
+
+/// A row as an object.
+struct Object<'r> {
+    names: &'r [String],
+    cells: &'r [Cell],
+}
+
+impl Serialize for Object<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.cells.len()))?;
+        for (name, cell) in self.names.iter().zip(self.cells) {
+            match cell {
+                Cell::Null => map.serialize_entry(name, &())?,
+                Cell::Integer(integer) => map.serialize_entry(name, integer)?,
+                Cell::Real(real) => map.serialize_entry(name, real)?,
+                Cell::Text(text) => map.serialize_entry(name, text)?,
+                Cell::Blob(bytes) => map.serialize_entry(name, &grid::hex(bytes))?,
+            }
+        }
+        map.end()
+    }
+}
+
+fn as_json(statement: &mut Statement<'_>) -> Result<(), Failure> {
+    let names = distinct(statement.columns());
+    let mut out = BufWriter::new(stdout::raw());
+    for row in statement.rows() {
+        json::line(&mut out, &Object { names: &names, cells: &row? })?;
+    }
+    Ok(out.flush()?)
+}
+
+/// Makes names unique: the members of an object must have different names.
+fn distinct(names: &[String]) -> Vec<String> {
+    let mut distinct: Vec<String> = Vec::new();
+    for name in names {
+        let others = (2..).map(|number| format!("{name}_{number}"));
+        let mut free = std::iter::once(name.clone()).chain(others).filter(|name| !distinct.contains(name));
+        distinct.extend(free.next());
+    }
+    distinct
+}
+
+fn save(reader: &Reader<'_>, path: &std::path::Path, force: bool, as_json: bool) -> Result<Status, Failure> {
+    let mut progress = Progress::new("saving");
+    let total: usize = reader.views().len();
+    let mut done: Vec<&str> = Vec::new();
+    let stop = Stop::on_signals()?;
+    let saved = reader.save(path, force, &mut |table, rows| {
+        if done.last() != Some(&table) {
+            done.push(table);
+        }
+        progress.part(&format!("{table}, {}", counted(rows, "row")), done.len() as u64, total as u64);
+        stop.control()
+    })?;
+    drop(progress);
+    let name = path.to_string_lossy();
+    if as_json {
+        let rows = saved.rows.iter().map(|(table, rows)| (*table, *rows)).collect();
+        json::line(
+            &mut stdout::raw(),
+            &SavedLine {
+                path: &name,
+                path_bytes: json::bytes_of(path.as_os_str()),
+                bytes: saved.bytes,
+                rows,
+            },
+        )?;
+        return Ok(Status::Done);
+    }
+    let rows: u64 = saved.rows.iter().map(|(_, rows)| rows).sum();
+    let tables = counted(saved.rows.len() as u64, "table");
+    writeln!(
+        stdout::text(),
+        "{}: {tables}, {}, {}",
+        escaped(&name),
+        counted(rows, "row"),
+        stdout::size(saved.bytes)
+    )?;
+    Ok(Status::Done)
+}
+
+#[derive(serde::Serialize)]
+struct SavedLine<'s> {
+    path: &'s str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path_bytes: Option<String>,
+    bytes: u64,
+    rows: std::collections::BTreeMap<&'s str, u64>,
+}
+
+impl From<SqlError> for Failure {
+    fn from(error: SqlError) -> Self {
+        let message = hints::with_hint(&error);
+        match error {
+            SqlError::Query(_)
+            | SqlError::Refused(_)
+            | SqlError::Several
+            | SqlError::Empty
+            | SqlError::Parameter(_) => Self::Usage(message),
+            SqlError::Unreadable { .. }
+            | SqlError::Exists { .. }
+            | SqlError::Place { .. }
+            | SqlError::Store(_) => Self::CouldNotRun(message),
+            SqlError::Interrupted => Self::Interrupted,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn members_have_names_of_their_own() {
+        let names = ["a", "a", "a_2", "a", "b"].map(str::to_owned);
+        assert_eq!(super::distinct(&names), ["a", "a_2", "a_2_2", "a_3", "b"]);
+    }
+}

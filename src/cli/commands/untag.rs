@@ -1,0 +1,27 @@
+//! `runvault untag`
+
+use clap::Args as ClapArgs;
+
+use crate::cli::args::hash;
+use crate::cli::args::vault::VaultArgs;
+use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::stdout;
+
+/// Remove a tag.
+#[derive(ClapArgs)]
+pub(crate) struct Args {
+    /// The tag
+    #[arg(value_parser = hash::tag)]
+    name: String,
+}
+
+impl Args {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        if !vault.open()?.untag(&self.name)? {
+            let name = &self.name;
+            return Err(Failure::No(format!("there is no tag {name}; \"runvault tags\" lists the tags")));
+        }
+        stdout::note("untagged");
+        Ok(Status::Done)
+    }
+}

@@ -1,0 +1,45 @@
+//! `runvault upgrade`
+
+use std::time::Instant;
+
+use clap::Args as ClapArgs;
+use runvault::storage::{SCHEMA_VERSION, Upgrade};
+use runvault::{Upgraded, Vault};
+
+use crate::cli::args::vault::VaultArgs;
+use crate::cli::commands::reindex::{Printer, print_report};
+use crate::cli::output::escape::escaped;
+use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::stdout;
+
+/// Upgrade a vault to the current schema version.
+///
+/// A copy of the old vault is kept beside it. An interrupted upgrade can be repeated. A current vault is left
+/// unchanged. Older versions of runvault cannot open the upgraded vault.
+#[derive(ClapArgs)]
+pub(crate) struct Args {}
+
+impl Args {
+    #[expect(clippy::unused_self, reason = "all commands have the same signature")]
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        let started = Instant::now();
+        let path = vault.path()?;
+        let mut printer = Printer::new();
+        let Upgraded { upgrade, report } = Vault::upgrade(&path, &mut printer)?;
+        drop(printer);
+        let Upgrade { from, copy, .. } = upgrade;
+        let name = escaped(&path.to_string_lossy()).to_string();
+        if let Some(copy) = &copy {
+            let copy = copy.to_string_lossy();
+            stdout::note(&format!(
+                "{name}: schema version {from} to {SCHEMA_VERSION}; a copy of the old vault is kept as {}",
+                escaped(&copy)
+            ));
+        }
+        if let Some(report) = report {
+            return print_report(&report, started);
+        }
+        stdout::note(&format!("{name} is current: schema version {SCHEMA_VERSION}"));
+        Ok(Status::Done)
+    }
+}

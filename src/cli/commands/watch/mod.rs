@@ -1,0 +1,268 @@
+//! `runvault watch`
+
+mod held;
+mod taking;
+mod waiting;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::Args as ClapArgs;
+use runvault::Vault;
+use runvault::artifact::Kind;
+use runvault::intake::{ExamineOptions, PollingWatcher, Scan};
+
+use crate::cli::args::inputs::{CheckArgs, a_kind};
+use crate::cli::args::length::length;
+use crate::cli::args::settings;
+use crate::cli::args::vault::{CreateArgs, VaultArgs};
+use crate::cli::commands::add::{Printer, Shown};
+use crate::cli::commands::mover::{MoveArgs, Mover};
+use crate::cli::commands::search;
+use crate::cli::output::escape::escaped;
+use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::fork_notes::ForkNotes;
+use crate::cli::output::stdout;
+use crate::cli::output::stop::Stop;
+use crate::cli::output::time;
+
+use held::Held;
+use taking::Taking;
+use waiting::Waiting;
+
+/// The minimum ratio of pause to scan time.
+const SHARE: u32 = 10;
+
+/// Minimum pause, also if the given interval is shorter.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
+
+/// Watch directories and add new artifacts until interrupted.
+///
+/// Existing files are added too. A file is added once it has not changed for the --settle time, a pack once none of its
+/// files has; a file that changes later is added again. A rejected file is reported once and tried again when it
+/// changes. Ctrl-C or SIGTERM stops after the files being processed are stored; the exit status is 0.
+#[derive(ClapArgs)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
+pub(crate) struct Args {
+    /// Directories to watch, recursively
+    #[arg(required = true, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    directories: Vec<PathBuf>,
+
+    /// How often to scan
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = length)]
+    interval: Duration,
+
+    /// Add files that have not changed for this long
+    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = length)]
+    settle: Duration,
+
+    /// Ignore existing files unless they change
+    #[arg(long)]
+    new_only: bool,
+
+    /// Add what has settled and exit, with the exit status of "add"
+    #[arg(long, conflicts_with = "new_only")]
+    once: bool,
+
+    #[command(flatten)]
+    create: CreateArgs,
+
+    #[command(flatten)]
+    moving: MoveArgs,
+
+    /// Store artifacts that were removed before; the journal records that
+    #[arg(long)]
+    allow_removed: bool,
+
+    /// Require this kind instead of recognising it by content
+    #[arg(long, value_parser = a_kind())]
+    kind: Option<Kind>,
+
+    /// Reject every file that is not an artifact, instead of skipping it
+    #[arg(long)]
+    strict: bool,
+
+    #[command(flatten)]
+    checks: CheckArgs,
+
+    /// Also list files that are already stored and files that are not artifacts
+    #[arg(short, long)]
+    verbose: bool,
+
+    /// Print one line of JSON for each artifact
+    #[arg(long)]
+    json: bool,
+}
+
+impl Args {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        let started = Instant::now();
+        let checked = self.checks.options(self.kind)?;
+        let options = ExamineOptions { allow_removed: self.allow_removed, strict: self.strict, ..checked };
+        let search = settings::search()?;
+        self.expect_directories()?;
+        let stop = Stop::on_signals()?;
+        let mut waiting = Waiting::default();
+        let Some(vault) = self.open(vault, &stop, &mut waiting)? else { return Ok(Status::Done) };
+        time::warn_of_future(&vault)?;
+        let held = Held::new(vault.path());
+        let settling = PollingWatcher::new(self.directories.clone(), self.settle).with_kind(self.kind);
+        let mut settling = settling.without(self.files_of(vault.path()));
+        if self.new_only {
+            settling.look();
+            settling.all_done();
+        }
+        let mover = self.moving.mover(&options)?.map(Mover::retrying);
+        let mut printer = Printer::silent(self.shown()?, vault.path()).moving(mover);
+        printer.forks = Some(ForkNotes::default());
+        let taking = Taking::new(settling, printer);
+        let mut watch = Watch { vault, held, options, stop, taking, waiting, search };
+        let unsettled = watch.run(self)?;
+        let status = watch.taking.finish(started)?;
+        if self.once && unsettled > 0 {
+            let verb = if unsettled == 1 { "has" } else { "have" };
+            stdout::note(&format!("{unsettled} {verb} not settled yet"));
+        }
+        Ok(if self.once { status } else { Status::Done })
+    }
+
+    /// Opens or creates the vault as soon as possible; returns `None` if a stop is requested first.
+    fn open(&self, vault: &VaultArgs, stop: &Stop, waiting: &mut Waiting) -> Result<Option<Vault>, Failure> {
+        loop {
+            match vault.try_open_to_watch(self.create)? {
+                Ok(vault) => {
+                    waiting.goes_on();
+                    return Ok(Some(vault));
+                }
+                Err(error) if self.once || !error.is_transient() => return Err(error.into()),
+                Err(error) => stop.wait(waiting.waits(&error)),
+            }
+            if stop.is_asked() {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn shown(&self) -> Result<Shown, Failure> {
+        let listed = self.checks.listed()?;
+        Ok(Shown { dry_run: false, verbose: self.verbose, json: self.json, listed })
+    }
+
+    fn shown_directories(&self) -> String {
+        let names = self.directories.iter().map(|path| escaped(&path.to_string_lossy()).to_string());
+        names.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Returns an error unless the paths are directories: a mistyped name would otherwise be watched forever.
+    fn expect_directories(&self) -> Result<(), Failure> {
+        for path in &self.directories {
+            let failed =
+                |why: String| Failure::CouldNotRun(format!("cannot watch {}: {why}", path.display()));
+            let metadata = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?;
+            if !metadata.is_dir() {
+                return Err(failed("it is not a directory; \"runvault add\" adds a file".to_owned()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the files of the vault itself, by the paths under which a scan would find them. They change at each
+    /// addition.
+    fn files_of(&self, vault: &Path) -> Vec<PathBuf> {
+        let Ok(vault) = std::fs::canonicalize(vault) else { return Vec::new() };
+        let mut files = Vec::new();
+        for directory in &self.directories {
+            let Ok(whole) = std::fs::canonicalize(directory) else { continue };
+            let Ok(within) = vault.strip_prefix(&whole) else { continue };
+            for ending in ["", "-wal", "-shm", "-journal", "-queue"] {
+                let mut name = OsString::from(directory.join(within));
+                name.push(ending);
+                files.push(name.into());
+            }
+        }
+        files
+    }
+}
+
+/// The state of watching.
+struct Watch {
+    vault: Vault,
+    held: Held,
+    options: ExamineOptions,
+    stop: Stop,
+    taking: Taking,
+    waiting: Waiting,
+    /// Whether to keep the search index in sync.
+    search: bool,
+}
+
+impl Watch {
+    /// Runs until termination is requested, and returns the number of files that have not settled.
+    fn run(&mut self, args: &Args) -> Result<usize, Failure> {
+        let mut is_first = true;
+        loop {
+            let began = Instant::now();
+            self.retry_moving()?;
+            let look = self.look(args);
+            // From here on, new files are detected.
+            if std::mem::take(&mut is_first) && !args.once {
+                stdout::note(&format!("watching {}; press Ctrl-C to stop", args.shown_directories()));
+            }
+            let (looking, unsettled, is_empty) = (began.elapsed(), look.unsettled, look.settled.is_empty());
+            if !is_empty {
+                self.held.check()?;
+            }
+            let pause = match self.taking.take(&self.vault, look, &self.options, &self.stop, args.once) {
+                Ok(()) => {
+                    self.waiting.goes_on();
+                    if !is_empty {
+                        self.tell_forks();
+                        self.keep_searchable();
+                    }
+                    args.interval
+                }
+                Err(error) if !args.once && error.is_transient() => self.waiting.waits(&error),
+                Err(error) => return Err(error.into()),
+            };
+            if args.once || self.stop.is_asked() {
+                return Ok(unsettled);
+            }
+            self.stop.wait(pause.max(looking * SHARE).max(SHORTEST_PAUSE));
+        }
+    }
+
+    /// Scans the directories. With `--once` there is no second scan to determine whether files with future times have
+    /// settled, so this function waits and scans again.
+    fn look(&mut self, args: &Args) -> Scan {
+        let look = self.taking.look();
+        if !args.once || look.timeless == 0 {
+            return look;
+        }
+        self.stop.wait(args.settle);
+        self.taking.look()
+    }
+
+    /// Removes files that were kept for now, if the vault that contains their documents is still at its path.
+    fn retry_moving(&mut self) -> Result<(), Failure> {
+        if self.taking.is_waiting_to_move() {
+            self.held.check()?;
+            self.taking.retry_moving(&self.vault);
+        }
+        Ok(())
+    }
+
+    /// Reports which of the newly stored runs fork from others. The runs are stored even if this fails.
+    fn tell_forks(&mut self) {
+        if let Err(error) = self.taking.forks().report(&self.vault) {
+            stdout::error(&error.to_string());
+        }
+    }
+
+    /// Updates the search index. What cannot be indexed now is indexed at the next search.
+    fn keep_searchable(&self) {
+        if let Err(error) = search::after_adding(&self.vault, self.search) {
+            stdout::error(&error.to_string());
+        }
+    }
+}

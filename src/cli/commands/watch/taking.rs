@@ -1,0 +1,127 @@
+//! Storing of settled files, and tracking of what was reported.
+
+use std::collections::HashSet;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use runvault::Vault;
+use runvault::intake::{ExamineOptions, Original, PollingWatcher, Scan, SourceError};
+use runvault::storage::StoreError;
+use runvault::vault::add::{Examined, Monitor, Summary};
+
+use super::{Failure, Printer, Status};
+use crate::cli::output::fork_notes::ForkNotes;
+use crate::cli::output::stdout;
+use crate::cli::output::stop::Stop;
+
+/// The watcher, and the results so far.
+pub(super) struct Taking {
+    settling: PollingWatcher,
+    printer: Printer,
+    summary: Summary,
+    /// The errors of the last scan, so that each is reported once.
+    unseen: HashSet<String>,
+}
+
+impl Taking {
+    pub(super) fn new(settling: PollingWatcher, printer: Printer) -> Self {
+        Self { settling, printer, summary: Summary::default(), unseen: HashSet::new() }
+    }
+
+    /// Scans the directories and reports errors.
+    pub(super) fn look(&mut self) -> Scan {
+        let look = self.settling.look();
+        let unseen: HashSet<String> = look.errors.iter().map(ToString::to_string).collect();
+        for message in unseen.difference(&self.unseen) {
+            stdout::error(&format!("cannot scan {message}; retrying at every scan"));
+        }
+        self.unseen = unseen;
+        look
+    }
+
+    /// Stores settled files. On failure, those not yet reported are found again.
+    pub(super) fn take(
+        &mut self,
+        vault: &Vault,
+        look: Scan,
+        options: &ExamineOptions,
+        stop: &Stop,
+        is_last: bool,
+    ) -> Result<(), StoreError> {
+        if look.settled.is_empty() {
+            return Ok(());
+        }
+        let (paths, items): (Vec<_>, Vec<_>) = look.settled.into_iter().unzip();
+        let Self { settling, printer, summary, .. } = self;
+        let mut reporter = Reporter { paths, settling, printer, summary, is_last };
+        let items = items.into_iter().take_while(|_| !stop.is_asked());
+        vault.add_items(items.map(Ok), options, &mut reporter).map(drop)
+    }
+
+    /// Returns whether there are files to be removed later.
+    pub(super) fn is_waiting_to_move(&self) -> bool {
+        self.printer.is_waiting_to_move()
+    }
+
+    /// Retries removing them.
+    pub(super) fn retry_moving(&mut self, vault: &Vault) {
+        self.printer.retry_moving(vault);
+    }
+
+    /// Takes the notes about forks of the runs stored since the last call.
+    pub(super) fn forks(&mut self) -> ForkNotes {
+        self.printer.forks.replace(ForkNotes::default()).unwrap_or_default()
+    }
+
+    /// Prints the summary.
+    pub(super) fn finish(self, started: Instant) -> Result<Status, Failure> {
+        self.printer.finish(&self.summary, started)
+    }
+}
+
+/// A monitor that forwards the results for files, and marks the files as processed.
+struct Reporter<'t> {
+    paths: Vec<PathBuf>,
+    settling: &'t mut PollingWatcher,
+    printer: &'t mut Printer,
+    summary: &'t mut Summary,
+    /// Whether this is the last attempt, so that nothing is retried.
+    is_last: bool,
+}
+
+impl Monitor for Reporter<'_> {
+    fn stored(&mut self, originals: &[&Original]) {
+        self.printer.stored(originals);
+    }
+
+    fn done(&mut self, input: usize) {
+        if let Some(path) = self.paths.get(input) {
+            self.settling.done(path);
+        }
+    }
+
+    /// Returns whether artifacts may remain unrecorded: only at the last attempt, since what cannot be recorded is
+    /// otherwise retried.
+    fn accepts_unrecorded(&self) -> bool {
+        self.is_last
+    }
+
+    fn examined(&mut self, examined: &Examined) {
+        self.summary.count(examined);
+        self.printer.examined(examined);
+    }
+
+    fn unreadable(&mut self, error: &SourceError) {
+        // It was removed or renamed between two scans, as is common in directories in use.
+        if !is_gone(error) {
+            self.summary.unreadable += 1;
+            self.printer.unreadable(error);
+        }
+    }
+}
+
+/// Returns whether something cannot be read because it no longer exists.
+fn is_gone(error: &SourceError) -> bool {
+    error.source.kind() == ErrorKind::NotFound
+}

@@ -1,0 +1,237 @@
+//! Columns: the properties of an artifact that tables and formats can show.
+
+use std::cell::OnceCell;
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, Utc};
+use runvault::artifact::Kind;
+use runvault::formats;
+use runvault::storage::{ArtifactRow, CaptureRow, Snapshot, TimeBasis};
+use runvault::vault::query::Match;
+
+use crate::cli::args::hash::DIGITS;
+use crate::cli::commands::find;
+use crate::cli::output::escape::brief;
+use crate::cli::output::exit::Failure;
+use crate::cli::output::signature::State;
+use crate::cli::output::stdout::{self, FAINT, HASH, NAME};
+use crate::cli::output::table::{self, Cell};
+use crate::cli::output::time;
+
+/// A property of an artifact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Column {
+    Core,
+    Hash,
+    Kind,
+    Seen,
+    Added,
+    Created,
+    Age,
+    Size,
+    Bytes,
+    Captures,
+    /// The states of the signatures of its captures.
+    Signature,
+    /// The key ids that its captures state.
+    KeyId,
+    Label,
+    Tags,
+    Note,
+    Matches,
+    /// The values of the attribute with this name.
+    Attribute(&'static str),
+}
+
+/// The columns of all artifacts, by name. Attributes of kinds follow them.
+const OWN: [(&str, Column); 16] = [
+    ("core", Column::Core),
+    ("hash", Column::Hash),
+    ("kind", Column::Kind),
+    ("seen", Column::Seen),
+    ("added", Column::Added),
+    ("created", Column::Created),
+    ("age", Column::Age),
+    ("size", Column::Size),
+    ("bytes", Column::Bytes),
+    ("captures", Column::Captures),
+    ("signature", Column::Signature),
+    ("key_id", Column::KeyId),
+    ("label", Column::Label),
+    ("tags", Column::Tags),
+    ("note", Column::Note),
+    ("matches", Column::Matches),
+];
+
+/// The length of the longest kind name, so that columns are aligned in all lists.
+pub(crate) const KIND_WIDTH: usize = 8;
+
+/// Returns the names of the attributes of all kinds.
+pub(crate) fn attributes() -> Vec<&'static str> {
+    let mut names: Vec<&str> = formats::ALL.into_iter().flat_map(Kind::attributes).copied().collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// Parses a column name, for clap. Surrounding spaces are ignored.
+pub(crate) fn named(name: &str) -> Result<Column, String> {
+    let name = name.trim();
+    let own = OWN.iter().find(|(own, _)| *own == name).map(|(_, column)| *column);
+    let attribute = || attributes().into_iter().find(|attribute| *attribute == name).map(Column::Attribute);
+    own.or_else(attribute).ok_or_else(|| {
+        let none = if name.is_empty() { "empty name" } else { &format!("unknown name {}", brief(name)) };
+        format!("{none}; known names: {}", names().join(", "))
+    })
+}
+
+/// Returns the names of all columns.
+pub(crate) fn names() -> Vec<&'static str> {
+    OWN.iter().map(|(name, _)| *name).chain(attributes()).collect()
+}
+
+impl Column {
+    /// Returns the name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Attribute(name) => name,
+            own => OWN.iter().find(|(_, column)| *column == own).map_or("", |(name, _)| name),
+        }
+    }
+
+    /// Returns the layout of the column in a table.
+    pub(crate) fn to_table(self) -> table::Column {
+        let column = table::Column::new(self.name());
+        match self {
+            Self::Core => column.at_least(DIGITS + 1),
+            Self::Hash | Self::Kind | Self::Signature => column.whole(),
+            Self::Seen | Self::Added | Self::Created | Self::Age => column.whole().minor(),
+            Self::Size | Self::Bytes | Self::Captures => column.whole().right(),
+            Self::KeyId | Self::Label | Self::Tags | Self::Note | Self::Matches | Self::Attribute(_) => {
+                column
+            }
+        }
+    }
+}
+
+/// An artifact whose properties are shown. Properties that require reading the vault are read on demand.
+pub(crate) struct Subject<'s> {
+    pub(crate) snapshot: &'s Snapshot<'s>,
+    pub(crate) artifact: &'s ArtifactRow,
+    pub(crate) matches: &'s [Match],
+    pub(crate) now: DateTime<Utc>,
+    /// The time from which its age is computed.
+    pub(crate) by: TimeBasis,
+    attributes: OnceCell<Vec<(String, String)>>,
+    captures: OnceCell<Vec<CaptureRow>>,
+}
+
+impl<'s> Subject<'s> {
+    pub(crate) fn new(
+        snapshot: &'s Snapshot<'s>,
+        artifact: &'s ArtifactRow,
+        matches: &'s [Match],
+        now: DateTime<Utc>,
+        by: TimeBasis,
+    ) -> Self {
+        Self { snapshot, artifact, matches, now, by, attributes: OnceCell::new(), captures: OnceCell::new() }
+    }
+
+    /// Returns the text of a column, not yet escaped for terminals.
+    pub(crate) fn text(&self, column: Column) -> Result<String, Failure> {
+        let Self { artifact, snapshot, now, by, .. } = self;
+        Ok(match column {
+            Column::Core => artifact.core.to_string(),
+            Column::Hash => format!("{:.*}", DIGITS, artifact.core),
+            Column::Kind => artifact.kind.clone(),
+            Column::Seen => time::display(artifact.seen_at),
+            Column::Added => time::display(artifact.added_at),
+            Column::Created => self.time(TimeBasis::Created)?.map(time::display).unwrap_or_default(),
+            Column::Age => self.time(*by)?.map(|time| time::ago(time, *now)).unwrap_or_default(),
+            Column::Size => stdout::size(self.bytes()?),
+            Column::Bytes => self.bytes()?.to_string(),
+            Column::Captures => self.captures()?.len().to_string(),
+            Column::Signature => {
+                let states = self.captures()?.iter().map(|capture| State::new(capture.signature.as_ref()));
+                let states: BTreeSet<State> = states.collect();
+                states.into_iter().map(State::name).collect::<Vec<_>>().join(", ")
+            }
+            Column::KeyId => {
+                let signatures = self.captures()?.iter().filter_map(|capture| capture.signature.as_ref());
+                let ids: BTreeSet<&str> =
+                    signatures.filter_map(|signature| signature.key_id.as_deref()).collect();
+                ids.into_iter().collect::<Vec<_>>().join(", ")
+            }
+            Column::Label => find::label(self.attributes()?),
+            Column::Tags => {
+                let tags = snapshot.tags(Some(artifact.id))?;
+                let names: Vec<String> = tags.iter().map(|tag| format!("@{}", tag.name)).collect();
+                names.join(" ")
+            }
+            Column::Note => snapshot.note_of(artifact.id)?.map(|note| note.text).unwrap_or_default(),
+            Column::Matches => self.matches.iter().map(find::match_text).collect::<Vec<_>>().join(", "),
+            Column::Attribute(name) => {
+                let values = self.attributes()?.iter().filter(|(other, _)| other == name);
+                values.map(|(_, value)| value.as_str()).collect::<Vec<_>>().join(", ")
+            }
+        })
+    }
+
+    /// Returns the cell of a column.
+    pub(crate) fn cell(&self, column: Column) -> Result<Cell, Failure> {
+        let text = self.text(column)?;
+        Ok(match column {
+            Column::Core | Column::Hash => Cell::new(&text, HASH),
+            Column::Tags => Cell::new(&text, NAME),
+            Column::Seen | Column::Added | Column::Created | Column::Age => Cell::new(&text, FAINT),
+            _ => Cell::plain(&text),
+        })
+    }
+
+    /// Returns one of its times; `None` if it does not have it.
+    fn time(&self, basis: TimeBasis) -> Result<Option<DateTime<Utc>>, Failure> {
+        Ok(match basis {
+            TimeBasis::FirstSeen => Some(self.artifact.added_at),
+            TimeBasis::LastSeen => Some(self.artifact.seen_at),
+            TimeBasis::Created => self.snapshot.created_at(self.artifact.id)?,
+        })
+    }
+
+    fn bytes(&self) -> Result<u64, Failure> {
+        Ok(self.captures()?.iter().map(|capture| capture.size).sum())
+    }
+
+    fn attributes(&self) -> Result<&[(String, String)], Failure> {
+        if self.attributes.get().is_none() {
+            let _ = self.attributes.set(self.snapshot.attributes(self.artifact.id)?);
+        }
+        Ok(self.attributes.get().map_or(&[], Vec::as_slice))
+    }
+
+    fn captures(&self) -> Result<&[CaptureRow], Failure> {
+        if self.captures.get().is_none() {
+            let _ = self.captures.set(self.snapshot.captures(self.artifact.id)?);
+        }
+        Ok(self.captures.get().map_or(&[], Vec::as_slice))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_column_has_one_name() {
+        let mut all = names();
+        for name in &all {
+            assert_eq!(named(name).unwrap().name(), *name);
+        }
+        let count = all.len();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), count, "an attribute has the name of a column");
+        let error = named("modle_id").unwrap_err();
+        assert!(error.starts_with("unknown name modle_id; known names: core, hash,"), "{error}");
+        assert!(error.contains("model_id"), "{error}");
+    }
+}

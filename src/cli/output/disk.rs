@@ -1,0 +1,137 @@
+//! Atomic writing of artifacts to files and directories, which overwrites only on request.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use runvault::Located;
+use runvault::artifact::Kind;
+use runvault::files::{self, Permissions, StagedFile, WriteError, WriteOptions};
+use runvault::formats;
+use runvault::intake::archive::{self, Format};
+use runvault::storage::StoredMember;
+
+use crate::cli::output::exit::Failure;
+
+/// Permissions of written files.
+#[derive(Args, Clone, Copy)]
+pub(crate) struct ModeArgs {
+    /// Permissions of written files in octal, such as 0644, regardless of the umask. Default: 0600, further restricted
+    /// by the umask
+    #[arg(long, value_name = "MODE", value_parser = mode)]
+    mode: Option<u32>,
+}
+
+impl ModeArgs {
+    /// Returns the options for writing a file without overwriting the vault at `vault`.
+    pub(crate) fn options(self, force: bool, vault: &Path) -> WriteOptions<'_> {
+        let permissions = self.mode.map_or(Permissions::Owner, Permissions::Exactly);
+        WriteOptions { replace: force, permissions, vault: Some(vault) }
+    }
+}
+
+fn mode(text: &str) -> Result<u32, String> {
+    let is_octal = !text.is_empty() && text.bytes().all(|byte| matches!(byte, b'0'..=b'7'));
+    let mode = is_octal.then(|| u32::from_str_radix(text, 8).ok()).flatten();
+    mode.filter(|mode| *mode <= 0o777).ok_or_else(|| "a mode is an octal number up to 0777".to_owned())
+}
+
+impl From<WriteError> for Failure {
+    fn from(error: WriteError) -> Self {
+        let hint = match error {
+            WriteError::Exists { .. } => "; use --force to overwrite it",
+            WriteError::Refused { .. } | WriteError::Io { .. } => "",
+        };
+        Self::CouldNotRun(format!("{error}{hint}"))
+    }
+}
+
+fn failed(path: &Path) -> impl Fn(io::Error) -> Failure {
+    let path = path.to_owned();
+    move |source| WriteError::Io { path: path.clone(), source }.into()
+}
+
+/// Writes the output of `write` to the file `path`, if `write` succeeds.
+pub(crate) fn write_with<T>(
+    path: &Path,
+    options: &WriteOptions<'_>,
+    write: impl FnOnce(&mut dyn Write) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let mut file = StagedFile::create(path, options)?;
+    let written = write(&mut file)?;
+    file.commit()?;
+    Ok(written)
+}
+
+/// Writes the files of an artifact to `path`: as an archive if the file name is that of one, otherwise as a directory.
+pub(crate) fn write(
+    path: &Path,
+    located: &Located,
+    members: &[StoredMember],
+    options: &WriteOptions<'_>,
+) -> Result<(), Failure> {
+    let allowed = formats::named(&located.artifact.kind).map(Kind::members).unwrap_or_default();
+    // The kind's own member names decide which files are written, whatever the database contains.
+    if let Some(other) = members.iter().find(|member| !allowed.contains(&member.name.as_str())) {
+        let message = format!("{} has an unexpected member {:?}", located.artifact.core, other.name);
+        return Err(Failure::CouldNotRun(message));
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let Some(format) = Format::named(&name) else {
+        return write_directory(path, allowed, members, options);
+    };
+    let mut packed = Vec::new();
+    archive::write(format, &StoredMember::borrowed(members), &mut packed).map_err(failed(path))?;
+    Ok(files::write(path, options, &packed)?)
+}
+
+fn write_directory(
+    path: &Path,
+    allowed: &[&str],
+    members: &[StoredMember],
+    options: &WriteOptions<'_>,
+) -> Result<(), Failure> {
+    // Without a trailing slash, which would make the system follow a link.
+    let path: &Path = &path.components().collect::<PathBuf>();
+    if options.replace && fs::symlink_metadata(path).is_ok_and(|there| there.is_dir()) {
+        check_replaceable(path, allowed)?;
+    }
+    let members = members.iter().map(|member| (member.name.as_str(), member.bytes.as_slice()));
+    Ok(files::write_directory(path, options, members)?)
+}
+
+/// Returns an error if a directory contains anything other than the files of an artifact.
+fn check_replaceable(path: &Path, allowed: &[&str]) -> Result<(), Failure> {
+    for entry in fs::read_dir(path).map_err(failed(path))? {
+        let entry = entry.map_err(failed(path))?;
+        let file_type = entry.file_type().map_err(failed(path))?;
+        let name = entry.file_name();
+        let is_member = name.to_str().is_some_and(|name| allowed.contains(&name));
+        if !is_member || !(file_type.is_file() || file_type.is_symlink()) {
+            let name = name.to_string_lossy();
+            let reason = format!(
+                "it contains {name}, which is not a file of an artifact; remove it, or choose another"
+            );
+            return Err(WriteError::Refused { path: path.to_owned(), reason }.into());
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mode;
+
+    #[test]
+    fn modes_are_octal() {
+        for (text, expected) in
+            [("0644", Some(0o644)), ("600", Some(0o600)), ("0", Some(0)), ("777", Some(0o777))]
+        {
+            assert_eq!(mode(text).ok(), expected, "{text}");
+        }
+        for text in ["", "8", "0o644", "+644", "-1", "1777", "rw", "0644 ", "77777777777"] {
+            assert!(mode(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! JSON output. `docs/json.md` specifies its structure.
+
+use std::ffi::OsStr;
+use std::io::{self, Write};
+
+use runvault::artifact::{Kind, Signature};
+use runvault::digest::{CaptureHash, CoreHash};
+use runvault::storage::{Removed, SharedFile};
+use runvault::validation::Violation;
+use runvault::vault::add::Examined;
+use serde::Serialize;
+use serde_json::ser::{CharEscape, Formatter};
+
+use crate::cli::output::escape::is_hidden;
+
+/// Returns the bytes of a name as hex digits if it is not UTF-8. JSON cannot represent it: the name itself then
+/// contains replacement characters.
+pub(crate) fn bytes_of(name: &OsStr) -> Option<String> {
+    name.to_str().is_none().then(|| hex(name.as_encoded_bytes()))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let digit = |value: u8| char::from_digit(value.into(), 16).unwrap_or_default();
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
+
+/// Writes `value` as one line of JSON.
+pub(crate) fn line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
+    let mut text = Vec::new();
+    value.serialize(&mut serde_json::Serializer::with_formatter(&mut text, Ascii))?;
+    text.push(b'\n');
+    out.write_all(&text)
+}
+
+#[derive(Serialize)]
+struct ExaminedLine<'e, V> {
+    path: &'e str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path_bytes: Option<String>,
+    kind: Option<&'e str>,
+    #[serde(flatten)]
+    verdict: V,
+    core_hash: Option<CoreHash>,
+    /// The artifact that the document continues, if it is a continuation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    continues: Option<CoreHash>,
+    #[serde(flatten)]
+    signature: Option<SignatureMembers<'e>>,
+    violations: &'e [Violation],
+    /// Number of further violations; reports of hostile documents are truncated, and so are those limited on request.
+    #[serde(skip_serializing_if = "is_zero")]
+    violations_omitted: usize,
+}
+
+/// The signature of a document, if it has one.
+#[derive(Serialize)]
+pub(crate) struct SignatureMembers<'s> {
+    signature: &'static str,
+    key_id: Option<&'s str>,
+}
+
+impl<'s> SignatureMembers<'s> {
+    pub(crate) fn new(signature: &'s Signature) -> Self {
+        Self { signature: signature.state.name(), key_id: signature.key_id.as_deref() }
+    }
+}
+
+/// Writes the data of an examined document, with up to `most` violations; `verdict` contains the members with the
+/// result.
+pub(crate) fn examined(
+    out: &mut dyn Write,
+    examined: &Examined,
+    verdict: impl Serialize,
+    most: Option<usize>,
+) -> io::Result<()> {
+    let violations = examined.report.violations();
+    let (listed, left_out) =
+        violations.split_at_checked(most.unwrap_or(usize::MAX)).unwrap_or((violations, &[]));
+    let value = ExaminedLine {
+        path: &examined.path,
+        path_bytes: examined.path_bytes.as_deref().map(hex),
+        kind: examined.kind.map(Kind::name),
+        verdict,
+        core_hash: examined.core,
+        continues: examined.continues,
+        signature: examined.signature.as_ref().map(SignatureMembers::new),
+        violations: listed,
+        violations_omitted: examined.report.omitted() + left_out.len(),
+    };
+    line(out, &value)
+}
+
+#[derive(Serialize)]
+struct RemovedLine<'r> {
+    core_hash: CoreHash,
+    kind: &'r str,
+    captures: Vec<CaptureHash>,
+    size: u64,
+    shared: Vec<SharedLine<'r>>,
+    /// Omitted in a dry run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    erased: Option<bool>,
+}
+
+#[derive(Serialize)]
+struct SharedLine<'r> {
+    file: &'r str,
+    artifacts: Vec<CoreHash>,
+    count: u64,
+}
+
+/// Writes what was removed, and whether no trace of it remains in the vault's files.
+pub(crate) fn removed(out: &mut dyn Write, removed: &Removed, erased: Option<bool>) -> io::Result<()> {
+    let captures = removed.captures.iter().map(|capture| capture.capture).collect();
+    let Removed { artifact, shared, .. } = removed;
+    let shared = shared.iter().map(|SharedFile { name, holders, count }| SharedLine {
+        file: name,
+        artifacts: holders.iter().map(|holder| holder.core).collect(),
+        count: *count,
+    });
+    let (core_hash, kind, size) = (artifact.core, artifact.kind.as_str(), removed.size());
+    line(out, &RemovedLine { core_hash, kind, captures, size, shared: shared.collect(), erased })
+}
+
+/// Whether a count is zero and omitted.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+/// Compact JSON that escapes characters that could control a terminal.
+struct Ascii;
+
+impl Formatter for Ascii {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
+        let mut start = 0;
+        for (offset, character) in fragment.char_indices().filter(|(_, character)| is_hidden(*character)) {
+            out.write_all(fragment.get(start..offset).unwrap_or_default().as_bytes())?;
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                write!(out, "\\u{unit:04x}")?;
+            }
+            start = offset + character.len_utf8();
+        }
+        out.write_all(fragment.get(start..).unwrap_or_default().as_bytes())
+    }
+
+    /// Writes part of compact JSON, in which only strings contain such characters.
+    fn write_raw_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
+        self.write_string_fragment(out, fragment)
+    }
+
+    fn write_char_escape<W: ?Sized + Write>(&mut self, out: &mut W, escape: CharEscape) -> io::Result<()> {
+        serde_json::ser::CompactFormatter.write_char_escape(out, escape)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn hidden_characters_are_escaped_and_nothing_else_changes() {
+        let text = "a\u{9b}\u{202e}\u{1}\"é😀";
+        let mut out = Vec::new();
+        super::line(&mut out, &text).unwrap();
+        assert_eq!(String::from_utf8(out.clone()).unwrap(), "\"a\\u009b\\u202e\\u0001\\\"é😀\"\n");
+        assert_eq!(serde_json::from_slice::<String>(&out).unwrap(), text);
+    }
+}

@@ -1,0 +1,59 @@
+//! Output of violations.
+
+use std::io::{self, Write};
+
+use anstyle::Style;
+use runvault::validation::{Report, Severity, Violation};
+
+use crate::cli::output::escape::escaped;
+use crate::cli::output::fit::Trail;
+use crate::cli::output::stdout::{self, BAD, CAUTION};
+
+/// Maximum number of violations listed per document unless `--max-violations` is given; the others are counted.
+/// `--json` lists all.
+pub(crate) const LISTED: usize = 20;
+
+/// Writes up to `most` violations of a report, indented.
+pub(crate) fn write(out: &mut dyn Write, report: &Report, most: usize) -> io::Result<()> {
+    write_some(out, "  ", report.violations(), most)?;
+    match report.omitted() {
+        0 => Ok(()),
+        omitted => writeln!(out, "  and {omitted} more, not listed"),
+    }
+}
+
+/// Writes up to `most` violations, each on a line after `indent`.
+pub(crate) fn write_some(
+    out: &mut dyn Write,
+    indent: &str,
+    violations: &[Violation],
+    most: usize,
+) -> io::Result<()> {
+    for Violation { rule_id, path, message, severity } in violations.iter().take(most) {
+        let style = match severity {
+            Severity::Error => BAD,
+            Severity::Warning => CAUTION,
+        };
+        let place = if path.is_empty() { String::new() } else { format!("{}: ", escaped(path)) };
+        let (message, rule_id) = (escaped(message), escaped(rule_id));
+        let lead = format!("{indent}{severity}");
+        write!(out, "{indent}{style}{severity}{style:#}")?;
+        let trail = Trail { taken: lead.len(), below: lead.len(), least: 0 };
+        trail.write(out, &format!("{place}{message} (rule {rule_id})"), Style::new())?;
+    }
+    match violations.len().saturating_sub(most) {
+        0 => Ok(()),
+        more => writeln!(out, "{indent}and {more} more; --max-violations N or --json lists them"),
+    }
+}
+
+/// Prints where rules are explained, if any were violated, and how to store the `refused` documents that were removed
+/// before.
+pub(crate) fn hint(rejected: u64, refused: u64) {
+    if rejected > refused {
+        stdout::note("\"runvault rules ID\" explains a rule and what to do");
+    }
+    if refused > 0 {
+        stdout::note("--allow-removed adds removed artifacts again");
+    }
+}

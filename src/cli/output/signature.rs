@@ -1,0 +1,89 @@
+//! Output of signature states.
+
+use clap::ValueEnum;
+use runvault::artifact::{Signature, SignatureState};
+use runvault::vault::query::Filter;
+
+use crate::cli::output::escape::brief;
+
+/// The state of a capture that is not signed.
+const UNSIGNED: &str = "unsigned";
+
+/// What can be known of the signature of a capture, for clap; the preferred first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub(crate) enum State {
+    /// The signature was verified with a key
+    Verified,
+    /// It is not signed
+    Unsigned,
+    /// The signature was not checked: there was no key for it
+    Unchecked,
+    /// The signature is not that of the content
+    Wrong,
+}
+
+impl State {
+    /// Returns the state of a capture.
+    pub(crate) fn new(signature: Option<&Signature>) -> Self {
+        match signature.map(|signature| signature.state) {
+            Some(SignatureState::Verified) => Self::Verified,
+            None => Self::Unsigned,
+            Some(SignatureState::Unchecked) => Self::Unchecked,
+            Some(SignatureState::Wrong) => Self::Wrong,
+        }
+    }
+
+    /// Returns its name in arguments, JSON and SQL.
+    pub(crate) fn name(self) -> &'static str {
+        self.signed().map_or(UNSIGNED, SignatureState::name)
+    }
+
+    /// Returns the filter for captures in this state.
+    pub(crate) fn filter(self) -> Filter {
+        match self.signed() {
+            None => Filter::Unsigned,
+            Some(state) => Filter::Signature { state, key_id: None },
+        }
+    }
+
+    fn signed(self) -> Option<SignatureState> {
+        match self {
+            Self::Verified => Some(SignatureState::Verified),
+            Self::Unsigned => None,
+            Self::Unchecked => Some(SignatureState::Unchecked),
+            Self::Wrong => Some(SignatureState::Wrong),
+        }
+    }
+}
+
+/// Describes a signature, escaped for terminals, such as `signature verified, key id ci-2026`.
+pub(crate) fn text(signature: Option<&Signature>) -> String {
+    let words = match State::new(signature) {
+        State::Verified => "signature verified",
+        State::Unsigned => "not signed",
+        State::Unchecked => "signature not checked",
+        State::Wrong => "signature wrong",
+    };
+    let key_id = signature.and_then(|signature| signature.key_id.as_deref());
+    key_id.map_or_else(|| words.to_owned(), |id| format!("{words}, key id {}", brief(id)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_are_called_the_same_everywhere() {
+        for state in State::value_variants() {
+            assert_eq!(state.to_possible_value().unwrap().get_name(), state.name());
+        }
+    }
+
+    #[test]
+    fn ids_cannot_control_a_terminal() {
+        let key_id = Some("\u{1b}[2Jci".to_owned());
+        let signature = Signature { state: SignatureState::Unchecked, key_id };
+        let text = text(Some(&signature));
+        assert!(!text.contains('\u{1b}') && text.starts_with("signature not checked, key id "), "{text}");
+    }
+}

@@ -1,0 +1,58 @@
+//! Orderly termination on Ctrl-C, which completes or undoes unfinished work.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+
+use crate::cli::output::exit::Failure;
+
+/// The polling interval, too short to notice.
+const AT_ONCE: Duration = Duration::from_millis(50);
+
+/// The conventional exit status of an interrupted program.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// Whether termination was requested.
+pub(crate) struct Stop {
+    asked: Arc<AtomicBool>,
+}
+
+impl Stop {
+    /// Handles SIGINT and SIGTERM. A second signal ends the process immediately, which stored data survives. SIGHUP is
+    /// not handled, so that `nohup` works.
+    pub(crate) fn on_signals() -> Result<Self, Failure> {
+        let asked = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM] {
+            // The order matters: at the first signal, the flag is not yet set when it is checked.
+            flag::register_conditional_shutdown(signal, INTERRUPTED.into(), Arc::clone(&asked))
+                .and_then(|_| flag::register(signal, Arc::clone(&asked)))
+                .map_err(|error| Failure::CouldNotRun(format!("cannot wait for Ctrl-C: {error}")))?;
+        }
+        Ok(Self { asked })
+    }
+
+    pub(crate) fn is_asked(&self) -> bool {
+        self.asked.load(Ordering::Relaxed)
+    }
+
+    /// Returns the request for library functions that can be interrupted.
+    pub(crate) fn control(&self) -> ControlFlow<()> {
+        if self.is_asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// Waits for this duration, or until termination is requested.
+    pub(crate) fn wait(&self, length: Duration) {
+        let began = Instant::now();
+        while let Some(rest) = length.checked_sub(began.elapsed()).filter(|rest| !rest.is_zero()) {
+            if self.is_asked() {
+                return;
+            }
+            thread::sleep(rest.min(AT_ONCE));
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Times as arguments and as text.
+
+use chrono::{DateTime, Duration, NaiveDate, SecondsFormat, Utc};
+use clap::ValueEnum;
+use runvault::storage::TimeBasis;
+
+use crate::cli::output::exit::Failure;
+use crate::cli::output::stdout::{self, counted};
+
+use runvault::{Vault, clock};
+
+/// For tests only: the fixed time of the clock, as an RFC 3339 timestamp.
+const TEST_CLOCK: &str = "RUNVAULT_TEST_CLOCK";
+
+/// Fixes the clock of this process if the environment variable is set, as only tests do.
+pub(crate) fn fix_clock_for_tests() -> Result<(), Failure> {
+    let Some(text) = std::env::var_os(TEST_CLOCK) else { return Ok(()) };
+    let time = text.to_str().and_then(|text| DateTime::parse_from_rfc3339(text).ok());
+    let time = time.ok_or_else(|| Failure::Usage(format!("{TEST_CLOCK} is not an RFC 3339 timestamp")))?;
+    clock::fix(Some(time.to_utc()));
+    Ok(())
+}
+
+/// Which time of artifacts counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum By {
+    /// First added
+    FirstSeen,
+    /// Last added or seen again
+    #[default]
+    LastSeen,
+    /// Creation time as stated by the artifact, where it states one
+    Created,
+}
+
+impl By {
+    pub(crate) fn basis(self) -> TimeBasis {
+        match self {
+            Self::FirstSeen => TimeBasis::FirstSeen,
+            Self::LastSeen => TimeBasis::LastSeen,
+            Self::Created => TimeBasis::Created,
+        }
+    }
+}
+
+/// Returns the argument name of a time of artifacts.
+pub(crate) fn basis_text(basis: TimeBasis) -> &'static str {
+    match basis {
+        TimeBasis::FirstSeen => "first-seen",
+        TimeBasis::LastSeen => "last-seen",
+        TimeBasis::Created => "created",
+    }
+}
+
+/// The permitted difference between clocks.
+const TOLERANCE: Duration = Duration::minutes(1);
+
+/// Warns if the last journal entry is later than this machine's clock. Additions until then also get that time, because
+/// times in a journal never decrease.
+pub(crate) fn warn_of_future(vault: &Vault) -> Result<(), Failure> {
+    if !vault.is_created() {
+        return Ok(());
+    }
+    let last = vault.snapshot()?.last_entry_at()?;
+    if let Some(last) = last.filter(|last| last.signed_duration_since(clock::now()) > TOLERANCE) {
+        stdout::warning(&format!(
+            "the last journal entry is in the future ({}): a clock is or was wrong, and artifacts added until then are \
+             recorded with that time",
+            display(last)
+        ));
+    }
+    Ok(())
+}
+
+/// Parses a point in time, for clap: `2026-11-20`, an RFC 3339 timestamp, or an age such as `90m`, `36h`, `7d` or `4w`.
+pub(crate) fn point(text: &str) -> Result<DateTime<Utc>, String> {
+    if let Ok(time) = DateTime::parse_from_rfc3339(text) {
+        return Ok(time.to_utc());
+    }
+    if let Some(midnight) = text.parse::<NaiveDate>().ok().and_then(|date| date.and_hms_opt(0, 0, 0)) {
+        return Ok(midnight.and_utc());
+    }
+    age(text).and_then(|age| clock::now().checked_sub_signed(age)).ok_or_else(|| {
+        "expected a time such as 2026-11-20 or 2026-11-20T12:00:00Z, or an age such as 90m, 36h, 7d, 4w"
+            .to_owned()
+    })
+}
+
+/// Parses a duration, for clap, such as `90m`, `36h`, `7d` or `4w`.
+pub(crate) fn length(text: &str) -> Result<Duration, String> {
+    age(text).ok_or_else(|| "expected a duration such as 90m, 36h, 7d, 4w".to_owned())
+}
+
+/// Formats a duration in the form that [`length`] parses.
+pub(crate) fn length_text(length: Duration) -> String {
+    const UNITS: [(i64, &str); 3] = [(24 * 3600, "d"), (3600, "h"), (60, "m")];
+    let seconds = length.num_seconds();
+    let unit = UNITS.into_iter().find(|(unit, _)| seconds % unit == 0);
+    let (unit, name) = unit.unwrap_or((1, "s"));
+    format!("{}{name}", seconds / unit)
+}
+
+fn age(text: &str) -> Option<Duration> {
+    let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let number = number.parse().ok().filter(|number| *number >= 0)?;
+    match unit {
+        "s" => Duration::try_seconds(number),
+        "m" => Duration::try_minutes(number),
+        "h" => Duration::try_hours(number),
+        "d" => Duration::try_days(number),
+        "w" => Duration::try_weeks(number),
+        _ => None,
+    }
+}
+
+/// Formats a time for display, to the second.
+pub(crate) fn display(time: DateTime<Utc>) -> String {
+    time.format("%Y-%m-%d %H:%M:%S UTC").to_string()
+}
+
+/// Formats a time relative to `now`, such as "3 minutes ago". A time that is not in the past is formatted exactly.
+pub(crate) fn ago(time: DateTime<Utc>, now: DateTime<Utc>) -> String {
+    let past = now.signed_duration_since(time);
+    let say = |count: i64, unit: &str| format!("{} ago", counted(count.unsigned_abs(), unit));
+    match (past.num_minutes(), past.num_hours(), past.num_days()) {
+        _ if past < Duration::minutes(-1) => display(time),
+        (..1, _, _) => "just now".to_owned(),
+        (minutes, ..1, _) => say(minutes, "minute"),
+        (_, hours, ..1) => say(hours, "hour"),
+        (_, _, days @ ..14) => say(days, "day"),
+        (_, _, days @ ..60) => say(days / 7, "week"),
+        (_, _, days @ ..730) => say(days / 30, "month"),
+        (_, _, days) => say(days / 365, "year"),
+    }
+}
+
+/// Formats a time for display: relative on a terminal, otherwise absolute, so that the output stays correct.
+pub(crate) fn shown(time: DateTime<Utc>) -> String {
+    if stdout::is_terminal() { ago(time, clock::now()) } else { display(time) }
+}
+
+/// Formats a time in full precision, for programs.
+pub(crate) fn exact(time: DateTime<Utc>) -> String {
+    time.to_rfc3339_opts(SecondsFormat::Millis, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_told_as_they_are_read() {
+        for text in ["0d", "7s", "90s", "59m", "36h", "7d", "28d"] {
+            assert_eq!(length_text(length(text).unwrap()), text);
+        }
+        assert_eq!(length_text(length("4w").unwrap()), "28d");
+        assert_eq!(length_text(length("120m").unwrap()), "2h");
+        for wrong in ["", "m", "-1m", "1.5h", "1y", "é", "99999999999999999999d"] {
+            assert!(length(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn times_are_told_as_people_say_them() {
+        let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+        for (past, said) in [
+            (Duration::seconds(-59), "just now"),
+            (Duration::seconds(0), "just now"),
+            (Duration::seconds(59), "just now"),
+            (Duration::seconds(60), "1 minute ago"),
+            (Duration::seconds(3599), "59 minutes ago"),
+            (Duration::minutes(60), "1 hour ago"),
+            (Duration::hours(23), "23 hours ago"),
+            (Duration::hours(24), "1 day ago"),
+            (Duration::days(13), "13 days ago"),
+            (Duration::days(14), "2 weeks ago"),
+            (Duration::days(59), "8 weeks ago"),
+            (Duration::days(60), "2 months ago"),
+            (Duration::days(729), "24 months ago"),
+            (Duration::days(730), "2 years ago"),
+            (Duration::days(-1), "2027-01-16 08:00:00 UTC"),
+        ] {
+            assert_eq!(ago(now - past, now), said);
+        }
+        assert_eq!(ago(DateTime::<Utc>::MIN_UTC, DateTime::<Utc>::MAX_UTC), "524634 years ago");
+    }
+}

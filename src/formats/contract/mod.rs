@@ -1,0 +1,174 @@
+//! `contract`: IO contracts, in JSON or YAML. Rules: the IO contract specification's static checks; `docs/formats.md`,
+//! "contract".
+
+mod key_field;
+mod parts;
+mod passages;
+mod read;
+mod recognise;
+mod rules;
+mod schema;
+mod shape;
+mod statement;
+mod tables;
+mod terms;
+mod yaml;
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use crate::artifact::{
+    AdmitOptions, Artifact, Draft, Part, Passage, Recognition, Table, document, unreadable,
+};
+use crate::digest::CoreHash;
+use crate::json::Value;
+use crate::json::canonical::rfc8785::{self, Form};
+use crate::json::reader::{Defect, Limits, MemberNames, ReadError};
+use crate::validation::{Findings, RuleInfo, apply};
+
+pub use statement::{Bound, Bounds, Stated, comparable};
+pub use terms::{Effect, Evidence, IoRef, SchemaSource, Terms};
+
+/// The kind `contract`.
+pub struct Contract;
+
+impl Artifact for Contract {
+    const NAME: &'static str = "contract";
+    const PLURAL: &'static str = "contracts";
+    const MEMBER: &'static str = "contract";
+    const FILE_NAMES: &'static [&'static str] = &[];
+    const ATTRIBUTES: &'static [&'static str] =
+        &["effect", "effects", "io_ref", "io_ref_kind", "io_ref_mode", "io_refs", "target"];
+    const STATED_BY: Option<&'static str> = Some("governs");
+    const TABLES: &'static [Table] = &[tables::EFFECTS, tables::IO_REFS];
+
+    fn rules() -> Vec<RuleInfo> {
+        rules::all()
+    }
+
+    fn recognises(text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
+        let has_effects = recognise::has_member(text, names, &["io_refs", "effects"]);
+        // Other documents have effects too, but do not state whether they can be repeated.
+        let is_one = has_effects
+            && (recognise::has_member(text, names, &["io_refs"]) || recognise::has_key(text, "idempotency"));
+        Recognition::from_flags(is_one, has_effects)
+    }
+
+    fn examine(bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
+        let root = match read::read(bytes, &options.limits) {
+            Ok(root) => root,
+            Err(error) => {
+                report(&error, findings);
+                return None;
+            }
+        };
+        apply(&rules::SHAPE, findings, |check, found| check(&root, found));
+        if findings.has_errors() {
+            return None;
+        }
+        let view = View::from_root(&root)?;
+        apply(&rules::CONTENT, findings, |check, found| check(&view, found));
+        if findings.has_errors() {
+            return None;
+        }
+        match rfc8785::digest(view.core, b"") {
+            Ok(core) => Some(describe(&root, &view, CoreHash(core))),
+            Err(error) => {
+                document::report_uncanonical("", &error, findings);
+                None
+            }
+        }
+    }
+
+    fn write_core(document: &[u8], limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
+        let root = read::read(document, limits).map_err(unreadable)?;
+        let core = Core::from_root(&root).ok_or(io::ErrorKind::InvalidData)?;
+        rfc8785::write(core, &mut { out })
+    }
+
+    fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
+        parts::parts(document, limits)
+    }
+
+    fn passages(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
+        passages::extract(document, limits)
+    }
+}
+
+/// Reports that a document cannot be read, under the format's own rule unless a limit is exceeded.
+fn report(error: &ReadError, findings: &mut Findings) {
+    if matches!(error.defect, Defect::TooDeep | Defect::TooLarge) {
+        document::report(error, findings);
+    } else {
+        let rule = document::rule_of(error.defect).id;
+        findings.for_rule(rules::SCHEMA).add("", format!("{error} ({rule})"));
+    }
+}
+
+/// The relevant members of a root with a valid shape.
+struct View<'v> {
+    core: Core<'v>,
+    io_refs: &'v [Value<'v>],
+    effects: &'v [Value<'v>],
+    /// The refs by name.
+    declared: HashMap<&'v str, &'v Value<'v>>,
+    /// The number of effects with each name.
+    effect_names: HashMap<&'v str, usize>,
+}
+
+impl<'v> View<'v> {
+    fn from_root(root: &'v Value<'v>) -> Option<Self> {
+        let core = Core::from_root(root)?;
+        let (io_refs, effects) = (core.io_refs.as_array()?, core.effects.as_array()?);
+        let named = |value: &'v Value<'v>, name: &str| value.get(name).and_then(Value::as_str);
+        let declared = io_refs.iter().filter_map(|io_ref| Some((named(io_ref, "ref")?, io_ref)));
+        let mut effect_names = HashMap::new();
+        for name in effects.iter().filter_map(|effect| named(effect, "name")) {
+            *effect_names.entry(name).or_default() += 1;
+        }
+        Some(Self { core, io_refs, effects, declared: declared.collect(), effect_names })
+    }
+}
+
+/// The hashed part. The specification defines no hash; all its statements about a contract are in these two members.
+#[derive(Clone, Copy)]
+struct Core<'v> {
+    effects: &'v Value<'v>,
+    io_refs: &'v Value<'v>,
+}
+
+impl<'v> Core<'v> {
+    fn from_root(root: &'v Value<'v>) -> Option<Self> {
+        Some(Self { effects: root.get("effects")?, io_refs: root.get("io_refs")? })
+    }
+}
+
+impl<'v> From<Core<'v>> for Form<'v> {
+    fn from(core: Core<'v>) -> Self {
+        Self::Object(vec![("effects", Self::Value(core.effects)), ("io_refs", Self::Value(core.io_refs))])
+    }
+}
+
+fn describe(root: &Value<'_>, view: &View<'_>, core: CoreHash) -> Draft {
+    let mut draft = Draft::new(core);
+    draft.collect_references(root, "", &[]);
+    let text = |value: &Value<'_>, name: &str| {
+        value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    for io_ref in view.io_refs {
+        let name = text(io_ref, "ref");
+        draft.attribute("io_ref_kind", format!("{name} {}", text(io_ref, "kind")));
+        draft.attribute("io_ref_mode", format!("{name} {}", text(io_ref, "mode")));
+        draft.attribute("io_ref", name);
+    }
+    for effect in view.effects {
+        draft.attribute("effect", text(effect, "name"));
+        draft.attribute("target", text(effect, "target"));
+    }
+    draft.attribute("io_refs", view.io_refs.len().to_string());
+    draft.attribute("effects", view.effects.len().to_string());
+    draft
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,95 @@
+//! Detection of the notation of a document: JSON and YAML are distinguished by content, never by file name.
+
+use super::yaml;
+use crate::json::Value;
+use crate::json::reader::{self, Defect, Limits, ReadError};
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Reads `bytes` as JSON or YAML. Numbers that overflow are kept, so that they can be reported with their location.
+///
+/// # Errors
+/// Returns the first defect, with its line and column.
+pub(super) fn read<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Value<'a>, ReadError> {
+    let unmarked = bytes.strip_prefix(BYTE_ORDER_MARK);
+    let body = unmarked.unwrap_or(bytes);
+    let text = reader::utf8(body, limits)?;
+    if !text.trim_start_matches([' ', '\t', '\n', '\r']).starts_with('{') {
+        return yaml::read(text, limits);
+    }
+    match reader::read_keeping_overflow(body, limits) {
+        Ok(_) if unmarked.is_some() => {
+            let message = "a byte order mark is allowed before YAML, not before JSON; remove it";
+            Err(ReadError::at(bytes, 0, Defect::Encoding, message))
+        }
+        // YAML's flow mappings begin like JSON objects.
+        Err(error) if error.defect == Defect::Syntax => {
+            yaml::read(text, limits).map_err(|other| more_telling(error, other))
+        }
+        outcome => outcome,
+    }
+}
+
+/// Returns the more relevant error. A text that both readers reject is most likely damaged JSON. But if the YAML syntax
+/// is valid and the defect is a different one further on, it is YAML.
+fn more_telling(json: ReadError, yaml: ReadError) -> ReadError {
+    let further = (yaml.line, yaml.column) > (json.line, json.column);
+    if further && yaml.defect != Defect::Syntax { yaml } else { json }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str) -> String {
+        let error = read(text.as_bytes(), &Limits::default()).unwrap_err();
+        format!("{:?}: {error}", error.defect)
+    }
+
+    #[test]
+    fn what_is_json_is_held_to_json() {
+        for (text, expected) in [
+            (
+                "{\"a\": 1} x",
+                "Syntax: line 1 column 10: unexpected text after the end of the document; remove it",
+            ),
+            ("{\"a\": [1, 2", "Syntax: line 1 column 12: expected \",\" or \"]\", found the end of the text"),
+            (
+                "{\"a\": 1, \"\\u0061\": 2}",
+                "DuplicateKey: line 1 column 10: the object already has a member named \"a\"",
+            ),
+            (
+                "{\"a\": \"\\ud83d\"}",
+                "Surrogate: line 1 column 8: \\ud83d is an unpaired surrogate, not a character",
+            ),
+            ("{\"a\": NaN}", "Number: line 1 column 7: NaN is not a JSON number"),
+            (
+                "\u{feff} {\"a\": 1}",
+                "Encoding: line 1 column 1: a byte order mark is allowed before YAML, not before JSON; remove it",
+            ),
+            (
+                "\u{feff}\u{feff}a: b",
+                "Encoding: line 1 column 1: the text begins with a byte order mark; remove it",
+            ),
+        ] {
+            assert_eq!(refused(text), expected);
+        }
+    }
+
+    #[test]
+    fn flow_mappings_are_yaml() {
+        for text in ["{a: b}", "\u{feff}{'a': b}", "\n{\"a\": b,}", "{\"a\": \"b\"} # c", "--- {a: b}\n...\n"]
+        {
+            let value = read(text.as_bytes(), &Limits::default()).unwrap();
+            assert_eq!(value.get("a").and_then(Value::as_str), Some("b"), "{text}");
+        }
+        assert_eq!(
+            refused("{a: 1, 'a': 2}"),
+            "DuplicateKey: line 1 column 8: the mapping already has a key \"a\""
+        );
+        let bomb = "{a: &a [x, x], b: &b [*a, *a], c: [*b, *b]}";
+        let limits = Limits { values: 20, ..Limits::default() };
+        assert_eq!(read(bomb.as_bytes(), &limits).unwrap_err().defect, Defect::TooLarge);
+        assert!(refused("{a: b").starts_with("Syntax: line 1 column 2: expected a member name"));
+    }
+}

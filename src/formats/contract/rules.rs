@@ -1,0 +1,247 @@
+use std::collections::HashSet;
+
+use super::View;
+use super::key_field::{KeyFields, Presence};
+use super::statement::Stated;
+use super::{schema, shape, statement, terms};
+use crate::json::Value;
+use crate::json::reader::excerpt;
+use crate::validation::{Finder, Rule, RuleInfo, Severity};
+
+const fn info(id: &'static str, severity: Severity, summary: &'static str, why: &'static str) -> RuleInfo {
+    RuleInfo { id, severity, summary, why }
+}
+
+/// Also broken by documents that cannot be read.
+pub(super) const SCHEMA: RuleInfo = info(
+    "SCHEMA",
+    Severity::Error,
+    "The contract can be read, and its refs and effects have the required members.",
+    "A contract is one JSON or YAML 1.2 document: an object with the lists io_refs and effects. \
+     Unreadable or ambiguous input is reported here, with its position and the DOC rule that it \
+     breaks. In io_refs and effects, integers beyond 2^53 - 1 are rejected, because RFC 8785 \
+     cannot represent them. Other members of the root are allowed and not hashed.",
+);
+
+type ShapeCheck = fn(&Value<'_>, &mut Finder<'_>);
+type ContentCheck = fn(&View<'_>, &mut Finder<'_>);
+
+/// Rules for the root. If one is broken, no others are checked.
+pub(super) static SHAPE: [Rule<ShapeCheck>; 1] = [Rule { info: SCHEMA, check: shape::check }];
+
+/// Rules for contracts with a valid shape.
+pub(super) static CONTENT: [Rule<ContentCheck>; 7] = [
+    Rule {
+        info: info(
+            "IC1",
+            Severity::Error,
+            "Effects target declared refs; rollbacks name another effect or a declared ref.",
+            "io_refs lists everything that the agent touches, so an effect on anything else is \
+             not covered by the contract. The specification's prose requires refs as rollbacks, \
+             its field table and example effects: both are accepted. Names are compared exactly.",
+        ),
+        check: closure,
+    },
+    Rule {
+        info: info(
+            "IC2",
+            Severity::Error,
+            "Inline schemas and their subschemas are well-formed.",
+            "type is a JSON Schema type or a list of types, properties an object, required a list of strings, \
+             enum a list: in the schema itself and in the subschemas of properties, items, allOf and all other \
+             keywords that hold schemas. Otherwise no payload could be validated against the schema. A subschema \
+             that is neither an object nor a boolean is only a warning. A schema that is a path is not checked.",
+        ),
+        check: schemas,
+    },
+    Rule {
+        info: info(
+            "IC3",
+            Severity::Error,
+            "Every ref with mode write or mutate is the target of an effect.",
+            "A write without an effect can be neither verified nor \
+             rolled back. Being named as a rollback is not enough.",
+        ),
+        check: explicitness,
+    },
+    Rule {
+        info: info(
+            "IC4",
+            Severity::Error,
+            "Effects on written refs declare their idempotency; keyed effects list key fields that exist.",
+            "A client that retries an effect must know whether that is safe, and by which fields the request is \
+             identified. Key fields are looked up in the properties of the target's inline schema, in which a dot \
+             may lead to a nested property. A schema without properties there cannot be checked, nor can a path.",
+        ),
+        check: idempotency,
+    },
+    Rule {
+        info: info(
+            "IC5",
+            Severity::Warning,
+            "Every effect declares its evidence.",
+            "Without evidence, no audit can tell if the effect took place. Name the hash, status or range as proof.",
+        ),
+        check: evidence,
+    },
+    Rule {
+        info: info(
+            "IC6",
+            Severity::Warning,
+            "An effect that is not idempotent has a nonce or a reason.",
+            "The specification requires a deterministic nonce, or a reason why retries \
+             are unsafe: the member nonce or reason, a non-empty string, of the effect \
+             or of its idempotency. Without one, a retry may repeat the effect.",
+        ),
+        check: retries,
+    },
+    Rule {
+        info: info(
+            "IC7",
+            Severity::Warning,
+            "The contract's criteria for its evidence are usable.",
+            "success and failure are a string, a number, a boolean, or a list of these; minimum and \
+             maximum (or min and max, exclusiveMinimum and exclusiveMaximum) are numbers, each bound \
+             given once; path and of are JSON Pointers. An audit cannot use anything else as proof.",
+        ),
+        check: statements,
+    },
+];
+
+pub(super) fn all() -> Vec<RuleInfo> {
+    CONTENT.iter().map(|rule| rule.info).chain([SCHEMA]).collect()
+}
+
+/// Returns the member `name`, which the shape rule found to be a string, or an empty string if it is missing.
+fn text<'v>(value: &'v Value<'v>, name: &str) -> &'v str {
+    value.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Returns the member `name` if it is present and not null.
+fn non_null_member<'v>(value: &'v Value<'v>, name: &str) -> Option<&'v Value<'v>> {
+    value.get(name).filter(|member| !member.is_null())
+}
+
+fn is_written(io_ref: &Value<'_>) -> bool {
+    matches!(text(io_ref, "mode"), "write" | "mutate")
+}
+
+fn closure(contract: &View<'_>, found: &mut Finder<'_>) {
+    for (index, effect) in contract.effects.iter().enumerate() {
+        let target = text(effect, "target");
+        if !contract.declared.contains_key(target) {
+            let message = format!("{} is not declared in io_refs", excerpt(target));
+            found.add(format!("/effects/{index}/target"), message);
+        }
+        let Some(rollback) = effect.get("rollback").and_then(Value::as_str) else {
+            continue;
+        };
+        let names_itself = rollback == text(effect, "name");
+        let bearers = contract.effect_names.get(rollback).copied().unwrap_or_default();
+        if bearers > usize::from(names_itself) || contract.declared.contains_key(rollback) {
+            continue;
+        }
+        let message = if names_itself {
+            "is the effect itself; it must be another effect or a declared ref".to_owned()
+        } else {
+            format!("{} is neither another effect nor a declared ref", excerpt(rollback))
+        };
+        found.add(format!("/effects/{index}/rollback"), message);
+    }
+}
+
+fn schemas(contract: &View<'_>, found: &mut Finder<'_>) {
+    for (index, io_ref) in contract.io_refs.iter().enumerate() {
+        if let Some(schema) = io_ref.get("schema") {
+            schema::check(schema, &mut format!("/io_refs/{index}/schema"), found);
+        }
+    }
+}
+
+fn explicitness(contract: &View<'_>, found: &mut Finder<'_>) {
+    let targets: HashSet<&str> = contract.effects.iter().map(|effect| text(effect, "target")).collect();
+    for (index, io_ref) in contract.io_refs.iter().enumerate() {
+        let name = text(io_ref, "ref");
+        if is_written(io_ref) && !targets.contains(name) {
+            let mode = text(io_ref, "mode");
+            let message = format!("{} has mode {mode}, but is not the target of any effect", excerpt(name));
+            found.add(format!("/io_refs/{index}"), message);
+        }
+    }
+}
+
+fn idempotency(contract: &View<'_>, found: &mut Finder<'_>) {
+    let mut key_fields = KeyFields::default();
+    for (index, effect) in contract.effects.iter().enumerate() {
+        let target = contract.declared.get(text(effect, "target")).copied();
+        let at = format!("/effects/{index}/idempotency");
+        let idempotency = non_null_member(effect, "idempotency");
+        let sort = idempotency.and_then(|idempotency| non_null_member(idempotency, "type"));
+        if sort.is_none() && target.is_some_and(is_written) {
+            let wanted = "required because the target is written";
+            match idempotency {
+                None => found.add(at.as_str(), format!("missing; {wanted}")),
+                Some(_) => found.add(format!("{at}/type"), format!("missing; {wanted}")),
+            }
+        }
+        if sort.and_then(Value::as_str) == Some("keyed") {
+            let fields = idempotency.and_then(|idempotency| idempotency.get("key_fields"));
+            let fields = fields.and_then(Value::as_array).unwrap_or_default();
+            if fields.is_empty() {
+                let message = "missing or empty; a keyed effect must list its key fields";
+                found.add(format!("{at}/key_fields"), message);
+            }
+            let Some(schema) = target.and_then(|target| target.get("schema")) else {
+                continue;
+            };
+            for (position, field) in fields.iter().filter_map(Value::as_str).enumerate() {
+                if key_fields.look_up(field, schema) == Presence::No {
+                    let message = format!("{} is not in the schema of the target", excerpt(field));
+                    found.add(format!("{at}/key_fields/{position}"), message);
+                }
+            }
+        }
+    }
+}
+
+fn evidence(contract: &View<'_>, found: &mut Finder<'_>) {
+    for (index, effect) in contract.effects.iter().enumerate() {
+        if non_null_member(effect, "evidence").is_none() {
+            let message = "missing; without evidence the effect cannot be audited";
+            found.add(format!("/effects/{index}/evidence"), message);
+        }
+    }
+}
+
+fn retries(contract: &View<'_>, found: &mut Finder<'_>) {
+    for (index, effect) in contract.effects.iter().enumerate() {
+        let idempotency = effect.get("idempotency").and_then(|idempotency| idempotency.get("type"));
+        if idempotency.and_then(Value::as_str) == Some("non-idempotent") && !terms::says_why(effect) {
+            let message = "not idempotent, but without a nonce or reason; retries may repeat the effect";
+            found.add(format!("/effects/{index}/idempotency"), message);
+        }
+    }
+}
+
+fn statements(contract: &View<'_>, found: &mut Finder<'_>) {
+    for (index, effect) in contract.effects.iter().enumerate() {
+        let Some(evidence) = non_null_member(effect, "evidence") else { continue };
+        for name in ["success", "failure"] {
+            for (place, value) in [("/evidence", evidence.get(name)), ("", effect.get(name))] {
+                if let Stated::Unreadable(why) = statement::values(value) {
+                    found.add(format!("/effects/{index}{place}/{name}"), why);
+                }
+            }
+        }
+        let at = format!("/effects/{index}/evidence");
+        if let Stated::Unreadable(why) = statement::bounds(evidence) {
+            found.add(at.as_str(), format!("invalid bounds: {why}"));
+        }
+        for name in ["path", "of"] {
+            let text = evidence.get(name).and_then(Value::as_str);
+            if let Some(text) = text.filter(|text| !text.is_empty() && !text.starts_with('/')) {
+                found.add(format!("{at}/{name}"), format!("{} is not a JSON Pointer", excerpt(text)));
+            }
+        }
+    }
+}

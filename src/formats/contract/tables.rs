@@ -1,0 +1,99 @@
+//! The SQL tables of a contract: its effects, and the refs that they target.
+
+use super::{View, read};
+use crate::artifact::ColumnType::{Json, Number, Text};
+use crate::artifact::{Cell, Cells, Column, MemberBytes, Table};
+use crate::json::Value;
+use crate::json::reader::{Limits, ReadError};
+
+pub(super) const EFFECTS: Table = Table {
+    name: "effects",
+    about: "an effect that a contract declares",
+    columns: &[
+        Column::new("i", Number, "index in the contract, from 0"),
+        Column::new("name", Text, "its name"),
+        Column::new("target", Text, "the ref that it targets"),
+        Column::new("mode", Text, "the mode of that ref: `read`, `write` or `mutate`"),
+        Column::new("idempotency", Text, "`keyed`, `reentrant` or `non-idempotent`"),
+        Column::new("key_fields", Json, "the list of its key fields"),
+        Column::new("evidence", Text, "how its completion is proved: `hash`, `status` or `range`"),
+        Column::new("evidence_path", Text, "where a hash is found"),
+        Column::new("evidence_metric", Text, "the name of a status or range"),
+        Column::new("rollback", Text, "the effect that rolls it back"),
+        Column::new("effect", Json, "the whole effect"),
+    ],
+    rows: effects,
+};
+
+pub(super) const IO_REFS: Table = Table {
+    name: "io_refs",
+    about: "a resource that a contract allows to be read or changed",
+    columns: &[
+        Column::new("i", Number, "index in the contract, from 0"),
+        Column::new("ref", Text, "its name"),
+        Column::new("kind", Text, "what it is, such as `artifact` or `service`"),
+        Column::new("mode", Text, "`read`, `write` or `mutate`"),
+        Column::new("required", Number, "1 if it is required, else 0"),
+        Column::new("schema", Json, "the schema, or the name of one"),
+    ],
+    rows: io_refs,
+};
+
+fn effects(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Cells>, ReadError> {
+    rows(members, limits, |view| {
+        let effects = view.effects.iter().enumerate();
+        effects.map(|(index, effect)| effect_row(index, effect, view)).collect()
+    })
+}
+
+fn io_refs(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Cells>, ReadError> {
+    rows(members, limits, |view| {
+        view.io_refs.iter().enumerate().map(|(index, io_ref)| ref_row(index, io_ref)).collect()
+    })
+}
+
+fn rows(
+    members: &[MemberBytes<'_>],
+    limits: &Limits,
+    of: impl Fn(&View<'_>) -> Vec<Cells>,
+) -> Result<Vec<Cells>, ReadError> {
+    let mut rows = Vec::new();
+    for member in members {
+        let root = read::read(member.bytes, limits)?;
+        rows.extend(View::from_root(&root).map(|view| of(&view)).unwrap_or_default());
+    }
+    Ok(rows)
+}
+
+fn effect_row(index: usize, effect: &Value<'_>, view: &View<'_>) -> Cells {
+    let member = |name: &str| effect.get(name).unwrap_or(&Value::Null);
+    let target = member("target").as_str().and_then(|name| view.declared.get(name));
+    vec![
+        Cell::index(index),
+        Cell::text_of(effect, "name"),
+        Cell::text_of(effect, "target"),
+        target.map_or(Cell::Null, |io_ref| Cell::text_of(io_ref, "mode")),
+        Cell::text_of(member("idempotency"), "type"),
+        Cell::json_of(member("idempotency"), "key_fields"),
+        Cell::text_of(member("evidence"), "type"),
+        Cell::text_of(member("evidence"), "path"),
+        Cell::text_of(member("evidence"), "metric"),
+        Cell::text_of(effect, "rollback"),
+        Cell::json(effect),
+    ]
+}
+
+fn ref_row(index: usize, io_ref: &Value<'_>) -> Cells {
+    let required = match io_ref.get("required") {
+        Some(Value::Bool(required)) => Cell::Integer(i64::from(*required)),
+        _ => Cell::Null,
+    };
+    vec![
+        Cell::index(index),
+        Cell::text_of(io_ref, "ref"),
+        Cell::text_of(io_ref, "kind"),
+        Cell::text_of(io_ref, "mode"),
+        required,
+        Cell::json_of(io_ref, "schema"),
+    ]
+}

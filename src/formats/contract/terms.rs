@@ -1,0 +1,167 @@
+use super::statement::{self, Bounds, Stated};
+use super::{View, read};
+use crate::json::Value;
+use crate::json::reader::{Limits, ReadError};
+
+/// The declarations of a contract, as typed data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Terms {
+    /// Its IO references, in order.
+    pub io_refs: Vec<IoRef>,
+    /// Its effects, in order.
+    pub effects: Vec<Effect>,
+}
+
+/// An IO reference: a resource that the agent may read or change.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IoRef {
+    /// Its name, such as `service:tracker`.
+    pub name: String,
+    /// `read`, `write` or `mutate`.
+    pub mode: String,
+    /// Whether a run must attest it.
+    pub is_required: bool,
+    /// The schema of its payload.
+    pub schema: SchemaSource,
+    /// Other names under which runs call it: the member `tools`, which the specification does not define.
+    pub tools: Vec<String>,
+}
+
+/// The location of the schema of an IO reference.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SchemaSource {
+    /// In the contract.
+    Inline(Value<'static>),
+    /// Elsewhere: a path, or a digest optionally followed by `#` and a JSON Pointer.
+    Named(String),
+}
+
+/// An effect that a contract declares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Effect {
+    /// Its name.
+    pub name: String,
+    /// The ref that it targets.
+    pub target: String,
+    /// The mode of that ref.
+    pub mode: Option<String>,
+    /// `keyed`, `reentrant` or `non-idempotent`, if stated.
+    pub idempotency: Option<String>,
+    /// The arguments that identify repeated requests.
+    pub key_fields: Vec<String>,
+    /// The effect or ref that reverses it.
+    pub rollback: Option<String>,
+    /// Whether the contract states a `nonce` or a `reason`, for the effect or in its idempotency: the specification
+    /// requires it for effects that are not idempotent.
+    pub has_nonce_or_reason: bool,
+    /// The tools whose calls are this effect, if stated in `tool` or `tools`.
+    pub tools: Vec<String>,
+    /// The evidence of its completion, if stated.
+    pub evidence: Option<Evidence>,
+}
+
+/// The evidence of the completion of an effect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Evidence {
+    /// `hash`, `status` or `range`.
+    pub sort: String,
+    /// A JSON Pointer into a result.
+    pub path: Option<String>,
+    /// The name of a member of a result.
+    pub metric: Option<String>,
+    /// The values that prove the effect: `success` of the evidence or of the effect.
+    pub success: Stated<Vec<String>>,
+    /// The values that disprove it: `failure` of the evidence or of the effect.
+    pub failure: Stated<Vec<String>>,
+    /// The bounds of a range.
+    pub bounds: Stated<Bounds>,
+    /// A JSON Pointer into the call, below `/arguments` or `/result`, to the hashed text.
+    pub of: Option<String>,
+}
+
+impl Terms {
+    /// Reads an admitted contract.
+    ///
+    /// # Errors
+    /// Returns an error if the document cannot be read.
+    pub fn read(document: &[u8], limits: &Limits) -> Result<Self, ReadError> {
+        let root = read::read(document, limits)?;
+        let Some(view) = View::from_root(&root) else {
+            return Ok(Self { io_refs: Vec::new(), effects: Vec::new() });
+        };
+        let io_refs = view.io_refs.iter().map(IoRef::parse).collect();
+        let effects = view.effects.iter().map(|effect| Effect::parse(effect, &view)).collect();
+        Ok(Self { io_refs, effects })
+    }
+}
+
+impl IoRef {
+    fn parse(value: &Value<'_>) -> Self {
+        let schema = value.get("schema").unwrap_or(&Value::Null);
+        Self {
+            name: text(value, "ref").unwrap_or_default(),
+            mode: text(value, "mode").unwrap_or_default(),
+            is_required: matches!(value.get("required"), Some(Value::Bool(true))),
+            schema: match schema.as_str() {
+                Some(name) => SchemaSource::Named(name.to_owned()),
+                None => SchemaSource::Inline(schema.to_owned_value()),
+            },
+            tools: statement::names(value.get("tools")),
+        }
+    }
+}
+
+impl Effect {
+    fn parse(effect: &Value<'_>, view: &View<'_>) -> Self {
+        let target = text(effect, "target").unwrap_or_default();
+        let idempotency = effect.get("idempotency");
+        let mut tools = statement::names(effect.get("tools"));
+        tools.extend(text(effect, "tool").filter(|tool| !tool.is_empty()));
+        Self {
+            name: text(effect, "name").unwrap_or_default(),
+            mode: view.declared.get(target.as_str()).and_then(|io_ref| text(io_ref, "mode")),
+            target,
+            idempotency: idempotency.and_then(|idempotency| text(idempotency, "type")),
+            key_fields: statement::names(idempotency.and_then(|idempotency| idempotency.get("key_fields"))),
+            rollback: text(effect, "rollback"),
+            has_nonce_or_reason: says_why(effect),
+            tools,
+            evidence: effect.get("evidence").and_then(|evidence| Evidence::parse(evidence, effect)),
+        }
+    }
+
+    /// Returns whether a retry is unsafe and the contract states neither a safeguard nor a reason.
+    #[must_use]
+    pub fn is_unsafe_to_retry(&self) -> bool {
+        self.idempotency.as_deref() == Some("non-idempotent") && !self.has_nonce_or_reason
+    }
+}
+
+impl Evidence {
+    fn parse(value: &Value<'_>, effect: &Value<'_>) -> Option<Self> {
+        let values = |name: &str| statement::values(value.get(name).or_else(|| effect.get(name)));
+        Some(Self {
+            sort: text(value, "type")?,
+            path: text(value, "path"),
+            metric: text(value, "metric"),
+            success: values("success"),
+            failure: values("failure"),
+            bounds: statement::bounds(value),
+            of: text(value, "of"),
+        })
+    }
+}
+
+fn text(value: &Value<'_>, name: &str) -> Option<String> {
+    value.get(name).and_then(Value::as_str).map(str::to_owned)
+}
+
+/// Returns whether an effect or its idempotency has a `nonce` or a `reason`.
+pub(super) fn says_why(effect: &Value<'_>) -> bool {
+    let places = [Some(effect), effect.get("idempotency")];
+    places.into_iter().flatten().any(|place| {
+        ["nonce", "reason"]
+            .into_iter()
+            .any(|name| place.get(name).and_then(Value::as_non_empty_str).is_some())
+    })
+}

@@ -1,0 +1,121 @@
+//! Checks in addition to `saphyr_parser`, which is more lenient than YAML 1.2 or trusts its input.
+
+use std::borrow::Cow;
+
+use saphyr_parser::ScalarStyle;
+
+use crate::json::reader::{Defect, ReadError, excerpt};
+
+/// Maximum number of words and indicators in a YAML text. The parser buffers everything from a `[` or `{` to its end
+/// before it reports the first event, and uses nearly half a kilobyte for each.
+const MAX_PIECES: usize = 1_000_000;
+
+/// A text that is safe to parse.
+pub(super) struct Guarded<'t> {
+    text: &'t str,
+    /// The number of characters, if the last line has content and no line break.
+    open_end: Option<usize>,
+}
+
+impl<'t> Guarded<'t> {
+    /// # Errors
+    /// Returns an error for a control character, a version other than 1.2, or too many pieces.
+    pub(super) fn new(text: &'t str) -> Result<Self, ReadError> {
+        let control = |byte: &u8| matches!(byte, 0..0x20) && !matches!(byte, b'\t' | b'\n' | b'\r');
+        if let Some((offset, byte)) = text.bytes().enumerate().find(|(_, byte)| control(byte)) {
+            let message =
+                format!("control character U+{byte:04X} is not allowed in YAML; escape it in double quotes");
+            return Err(ReadError::at(text.as_bytes(), offset, Defect::Syntax, message));
+        }
+        if pieces(text) > MAX_PIECES {
+            let message =
+                format!("more than {MAX_PIECES} words and indicators, the limit for YAML (JSON allows more)");
+            return Err(ReadError::at(text.as_bytes(), 0, Defect::TooLarge, message));
+        }
+        check_version(text)?;
+        // Blanks after the last line break are not a line, but the parser counts them as one in block scalars.
+        let last_line = text.rfind(['\n', '\r']).map_or(0, |position| position + 1);
+        let blank = |text: &str| text.bytes().all(|byte| matches!(byte, b' ' | b'\t'));
+        Ok(match text.split_at_checked(last_line) {
+            Some((lines, rest)) if blank(rest) => Self { text: lines, open_end: None },
+            _ => Self { text, open_end: Some(text.chars().count()) },
+        })
+    }
+
+    /// Returns the text for the parser.
+    pub(super) fn text(&self) -> &'t str {
+        self.text
+    }
+
+    /// Returns the content of a scalar that ends before character `end`. A block scalar has no final line feed if the
+    /// text ends without one (section 8.1.1.2), but the parser adds it.
+    pub(super) fn scalar<'s>(&self, content: Cow<'s, str>, style: ScalarStyle, end: usize) -> Cow<'s, str> {
+        let is_block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
+        if !is_block || self.open_end != Some(end) {
+            return content;
+        }
+        let mut content = content.into_owned();
+        if content.ends_with('\n') {
+            content.pop();
+        }
+        Cow::Owned(content)
+    }
+}
+
+/// Returns an upper bound, up to a small factor, of the number of tokens.
+fn pieces(text: &str) -> usize {
+    let mut after_blank = true;
+    let mut pieces = 0;
+    for byte in text.bytes() {
+        let blank = matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
+        let indicator = matches!(byte, b'[' | b']' | b'{' | b'}' | b',' | b':');
+        pieces += usize::from(indicator || after_blank && !blank);
+        after_blank = blank;
+    }
+    pieces
+}
+
+/// Rejects versions other than 1.2: YAML 1.1 interprets many scalars differently.
+fn check_version(text: &str) -> Result<(), ReadError> {
+    let mut offset = 0;
+    for line in text.split_inclusive(['\n', '\r']) {
+        let mut words = line.split_whitespace();
+        let first = words.next().unwrap_or_default();
+        if first == "%YAML" {
+            let version = words.next().unwrap_or_default();
+            if version != "1.2" {
+                let message = format!("contracts must be YAML 1.2, but this declares {}", excerpt(version));
+                return Err(ReadError::at(text.as_bytes(), offset, Defect::Syntax, message));
+            }
+        } else if !first.is_empty() && !first.starts_with(['#', '%']) {
+            break;
+        }
+        offset += line.len();
+    }
+    Ok(())
+}
+
+/// Rejects scalars that YAML 1.2 does not allow but the parser accepts.
+///
+/// # Errors
+/// Returns the defect as a message.
+pub(super) fn scalar(content: &str, style: ScalarStyle) -> Result<(), String> {
+    let quoted = matches!(style, ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted);
+    if quoted {
+        return Ok(());
+    }
+    if let Some(character) = content.chars().find(|character| is_unprintable(*character)) {
+        let code = u32::from(character);
+        return Err(format!("character U+{code:04X} is allowed in quotes only"));
+    }
+    // In flow collections the parser treats these as text.
+    if style == ScalarStyle::Plain && (content.starts_with(['|', '>']) || content == "?") {
+        return Err(format!("{content:?} must be quoted here, it begins with an indicator"));
+    }
+    Ok(())
+}
+
+/// Returns whether the character is a control character outside ASCII or otherwise not printable in YAML (section 5.1).
+fn is_unprintable(character: char) -> bool {
+    matches!(character, '\u{7f}'..='\u{84}' | '\u{86}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}')
+}

@@ -1,0 +1,315 @@
+//! YAML 1.2 with the core schema, limited to what JSON can represent.
+//!
+//! `saphyr_parser` parses the syntax; its events are converted into values here. What it accepts although YAML 1.2 or
+//! this archive does not is rejected in [`guard`] and here: a document that two programs could interpret differently
+//! must not be archived.
+//!
+//! Aliases share nodes until the whole document is known to be within the limits, so that a small text cannot claim
+//! much memory or time.
+
+mod guard;
+mod node;
+mod scalar;
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
+
+use crate::json::reader::{Defect, Limits, MAX_NUMBER_DIGITS, ReadError, excerpt, too_deep};
+use crate::json::{Number, Value};
+
+use guard::Guarded;
+use node::{Content, Node};
+use scalar::Form;
+
+/// The parser's own limit on the nesting of `[` and `{`, which it may reach before it reports the first event.
+const FLOW_LIMIT_MESSAGE: &str = "recursion limit exceeded";
+
+/// Reads `text`, which has no byte order mark, as one YAML document.
+///
+/// # Errors
+/// Returns the first defect, with its line and column.
+pub(super) fn read(text: &str, limits: &Limits) -> Result<Value<'static>, ReadError> {
+    let guarded = Guarded::new(text)?;
+    let mut builder = Builder::new(limits);
+    for outcome in Parser::new_from_str(guarded.text()) {
+        let (event, span) = outcome.map_err(|error| syntax_error(&error))?;
+        builder.take(event, span, &guarded).map_err(|refusal| refusal.at(span))?;
+    }
+    builder
+        .finish()
+        .ok_or_else(|| ReadError::at(text.as_bytes(), text.len(), Defect::Syntax, "there is no document"))
+}
+
+fn syntax_error(error: &ScanError) -> ReadError {
+    let (defect, message) = if error.info() == FLOW_LIMIT_MESSAGE {
+        (Defect::TooDeep, "nested deeper than 255 levels of [ and {, the limit for YAML (JSON allows more)")
+    } else {
+        (Defect::Syntax, error.info())
+    };
+    ReadError {
+        defect,
+        line: error.marker().line(),
+        column: error.marker().col() + 1,
+        message: message.to_owned(),
+    }
+}
+
+/// The error for an event; the location is that of the event.
+struct Refusal {
+    defect: Defect,
+    message: String,
+}
+
+impl Refusal {
+    fn new(defect: Defect, message: impl Into<String>) -> Self {
+        Self { defect, message: message.into() }
+    }
+
+    fn at(self, span: Span) -> ReadError {
+        ReadError {
+            defect: self.defect,
+            line: span.start.line(),
+            column: span.start.col() + 1,
+            message: self.message,
+        }
+    }
+}
+
+type Outcome<T> = Result<T, Refusal>;
+
+/// A collection whose end has not been reached.
+struct Open {
+    node: Node,
+    anchor: usize,
+    /// The keys of a mapping so far.
+    keys: HashSet<String>,
+    /// The key of the next value.
+    key: Option<String>,
+}
+
+struct Builder<'l> {
+    limits: &'l Limits,
+    open: Vec<Open>,
+    /// The targets of aliases. The parser assigns every anchor a separate number, even if names repeat.
+    anchors: HashMap<usize, Rc<Node>>,
+    values: usize,
+    bytes: u64,
+    began: bool,
+    root: Option<Rc<Node>>,
+}
+
+impl<'l> Builder<'l> {
+    fn new(limits: &'l Limits) -> Self {
+        Self {
+            limits,
+            open: Vec::new(),
+            anchors: HashMap::new(),
+            values: 0,
+            bytes: 0,
+            began: false,
+            root: None,
+        }
+    }
+
+    fn finish(mut self) -> Option<Value<'static>> {
+        // Nodes that are not shared with an alias can then be moved.
+        self.anchors.clear();
+        self.root.map(Node::into_value)
+    }
+
+    fn take(&mut self, event: Event<'_>, span: Span, guarded: &Guarded<'_>) -> Outcome<()> {
+        match event {
+            Event::DocumentStart(_) if self.began => {
+                let message = "a second document begins here; a contract must be a single document";
+                Err(Refusal::new(Defect::Syntax, message))
+            }
+            Event::DocumentStart(_) => {
+                self.began = true;
+                Ok(())
+            }
+            Event::Alias(anchor) => self.alias(anchor),
+            Event::Scalar(text, style, anchor, tag) => {
+                let text = guarded.scalar(text, style, span.end.index());
+                guard::scalar(&text, style).map_err(|message| Refusal::new(Defect::Syntax, message))?;
+                let bytes = text.len();
+                let node = Rc::new(Node::scalar(resolve(text, style, tag.as_deref())?, bytes));
+                self.count(&node)?;
+                self.place(node, anchor)
+            }
+            Event::SequenceStart(anchor, tag) => {
+                check_tag(tag.as_deref(), "seq")?;
+                self.begin(Content::Sequence(Vec::new()), anchor)
+            }
+            Event::MappingStart(anchor, tag) => {
+                check_tag(tag.as_deref(), "map")?;
+                self.begin(Content::Mapping(Vec::new()), anchor)
+            }
+            Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
+                Some(open) => self.place(Rc::new(open.node), open.anchor),
+                None => Ok(()),
+            },
+            Event::StreamStart | Event::StreamEnd | Event::DocumentEnd | Event::Nothing => Ok(()),
+        }
+    }
+
+    /// Returns whether a mapping key comes next.
+    fn at_key(&self) -> bool {
+        self.open
+            .last()
+            .is_some_and(|open| matches!(open.node.content, Content::Mapping(_)) && open.key.is_none())
+    }
+
+    fn begin(&mut self, content: Content, anchor: usize) -> Outcome<()> {
+        if self.at_key() {
+            return Err(not_a_key("a collection"));
+        }
+        let node = Node::collection(content);
+        self.count(&node)?;
+        self.open.push(Open { node, anchor, keys: HashSet::new(), key: None });
+        Ok(())
+    }
+
+    fn alias(&mut self, anchor: usize) -> Outcome<()> {
+        let Some(node) = self.anchors.get(&anchor).map(Rc::clone) else {
+            let message = "the alias refers to a collection that contains it; write out the intended value";
+            return Err(Refusal::new(Defect::Syntax, message));
+        };
+        self.count(&node)?;
+        self.place(node, 0)
+    }
+
+    /// Counts all of `node` against the limits before it is expanded. Keys count as bytes, not as values.
+    fn count(&mut self, node: &Node) -> Outcome<()> {
+        let limits = self.limits;
+        let depth = limits.depth.min(Limits::MAX_DEPTH);
+        if self.open.len() + node.height > depth {
+            return Err(Refusal::new(Defect::TooDeep, too_deep(depth)));
+        }
+        if !self.at_key() {
+            self.values = self.values.saturating_add(node.values);
+        }
+        self.bytes = self.bytes.saturating_add(node.bytes);
+        let message = if self.values > limits.values {
+            format!("the document has more than {} values; raise the limit with --max-values", limits.values)
+        } else if self.bytes > limits.bytes {
+            format!(
+                "with aliases expanded, the document has more than {} bytes; raise the limit with --max-size",
+                limits.bytes
+            )
+        } else {
+            return Ok(());
+        };
+        Err(Refusal::new(Defect::TooLarge, message))
+    }
+
+    /// Adds a completed node to its parent.
+    fn place(&mut self, node: Rc<Node>, anchor: usize) -> Outcome<()> {
+        if anchor > 0 {
+            self.anchors.insert(anchor, Rc::clone(&node));
+        }
+        let Some(open) = self.open.last_mut() else {
+            self.root = Some(node);
+            return Ok(());
+        };
+        match &mut open.node.content {
+            Content::Sequence(elements) => elements.push(Rc::clone(&node)),
+            Content::Mapping(members) => match open.key.take() {
+                Some(key) => members.push((key, Rc::clone(&node))),
+                None => return open.set_key(&node),
+            },
+            Content::Scalar(_) => {}
+        }
+        open.node.measure(&node);
+        Ok(())
+    }
+}
+
+impl Open {
+    fn set_key(&mut self, node: &Node) -> Outcome<()> {
+        let key = match &node.content {
+            Content::Scalar(Value::String(key)) => key.as_ref(),
+            Content::Scalar(other) => return Err(not_a_key(other.type_name())),
+            _ => return Err(not_a_key("a collection")),
+        };
+        if !self.keys.insert(key.to_owned()) {
+            let message = format!("the mapping already has a key {}", excerpt(key));
+            return Err(Refusal::new(Defect::DuplicateKey, message));
+        }
+        self.key = Some(key.to_owned());
+        self.node.bytes += node.bytes;
+        Ok(())
+    }
+}
+
+fn not_a_key(sort: &str) -> Refusal {
+    Refusal::new(Defect::Syntax, format!("a key must be a string, not {sort}; quote it to make it a string"))
+}
+
+/// Returns the short form of a tag, without the prefix that `!!` abbreviates. The non-specific tag `!` is `!`.
+fn short(tag: &Tag) -> Result<String, Refusal> {
+    let whole = format!("{}{}", tag.handle, tag.suffix);
+    match whole.strip_prefix("tag:yaml.org,2002:") {
+        Some(short) => Ok(short.to_owned()),
+        None if whole == "!" => Ok(whole),
+        None => Err(unknown_tag(&whole)),
+    }
+}
+
+fn unknown_tag(tag: &str) -> Refusal {
+    let message = format!(
+        "the tag {} is not supported; only !!str, !!int, !!float, !!bool, !!null, !!seq and !!map are",
+        excerpt(tag)
+    );
+    Refusal::new(Defect::Syntax, message)
+}
+
+/// Checks the tag of a collection whose own tag is `wanted`.
+fn check_tag(tag: Option<&Tag>, wanted: &str) -> Outcome<()> {
+    match tag.map(short).transpose()?.as_deref() {
+        None | Some("!") => Ok(()),
+        Some(tag) if tag == wanted => Ok(()),
+        Some(tag @ ("str" | "int" | "float" | "bool" | "null" | "seq" | "map")) => {
+            let message = format!("!!{tag} cannot be applied to a !!{wanted}");
+            Err(Refusal::new(Defect::Syntax, message))
+        }
+        Some(tag) => Err(unknown_tag(tag)),
+    }
+}
+
+/// Returns the value of a scalar.
+fn resolve(text: Cow<'_, str>, style: ScalarStyle, tag: Option<&Tag>) -> Outcome<Value<'static>> {
+    let tag = tag.map(short).transpose()?;
+    let form = match (tag.as_deref(), style) {
+        (None, ScalarStyle::Plain) | (Some("int" | "float" | "bool" | "null"), _) => Form::parse(&text),
+        (None | Some("!" | "str"), _) => Form::Text,
+        (Some(tag @ ("seq" | "map")), _) => {
+            let message = format!("!!{tag} cannot be applied to a scalar");
+            return Err(Refusal::new(Defect::Syntax, message));
+        }
+        (Some(other), _) => return Err(unknown_tag(other)),
+    };
+    if form.is_too_long() {
+        let message = format!("the number has more than {MAX_NUMBER_DIGITS} digits, the limit");
+        return Err(Refusal::new(Defect::Number, message));
+    }
+    let number = |literal: String| Value::Number(Number::from_literal(literal));
+    let value = match (tag.as_deref(), form) {
+        (None | Some("null"), Form::Null) => Some(Value::Null),
+        (None | Some("bool"), Form::Bool(truth)) => Some(Value::Bool(truth)),
+        (Some("float"), form) => form.float_literal().map(number),
+        (Some("int"), Form::Integer { .. })
+        | (None, Form::Integer { .. } | Form::Float { .. } | Form::NotFinite) => form.literal().map(number),
+        (None | Some("!" | "str"), _) => return Ok(Value::String(Cow::Owned(text.into_owned()))),
+        _ => None,
+    };
+    value.ok_or_else(|| {
+        let tag = tag.unwrap_or_default();
+        Refusal::new(Defect::Syntax, format!("{} is not a !!{tag}", excerpt(&text)))
+    })
+}
+
+#[cfg(test)]
+mod tests;

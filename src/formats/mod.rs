@@ -1,0 +1,73 @@
+//! The kinds of artifacts. This is the only list of kinds: a new kind is a folder and a line here.
+
+pub mod contract;
+pub mod model_io;
+pub mod pack;
+pub mod rpk;
+pub mod trace;
+
+use crate::artifact::{Kind, Peek, Recognition, Versions};
+use crate::json::reader::{self, MemberNames};
+
+/// Every kind, in the order in which they recognise documents.
+pub static ALL: [Kind; 5] = [
+    Kind::new::<model_io::ModelIo>(),
+    Kind::new::<rpk::Rpk>(),
+    Kind::new::<trace::Trace>(),
+    Kind::new::<contract::Contract>(),
+    Kind::for_directories::<pack::Pack>(),
+];
+
+/// Returns the kind named `name`.
+#[must_use]
+pub fn named(name: &str) -> Option<Kind> {
+    ALL.into_iter().find(|kind| kind.name() == name)
+}
+
+/// Returns the names of all kinds for messages.
+#[must_use]
+pub fn names() -> String {
+    ALL.map(Kind::name).join(", ")
+}
+
+/// Returns the names of the kinds whose documents have longer versions, each with how these are detected.
+#[must_use]
+pub fn versions() -> Vec<(&'static str, Versions)> {
+    ALL.into_iter().filter_map(|kind| Some((kind.name(), kind.versions()?))).collect()
+}
+
+/// Returns the kind that a document is intended to be of, valid or not, by its content: the first that is certain, else
+/// the first that is possible.
+#[must_use]
+pub fn recognise(document: &[u8]) -> Option<(Kind, Recognition)> {
+    let text = reader::lossy(document);
+    let mut names = MemberNames::new(&text);
+    let mut perhaps = None;
+    for kind in ALL {
+        match kind.recognises(&text, &mut names) {
+            Some(Recognition::Surely) => return Some((kind, Recognition::Surely)),
+            Some(Recognition::Perhaps) => perhaps = perhaps.or(Some((kind, Recognition::Perhaps))),
+            None => {}
+        }
+    }
+    perhaps
+}
+
+/// Returns every kind that certainly recognises a document by its content, whether or not it is valid. If there is
+/// none, returns the first that possibly recognises it.
+#[must_use]
+pub fn recognise_all(document: &[u8]) -> Vec<(Kind, Recognition)> {
+    let text = reader::lossy(document);
+    let mut names = MemberNames::new(&text);
+    let recognised = ALL.into_iter().filter_map(|kind| Some((kind, kind.recognises(&text, &mut names)?)));
+    let (sure, mut perhaps): (Vec<_>, Vec<_>) =
+        recognised.partition(|(_, recognition)| *recognition == Recognition::Surely);
+    perhaps.truncate(1);
+    if sure.is_empty() { perhaps } else { sure }
+}
+
+/// Returns the kind of a directory with entries of these names; `peek` returns the beginning of a file in it.
+#[must_use]
+pub fn recognise_directory(names: &[&str], peek: &mut Peek<'_>) -> Option<Kind> {
+    ALL.into_iter().find(|kind| kind.recognises_directory(names, peek))
+}

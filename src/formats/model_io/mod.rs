@@ -1,0 +1,227 @@
+//! `model_io`: recorded model sessions. Rules: the Model IO specification, section 5; `docs/formats.md`, "`model_io`".
+
+mod parts;
+mod rules;
+mod session;
+mod table;
+
+use std::io::{self, Write};
+
+use crate::artifact::{
+    AdmitOptions, Artifact, CREATED_AT, Draft, Exchange, Field, Mention, MissingOffset, Part, Passage,
+    Passages, Playback, Recognition, Responder, Role, Table, document, unreadable,
+};
+use crate::digest::{CoreHash, Digest};
+use crate::json::Value;
+use crate::json::canonical::rfc8785::{self, Form};
+use crate::json::reader::{self, Limits, MemberNames, ReadError, has_key, has_lost_beginning};
+use crate::validation::{Findings, RuleInfo, apply};
+
+pub use session::{Interaction, Mode, Session};
+
+const PROMPT: Role = Role { name: "prompt", group: "prompt", unit: "interaction", relation: None };
+const RESPONSE: Role = Role { name: "response", group: "response", unit: "interaction", relation: None };
+
+/// The locations of digests that are indexed as prompts and responses.
+const INDEXED: [&str; 2] = ["/interactions/*/prompt_hash", "/interactions/*/response_hash"];
+
+/// The kind `model_io`.
+pub struct ModelIo;
+
+impl Artifact for ModelIo {
+    const NAME: &'static str = "model_io";
+    const PLURAL: &'static str = "sessions";
+    const MEMBER: &'static str = "model_io.json";
+    const FILE_NAMES: &'static [&'static str] = &["model_io.json"];
+    const ATTRIBUTES: &'static [&'static str] =
+        &["adapter_id", CREATED_AT, "interactions", "mode", "model_id"];
+    const PLAYBACK: Option<Playback> = Some(Playback::ByPrompt);
+    const TABLES: &'static [Table] = &[table::INTERACTIONS];
+
+    fn rules() -> Vec<RuleInfo> {
+        rules::all()
+    }
+
+    fn recognises(text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
+        // It is usually the first member, so the rest of the text is not read.
+        if names.has("model_io_schema_version") {
+            return Some(Recognition::Surely);
+        }
+        let [interactions, adapter, model] =
+            ["interactions", "adapter_id", "model_id"].map(|name| names.has(name));
+        let has_hashes = || ["prompt_hash", "response_hash"].into_iter().any(|name| has_key(text, name));
+        let is_one = interactions && (adapter && model || has_hashes());
+        let mut is_cut = || {
+            // Other documents have adapters and models too, but are not truncated.
+            let before_interactions = adapter && model && names.has("mode") && names.break_off();
+            let hashed = ["prompt_hash", "response_hash", "response_content"];
+            before_interactions
+                || has_lost_beginning(text) && hashed.into_iter().all(|name| has_key(text, name))
+        };
+        Recognition::from_flags(is_one || is_cut(), interactions && (adapter || model))
+    }
+
+    fn examine(bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
+        let root = match reader::read_keeping_overflow(bytes, &options.limits) {
+            Ok(root) => root,
+            Err(error) => {
+                document::report(&error, findings);
+                return None;
+            }
+        };
+        apply(&rules::ROOT, findings, |check, found| check(&root, found));
+        let view = View::from_root(&root)?;
+        apply(&rules::CONTENT, findings, |check, found| check(&view, found));
+        if findings.has_errors() {
+            return None;
+        }
+        match rfc8785::digest(view.core(), b"") {
+            Ok(core) => Some(describe(&root, &view, CoreHash(core))),
+            Err(error) => {
+                document::report_uncanonical("", &error, findings);
+                None
+            }
+        }
+    }
+
+    fn write_core(document: &[u8], limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
+        let root = reader::read_keeping_overflow(document, limits).map_err(unreadable)?;
+        let view = View::from_root(&root).ok_or(io::ErrorKind::InvalidData)?;
+        rfc8785::write(view.core(), &mut { out })
+    }
+
+    /// Returns its interactions.
+    fn exchanges(document: &[u8], limits: &Limits) -> Result<Vec<Exchange>, ReadError> {
+        let interactions = Session::read(document, limits)?.map(|session| session.interactions);
+        let numbered = interactions.unwrap_or_default().into_iter().enumerate();
+        let exchanges = numbered.map(|(index, interaction)| Exchange {
+            index,
+            responder: Responder::Model,
+            prompts: vec![interaction.prompt_hash],
+            tool: None,
+            arguments: None,
+            response: interaction.response_content,
+            output: None,
+            is_error: false,
+        });
+        Ok(exchanges.collect())
+    }
+
+    fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
+        parts::parts(document, limits)
+    }
+
+    /// Returns its responses.
+    fn passages(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
+        let root = reader::read_keeping_overflow(document, limits)?;
+        let mut passages = Passages::default();
+        for (index, interaction) in interactions(&root).iter().enumerate() {
+            let response = interaction.get("response_content").and_then(Value::as_str).unwrap_or_default();
+            passages.add_at(Field::Response, RESPONSE.unit, index, response);
+        }
+        Ok(passages.into_vec())
+    }
+}
+
+/// Returns the interactions of a root.
+fn interactions<'v>(root: &'v Value<'v>) -> &'v [Value<'v>] {
+    root.get("interactions").and_then(Value::as_array).unwrap_or_default()
+}
+
+/// The relevant members of a root that satisfies the rule SCHEMA.
+struct View<'v> {
+    schema_version: &'v Value<'v>,
+    adapter_id: &'v Value<'v>,
+    model_id: &'v Value<'v>,
+    mode: &'v Value<'v>,
+    interactions: &'v [Value<'v>],
+}
+
+impl<'v> View<'v> {
+    fn from_root(root: &'v Value<'v>) -> Option<Self> {
+        let interactions = root.get("interactions")?.as_array()?;
+        if interactions.iter().any(Value::is_null) {
+            return None;
+        }
+        Some(Self {
+            schema_version: root.get("model_io_schema_version")?,
+            adapter_id: root.get("adapter_id")?,
+            model_id: root.get("model_id")?,
+            mode: root.get("mode")?,
+            interactions,
+        })
+    }
+
+    /// Returns `ModelIOCore` of the specification, section 4.1: the hashed part. Everything else is ephemeral (MI12).
+    fn core(&self) -> Form<'v> {
+        // MI5 and MI9 ensure that they are in order.
+        let interactions = self.interactions.iter().map(core_of_interaction).collect();
+        Form::Object(vec![
+            ("model_io_schema_version", Form::Value(self.schema_version)),
+            ("adapter_id", Form::Value(self.adapter_id)),
+            ("model_id", Form::Value(self.model_id)),
+            ("mode", Form::Value(self.mode)),
+            ("interactions", Form::Array(interactions)),
+        ])
+    }
+}
+
+fn core_of_interaction<'v>(interaction: &'v Value<'v>) -> Form<'v> {
+    let names = ["i", "prompt_hash", "response_hash", "response_content"];
+    let members = names.into_iter().filter_map(|name| Some((name, Form::Value(interaction.get(name)?))));
+    Form::Object(members.collect())
+}
+
+fn describe(root: &Value<'_>, view: &View<'_>, core: CoreHash) -> Draft {
+    let mut draft = Draft::new(core);
+    for (index, interaction) in view.interactions.iter().enumerate() {
+        for (name, role) in [("prompt_hash", &PROMPT), ("response_hash", &RESPONSE)] {
+            let digest = interaction.get(name).and_then(Value::as_str).and_then(Digest::parse_prefixed);
+            draft.mentions.extend(digest.map(|digest| Mention::at(role, index, digest)));
+        }
+    }
+    draft.collect_references(root, "", &INDEXED);
+    for (name, value) in [("adapter_id", view.adapter_id), ("model_id", view.model_id), ("mode", view.mode)] {
+        draft.attribute(name, value.as_str().unwrap_or_default());
+    }
+    // Section 3.2: the time is in UTC.
+    let created_at = root.get("created_at_utc").and_then(Value::as_str);
+    draft.state_creation([created_at], MissingOffset::Utc);
+    draft.attribute("interactions", view.interactions.len().to_string());
+    draft
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::artifact::Kind;
+
+    #[test]
+    fn the_core_is_pinned() {
+        let content = Digest::from_content(b"hi");
+        let prompt = Digest::from_content(b"hello");
+        let text = format!(
+            r#"{{"mode":"record","stats":[1e999],"model_io_schema_version":"1.0.0","model_id":"m","adapter_id":"a",
+            "interactions":[{{"i":-0,"prompt_hash":"{prompt}","response_hash":"{content}","response_content":"hi",
+            "latency_ms":3,"seen":"{prompt}"}}]}}"#
+        );
+        let mut core = Vec::new();
+        ModelIo::write_core(text.as_bytes(), &Limits::default(), &mut core).unwrap();
+        let expected = format!(
+            r#"{{"adapter_id":"a","interactions":[{{"i":0,"prompt_hash":"{prompt}","response_content":"hi","response_hash":"{content}"}}],"mode":"record","model_id":"m","model_io_schema_version":"1.0.0"}}"#
+        );
+        assert_eq!(String::from_utf8(core).unwrap(), expected);
+        let admitted = Kind::new::<ModelIo>().admit(text.into_bytes(), &AdmitOptions::default()).unwrap();
+        assert_eq!(admitted.core(), CoreHash(Digest::from_content(expected.as_bytes())));
+        let mentions: Vec<String> = admitted
+            .draft()
+            .mentions
+            .iter()
+            .map(|mention| format!("{} {} {:.6}", mention.role.name, mention.place, mention.digest))
+            .collect();
+        assert_eq!(
+            mentions,
+            ["prompt 0 2cf24d", "reference /interactions/0/seen 2cf24d", "response 0 8f4343"]
+        );
+    }
+}

@@ -1,0 +1,184 @@
+//! The longer checks of the rule table.
+
+use std::collections::BTreeSet;
+
+use super::inner::Inner;
+use super::members::{Members, NAMES, SESSION, not_json};
+use super::{hash, patch, runner};
+use crate::artifact::KnownMajors;
+use crate::json::Value;
+use crate::json::canonical::rfc8785;
+use crate::json::reader::{ReadError, excerpt};
+use crate::validation::{Finder, Severity};
+
+/// The supported major versions of runs.
+const RUN_VERSIONS: KnownMajors = KnownMajors::new(&["1"]);
+
+const RUN_FIELDS: [&str; 10] = [
+    "run_schema_version",
+    "run_id",
+    "started_at",
+    "completed_at",
+    "kernel_version",
+    "policy",
+    "intent",
+    "kernel_result_kind",
+    "decision",
+    "model_mode",
+];
+
+const EVIDENCE_FIELDS: [&str; 5] =
+    ["proposal_id", "proposal_hash", "action_results", "test_results", "status"];
+
+pub(super) fn required_files(members: &Members<'_>, found: &mut Finder<'_>) {
+    let missing = |name: &str| match members.directory.entry(name) {
+        Some(_) => format!("the required file {name} is not a regular file"),
+        None => format!("the required file {name} is missing"),
+    };
+    if members.file("run.json").is_none() {
+        found.add("run.json", missing("run.json"));
+    }
+    let result = members.value("run.json").and_then(|run| run.get("kernel_result_kind"));
+    let was_refused = result.and_then(Value::as_str) == Some("REFUSE");
+    if members.file("bundle.json").is_none() && !was_refused {
+        found.add("bundle.json", missing("bundle.json"));
+    }
+}
+
+pub(super) fn known_names(members: &Members<'_>, found: &mut Finder<'_>) {
+    let names: BTreeSet<&str> = members.directory.entries.iter().map(|entry| entry.name.as_str()).collect();
+    for name in names.into_iter().filter(|name| !NAMES.contains(name)) {
+        let known = NAMES.into_iter().find(|known| known.eq_ignore_ascii_case(name));
+        let hint =
+            known.map_or(String::new(), |known| format!("; names are case-sensitive, did you mean {known}?"));
+        found.add(name, format!("is not one of the nine file names of a pack{hint}"));
+    }
+}
+
+pub(super) fn run(members: &Members<'_>, found: &mut Finder<'_>) {
+    const NAME: &str = "run.json";
+    let run = required(members, NAME, "a run", &RUN_FIELDS, found);
+    let version = run.and_then(|run| run.get("run_schema_version")).and_then(Value::as_str);
+    if let Some(message) = version.and_then(|version| RUN_VERSIONS.objection(version)) {
+        found.add(NAME, format!("run_schema_version: {message}"));
+    }
+    let result = run.and_then(|run| run.get("kernel_result_kind"));
+    let is_known = |kind: &Value<'_>| matches!(kind.as_str(), Some("BUNDLE" | "CLARIFY" | "REFUSE"));
+    if let Some(other) = result.filter(|kind| !is_known(kind)) {
+        let is = other.as_non_empty_str().map_or_else(|| other.type_name().to_owned(), excerpt);
+        found.add(NAME, format!("kernel_result_kind is {is}, not BUNDLE, CLARIFY or REFUSE"));
+    }
+}
+
+/// Returns the object `name` and reports every one of `fields` that is missing from it; null is present. Returns `None`
+/// if it is missing or is not an object, which is reported. A list counts as an object without members.
+fn required<'m>(
+    members: &'m Members<'_>,
+    name: &'static str,
+    what: &str,
+    fields: &[&str],
+    found: &mut Finder<'_>,
+) -> Option<&'m Value<'m>> {
+    match members.json(name)? {
+        Err(error) => found.add(name, not_json(error)),
+        Ok(value @ (Value::Object(_) | Value::Array(_))) => {
+            for field in fields.iter().filter(|field| value.get(field).is_none()) {
+                found.add(name, format!("the required member {field} is missing"));
+            }
+            return Some(value);
+        }
+        Ok(other) => found.add(name, format!("{what} must be an object, not {}", other.type_name())),
+    }
+    None
+}
+
+/// Applies the rules of the member `name` if it is present.
+pub(super) fn inner(
+    members: &Members<'_>,
+    name: &'static str,
+    found: &mut Finder<'_>,
+    check: fn(&Value<'_>, &mut Inner<'_, '_>),
+) {
+    match members.json(name) {
+        None => {}
+        Some(Err(error)) => found.add(name, not_json(error)),
+        Some(Ok(value)) => check(value, &mut Inner::new(name, found)),
+    }
+}
+
+pub(super) fn bundle_hash(members: &Members<'_>, found: &mut Finder<'_>) {
+    let Some(bundle) = members.json("bundle.json") else { return };
+    let reference = members.value("run.json").and_then(|run| run.get("bundle"));
+    let text = |name: &str| reference.and_then(|reference| reference.get(name)).and_then(Value::as_str);
+    let (Some(_), Some(stated)) = (text("bundle_id"), text("sha256")) else { return };
+    let actual = bundle.ok().and_then(|bundle| hash::canonical_hash(bundle).ok());
+    if actual.is_none_or(|actual| actual.to_string() != stated) {
+        let is = actual.map_or_else(|| "which has none".to_owned(), |actual| format!("which is {actual}"));
+        found.add("bundle.json", format!("run.json's bundle.sha256 is not the hash of the bundle, {is}"));
+    }
+}
+
+pub(super) fn plain_names(members: &Members<'_>, found: &mut Finder<'_>) {
+    for entry in &members.directory.entries {
+        if entry.name.contains(['/', '\\', '\0']) {
+            found.add(&entry.name, "the name contains a slash, a backslash or a NUL");
+        }
+    }
+}
+
+pub(super) fn optional_members(members: &Members<'_>, found: &mut Finder<'_>) {
+    inner(members, "patch.json", found, patch::check);
+    inner(members, "runner.json", found, runner::check);
+    required(members, "evidence.json", "evidence", &EVIDENCE_FIELDS, found);
+    policy(members, found);
+    if let Some(Err(error)) = members.json("meta.json") {
+        found.add("meta.json", not_json(error));
+    }
+    if let Some(Err(report)) = &members.session {
+        // Warnings do not reject a session, so they do not reject the pack either.
+        for violation in report.violations().iter().filter(|one| one.severity == Severity::Error) {
+            let (rule, path, message) = (&violation.rule_id, &violation.path, &violation.message);
+            let message = if rule.starts_with("DOC") {
+                format!("not JSON: {path}: {message} (rule {rule})")
+            } else {
+                format!("{rule}: {path}: {message}")
+            };
+            found.add(SESSION, message);
+        }
+    }
+}
+
+fn policy(members: &Members<'_>, found: &mut Finder<'_>) {
+    const NAME: &str = "policy.json";
+    let read: Result<&Value<'_>, &ReadError> = match members.json(NAME) {
+        Some(read) => read,
+        None if members.is_unopenable(NAME) => return found.add(NAME, "is not a file and cannot be read"),
+        None => return,
+    };
+    match read {
+        Err(error) => found.add(NAME, not_json(error)),
+        Ok(policy) => {
+            let stated = members.value("run.json").and_then(|run| run.get("policy"));
+            let differs = |stated| match (rfc8785::to_vec(stated), rfc8785::to_vec(policy)) {
+                (Ok(stated), Ok(policy)) => stated != policy,
+                _ => false,
+            };
+            if stated.is_some_and(differs) {
+                found.add(NAME, "differs from run.json's policy");
+            }
+        }
+    }
+}
+
+pub(super) fn session_hash(members: &Members<'_>, found: &mut Finder<'_>) {
+    let stated = members.value("run.json").and_then(|run| run.get("model_io_hash"));
+    let Some(stated) = stated.filter(|stated| !stated.is_null()) else { return };
+    let Some(Ok(session)) = &members.session else { return };
+    if stated.as_str() != Some(session.core().to_string().as_str()) {
+        let actual = session.core();
+        found.add(
+            "run.json",
+            format!("model_io_hash is not the ModelIOHash of model_io.json, which is {actual}"),
+        );
+    }
+}

@@ -1,0 +1,128 @@
+//! The indexed data of a pack.
+
+use std::collections::BTreeMap;
+
+use super::members::{Members, SESSION};
+use super::{hash, ledger};
+use crate::artifact::{Draft, Mention, MissingOffset, NameHandle, Place, Relation, Role};
+use crate::digest::{CoreHash, Digest};
+use crate::json::Value;
+use crate::json::canonical::rfc8785;
+
+const fn role(name: &'static str, group: &'static str) -> Role {
+    Role { name, group, unit: "", relation: None }
+}
+
+const INTENT: Role = role("intent", "intent");
+const BUNDLE: Role = role("bundle", "bundle");
+const MEMBER: Role = role("member", "member");
+/// Statements in ledgers often refer to other runs, so they have separate roles.
+const LEDGER_INTENT: Role = role("ledger_intent", "ledger");
+const LEDGER_BUNDLE: Role = role("ledger_bundle", "ledger");
+/// The session is stored with its pack, so that the link cannot dangle while the pack exists.
+const SESSION_OF: Role =
+    Role { relation: Some(Relation { name: "contains", dangles: false }), ..role("session", "session") };
+
+/// The locations of digests in `run.json` that are indexed under roles of their own.
+const INDEXED_IN_RUN: [&str; 2] = ["/intent/sha256", "/bundle/sha256"];
+/// The locations of such digests in a line of the ledger.
+const INDEXED_IN_LEDGER: [(&str, &str, &Role); 2] = [
+    ("intent_sha256", "/intent_sha256", &LEDGER_INTENT),
+    ("bundle_sha256", "/bundle_sha256", &LEDGER_BUNDLE),
+];
+
+/// Maximum size of a text that is indexed as a policy, in bytes.
+const MAX_POLICY_BYTES: usize = 256;
+
+pub(super) fn describe(members: Members<'_>, digests: BTreeMap<&'static str, Digest>) -> Draft {
+    let mut draft = Draft::new(CoreHash(Digest::from_content(&hash::core(&digests))));
+    let bundle = digests.get("bundle.json").copied();
+    for (name, digest) in digests {
+        mention(&MEMBER, name.to_owned(), digest, &mut draft);
+        if name == SESSION {
+            mention(&SESSION_OF, name.to_owned(), digest, &mut draft);
+        }
+        draft.attribute("member", name);
+    }
+    for (name, value) in members.values() {
+        let indexed: &[&str] = if name == "run.json" { &INDEXED_IN_RUN } else { &[] };
+        draft.collect_references(value, &format!("{name} "), indexed);
+    }
+    if let Some(bundle) = bundle {
+        mention(&BUNDLE, "bundle.json".to_owned(), bundle, &mut draft);
+        draft.attribute("bundle", bundle.to_string());
+    }
+    if let Some(run) = members.value("run.json") {
+        describe_run(run, &mut draft);
+    }
+    describe_ledger(&members, &mut draft);
+    draft.embedded.extend(members.session.and_then(Result::ok));
+    draft
+}
+
+fn mention(role: &'static Role, pointer: String, digest: Digest, draft: &mut Draft) {
+    draft.mentions.push(Mention { role, place: Place::Pointer(pointer), digest });
+}
+
+fn describe_run(run: &Value<'_>, draft: &mut Draft) {
+    let text = |name: &str| run.get(name).and_then(Value::as_non_empty_str);
+    if let Some(run_id) = text("run_id") {
+        draft.identified_by.push(NameHandle::new("run", run_id));
+    }
+    for (attribute, member) in [
+        ("run_id", "run_id"),
+        ("result", "kernel_result_kind"),
+        ("model_mode", "model_mode"),
+        ("kernel_version", "kernel_version"),
+    ] {
+        if let Some(value) = text(member) {
+            draft.attribute(attribute, value);
+        }
+    }
+    for (name, role) in [("intent", &INTENT), ("bundle", &BUNDLE)] {
+        let stated = run.get(name).and_then(|reference| reference.get("sha256")).and_then(Value::as_str);
+        if let Some(digest) = stated.and_then(Digest::parse_prefixed) {
+            mention(role, format!("run.json /{name}/sha256"), digest, draft);
+            draft.attribute(role.name, digest.to_string());
+        }
+    }
+    // As for sessions and traces, the time of a run is its start.
+    draft.state_creation([text("started_at"), text("completed_at")], MissingOffset::Unknown);
+    if let Some(policy) = run.get("policy") {
+        describe_policy(policy, draft);
+    }
+}
+
+/// Indexes a policy by its text, or by its name, alone and with its version. A policy without a name is indexed by its
+/// canonical form if that is short.
+fn describe_policy(policy: &Value<'_>, draft: &mut Draft) {
+    let text = |name: &str| policy.get(name).and_then(Value::as_non_empty_str);
+    if let Some(policy) = policy.as_non_empty_str() {
+        draft.attribute("policy", policy);
+    } else if let Some(name) = text("name") {
+        draft.attribute("policy", name);
+        if let Some(version) = text("version") {
+            draft.attribute("policy", format!("{name} {version}"));
+        }
+    } else if let Ok(canonical) = rfc8785::to_vec(policy)
+        && canonical.len() <= MAX_POLICY_BYTES
+        && !policy.is_null()
+    {
+        draft.attribute("policy", String::from_utf8_lossy(&canonical));
+    }
+}
+
+fn describe_ledger(members: &Members<'_>, draft: &mut Draft) {
+    for (number, entry) in members.ledger() {
+        let Ok(entry) = entry else { continue };
+        let prefix = format!("{} line {number} ", ledger::NAME);
+        for (name, pointer, role) in INDEXED_IN_LEDGER {
+            let stated = entry.get(name).and_then(Value::as_str).and_then(Digest::parse_prefixed);
+            if let Some(digest) = stated {
+                mention(role, format!("{prefix}{pointer}"), digest, draft);
+            }
+        }
+        let indexed = INDEXED_IN_LEDGER.map(|(_, pointer, _)| pointer);
+        draft.collect_references(&entry, &prefix, &indexed);
+    }
+}

@@ -1,0 +1,184 @@
+//! The parsed files of a pack.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use super::{hash, ledger};
+use crate::artifact::{AdmitOptions, Admitted, Directory, EntryContent, document, unreadable};
+use crate::digest::Digest;
+use crate::formats;
+use crate::json::reader::{self, Limits, ReadError};
+use crate::json::{Value, pointer};
+use crate::validation::Report;
+
+/// The file names that a pack can contain.
+pub(super) const NAMES: [&str; 9] = [
+    "run.json",
+    "bundle.json",
+    "patch.json",
+    "evidence.json",
+    ledger::NAME,
+    "policy.json",
+    SESSION,
+    "runner.json",
+    "meta.json",
+];
+
+/// The name of the recorded session in a pack.
+pub(super) const SESSION: &str = "model_io.json";
+
+/// Documents that are not parsed as plain JSON.
+const OTHERWISE_READ: [&str; 2] = [ledger::NAME, SESSION];
+
+/// Documents with a rule of their own for numbers that overflow.
+const WITH_OVERFLOW_RULE: [&str; 2] = ["bundle.json", "runner.json"];
+
+/// The contents of a pack.
+pub(super) struct Members<'d> {
+    pub(super) directory: &'d Directory,
+    pub(super) limits: &'d Limits,
+    json: BTreeMap<&'static str, Result<Value<'d>, ReadError>>,
+    /// The session, admitted as a separate artifact.
+    pub(super) session: Option<Result<Admitted, Report>>,
+}
+
+impl<'d> Members<'d> {
+    pub(super) fn new(directory: &'d Directory, options: &'d AdmitOptions) -> Self {
+        let mut json = BTreeMap::new();
+        let mut limits = options.limits;
+        for name in NAMES.into_iter().filter(|name| !OTHERWISE_READ.contains(name)) {
+            if let Some(bytes) = file(directory, name) {
+                let read = if WITH_OVERFLOW_RULE.contains(&name) {
+                    reader::read_keeping_overflow(bytes, &limits)
+                } else {
+                    reader::read(bytes, &limits)
+                };
+                // All members are in memory at once, so they share the limit of one document.
+                limits.values = limits.values.saturating_sub(read.as_ref().map_or(0, count));
+                json.insert(name, read);
+            }
+        }
+        let kind = formats::named("model_io");
+        let session =
+            file(directory, SESSION).zip(kind).map(|(bytes, kind)| kind.admit(bytes.to_vec(), options));
+        Self { directory, limits: &options.limits, json, session }
+    }
+
+    /// Returns the bytes of a member that is a regular file.
+    pub(super) fn file(&self, name: &str) -> Option<&'d [u8]> {
+        file(self.directory, name)
+    }
+
+    /// Returns whether an entry with the name of a member cannot be opened.
+    pub(super) fn is_unopenable(&self, name: &str) -> bool {
+        matches!(self.directory.entry(name), Some(entry) if matches!(entry.content, EntryContent::Other))
+    }
+
+    /// Returns the lines of the ledger that are entries, numbered from 1; none if it is not text.
+    pub(super) fn ledger(&self) -> impl Iterator<Item = (usize, Result<Value<'d>, ReadError>)> {
+        let text = self.file(ledger::NAME).and_then(|bytes| std::str::from_utf8(bytes).ok());
+        text.into_iter().flat_map(|text| ledger::entries(text, self.limits))
+    }
+
+    /// Returns a member, or the error of parsing it, or `None` if it is missing.
+    pub(super) fn json(&self, name: &str) -> Option<Result<&Value<'d>, &ReadError>> {
+        self.json.get(name).map(Result::as_ref)
+    }
+
+    /// Returns a member that is present and valid.
+    pub(super) fn value(&self, name: &str) -> Option<&Value<'d>> {
+        self.json(name).and_then(Result::ok)
+    }
+
+    /// Returns all valid members, by name.
+    pub(super) fn values(&self) -> impl Iterator<Item = (&'static str, &Value<'d>)> {
+        self.json.iter().filter_map(|(name, value)| Some((*name, value.as_ref().ok()?)))
+    }
+
+    /// Returns the digests of all members that are part of the core hash, by name.
+    ///
+    /// # Errors
+    /// Returns an error of kind `InvalidData` if a member that is present cannot be read or has no canonical form:
+    /// without its digest the core hash would be that of another pack.
+    pub(super) fn digests(&self) -> io::Result<BTreeMap<&'static str, Digest>> {
+        let mut digests = BTreeMap::new();
+        for (name, value) in self.json.iter().filter(|(name, _)| **name != "meta.json") {
+            let value = value.as_ref().map_err(|error| unreadable(error.clone()))?;
+            let digest = match *name {
+                "runner.json" => hash::canonical_hash(hash::RunnerCore(value))?,
+                _ => hash::canonical_hash(value)?,
+            };
+            digests.insert(*name, digest);
+        }
+        if let Some(bytes) = self.file(ledger::NAME) {
+            digests.insert(ledger::NAME, Digest::from_content(bytes));
+        }
+        match &self.session {
+            None => {}
+            Some(Ok(session)) => drop(digests.insert(SESSION, session.core().0)),
+            Some(Err(_)) => return Err(io::ErrorKind::InvalidData.into()),
+        }
+        Ok(digests)
+    }
+}
+
+fn file<'d>(directory: &'d Directory, name: &str) -> Option<&'d [u8]> {
+    directory.entry(name)?.bytes()
+}
+
+/// Returns the number of values in a value, including itself.
+fn count(value: &Value<'_>) -> usize {
+    1 + match value {
+        Value::Array(elements) => elements.iter().map(count).sum(),
+        Value::Object(object) => object.iter().map(|(_, member)| count(member)).sum::<usize>(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+    }
+}
+
+/// Returns the reason a member is not JSON, for messages.
+pub(super) fn not_json(error: &ReadError) -> String {
+    format!("not JSON: {error} (rule {})", document::rule_of(error.defect).id)
+}
+
+/// Returns the number of integers that doubles cannot represent exactly, and the location of the first.
+pub(super) fn large_integers(value: &Value<'_>) -> Option<(usize, String)> {
+    let mut search = LargeIntegers::default();
+    search.visit(value, &mut String::new());
+    search.first.map(|first| (search.count, first))
+}
+
+#[derive(Default)]
+struct LargeIntegers {
+    count: usize,
+    first: Option<String>,
+}
+
+impl LargeIntegers {
+    fn visit(&mut self, value: &Value<'_>, at: &mut String) {
+        let length = at.len();
+        match value {
+            Value::Number(number) if number.is_integer() => {
+                let is_exact = number.as_i64().is_some_and(|integer| integer.unsigned_abs() <= 1 << 53);
+                if !is_exact {
+                    self.count += 1;
+                    self.first.get_or_insert_with(|| at.clone());
+                }
+            }
+            Value::Array(elements) => {
+                for (index, element) in elements.iter().enumerate() {
+                    pointer::push_index(at, index);
+                    self.visit(element, at);
+                    at.truncate(length);
+                }
+            }
+            Value::Object(object) => {
+                for (name, member) in object.iter() {
+                    pointer::push(at, name);
+                    self.visit(member, at);
+                    at.truncate(length);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! `pack`: run export packs, directories of up to nine files. Rules: the pack specification, section 8, and those of the
+//! files in a pack; `docs/formats.md`, "pack".
+
+mod bundle;
+mod calls;
+mod checks;
+mod hash;
+mod hashes;
+mod index;
+mod inner;
+mod ledger;
+mod members;
+mod parts;
+mod passages;
+mod patch;
+mod recognise;
+mod rules;
+mod runner;
+
+use std::io::{self, Write};
+
+use crate::artifact::{
+    AdmitOptions, ArtifactDirectory, CREATED_AT, Directory, Draft, Entry, EntryContent, EventVisitor,
+    MemberBytes, Part, Passage, Peek, document,
+};
+use crate::json::reader::{Limits, ReadError};
+use crate::validation::{Findings, RuleInfo, Violation, apply};
+
+use members::Members;
+
+/// The kind `pack`.
+pub struct Pack;
+
+impl ArtifactDirectory for Pack {
+    const NAME: &'static str = "pack";
+    const PLURAL: &'static str = "packs";
+    const MEMBERS: &'static [&'static str] = &members::NAMES;
+    const ATTRIBUTES: &'static [&'static str] = &[
+        "bundle",
+        CREATED_AT,
+        "intent",
+        "kernel_version",
+        "member",
+        "model_mode",
+        "policy",
+        "result",
+        "run_id",
+    ];
+    const UNREADABLE: RuleInfo = rules::IO;
+    const IS_RUN: bool = true;
+
+    fn rules() -> Vec<RuleInfo> {
+        rules::all()
+    }
+
+    fn recognises(names: &[&str], peek: &mut Peek<'_>) -> bool {
+        recognise::is_pack(names, peek)
+    }
+
+    fn recognises_member(name: &str, head: &[u8]) -> bool {
+        recognise::is_member(name, head)
+    }
+
+    fn incomplete(name: &str) -> Violation {
+        let message = format!("the required file run.json is missing; {name} is a file of a pack");
+        Violation::new(rules::REQUIRED_FILES, "run.json", message)
+    }
+
+    fn examine(directory: &Directory, options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
+        let members = Members::new(directory, options);
+        apply(&rules::RULES, findings, |check, found| check(&members, found));
+        if findings.has_errors() {
+            return None;
+        }
+        match members.digests() {
+            Ok(digests) => Some(index::describe(members, digests)),
+            Err(error) => {
+                document::report_uncanonical("", &error, findings);
+                None
+            }
+        }
+    }
+
+    fn write_core(members: &[MemberBytes<'_>], limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
+        let entries = members.iter().map(|member| Entry {
+            name: member.name.to_owned(),
+            content: EntryContent::File(member.bytes.to_vec()),
+        });
+        let directory = Directory { entries: entries.collect() };
+        let options = AdmitOptions { limits: *limits, ..AdmitOptions::default() };
+        out.write_all(&hash::core(&Members::new(&directory, &options).digests()?))
+    }
+
+    fn run_events(
+        members: &[MemberBytes<'_>],
+        limits: &Limits,
+        visit: &mut EventVisitor<'_>,
+    ) -> Result<(), ReadError> {
+        calls::visit(members, limits, visit)
+    }
+
+    fn parts<'d>(members: &[MemberBytes<'d>], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
+        parts::parts(members, limits)
+    }
+
+    fn passages(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
+        passages::extract(members, limits)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,265 @@
+//! `rpk`: ReplayKit run packs and their `.bundle` exports. Rules: the format specification, version 1;
+//! `docs/formats.md`, "rpk".
+
+mod arguments;
+mod calls;
+mod exchanges;
+mod open;
+mod pairs;
+mod parts;
+mod passages;
+mod provider_shapes;
+mod rules;
+mod run_events;
+mod shape;
+mod signature;
+mod table;
+mod texts;
+
+use std::io::{self, Write};
+
+use crate::artifact::{
+    AdmitOptions, Artifact, Attribute, CREATED_AT, Draft, EventVisitor, Exchange, Mention, MissingOffset,
+    NameHandle, Part, Passage, Playback, Recognition, Relation, Role, RunEvent, Table, document, unreadable,
+};
+use crate::digest::{CoreHash, Digest};
+use crate::json::canonical::replaykit::{self, Uncanonical, Volatile};
+use crate::json::reader::{self, Limits, MemberNames, ReadError, has_key, has_lost_beginning};
+use crate::json::{Object, Value, compact};
+use crate::validation::{Findings, RuleInfo, apply};
+
+use signature::CheckedSignature;
+
+pub use provider_shapes::{BODIES, Carries, ROLES_NOT_ASKED, SHAPES, Shape, TYPES_PASSED_OVER};
+
+const STEP: Role = Role { name: "step", group: "step", unit: "step", relation: None };
+const PROMPT: Role = Role { name: "prompt", group: "prompt", unit: "step", relation: None };
+const RESPONSE: Role = Role { name: "response", group: "response", unit: "step", relation: None };
+const DERIVED_FROM: Relation = Relation { name: "derived-from", dangles: true };
+
+/// Members that occur together only in runs.
+const OF_RUNS: [&str; 2] = ["environment_fingerprint", "runtime_versions"];
+/// Members of every step.
+const OF_STEPS: [&str; 5] = ["type", "input", "output", "metadata", "hash"];
+
+/// The locations of digests that are indexed as the core hash and as step hashes.
+const INDEXED: [&str; 2] = ["/checksum", "/payload/run/steps/*/hash"];
+
+/// The kind `rpk`.
+pub struct Rpk;
+
+impl Artifact for Rpk {
+    const NAME: &'static str = "rpk";
+    const PLURAL: &'static str = "runs";
+    const MEMBER: &'static str = "run.rpk";
+    const FILE_NAMES: &'static [&'static str] = &["*.rpk", "*.bundle"];
+    const ATTRIBUTES: &'static [&'static str] = &[
+        "agent",
+        "capture_mode",
+        CREATED_AT,
+        "model_id",
+        "provider",
+        "run_id",
+        "source",
+        "source_run_id",
+        "step_type",
+        "steps",
+        "tool",
+    ];
+    const IS_RUN: bool = true;
+    const CAN_BE_SIGNED: bool = true;
+    const PLAYBACK: Option<Playback> = Some(Playback::InOrder);
+    const TABLES: &'static [Table] = &[table::STEPS];
+
+    fn rules() -> Vec<RuleInfo> {
+        rules::RULES.iter().map(|rule| rule.info).collect()
+    }
+
+    fn recognises(text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
+        // Each of these names is common, but three together are hardly a coincidence.
+        let envelope = ["version", "metadata", "payload", "checksum"];
+        let three = envelope.into_iter().filter(|name| names.has(name)).count() >= 3;
+        let of_run = || OF_RUNS.into_iter().all(|name| has_key(text, name));
+        let is_one = three && names.has("checksum") || names.has("payload") && of_run();
+        let is_cut = || {
+            has_lost_beginning(text)
+                && OF_STEPS.into_iter().all(|name| has_key(text, name))
+                && shape::STEP_TYPES.into_iter().any(|name| text.contains(&format!("\"{name}\"")))
+        };
+        Recognition::from_flags(is_one || is_cut(), three)
+    }
+
+    fn examine(bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
+        let root = match reader::read(bytes, &options.limits) {
+            Ok(root) => root,
+            Err(error) => {
+                document::report(&error, findings);
+                return None;
+            }
+        };
+        let envelope = Envelope::new(&root, options);
+        apply(&rules::RULES, findings, |check, found| check(&envelope, found));
+        if findings.has_errors() {
+            return None;
+        }
+        match envelope.checksum? {
+            Ok(checksum) => {
+                let mut draft = describe(&root, CoreHash(checksum));
+                draft.signature = envelope.signature.map(|signature| signature.summary());
+                Some(draft)
+            }
+            Err(defects) => {
+                for Uncanonical { pointer, defect } in defects {
+                    document::report_uncanonical(&pointer, &defect, findings);
+                }
+                None
+            }
+        }
+    }
+
+    fn write_core(document: &[u8], limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
+        let root = reader::read(document, limits).map_err(unreadable)?;
+        let text = core_text(&root).and_then(Result::ok).ok_or(io::ErrorKind::InvalidData)?;
+        out.write_all(&text)
+    }
+
+    /// Calls `visit` with the tool calls. Only the output of a `tool.response` is evidence. The metadata of the pack,
+    /// the run and its steps, and the inputs of rendered prompts are statements of the recorder.
+    fn run_events(document: &[u8], limits: &Limits, visit: &mut EventVisitor<'_>) -> Result<(), ReadError> {
+        let root = reader::read(document, limits)?;
+        root.get("metadata").into_iter().for_each(|metadata| visit(RunEvent::Statement(metadata)));
+        let run = at(&root, &["payload", "run"]).and_then(Value::as_object);
+        for (_, stated) in run.into_iter().flat_map(Object::iter).filter(|(name, _)| *name != "steps") {
+            visit(RunEvent::Statement(stated));
+        }
+        run_events::visit(steps(&root), visit);
+        Ok(())
+    }
+
+    /// Returns a step, without white space.
+    fn quote(document: &[u8], index: usize) -> Option<String> {
+        let root = reader::read(document, &Limits::most()).ok()?;
+        steps(&root).get(index).map(compact::text)
+    }
+
+    fn exchanges(document: &[u8], limits: &Limits) -> Result<Vec<Exchange>, ReadError> {
+        Ok(exchanges::extract(steps(&reader::read(document, limits)?)))
+    }
+
+    fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
+        parts::parts(document, limits)
+    }
+
+    fn passages(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
+        Ok(passages::extract(steps(&reader::read(document, limits)?)))
+    }
+}
+
+/// A document with derived data that several rules use.
+struct Envelope<'v> {
+    root: &'v Value<'v>,
+    options: &'v AdmitOptions,
+    /// The digest of the canonical core, or the values without a canonical form; `None` if there is no core.
+    checksum: Option<Result<Digest, Vec<Uncanonical>>>,
+    /// Its signature, checked with the keys of the options; `None` if it is not signed.
+    signature: Option<CheckedSignature>,
+}
+
+impl<'v> Envelope<'v> {
+    fn new(root: &'v Value<'v>, options: &'v AdmitOptions) -> Self {
+        let checksum = core_text(root).map(|text| text.map(|text| Digest::from_content(&text)));
+        Self { root, options, checksum, signature: signature::check(root, &options.signing_keys) }
+    }
+}
+
+/// Returns the canonical text whose digest is the checksum, or `None` if one of its members is missing.
+fn core_text(root: &Value<'_>) -> Option<Result<Vec<u8>, Vec<Uncanonical>>> {
+    canonical_members(root, &["version", "metadata", "payload"], Volatile::Kept)
+}
+
+/// Returns the canonical text of the object with only the members `names` of `value`, or `None` if one is missing.
+fn canonical_members(
+    value: &Value<'_>,
+    names: &[&'static str],
+    volatile: Volatile,
+) -> Option<Result<Vec<u8>, Vec<Uncanonical>>> {
+    let members: Option<Vec<_>> = names.iter().map(|name| Some((*name, value.get(name)?))).collect();
+    Some(replaykit::object(&members?, volatile))
+}
+
+/// Returns the value at the path `names`.
+fn at<'v, 'd>(value: &'v Value<'d>, names: &[&str]) -> Option<&'v Value<'d>> {
+    names.iter().try_fold(value, |value, name| value.get(name))
+}
+
+fn steps<'v, 'd>(root: &'v Value<'d>) -> &'v [Value<'d>] {
+    at(root, &["payload", "run", "steps"]).and_then(Value::as_array).unwrap_or_default()
+}
+
+fn describe(root: &Value<'_>, core: CoreHash) -> Draft {
+    let mut draft = Draft::new(core);
+    let steps = steps(root);
+    for (index, step) in steps.iter().enumerate() {
+        let hash = step.get("hash").and_then(Value::as_str).and_then(Digest::parse_prefixed);
+        draft.mentions.extend(hash.map(|hash| Mention::at(&STEP, index, hash)));
+        for (role, carries) in [(&PROMPT, Carries::Prompts), (&RESPONSE, Carries::Responses)] {
+            let digests =
+                texts::carried(step, carries).into_iter().map(|text| Digest::from_content(text.as_bytes()));
+            draft.mentions.extend(digests.map(|digest| Mention::at(role, index, digest)));
+        }
+    }
+    draft.collect_references(root, "", &INDEXED);
+    name(root, steps, &mut draft);
+    let text = |names: &[&str]| at(root, names).and_then(Value::as_str);
+    // The format allows times without an offset, whose time zone is unknown.
+    let stated = [text(&["metadata", "created_at"]), text(&["payload", "run", "timestamp"])];
+    draft.state_creation(stated, MissingOffset::Unknown);
+    draft.attribute("steps", steps.len().to_string());
+    draft
+}
+
+/// Adds the attributes and names of runs.
+fn name(root: &Value<'_>, steps: &[Value<'_>], draft: &mut Draft) {
+    let text = |names: &[&str]| at(root, names).and_then(Value::as_non_empty_str).map(str::to_owned);
+    for run_id in [text(&["payload", "run", "id"]), text(&["metadata", "run_id"])].into_iter().flatten() {
+        draft.identified_by.push(NameHandle::new("run", &run_id));
+        draft.attribute("run_id", run_id);
+    }
+    for source in [text(&["metadata", "source_run_id"]), text(&["payload", "run", "source_run_id"])]
+        .into_iter()
+        .flatten()
+    {
+        draft.refers_to.push((DERIVED_FROM, NameHandle::new("run", &source)));
+        draft.attribute("source_run_id", source);
+    }
+    for member in ["provider", "agent", "source", "capture_mode"] {
+        if let Some(value) = text(&["payload", "run", member]) {
+            draft.attribute(member, value);
+        }
+    }
+    for step in steps {
+        let step_type = step.get("type").and_then(Value::as_str).unwrap_or_default();
+        draft.attribute("step_type", step_type);
+        for (attribute, places) in STEP_ATTRIBUTES {
+            if *attribute == "tool" && !step_type.starts_with("tool.") {
+                continue;
+            }
+            let values = places.iter().filter_map(|names| at(step, names).and_then(Value::as_non_empty_str));
+            draft
+                .attributes
+                .extend(values.map(|value| Attribute { name: attribute, value: value.to_owned() }));
+        }
+    }
+}
+
+/// The locations of tool names in steps.
+const TOOL_PLACES: &[&[&str]] =
+    &[&["input", "tool"], &["metadata", "tool"], &["input", "tool_name"], &["input", "name"]];
+
+/// The locations of attributes in steps. Tools are only read from `tool.request` and `tool.response`.
+const STEP_ATTRIBUTES: &[(&str, &[&[&str]])] = &[
+    ("provider", &[&["metadata", "provider"], &["input", "provider"]]),
+    ("agent", &[&["metadata", "agent"]]),
+    ("model_id", &[&["input", "model"], &["metadata", "model"], &["input", "payload", "model"]]),
+    ("tool", TOOL_PLACES),
+];

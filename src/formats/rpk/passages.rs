@@ -1,0 +1,91 @@
+//! The searchable texts of a run: prompts, responses, tool calls, and step names.
+
+use super::{Carries, STEP, texts};
+use crate::artifact::{Field, Passage, Passages, words_of};
+use crate::json::Value;
+
+/// Members of steps that are searched, by step type.
+const MEMBERS: &[(&str, &str, Field)] = &[
+    ("agent.command", "input", Field::Step),
+    ("agent.command", "output", Field::Output),
+    ("tool.request", "input", Field::Tool),
+    ("tool.response", "output", Field::Output),
+    ("error.event", "input", Field::Output),
+    ("error.event", "output", Field::Output),
+];
+
+/// Members that contain prompts or responses, by step type. If none are found in the known shapes, all of their words
+/// are searched.
+const CARRIERS: &[(&str, &str, Field)] = &[
+    ("prompt.render", "output", Field::Prompt),
+    ("model.request", "input", Field::Prompt),
+    ("model.response", "output", Field::Response),
+    ("output.final", "output", Field::Response),
+];
+
+pub(super) fn extract(steps: &[Value<'_>]) -> Vec<Passage> {
+    let mut passages = Passages::default();
+    for (index, step) in steps.iter().enumerate() {
+        let mut add = |field, text: String| passages.add_at(field, STEP.unit, index, text);
+        add(Field::Step, name(step));
+        let carried = [(Field::Prompt, Carries::Prompts), (Field::Response, Carries::Responses)]
+            .map(|(field, carries)| (field, texts::carried(step, carries)));
+        let has_carried = carried.iter().any(|(_, texts)| !texts.is_empty());
+        for (field, text) in
+            carried.into_iter().flat_map(|(field, texts)| texts.into_iter().map(move |text| (field, text)))
+        {
+            add(field, text.to_owned());
+        }
+        let step_type = step.get("type").and_then(Value::as_str).unwrap_or_default();
+        let carriers = CARRIERS.iter().filter(|_| !has_carried);
+        for (_, member, field) in MEMBERS.iter().chain(carriers).filter(|(name, ..)| *name == step_type) {
+            add(*field, step.get(member).map(words_of).unwrap_or_default());
+        }
+    }
+    passages.into_vec()
+}
+
+/// Returns the name and description of a step.
+fn name(step: &Value<'_>) -> String {
+    let id = step.get("id").and_then(Value::as_str).unwrap_or_default();
+    let metadata = step.get("metadata").map(words_of).unwrap_or_default();
+    format!("{id}\n{metadata}").trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::reader::{self, Limits};
+
+    #[test]
+    fn steps_are_searched_by_what_they_asked_answered_called_and_are_called() {
+        let steps = r#"[
+            {"id": "one", "type": "model.request", "input": {"prompt": "asked", "model": "m"}, "output": "sent",
+             "metadata": {"provider": "p"}},
+            {"id": "two", "type": "model.response", "input": {}, "output": {"content": "answered"}, "metadata": {}},
+            {"id": "three", "type": "model.response", "input": {}, "output": {"other": {"place": "told"}}, "metadata": {}},
+            {"id": "", "type": "tool.request", "input": {"tool": "weather", "args": {"city": "Paris"}}, "output": null,
+             "metadata": {}},
+            {"id": "", "type": "tool.response", "input": {"tool": "weather"}, "output": {"sky": "clear"}, "metadata": {}},
+            {"id": "", "type": "error.event", "input": null, "output": {"message": "failed"}, "metadata": {}}]"#;
+        let value = reader::read(steps.as_bytes(), &Limits::default()).unwrap();
+        let told: Vec<String> = extract(value.as_array().unwrap())
+            .into_iter()
+            .map(|Passage { field, unit, place, text }| format!("{unit} {place} {}: {text}", field.name()))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                "step 0 step: one\nprovider: p",
+                "step 0 prompt: asked",
+                "step 1 step: two",
+                "step 1 response: answered",
+                "step 2 step: three",
+                "step 2 response: place: told",
+                "step 3 tool: tool: weather\ncity: Paris",
+                "step 4 output: sky: clear",
+                "step 5 output: message: failed",
+            ]
+        );
+    }
+}

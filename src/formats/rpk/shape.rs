@@ -1,0 +1,173 @@
+//! RPK1: the published JSON Schema of the envelope, run and steps. Unknown members are allowed everywhere.
+
+use crate::digest::Digest;
+use crate::json::reader::excerpt;
+use crate::json::{Object, Value, pointer};
+use crate::validation::Finder;
+
+use super::{Envelope, rules, signature};
+
+pub(super) const STEP_TYPES: [&str; 8] = [
+    "agent.command",
+    "prompt.render",
+    "model.request",
+    "model.response",
+    "tool.request",
+    "tool.response",
+    "error.event",
+    "output.final",
+];
+
+/// The type of a member.
+#[derive(Clone, Copy)]
+enum ValueType {
+    Any,
+    Text,
+    Object,
+    Array,
+    /// `sha256:` and 64 lowercase hex digits.
+    Hash,
+    StepKind,
+    /// `hmac-sha256:` and 64 lowercase hex digits.
+    Code,
+}
+
+impl ValueType {
+    fn admits(self, value: &Value<'_>) -> bool {
+        match (self, value) {
+            (Self::Any, _)
+            | (Self::Text, Value::String(_))
+            | (Self::Object, Value::Object(_))
+            | (Self::Array, Value::Array(_)) => true,
+            (Self::Hash, Value::String(text)) => Digest::parse_prefixed(text).is_some(),
+            (Self::StepKind, Value::String(text)) => STEP_TYPES.contains(&text.as_ref()),
+            (Self::Code, Value::String(text)) => signature::code(text).is_some(),
+            _ => false,
+        }
+    }
+
+    fn wanted(self) -> String {
+        match self {
+            Self::Any => "present".to_owned(),
+            Self::Text => "a string".to_owned(),
+            Self::Object => "an object".to_owned(),
+            Self::Array => "an array".to_owned(),
+            Self::Hash => "sha256: and 64 lowercase hex digits".to_owned(),
+            Self::StepKind => format!("one of {}", STEP_TYPES.join(", ")),
+            Self::Code => "hmac-sha256: and 64 lowercase hex digits".to_owned(),
+        }
+    }
+}
+
+const ENVELOPE: &[(&str, ValueType)] =
+    &[("metadata", ValueType::Object), ("payload", ValueType::Object), ("checksum", ValueType::Hash)];
+const METADATA: &[(&str, ValueType)] = &[("run_id", ValueType::Text), ("created_at", ValueType::Text)];
+const PAYLOAD: &[(&str, ValueType)] = &[("run", ValueType::Object)];
+const RUN: &[(&str, ValueType)] = &[
+    ("id", ValueType::Text),
+    ("timestamp", ValueType::Text),
+    ("environment_fingerprint", ValueType::Object),
+    ("runtime_versions", ValueType::Object),
+    ("steps", ValueType::Array),
+];
+const RUN_OPTIONAL: &[(&str, ValueType)] = &[
+    ("source", ValueType::Text),
+    ("provider", ValueType::Text),
+    ("agent", ValueType::Text),
+    ("capture_mode", ValueType::Text),
+    ("listener_session_id", ValueType::Text),
+    ("listener_process", ValueType::Object),
+    ("listener_bind", ValueType::Object),
+];
+const STEP: &[(&str, ValueType)] = &[
+    ("id", ValueType::Text),
+    ("type", ValueType::StepKind),
+    ("input", ValueType::Any),
+    ("output", ValueType::Any),
+    ("metadata", ValueType::Object),
+    ("hash", ValueType::Hash),
+];
+const SIGNATURE: &[(&str, ValueType)] =
+    &[("algorithm", ValueType::Text), ("key_id", ValueType::Text), ("value", ValueType::Code)];
+
+/// Checks RPK1.
+pub(super) fn check(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
+    let Value::Object(root) = envelope.root else {
+        found.add("", format!("a run pack must be an object, not {}", envelope.root.type_name()));
+        return;
+    };
+    version(root, found);
+    members(root, "", ENVELOPE, true, found);
+    if let Some(metadata) = object_at(root, "metadata") {
+        members(metadata, "/metadata", METADATA, true, found);
+    }
+    if let Some(signature) = root.get("signature") {
+        match signature {
+            Value::Object(signature) => members(signature, "/signature", SIGNATURE, true, found),
+            other => found.add("/signature", format!("must be an object, is {}", other.type_name())),
+        }
+    }
+    let Some(payload) = object_at(root, "payload") else {
+        return;
+    };
+    members(payload, "/payload", PAYLOAD, true, found);
+    let Some(run) = object_at(payload, "run") else {
+        return;
+    };
+    members(run, "/payload/run", RUN, true, found);
+    members(run, "/payload/run", RUN_OPTIONAL, false, found);
+    for (index, step) in run.get("steps").and_then(Value::as_array).unwrap_or_default().iter().enumerate() {
+        let path = format!("/payload/run/steps/{index}");
+        match step {
+            Value::Object(step) => members(step, &path, STEP, true, found),
+            other => found.add(path, format!("a step must be an object, not {}", other.type_name())),
+        }
+    }
+}
+
+/// A version that RPK2 accepts must also be a string without surrounding white space.
+fn version(root: &Object<'_>, found: &mut Finder<'_>) {
+    match root.get("version") {
+        Some(Value::Number(_)) if rules::has_supported_version(root) => {
+            found.add("/version", "must be a string like \"1.0\", is a number");
+        }
+        Some(Value::String(text))
+            if rules::has_supported_version(root) && !text.bytes().all(is_version_byte) =>
+        {
+            found.add("/version", format!("{} has white space around the version", excerpt(text)));
+        }
+        _ => {}
+    }
+}
+
+fn is_version_byte(byte: u8) -> bool {
+    byte == b'.' || byte.is_ascii_digit()
+}
+
+fn object_at<'v>(object: &'v Object<'v>, name: &str) -> Option<&'v Object<'v>> {
+    object.get(name).and_then(Value::as_object)
+}
+
+fn members(
+    object: &Object<'_>,
+    path: &str,
+    wanted: &[(&str, ValueType)],
+    required: bool,
+    found: &mut Finder<'_>,
+) {
+    for (name, sort) in wanted {
+        let mut path = path.to_owned();
+        pointer::push(&mut path, name);
+        match object.get(name) {
+            None if required => found.add(path, format!("the required member {name} is missing")),
+            Some(value) if !sort.admits(value) => {
+                let actual = match value {
+                    Value::String(text) => excerpt(text),
+                    other => other.type_name().to_owned(),
+                };
+                found.add(path, format!("must be {}, is {actual}", sort.wanted()));
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! The SQL table of the steps of a run.
+
+use super::{Carries, STEP_ATTRIBUTES, at, steps, texts};
+use crate::artifact::ColumnType::{Hash, Json, Number, Text};
+use crate::artifact::{Cell, Cells, Column, MemberBytes, Table};
+use crate::json::Value;
+use crate::json::reader::{self, Limits, ReadError};
+
+pub(super) const STEPS: Table = Table {
+    name: "steps",
+    about: "a step of a run",
+    columns: &[
+        Column::new("i", Number, "index in the run, from 0"),
+        Column::new("id", Text, "its id"),
+        Column::new("type", Text, "its type, such as `model.response`"),
+        Column::new("hash", Hash, "its hash"),
+        Column::new("tool", Text, "the tool that the step concerns"),
+        Column::new("model_id", Text, "the model that the step concerns"),
+        Column::new("provider", Text, "the provider of the model"),
+        Column::new("prompts", Json, "the list of the prompts that it contains; NULL if there are none"),
+        Column::new("responses", Json, "the list of the responses that it contains; NULL if there are none"),
+        Column::new("input", Json, "its input"),
+        Column::new("output", Json, "its output"),
+        Column::new("metadata", Json, "its metadata"),
+    ],
+    rows,
+};
+
+fn rows(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Cells>, ReadError> {
+    let mut rows = Vec::new();
+    for member in members {
+        let root = reader::read(member.bytes, limits)?;
+        rows.extend(steps(&root).iter().enumerate().map(|(index, step)| row(index, step)));
+    }
+    Ok(rows)
+}
+
+fn row(index: usize, step: &Value<'_>) -> Cells {
+    vec![
+        Cell::index(index),
+        Cell::text_of(step, "id"),
+        Cell::text_of(step, "type"),
+        Cell::hash_of(step, "hash"),
+        attribute(step, "tool"),
+        attribute(step, "model_id"),
+        attribute(step, "provider"),
+        list(texts::carried(step, Carries::Prompts)),
+        list(texts::carried(step, Carries::Responses)),
+        Cell::json_of(step, "input"),
+        Cell::json_of(step, "output"),
+        Cell::json_of(step, "metadata"),
+    ]
+}
+
+/// Returns the first value of the attribute `name` in a step.
+fn attribute(step: &Value<'_>, name: &str) -> Cell {
+    let is_of_tool = step.get("type").and_then(Value::as_str).is_some_and(|text| text.starts_with("tool."));
+    let places = STEP_ATTRIBUTES.iter().filter(|(attribute, _)| *attribute == name);
+    let places = places.filter(|_| name != "tool" || is_of_tool).flat_map(|(_, places)| *places);
+    let mut values = places.filter_map(|names| at(step, names).and_then(Value::as_non_empty_str));
+    values.next().into()
+}
+
+fn list<'v>(texts: impl IntoIterator<Item = &'v str>) -> Cell {
+    let texts: Vec<_> = texts.into_iter().map(|text| Value::String(text.into())).collect();
+    if texts.is_empty() { Cell::Null } else { Cell::json(&Value::Array(texts)) }
+}

@@ -1,0 +1,217 @@
+//! `trace`: hash-chained trace logs in JSON Lines. Rules: the trace format specification; `docs/formats.md`, "trace".
+//!
+//! Records are checked one at a time, so that memory does not grow with the number of values in a trace.
+
+mod calls;
+mod control;
+mod growth;
+mod lines;
+mod parts;
+mod passages;
+mod record;
+mod rules;
+mod step_result;
+mod table;
+mod time;
+
+use std::io::{self, Write};
+
+use crate::artifact::{
+    AdmitOptions, Artifact, CREATED_AT, Draft, EventVisitor, Joined, Mention, MissingOffset, NameHandle,
+    Part, Passage, Recognition, Relation, Rest, Role, Table, Versions, document, unreadable,
+};
+use crate::digest::{CoreHash, Digest};
+use crate::json::Value;
+use crate::json::canonical::c14n_v1;
+use crate::json::reader::{self, Limits, MemberNames, ReadError, has_key, has_lost_beginning};
+use crate::validation::{Findings, RuleInfo, apply};
+
+use growth::Growth;
+use lines::Lines;
+use record::{Chain, Record};
+
+const RECORD: Role = Role { name: "record", group: "record", unit: "record", relation: Some(EXTENDS) };
+
+/// A trace extends another one whose last record is also one of its own. Most records are not the last record of any
+/// trace.
+const EXTENDS: Relation = Relation { name: "extends", dangles: false };
+
+const fn role(name: &'static str, group: &'static str) -> Role {
+    Role { name, group, unit: "record", relation: None }
+}
+
+/// Members of records and results that may be digests, with the roles they are indexed under.
+const HEADER_ROLES: [(&str, Role); 2] = [
+    ("initial_state_hash", role("initial_state", "state")),
+    ("problem_spec_hash", role("problem_spec", "problem_spec")),
+];
+const STEP_ROLES: [(&str, Role); 2] = [
+    ("state_before_hash", role("state_before", "state")),
+    ("state_after_hash", role("state_after", "state")),
+];
+const CONTROL_ROLES: [(&str, Role); 1] = [("state_hash", role("state", "state"))];
+const RESULT_ROLES: [(&str, Role); 2] =
+    [("input_hash", role("input", "input")), ("output_hash", role("output", "output"))];
+
+/// Members of records that contain state hashes.
+const OF_STATES: [&str; 4] = ["initial_state_hash", "state_before_hash", "state_after_hash", "state_hash"];
+
+/// The locations of digests that are indexed under these roles if they are written with the prefix `sha256:`.
+const INDEXED: [&str; 7] = [
+    "/initial_state_hash",
+    "/problem_spec_hash",
+    "/state_before_hash",
+    "/state_after_hash",
+    "/state_hash",
+    "/result/input_hash",
+    "/result/output_hash",
+];
+
+const RECORDS_RUN: Relation = Relation { name: "records-run", dangles: true };
+
+/// The kind `trace`.
+pub struct Trace;
+
+impl Artifact for Trace {
+    const NAME: &'static str = "trace";
+    const PLURAL: &'static str = "traces";
+    const MEMBER: &'static str = "trace.ndjson";
+    const FILE_NAMES: &'static [&'static str] = &[];
+    const ATTRIBUTES: &'static [&'static str] =
+        &[CREATED_AT, "engine_version", "records", "step", "trace_id"];
+    const IS_RUN: bool = true;
+    const VERSIONS: Option<Versions> = Some(Versions { relation: EXTENDS.name, attribute: "trace_id" });
+    const TABLES: &'static [Table] = &[table::RECORDS];
+
+    fn rules() -> Vec<RuleInfo> {
+        let records = rules::RULES.iter().map(|rule| rule.info);
+        [lines::LINE_FORMAT].into_iter().chain(records).collect()
+    }
+
+    fn recognises(text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
+        let is_header = names.has("canonicalization") && names.has("hash_algorithm");
+        // Other logs have hash chains too; states are specific to traces.
+        let states = OF_STATES.into_iter().filter(|name| names.has(name)).count();
+        let is_record = states > 0 && names.has("record_hash") || states > 1 && names.has("type");
+        let is_cut = || {
+            has_lost_beginning(text)
+                && ["record_hash", "prev_hash"].into_iter().all(|name| has_key(text, name))
+                && OF_STATES.into_iter().any(|name| has_key(text, name))
+        };
+        let perhaps = names.has("record_hash") || names.has("type") && (states > 0 || names.has("prev_hash"));
+        Recognition::from_flags(is_header || is_record || is_cut(), perhaps)
+    }
+
+    fn examine(bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
+        let lines = Lines::parse(bytes, &options.limits, findings)?;
+        let (mut chain, mut growth) = (Chain::default(), Growth::default());
+        let mut draft = Draft::new(CoreHash(Digest::from_content(b"")));
+        let mut records = 0;
+        for (position, line) in lines.filled().enumerate() {
+            if findings.is_full() {
+                break;
+            }
+            records = position + 1;
+            let Some(value) = line.value(&options.limits, findings) else {
+                chain.break_off(line.begins_record());
+                continue;
+            };
+            let record = match Record::new(line.number, position, &value, &chain) {
+                Ok(record) => record,
+                Err(error) => {
+                    document::report_uncanonical(&format!("line {}", line.number), &error, findings);
+                    chain.break_off(true);
+                    continue;
+                }
+            };
+            apply(&rules::RULES, findings, |check, found| check(&record, found));
+            draft.core = CoreHash(record.hash);
+            // A rejected trace is not indexed: it may have any number of records.
+            if !findings.has_errors() {
+                describe(&record, &mut draft);
+            }
+            chain.follow(&value);
+            growth.follow(&value);
+        }
+        draft.attribute("records", records.to_string());
+        draft.completeness = growth.completeness();
+        (!findings.has_errors()).then_some(draft)
+    }
+
+    fn write_core(document: &[u8], limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
+        let lines = document.strip_suffix(b"\n").unwrap_or(document);
+        let last = lines.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+        let value = reader::read(last, limits).map_err(unreadable)?;
+        let record = value.as_object().ok_or(io::ErrorKind::InvalidData)?;
+        let text = c14n_v1::object_without(record, "record_hash").map_err(io::Error::other)?;
+        out.write_all(&text)
+    }
+
+    fn continues(document: &[u8], limits: &Limits) -> Option<Rest> {
+        growth::continues(document, limits)
+    }
+
+    fn join(beginning: &[u8], rest: &Rest, document: &[u8], limits: &Limits) -> Option<Joined> {
+        growth::join(beginning, rest.after, document, limits)
+    }
+
+    fn run_events(document: &[u8], limits: &Limits, visit: &mut EventVisitor<'_>) -> Result<(), ReadError> {
+        calls::visit(document, limits, visit)
+    }
+
+    fn quote(document: &[u8], index: usize) -> Option<String> {
+        let line = document.split(|byte| *byte == b'\n').nth(index)?;
+        String::from_utf8(line.to_vec()).ok()
+    }
+
+    fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
+        parts::parts(document, limits)
+    }
+
+    fn passages(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
+        passages::extract(document, limits)
+    }
+}
+
+fn describe(record: &Record<'_>, draft: &mut Draft) {
+    let value = record.value;
+    draft.mentions.push(Mention::at(&RECORD, record.position, record.hash));
+    mention(value, &HEADER_ROLES, record.position, draft);
+    mention(value, &STEP_ROLES, record.position, draft);
+    mention(value, &CONTROL_ROLES, record.position, draft);
+    if let Some(result) = value.get("result") {
+        mention(result, &RESULT_ROLES, record.position, draft);
+        if let Some(step) = result.get("step").and_then(Value::as_non_empty_str) {
+            draft.attribute("step", step);
+        }
+    }
+    for name in ["trace_id", "engine_version"] {
+        if let Some(text) = value.get(name).and_then(Value::as_non_empty_str).filter(|_| record.position == 0)
+        {
+            draft.attribute(name, text);
+            if name == "trace_id" {
+                draft.refers_to.push((RECORDS_RUN, NameHandle::new("run", text)));
+            }
+        }
+    }
+    if record.position == 0 {
+        // According to the specification, an ISO 8601 timestamp in UTC.
+        let created_at = value.get("created_at").and_then(Value::as_str);
+        draft.state_creation([created_at], MissingOffset::Utc);
+    }
+    let prefix = format!("line {} ", record.line);
+    draft.collect_references(value, &prefix, &INDEXED);
+}
+
+fn mention(value: &Value<'_>, roles: &'static [(&'static str, Role)], position: usize, draft: &mut Draft) {
+    for (name, role) in roles {
+        let digest = value.get(name).and_then(Value::as_str).and_then(digest_of);
+        draft.mentions.extend(digest.map(|digest| Mention::at(role, position, digest)));
+    }
+}
+
+/// Returns the digest in a member that may contain other text. Traces contain bare hex digits; the prefix is also
+/// accepted.
+fn digest_of(text: &str) -> Option<Digest> {
+    Digest::parse_either(text)
+}

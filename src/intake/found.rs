@@ -1,0 +1,130 @@
+//! Files found in a directory, which may be anything. A file that resembles an artifact but cannot be admitted is
+//! rejected, so that it is not mistaken for stored.
+
+use std::io;
+use std::path::Path;
+
+use memchr::memchr;
+
+use super::file::{Contents, OpenFile};
+use super::{
+    ExamineOptions, Rejection, Verdict, admit, ambiguous, file_name, owner, packed, recognise_all, unread,
+    unrecognised,
+};
+use crate::artifact::{Kind, Recognition, document};
+use crate::formats;
+use crate::intake::archive::{self, Format};
+use crate::validation::Violation;
+
+/// Examines an entry that is neither a file nor a directory by its name.
+pub(super) fn examine_other(path: &Path, options: &ExamineOptions) -> Verdict {
+    let violation = || {
+        let message =
+            "is a link, device or pipe; these are not opened in directories; to add it, name it explicitly";
+        Violation::new(document::UNRECOGNISED, "", message)
+    };
+    match owner(&file_name(path)) {
+        None => passed_over(options, violation),
+        kind => Verdict::Rejected(Rejection::new(kind, violation().into())),
+    }
+}
+
+/// Returns the verdict on a file of a vault in use, which is not opened; `error` is the reason.
+pub(super) fn examine_own(error: &io::Error, options: &ExamineOptions) -> Verdict {
+    passed_over(options, || Violation::new(document::UNRECOGNISED, "", error.to_string()))
+}
+
+pub(super) fn examine(path: &Path, file: OpenFile, options: &ExamineOptions) -> io::Result<Verdict> {
+    let file_name = file_name(path);
+    if options.may_be_archive()
+        && let Some(format) = Format::detect(&file.head)
+    {
+        return Ok(packed::examine_found(format, file.file, options));
+    }
+    if let Some(what) = archive::unread(&file.head) {
+        return Ok(examine_unread(&file_name, what, options));
+    }
+    let owner = owner(&file_name);
+    if owner.is_none() && memchr(0, &file.head).is_some() && resembled(&file.head).is_empty() {
+        return Ok(passed_over(options, || {
+            Violation::new(document::UNRECOGNISED, "", "no kind recognises the file, which is not text")
+        }));
+    }
+    let contents = file.read(options)?;
+    let (Contents::Whole(bytes) | Contents::TooLarge { head: bytes, .. }) = &contents;
+    let mut kinds = resembled(bytes);
+    if kinds.is_empty() {
+        kinds.extend(owner);
+    }
+    let kind = match (options.kind, kinds.as_slice()) {
+        (_, []) => return Ok(examine_unrecognised(&file_name, bytes, options)),
+        (Some(wanted), kinds) if kinds.contains(&wanted) => wanted,
+        (None, [kind]) => *kind,
+        (None, several) => return Ok(Verdict::Rejected(ambiguous(several))),
+        (Some(_), others) => {
+            return Ok(passed_over(options, || {
+                let names: Vec<&str> = others.iter().map(|kind| kind.name()).collect();
+                let message = format!("this is recognised as {}", names.join(" and "));
+                Violation::new(document::UNRECOGNISED, "", message)
+            }));
+        }
+    };
+    Ok(match contents {
+        Contents::Whole(bytes) => admit(kind, bytes, options).into(),
+        Contents::TooLarge { report, .. } => Verdict::Rejected(Rejection::new(Some(kind), report)),
+    })
+}
+
+/// Returns the verdict on a file that is not an artifact: rejected in strict mode, else skipped.
+pub(super) fn passed_over(options: &ExamineOptions, why: impl FnOnce() -> Violation) -> Verdict {
+    if options.strict { Verdict::Rejected(Rejection::new(None, why().into())) } else { Verdict::NoArtifact }
+}
+
+/// Returns the kinds that a document resembles. It was found, not named, so common words are not enough.
+fn resembled(bytes: &[u8]) -> Vec<Kind> {
+    let sure = |bytes: &[u8]| -> Vec<Kind> {
+        let recognised = recognise_all(bytes).into_iter();
+        recognised
+            .filter(|(_, recognition)| *recognition == Recognition::Surely)
+            .map(|(kind, _)| kind)
+            .collect()
+    };
+    let head = bytes.get(..ZEROS_WITHIN).unwrap_or(bytes);
+    if memchr(0, head).is_none() {
+        return sure(bytes);
+    }
+    let text = without_zeros(head);
+    // Text never contains these, and almost all other files do.
+    let is_text = !text.iter().any(|byte| (1..=8).contains(byte));
+    if is_text { sure(&text) } else { Vec::new() }
+}
+
+/// Size in bytes of the part of a document in which zero bytes are ignored.
+const ZEROS_WITHIN: usize = 64 << 10;
+
+/// Returns `head` without zero bytes, which remain after a full disk or a power loss, or are part of UTF-16.
+fn without_zeros(head: &[u8]) -> Vec<u8> {
+    let marks: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
+    let unmarked = marks.into_iter().find_map(|mark| head.strip_prefix(mark)).unwrap_or(head);
+    unmarked.iter().copied().filter(|byte| *byte != 0).collect()
+}
+
+/// Examines a file that no kind recognises: it may be a fragment of an artifact of several files.
+fn examine_unrecognised(file_name: &str, bytes: &[u8], options: &ExamineOptions) -> Verdict {
+    let wanted = formats::ALL.into_iter().filter(|kind| options.kind.is_none_or(|wanted| wanted == *kind));
+    let mut orphans = wanted.filter_map(|kind| Some((kind, kind.orphan(file_name, bytes)?)));
+    match orphans.next() {
+        Some((kind, violation)) => Verdict::Rejected(Rejection::new(Some(kind), violation.into())),
+        None => passed_over(options, || unrecognised(bytes, options)),
+    }
+}
+
+/// Examines a file in an unsupported archive or compression format by its name.
+fn examine_unread(file_name: &str, what: &str, options: &ExamineOptions) -> Verdict {
+    let inside = archive::decompressed_name(file_name).and_then(owner);
+    let kind = owner(file_name).or(inside);
+    let is_meant = archive::is_tar_name(file_name) && options.may_be_archive()
+        || kind.is_some_and(|kind| options.kind.is_none_or(|wanted| wanted == kind));
+    let rejection = unread(kind, what);
+    if is_meant || options.strict { Verdict::Rejected(rejection) } else { Verdict::NoArtifact }
+}

@@ -1,0 +1,94 @@
+//! Archives that are one artifact.
+
+use std::io::{Read, Seek};
+
+use super::{ExamineOptions, Rejection, Verdict, admitted};
+use crate::artifact::{Admitted, Directory, Entry, Kind, document};
+use crate::formats;
+use crate::intake::archive::{self, ArchiveError, Contents, Format};
+use crate::json::reader::Limits;
+use crate::validation::{Report, Violation};
+
+/// Examines an archive that is intended to be an artifact.
+pub(super) fn examine(
+    format: Format,
+    input: impl Read + Seek,
+    options: &ExamineOptions,
+) -> Result<Admitted, Rejection> {
+    let contents = read(format, input, options);
+    let kind = options.kind.or_else(|| recognise(&contents.entries));
+    judge(contents, kind, options)
+}
+
+/// Examines an archive that was found in a directory.
+pub(super) fn examine_found(format: Format, input: impl Read + Seek, options: &ExamineOptions) -> Verdict {
+    let contents = read(format, input, options);
+    let recognised = recognise(&contents.entries);
+    let may_be_one = match &contents.error {
+        None => recognised.is_some(),
+        // If a broken archive cannot be identified as something else, it must not be skipped silently.
+        Some(ArchiveError::Broken(_)) if contents.entries.is_empty() => true,
+        Some(_) => contents.entries.iter().any(|entry| is_member(&entry.name)),
+    };
+    if !may_be_one {
+        let orphan = contents.entries.iter().find_map(orphan).filter(|_| contents.error.is_none());
+        if let Some((kind, violation)) = orphan {
+            return Verdict::Rejected(Rejection::new(Some(kind), violation.into()));
+        }
+        if !options.strict {
+            return Verdict::NoArtifact;
+        }
+    }
+    judge(contents, options.kind.or(recognised), options).into()
+}
+
+/// Returns the violation for an entry that is a file of an artifact that the archive does not contain.
+fn orphan(entry: &Entry) -> Option<(Kind, Violation)> {
+    let bytes = entry.bytes()?;
+    formats::ALL.into_iter().find_map(|kind| Some((kind, kind.orphan(&entry.name, bytes)?)))
+}
+
+/// Returns whether this is the name of a file of any kind whose artifacts are directories.
+pub(super) fn is_member(name: &str) -> bool {
+    let mut kinds = formats::ALL.into_iter().filter(|kind| kind.is_of_directories());
+    kinds.any(|kind| kind.members().contains(&name))
+}
+
+fn read(format: Format, input: impl Read + Seek, options: &ExamineOptions) -> Contents {
+    let limits = &options.admit.limits;
+    let limits = archive::Limits { bytes: limits.bytes.min(Limits::MAX_BYTES), entries: limits.entries };
+    archive::read(format, input, &is_member, limits)
+}
+
+fn judge(contents: Contents, kind: Option<Kind>, options: &ExamineOptions) -> Result<Admitted, Rejection> {
+    if let Some(error) = contents.error {
+        return Err(Rejection::new(kind, report(&error)));
+    }
+    let Some(kind) = kind else {
+        let message =
+            format!("the archive is not an artifact; use --kind to require one of {}", formats::names());
+        return Err(Rejection::new(None, Violation::new(document::UNRECOGNISED, "", message).into()));
+    };
+    let directory = Directory { entries: contents.entries };
+    admitted(kind, kind.admit_directory(directory, &options.admit))
+}
+
+fn recognise(entries: &[Entry]) -> Option<Kind> {
+    let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
+    formats::recognise_directory(&names, &mut |wanted| {
+        let entry = entries.iter().find(|entry| entry.name == wanted);
+        entry.and_then(Entry::bytes).unwrap_or_default().to_vec()
+    })
+}
+
+fn report(error: &ArchiveError) -> Report {
+    match error {
+        ArchiveError::Broken(_) => document::broken_archive(error.to_string()),
+        ArchiveError::TooLarge(_)
+        | ArchiveError::TooDense
+        | ArchiveError::TooManyEntries(_)
+        | ArchiveError::ListTooLarge
+        | ArchiveError::NameTooLong => document::too_much(error.to_string()),
+    }
+    .into()
+}

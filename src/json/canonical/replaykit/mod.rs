@@ -1,0 +1,283 @@
+//! The profile of rpk documents: values are normalised, then serialised like Python's `json.dumps` in ASCII.
+//!
+//! Normalisation depends on the name of the member that directly contains a value: line endings in all strings, paths
+//! and timestamps in members with certain names, the order of a few lists. See `docs/formats.md`, "Canonical profiles".
+
+mod path;
+mod timestamp;
+
+use std::borrow::Cow;
+
+use crate::json::Value;
+use crate::json::number::round_to_12_digits;
+use crate::json::pointer::{self, Token};
+
+/// Members that [`Volatile::Dropped`] omits, by their lower-case names, at any depth.
+pub const VOLATILE_NAMES: [&str; 10] = [
+    "duration_ms",
+    "latency_ms",
+    "wall_time_ms",
+    "request_id",
+    "trace_id",
+    "span_id",
+    "captured_at",
+    "captured_ns",
+    "thread_id",
+    "pid",
+];
+
+const PATH_NAMES: [&str; 8] =
+    ["path", "file", "filepath", "file_path", "cwd", "dir", "directory", "working_directory"];
+const PATH_ENDINGS: [&str; 2] = ["_path", "_dir"];
+const TIMESTAMP_NAMES: [&str; 6] =
+    ["timestamp", "created_at", "updated_at", "started_at", "ended_at", "captured_at"];
+const UNORDERED_NAMES: [&str; 3] = ["tags", "labels", "capabilities"];
+
+/// The treatment of members that differ between identical runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Volatile {
+    /// They are included: checksums and signatures.
+    Kept,
+    /// They are omitted: step hashes.
+    Dropped,
+}
+
+/// The error for a value without a canonical form.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{pointer}: {defect}")]
+pub struct Uncanonical {
+    /// The location, as a JSON Pointer from the serialised value.
+    pub pointer: String,
+    /// The defect.
+    pub defect: Defect,
+}
+
+/// A defect that prevents a value from having a canonical form.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Defect {
+    /// A number overflows to infinity. The reader rejects such documents earlier.
+    #[error("a number overflows to infinity")]
+    Number,
+    /// A timestamp is outside the years 1 to 9999 after conversion to UTC.
+    #[error("the timestamp {0:?} is outside years 1 to 9999 in UTC")]
+    Timestamp(String),
+}
+
+/// Returns the canonical bytes of an object with exactly these `members`.
+///
+/// # Errors
+/// Returns the values without a canonical form, in the order of the canonical text, at most a hundred.
+pub fn object(members: &[(&str, &Value<'_>)], volatile: Volatile) -> Result<Vec<u8>, Vec<Uncanonical>> {
+    let mut writer = Writer { volatile, out: Vec::new(), place: Vec::new(), defects: Vec::new() };
+    let mut members = members.to_vec();
+    members.sort_unstable_by_key(|(key, _)| *key);
+    writer.members(&members);
+    if writer.defects.is_empty() { Ok(writer.out) } else { Err(writer.defects) }
+}
+
+/// Maximum number of defects that are reported.
+const MAX_DEFECTS: usize = 100;
+
+struct Writer<'v> {
+    volatile: Volatile,
+    out: Vec<u8>,
+    place: Vec<Token<'v>>,
+    defects: Vec<Uncanonical>,
+}
+
+impl<'v> Writer<'v> {
+    /// Writes `value`, which is the member `key`; elements of lists have no key.
+    fn value(&mut self, value: &'v Value<'_>, key: Option<&str>) {
+        match value {
+            Value::Null => self.out.extend_from_slice(b"null"),
+            Value::Bool(true) => self.out.extend_from_slice(b"true"),
+            Value::Bool(false) => self.out.extend_from_slice(b"false"),
+            Value::Number(number) => match number.python_text(round_to_12_digits) {
+                Some(text) => self.out.extend_from_slice(text.as_bytes()),
+                None => self.defect(Defect::Number),
+            },
+            Value::String(text) => match normalised(text, key) {
+                Ok(text) => self.string(&text),
+                Err(defect) => self.defect(defect),
+            },
+            Value::Array(elements) => self.array(elements, key),
+            Value::Object(object) => self.members(&object.by_code_point()),
+        }
+    }
+
+    fn array(&mut self, elements: &'v [Value<'_>], key: Option<&str>) {
+        let unordered = key.is_some_and(|key| UNORDERED_NAMES.contains(&key.to_lowercase().as_str()));
+        self.out.push(b'[');
+        let start = self.out.len();
+        let mut ends = Vec::new();
+        for (index, element) in elements.iter().enumerate() {
+            if index > 0 {
+                self.out.push(b',');
+            }
+            self.place.push(Token::Index(index));
+            self.value(element, None);
+            self.place.pop();
+            if unordered {
+                ends.push(self.out.len());
+            }
+        }
+        if unordered {
+            self.sort(start, &ends);
+        }
+        self.out.push(b']');
+    }
+
+    /// Sorts the comma-separated texts that were written from `start` on and end at `ends`.
+    fn sort(&mut self, start: usize, ends: &[usize]) {
+        let begins = std::iter::once(start).chain(ends.iter().map(|end| end + 1));
+        let texts = begins.zip(ends).filter_map(|(begin, end)| self.out.get(begin..*end));
+        let mut texts: Vec<&[u8]> = texts.collect();
+        // They are usually sorted already; then nothing is copied, however deeply such lists are nested.
+        if !texts.is_sorted() {
+            texts.sort_unstable();
+            let sorted = texts.join(&b',');
+            self.out.truncate(start);
+            self.out.extend(sorted);
+        }
+    }
+
+    fn members(&mut self, sorted: &[(&'v str, &'v Value<'_>)]) {
+        self.out.push(b'{');
+        let mut separate = false;
+        for (key, value) in sorted {
+            if self.volatile == Volatile::Dropped && is_volatile(key) {
+                continue;
+            }
+            if separate {
+                self.out.push(b',');
+            }
+            separate = true;
+            self.string(key);
+            self.out.push(b':');
+            self.place.push(Token::Name(key));
+            self.value(value, Some(key));
+            self.place.pop();
+        }
+        self.out.push(b'}');
+    }
+
+    fn string(&mut self, text: &str) {
+        self.out.push(b'"');
+        let escapes =
+            text.bytes().map(|byte| u8::from(!matches!(byte, b' '..=b'~') || matches!(byte, b'"' | b'\\')));
+        if escapes.fold(0, |found, escape| found | escape) == 0 {
+            self.out.extend_from_slice(text.as_bytes());
+        } else {
+            self.escaped(text);
+        }
+        self.out.push(b'"');
+    }
+
+    fn escaped(&mut self, text: &str) {
+        for character in text.chars() {
+            match character {
+                '"' => self.out.extend_from_slice(b"\\\""),
+                '\\' => self.out.extend_from_slice(b"\\\\"),
+                '\n' => self.out.extend_from_slice(b"\\n"),
+                '\r' => self.out.extend_from_slice(b"\\r"),
+                '\t' => self.out.extend_from_slice(b"\\t"),
+                '\u{c}' => self.out.extend_from_slice(b"\\f"),
+                '\u{8}' => self.out.extend_from_slice(b"\\b"),
+                ' '..='~' => self.out.push(character as u8),
+                other => {
+                    for unit in other.encode_utf16(&mut [0; 2]) {
+                        self.out.extend_from_slice(format!("\\u{unit:04x}").as_bytes());
+                    }
+                }
+            }
+        }
+    }
+
+    fn defect(&mut self, defect: Defect) {
+        // Each defect carries its pointer, which may be long, and a thousand defects are enough.
+        if self.defects.len() >= MAX_DEFECTS {
+            return;
+        }
+        self.defects.push(Uncanonical { pointer: pointer::format(&self.place), defect });
+    }
+}
+
+/// Returns `text` without surrounding white space, like Python's `str.strip`.
+#[must_use]
+pub fn strip(text: &str) -> &str {
+    text.trim_matches(|c: char| c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c))
+}
+
+fn is_volatile(key: &str) -> bool {
+    VOLATILE_NAMES.contains(&key.to_lowercase().as_str())
+}
+
+fn normalised<'t>(text: &'t str, key: Option<&str>) -> Result<Cow<'t, str>, Defect> {
+    let text = if text.contains('\r') {
+        Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n"))
+    } else {
+        Cow::Borrowed(text)
+    };
+    let Some(key) = key.map(str::to_lowercase) else {
+        return Ok(text);
+    };
+    if PATH_NAMES.contains(&key.as_str()) || PATH_ENDINGS.iter().any(|ending| key.ends_with(ending)) {
+        Ok(Cow::Owned(path::normalise(&text)))
+    } else if TIMESTAMP_NAMES.contains(&key.as_str()) {
+        match timestamp::normalise(&text) {
+            Ok(utc) => Ok(Cow::Owned(utc)),
+            // Such a text is a timestamp and therefore short.
+            Err(timestamp::OutOfRange) => Err(Defect::Timestamp(text.into_owned())),
+        }
+    } else {
+        Ok(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::digest::Digest;
+    use crate::json::reader::{self, Limits};
+
+    fn canonical(text: &str, volatile: Volatile) -> Result<String, Vec<Uncanonical>> {
+        let value = reader::read(text.as_bytes(), &Limits::default()).unwrap();
+        let members: Vec<_> = value.as_object().unwrap().iter().collect();
+        object(&members, volatile).map(|bytes| String::from_utf8(bytes).unwrap())
+    }
+
+    #[test]
+    fn exact_bytes_and_hash() {
+        let text = r#"{"\uE000": "a\r\nb\rc\u007f", "\ud83d\ude00": 0.1234567890125, "Cwd": "C:\\x\\..\\y\\",
+            "file_dir": ["C:\\x"], "tags": [2, 10, [3, 1], "b"], "latency_ms": 1, "in": {"PID": 2, "captured_at":
+            "2026-01-01T01:00:00+01:00"}, "n": [1, 1.0, -0, 36893488147419103232]}"#;
+        let kept = canonical(text, Volatile::Kept).unwrap();
+        let expected = concat!(
+            r#"{"Cwd":"/c/y/","file_dir":["C:\\x"],"in":{"PID":2,"captured_at":"2026-01-01T00:00:00.000000Z"},"#,
+            r#""latency_ms":1,"n":[1,1.0,0,36893488147419103232],"tags":["b",10,2,[3,1]],"#,
+            r#""\ue000":"a\nb\nc\u007f","\ud83d\ude00":0.123456789012}"#
+        );
+        assert_eq!(kept, expected);
+        assert_eq!(
+            Digest::from_content(kept.as_bytes()).to_string(),
+            "sha256:54e974222113044e58b71661eb29a69d4061a148a17c203097a41e3dceef0b81"
+        );
+        let dropped = canonical(text, Volatile::Dropped).unwrap();
+        assert!(dropped.contains(r#""in":{},"n""#) && !dropped.contains("latency"), "{dropped}");
+    }
+
+    #[test]
+    fn timestamps_out_of_range_are_all_placed() {
+        let text = r#"{"a": [{"x/y": {"timestamp": "0001-01-01T00:00:00+01:00"}}],
+            "ended_at": "9999-12-31T23:00:00-01:00"}"#;
+        let defects = canonical(text, Volatile::Kept).unwrap_err();
+        let found: Vec<String> = defects.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            found,
+            [
+                "/a/0/x~1y/timestamp: the timestamp \"0001-01-01T00:00:00+01:00\" is outside years 1 to 9999 in UTC",
+                "/ended_at: the timestamp \"9999-12-31T23:00:00-01:00\" is outside years 1 to 9999 in UTC",
+            ]
+        );
+    }
+}

@@ -1,0 +1,27 @@
+//! JSON parsing and serialisation for hashing.
+//!
+//! One strict [`reader`] serves all kinds. Each canonical profile has a file of its own, because the formats differ in
+//! key order, number text and escapes:
+//!
+//! | profile | used by | keys | numbers | strings |
+//! |---|---|---|---|---|
+//! | [`rfc8785`] | `model_io`, `contract`, `pack` | UTF-16 order | IEEE doubles as ECMAScript prints them | raw UTF-8 |
+//! | [`c14n_v1`] | `trace` | code point order | exact integers, floats as Python prints them | raw UTF-8 |
+//! | [`replaykit`] | `rpk` | code point order | as `c14n_v1`, floats rounded to 12 digits | normalised, ASCII |
+//!
+//! [`compact`] is not a canonical profile: it prints values as they were written. [`ecmascript`] contains the
+//! conversions and comparisons of the language that some verifiers are written in.
+//!
+//! Bytes in, bytes out: nothing here interprets the documents.
+
+pub mod canonical;
+pub mod compact;
+pub mod ecmascript;
+mod number;
+pub mod pointer;
+pub mod reader;
+mod text;
+mod value;
+
+pub use number::Number;
+pub use value::{Object, Value};

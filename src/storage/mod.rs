@@ -1,0 +1,5 @@
+//! Storage of vaults.
+
+pub mod sqlite;
+
+pub use sqlite::*;

@@ -1,0 +1,210 @@
+//! Captures as stored, read without trusting the rows that refer to them.
+
+use super::Inspection;
+use super::blobs::{File, file};
+use super::finding::{CAPTURE_DAMAGED, Finding, SEAL_BROKEN, SIZE_WRONG, Subject};
+use crate::artifact::{Signature, is_capture_of};
+use crate::digest::{CaptureHash, CoreHash, Digest};
+use crate::storage::sqlite::read::capture_id;
+use crate::storage::sqlite::rows::{ArtifactId, StoredMember};
+use crate::storage::sqlite::signatures::signature;
+use crate::storage::sqlite::write::seal;
+use crate::storage::sqlite::{Result, StoreError};
+use crate::validation::Violation;
+
+/// A capture's row id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CaptureId(pub(in crate::storage) i64);
+
+impl CaptureId {
+    /// Returns the number, which is only meaningful within its vault.
+    #[must_use]
+    pub fn number(self) -> i64 {
+        self.0
+    }
+}
+
+/// An artifact to check.
+#[derive(Clone, Debug)]
+pub struct CheckedArtifact {
+    /// Its row id.
+    pub id: ArtifactId,
+    /// The core hash that it should have.
+    pub core: CoreHash,
+    /// The name of its kind; `None` if the vault no longer has it.
+    pub kind: Option<String>,
+}
+
+/// A capture with its files, as far as they could be read.
+#[derive(Debug)]
+pub struct ReadCapture {
+    /// Its row id.
+    pub id: CaptureId,
+    /// The hash that it should have.
+    pub capture: CaptureHash,
+    /// Whether it is a directory of several files.
+    pub is_directory: bool,
+    /// The stored seal.
+    pub seal: Vec<u8>,
+    /// The stored warnings; `None` if they cannot be read.
+    pub warnings: Option<Vec<Violation>>,
+    /// The stored signature state.
+    pub signature: Option<Signature>,
+    /// Its files; `None` if one of them is damaged.
+    pub files: Option<Vec<StoredMember>>,
+    /// The findings about its bytes.
+    pub findings: Vec<Finding>,
+}
+
+struct CaptureRow {
+    id: CaptureId,
+    capture: CaptureHash,
+    size: i64,
+    warnings: Option<String>,
+    signature: Option<Signature>,
+    seal: Vec<u8>,
+    blob: Option<i64>,
+}
+
+impl Inspection<'_> {
+    /// Returns all artifacts, or those of one kind, ordered by core hash. An unreadable part of the table is a finding.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read for a reason other than damage.
+    pub fn artifacts(&self, kind: Option<&str>, findings: &mut Vec<Finding>) -> Result<Vec<CheckedArtifact>> {
+        let mut artifacts = Vec::new();
+        // Not through an index, which may be incomplete.
+        let sql = "SELECT a.id, a.core, k.name FROM artifact a NOT INDEXED LEFT JOIN kind k ON k.id = a.kind
+                    WHERE ?1 IS NULL OR k.name = ?1 ORDER BY a.id";
+        self.look(Subject::Table("artifact".to_owned()), findings, || {
+            let mut statement = self.connection.prepare(sql)?;
+            let mut rows = statement.query([kind])?;
+            while let Some(row) = rows.next()? {
+                artifacts.push(CheckedArtifact { id: row.get(0)?, core: row.get(1)?, kind: row.get(2)? });
+            }
+            Ok(())
+        })?;
+        artifacts.sort_by_key(|artifact| (artifact.core, artifact.id));
+        Ok(artifacts)
+    }
+
+    /// Returns the ids of an artifact's captures in the order in which they were added.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read for a reason other than damage.
+    pub fn capture_ids(
+        &self,
+        artifact: &CheckedArtifact,
+        findings: &mut Vec<Finding>,
+    ) -> Result<Vec<CaptureId>> {
+        let ids = self.look(Subject::Artifact(artifact.core), findings, || {
+            let mut statement =
+                self.connection.prepare_cached("SELECT id FROM capture WHERE artifact = ?1 ORDER BY id")?;
+            statement.query_map([artifact.id.0], |row| row.get(0).map(CaptureId))?.collect()
+        })?;
+        Ok(ids.unwrap_or_default())
+    }
+
+    /// Returns the artifacts that captures refer to and that are missing from the vault. Their hashes are not known.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read for a reason other than damage.
+    pub fn lost_artifacts(&self, findings: &mut Vec<Finding>) -> Result<Vec<CheckedArtifact>> {
+        let artifacts = self.look(Subject::Table("capture".to_owned()), findings, || {
+            let sql = "SELECT DISTINCT artifact FROM capture
+                        WHERE artifact NOT IN (SELECT id FROM artifact) ORDER BY artifact";
+            let mut statement = self.connection.prepare(sql)?;
+            let core = CoreHash(Digest::from_bytes([0; 32]));
+            statement
+                .query_map([], |row| Ok(CheckedArtifact { id: row.get(0)?, core, kind: None }))?
+                .collect()
+        })?;
+        Ok(artifacts.unwrap_or_default())
+    }
+
+    /// Returns whether the vault contains this capture of the artifact `core`.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn has_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<bool> {
+        let id = capture_id(&self.connection, core, capture)
+            .map_err(|error| StoreError::from_sqlite(self.path, error))?;
+        Ok(id.is_some())
+    }
+
+    /// Reads a capture of `artifact` and hashes every byte again. Returns `None` and adds a finding if its row cannot
+    /// be read.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read for a reason other than damage.
+    pub fn read(
+        &self,
+        artifact: &CheckedArtifact,
+        id: CaptureId,
+        findings: &mut Vec<Finding>,
+    ) -> Result<Option<ReadCapture>> {
+        let row = self.look(Subject::Artifact(artifact.core), findings, || self.capture_row(id))?;
+        let Some(row) = row else { return Ok(None) };
+        let mut found = Vec::new();
+        let files = self.look(Subject::Capture(row.capture), &mut found, || self.files_of(&row))?;
+        let files = files.unwrap_or_default();
+        let mut members = Vec::new();
+        for file in &files {
+            members.extend(self.bytes(file, &mut found)?);
+        }
+        let named: Vec<_> = files.iter().map(|file| (file.name.as_str(), file.digest)).collect();
+        if !is_capture_of(row.capture, &named) {
+            let detail = if named.is_empty() { "it has no files" } else { "its files have different hashes" };
+            found.push(Finding::new(CAPTURE_DAMAGED, Subject::Capture(row.capture), detail));
+        }
+        let is_whole = members.len() == files.len() && !files.is_empty();
+        let size: i64 = members.iter().map(|member| member.bytes.len().cast_signed() as i64).sum();
+        if is_whole && size != row.size {
+            let detail = format!("it should be {size} but is {}", row.size);
+            found.push(Finding::new(SIZE_WRONG, Subject::Capture(row.capture), detail));
+        }
+        if row.seal != seal(artifact.core, row.capture) {
+            let detail = format!("its seal does not match artifact {}", artifact.core);
+            found.push(Finding::new(SEAL_BROKEN, Subject::Capture(row.capture), detail));
+        }
+        Ok(Some(ReadCapture {
+            id,
+            capture: row.capture,
+            is_directory: row.blob.is_none(),
+            seal: row.seal,
+            warnings: serde_json::from_str(row.warnings.as_deref().unwrap_or("[]")).ok(),
+            signature: row.signature,
+            files: is_whole.then_some(members),
+            findings: found,
+        }))
+    }
+
+    fn capture_row(&self, id: CaptureId) -> rusqlite::Result<CaptureRow> {
+        let sql = "SELECT coalesce(c.digest, b.digest), c.size, c.warnings, c.seal, c.blob, s.state, s.key_id
+                     FROM capture c LEFT JOIN blob b ON b.id = c.blob LEFT JOIN signature s ON s.capture = c.id
+                    WHERE c.id = ?1";
+        self.connection.prepare_cached(sql)?.query_row([id.0], |row| {
+            Ok(CaptureRow {
+                id,
+                capture: row.get(0)?,
+                size: row.get(1)?,
+                warnings: row.get(2)?,
+                seal: row.get(3)?,
+                blob: row.get(4)?,
+                signature: signature(row, 5)?,
+            })
+        })
+    }
+
+    fn files_of(&self, capture: &CaptureRow) -> rusqlite::Result<Vec<File>> {
+        let (sql, id) = match capture.blob {
+            Some(blob) => ("SELECT '', id, digest, size FROM blob WHERE id = ?1", blob),
+            None => (
+                "SELECT m.name, b.id, b.digest, b.size FROM member m JOIN blob b ON b.id = m.blob
+                  WHERE m.capture = ?1 ORDER BY m.name",
+                capture.id.0,
+            ),
+        };
+        self.connection.prepare_cached(sql)?.query_map([id], file)?.collect()
+    }
+}

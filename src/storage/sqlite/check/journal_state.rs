@@ -1,0 +1,475 @@
+//! The state of the catalog that follows from the journal.
+//!
+//! The journal is read once, entry by entry, and its chain is computed on the way. Only the numbers of the entries that
+//! determine a row of the catalog, and the key of that row, are kept in memory: the values stay in the journal and are
+//! read from it when a row is compared. So memory use grows with the number of rows, not with their content: about 100
+//! bytes per artifact and 60 per capture.
+//!
+//! A new event gets a variant in [`Change`] and an arm in [`JournalState::apply`]. An action without one is a defect:
+//! what is not understood cannot be compared.
+
+use std::collections::{BTreeMap, HashMap};
+
+use chrono::DateTime;
+use rusqlite::{Connection, OptionalExtension, Row};
+use serde::Deserialize;
+
+use crate::digest::{CaptureHash, CoreHash, Digest};
+use crate::storage::sqlite::read::{JournalCheck, JournalDefect};
+use crate::storage::sqlite::schema;
+use crate::storage::sqlite::write::{arrival, seal};
+
+/// A journal entry, as far as it affects the catalog.
+#[derive(Debug, Deserialize)]
+pub(in crate::storage) struct Entry {
+    pub(in crate::storage) at: String,
+    #[serde(flatten)]
+    pub(in crate::storage) change: Change,
+}
+
+/// The change of an entry to the catalog.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "action", rename_all = "kebab-case")]
+pub(in crate::storage) enum Change {
+    Add {
+        core: CoreHash,
+        capture: CaptureHash,
+    },
+    /// Existing captures were added again.
+    Seen {
+        captures: Vec<CaptureHash>,
+        /// The artifact of each capture, in the same order.
+        cores: Vec<CoreHash>,
+    },
+    Remove {
+        core: CoreHash,
+        captures: Vec<CaptureHash>,
+        /// Number of remaining captures of the artifact.
+        left: u64,
+    },
+    /// A removed artifact may be added again.
+    AllowRemoved {
+        core: CoreHash,
+    },
+    Tag {
+        core: CoreHash,
+        name: String,
+    },
+    Untag {
+        name: String,
+    },
+    Pin {
+        core: CoreHash,
+        note: Option<String>,
+    },
+    Unpin {
+        core: CoreHash,
+    },
+    Note {
+        core: CoreHash,
+        /// The text; `None` if the note was removed.
+        note: Option<String>,
+    },
+    Link {
+        source: CoreHash,
+        relation: String,
+        target: CoreHash,
+        note: Option<String>,
+    },
+    Unlink {
+        source: CoreHash,
+        relation: String,
+        target: CoreHash,
+    },
+    /// The known signature state of a capture changed.
+    Signature {
+        core: CoreHash,
+        capture: CaptureHash,
+        key_id: Option<String>,
+        state: String,
+    },
+    /// No change to anything that the journal determines.
+    Gc {},
+    Reindex {},
+    /// A repair, which restores what the journal or the stored bytes prove.
+    Repair {},
+}
+
+impl Entry {
+    /// Parses the text of an entry. Members that do not affect the catalog are ignored.
+    pub(in crate::storage) fn parse(text: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
+    /// Returns the artifact that the entry removed, if any.
+    pub(in crate::storage) fn removed(&self) -> Option<CoreHash> {
+        match &self.change {
+            Change::Remove { core, .. } => Some(*core),
+            _ => None,
+        }
+    }
+
+    /// Returns its time in milliseconds since 1970, or `None` if it is not a valid time.
+    pub(in crate::storage) fn milliseconds(&self) -> Option<i64> {
+        DateTime::parse_from_rfc3339(&self.at).ok().map(|at| at.timestamp_millis())
+    }
+}
+
+/// The key of a manual link.
+pub(in crate::storage) type LinkKey = (CoreHash, String, CoreHash);
+
+/// The key of a capture: the seal of its artifact's core hash and its own hash. Captures of artifacts of different
+/// kinds may have the same hash.
+type CaptureKey = [u8; 16];
+
+fn capture_key(core: CoreHash, capture: CaptureHash) -> CaptureKey {
+    seal(core, capture)
+}
+
+/// The entries about a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::storage) struct CaptureEntries {
+    /// The artifact, as an index into [`JournalState::artifact_entries`].
+    artifact: usize,
+    /// The last entry that added it.
+    pub(in crate::storage) added: i64,
+    /// The last entry that added it or saw it again.
+    pub(in crate::storage) seen: i64,
+}
+
+/// The entries about an artifact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::storage) struct ArtifactEntries {
+    /// The entry that first added it.
+    pub(in crate::storage) added: i64,
+    /// The last entry that added one of its captures or saw it again.
+    pub(in crate::storage) seen: i64,
+    /// The position of the capture in that entry.
+    position: u32,
+}
+
+impl ArtifactEntries {
+    /// Returns the artifact's position in the order of arrival.
+    pub(in crate::storage) fn arrival(&self) -> i64 {
+        arrival(self.seen, self.position)
+    }
+}
+
+/// The expected state of the catalog after the last entry. Each value is the number of the entry that determines it.
+#[derive(Default)]
+pub(in crate::storage) struct JournalState {
+    captures: HashMap<CaptureKey, CaptureEntries>,
+    /// The artifacts in the vault, as indexes into `artifact_entries`.
+    artifacts: HashMap<CoreHash, usize>,
+    artifact_entries: Vec<ArtifactEntries>,
+    /// Later additions of captures that the journal already had, because they had been lost. The journal does not
+    /// record whether the artifact's own row was lost too.
+    pub(in crate::storage) added_again: BTreeMap<CoreHash, Vec<i64>>,
+    pub(in crate::storage) tags: BTreeMap<String, i64>,
+    pub(in crate::storage) pins: BTreeMap<CoreHash, i64>,
+    pub(in crate::storage) notes: BTreeMap<CoreHash, i64>,
+    pub(in crate::storage) links: BTreeMap<LinkKey, i64>,
+    pub(in crate::storage) signatures: BTreeMap<(CoreHash, CaptureHash), i64>,
+    /// The entry of the last removal of each core hash and capture hash with each artifact, unless it was reverted.
+    pub(in crate::storage) tombstones: BTreeMap<TombstoneKey, i64>,
+    /// The digests that were removed with each artifact.
+    removed: HashMap<CoreHash, Vec<Digest>>,
+}
+
+/// A removed digest and the artifact that it was removed with.
+pub(in crate::storage) type TombstoneKey = (Digest, CoreHash);
+
+impl JournalState {
+    fn apply(&mut self, seq: i64, change: Change) {
+        match change {
+            Change::Add { core, capture } => self.add(seq, core, capture),
+            Change::Seen { captures, cores } => self.see(seq, &captures, &cores),
+            Change::Remove { core, captures, left } => self.remove(seq, core, captures, left),
+            Change::AllowRemoved { core } => self.take_back(core),
+            Change::Tag { name, .. } => {
+                self.tags.insert(name, seq);
+            }
+            Change::Untag { name } => {
+                self.tags.remove(&name);
+            }
+            Change::Pin { core, .. } => {
+                self.pins.insert(core, seq);
+            }
+            Change::Unpin { core } => {
+                self.pins.remove(&core);
+            }
+            Change::Note { core, note: Some(_) } => {
+                self.notes.insert(core, seq);
+            }
+            Change::Note { core, note: None } => {
+                self.notes.remove(&core);
+            }
+            Change::Link { source, relation, target, .. } => {
+                self.links.insert((source, relation, target), seq);
+            }
+            Change::Unlink { source, relation, target } => {
+                self.links.remove(&(source, relation, target));
+            }
+            Change::Signature { core, capture, .. } => {
+                self.signatures.insert((core, capture), seq);
+            }
+            Change::Gc {} | Change::Reindex {} | Change::Repair {} => {}
+        }
+    }
+
+    fn add(&mut self, seq: i64, core: CoreHash, capture: CaptureHash) {
+        // Earlier versions wrote no entry for undoing a removal.
+        self.take_back(core);
+        let entries = ArtifactEntries { added: seq, seen: seq, position: 0 };
+        let artifact = *self.artifacts.entry(core).or_insert_with(|| {
+            self.artifact_entries.push(entries);
+            self.artifact_entries.len() - 1
+        });
+        if let Some(known) = self.artifact_entries.get_mut(artifact) {
+            *known = ArtifactEntries { added: known.added, ..entries };
+        }
+        // A signature state recorded before the capture was lost only counts if a later entry records it again.
+        self.signatures.remove(&(core, capture));
+        let entries = CaptureEntries { artifact, added: seq, seen: seq };
+        if self.captures.insert(capture_key(core, capture), entries).is_some() {
+            self.added_again.entry(core).or_default().push(seq);
+        }
+    }
+
+    fn see(&mut self, seq: i64, captures: &[CaptureHash], cores: &[CoreHash]) {
+        for (position, (capture, core)) in (0..).zip(captures.iter().zip(cores)) {
+            let Some(entries) = self.captures.get_mut(&capture_key(*core, *capture)) else { continue };
+            entries.seen = seq;
+            if let Some(artifact) = self.artifact_entries.get_mut(entries.artifact) {
+                *artifact = ArtifactEntries { added: artifact.added, seen: seq, position };
+            }
+        }
+    }
+
+    /// Returns the entries about a capture of the artifact `core`.
+    pub(in crate::storage) fn capture(&self, core: CoreHash, capture: CaptureHash) -> Option<CaptureEntries> {
+        self.captures.get(&capture_key(core, capture)).copied()
+    }
+
+    /// Returns the entries about a capture of the artifact `core`, and removes them from the state.
+    pub(in crate::storage) fn take_capture(
+        &mut self,
+        core: CoreHash,
+        capture: CaptureHash,
+    ) -> Option<CaptureEntries> {
+        let entries = self.capture(core, capture)?;
+        self.captures.remove(&capture_key(core, capture));
+        Some(entries)
+    }
+
+    /// Returns the remaining captures, in no particular order.
+    pub(in crate::storage) fn captures(&self) -> impl Iterator<Item = &CaptureEntries> {
+        self.captures.values()
+    }
+
+    /// Returns the entries about an artifact.
+    pub(in crate::storage) fn artifact(&self, core: CoreHash) -> Option<ArtifactEntries> {
+        self.artifacts.get(&core).and_then(|artifact| self.artifact_entries.get(*artifact)).copied()
+    }
+
+    fn remove(&mut self, seq: i64, core: CoreHash, captures: Vec<CaptureHash>, left: u64) {
+        let mut digests = vec![core.0];
+        for capture in captures {
+            self.captures.remove(&capture_key(core, capture));
+            self.signatures.remove(&(core, capture));
+            digests.push(capture.0);
+        }
+        self.tombstones.extend(digests.iter().map(|digest| ((*digest, core), seq)));
+        self.removed.entry(core).or_default().append(&mut digests);
+        if left == 0 {
+            self.artifacts.remove(&core);
+            self.added_again.remove(&core);
+        }
+    }
+
+    /// Reverts the removal of an artifact by removing its tombstones.
+    fn take_back(&mut self, core: CoreHash) {
+        for digest in self.removed.remove(&core).unwrap_or_default() {
+            self.tombstones.remove(&(digest, core));
+        }
+    }
+}
+
+/// A defect of an entry.
+pub(in crate::storage) enum EntryDefect {
+    /// A break in the chain; with a description.
+    Chain(String),
+    /// An entry that this program does not recognise; with the reason.
+    Unknown(String),
+    /// An `at` column that differs from the time in the entry's text.
+    Time,
+}
+
+/// The result of reading the journal.
+pub(in crate::storage) struct Replay {
+    pub(in crate::storage) state: JournalState,
+    /// The check of the chain.
+    pub(in crate::storage) check: JournalCheck,
+    /// The defects in the order of the entries, each with the entry's number.
+    pub(in crate::storage) defects: Vec<(i64, EntryDefect)>,
+}
+
+impl Replay {
+    /// Returns whether every entry chains and was recognised, so that the state is proven by the journal.
+    pub(in crate::storage) fn is_proven(&self) -> bool {
+        self.check.defect.is_none()
+            && !self.defects.iter().any(|(_, defect)| matches!(defect, EntryDefect::Unknown(_)))
+    }
+}
+
+/// Reads the whole journal, computes its chain and looks for the entry whose chain value is `since`.
+///
+/// # Errors
+/// Returns an error if the database cannot be read.
+pub(in crate::storage) fn replay(connection: &Connection, since: Option<Digest>) -> rusqlite::Result<Replay> {
+    let mut replay =
+        Replay { state: JournalState::default(), check: JournalCheck::begin(since), defects: Vec::new() };
+    schema::expect_journal_view(connection)?;
+    let mut statement = connection.prepare(
+        "SELECT j.seq, e.entry, j.chain, j.at, j.core, j.capture
+           FROM journal j JOIN journal_entries e ON e.seq = j.seq ORDER BY j.seq",
+    )?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        replay.take(row, since)?;
+    }
+    Ok(replay)
+}
+
+impl Replay {
+    fn take(&mut self, row: &Row<'_>, since: Option<Digest>) -> rusqlite::Result<()> {
+        let seq: i64 = row.get(0)?;
+        // Text that is not UTF-8 was changed too.
+        let text = row.get_ref(1)?.as_bytes().ok().and_then(|bytes| std::str::from_utf8(bytes).ok());
+        let last = self.check.head.seq;
+        // A number below 1 has no predecessor, so it is out of order in any case.
+        let defect = self.check.take(u64::try_from(seq).unwrap_or(0), text, row.get(2)?, since);
+        match defect {
+            Some(JournalDefect::Missing(_)) => {
+                self.defects.push((seq, EntryDefect::Chain(format!("it follows entry {last}"))));
+            }
+            Some(JournalDefect::Changed(_)) => {
+                let detail = "it or the chain before it was changed".to_owned();
+                self.defects.push((seq, EntryDefect::Chain(detail)));
+            }
+            None => {}
+        }
+        if let (Some(core), Some(capture)) = (row.get(4)?, row.get(5)?) {
+            self.state.apply(seq, Change::Add { core, capture });
+            return Ok(());
+        }
+        match Entry::parse(text.unwrap_or_default()) {
+            Ok(entry) => {
+                if entry.milliseconds() != row.get(3)? {
+                    self.defects.push((seq, EntryDefect::Time));
+                }
+                self.state.apply(seq, entry.change);
+            }
+            // An entry that breaks the chain is already reported as changed.
+            Err(_) if defect.is_some() => {}
+            Err(error) => self.defects.push((seq, EntryDefect::Unknown(error.to_string()))),
+        }
+        Ok(())
+    }
+}
+
+/// Returns the change of the entry `seq` and its time, or `None` if there is no such entry or it cannot be parsed.
+pub(in crate::storage) fn entry(connection: &Connection, seq: i64) -> rusqlite::Result<Option<(Entry, i64)>> {
+    let text: Option<Option<String>> = connection
+        .prepare_cached("SELECT entry FROM journal WHERE seq = ?1")?
+        .query_row([seq], |row| row.get(0))
+        .optional()?;
+    let entry = text.flatten().and_then(|text| Entry::parse(&text).ok());
+    Ok(entry.and_then(|entry| entry.milliseconds().map(|at| (entry, at))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn digest(text: &str) -> Digest {
+        Digest::from_content(text.as_bytes())
+    }
+
+    fn state_after(entries: &[String]) -> JournalState {
+        let mut state = JournalState::default();
+        for (seq, text) in (1..).zip(entries) {
+            state.apply(seq, Entry::parse(text).unwrap().change);
+        }
+        state
+    }
+
+    fn entry_of(action: &str, members: &str) -> String {
+        format!(r#"{{"action":"{action}","actor":"a","at":"2026-01-01T00:00:00.000Z",{members}}}"#)
+    }
+
+    #[test]
+    fn the_last_entry_about_a_row_determines_it() {
+        let (one, two) = (digest("one"), digest("two"));
+        let state = state_after(&[
+            entry_of("add", &format!(r#""capture":"{two}","core":"{one}","kind":"trace","size":1"#)),
+            entry_of("tag", &format!(r#""core":"{one}","name":"a""#)),
+            entry_of("tag", &format!(r#""core":"{two}","name":"a""#)),
+            entry_of("note", &format!(r#""core":"{one}","note":"n""#)),
+            entry_of("pin", &format!(r#""core":"{one}""#)),
+            entry_of("link", &format!(r#""relation":"r","source":"{one}","target":"{two}""#)),
+            entry_of("gc", r#""blobs":0"#),
+        ]);
+        assert_eq!(state.tags, BTreeMap::from([("a".to_owned(), 3)]));
+        assert_eq!(state.notes, BTreeMap::from([(CoreHash(one), 4)]));
+        assert_eq!(state.pins, BTreeMap::from([(CoreHash(one), 5)]));
+        assert_eq!(state.links.values().collect::<Vec<_>>(), [&6]);
+        let entries = ArtifactEntries { added: 1, seen: 1, position: 0 };
+        assert_eq!(state.artifact(CoreHash(one)), Some(entries));
+    }
+
+    #[test]
+    fn what_was_removed_is_a_tombstone_until_it_is_removed_again() {
+        let (core, capture) = (digest("core"), digest("capture"));
+        let add =
+            entry_of("add", &format!(r#""capture":"{capture}","core":"{core}","kind":"trace","size":1"#));
+        let remove = entry_of("remove", &format!(r#""captures":["{capture}"],"core":"{core}","left":0"#));
+        let state = state_after(&[add.clone(), remove.clone(), add.clone()]);
+        assert_eq!(state.artifact(CoreHash(core)).unwrap().added, 3);
+        let seqs = |state: &JournalState| -> Vec<i64> { state.tombstones.values().copied().collect() };
+        // Earlier versions wrote no entry for undoing it.
+        assert!(seqs(&state).is_empty() && state.added_again.is_empty());
+        let state = state_after(&[add.clone(), remove.clone(), add.clone(), remove.clone()]);
+        assert!(state.artifacts.is_empty() && state.captures.is_empty());
+        assert_eq!(seqs(&state), [4, 4]);
+        let allow = entry_of("allow-removed", &format!(r#""core":"{core}","kind":"trace""#));
+        let state = state_after(&[add.clone(), remove.clone(), allow, add.clone()]);
+        assert!(seqs(&state).is_empty() && state.artifact(CoreHash(core)).is_some());
+        // An artifact that was added again without a removal had been lost.
+        let state = state_after(&[add.clone(), add]);
+        assert_eq!(state.artifact(CoreHash(core)).unwrap().added, 1);
+        assert_eq!(state.added_again, BTreeMap::from([(CoreHash(core), vec![2])]));
+    }
+
+    #[test]
+    fn what_is_seen_again_arrives_again_and_is_not_added_again() {
+        let (core, other, capture) = (digest("core"), digest("other"), digest("capture"));
+        let add =
+            entry_of("add", &format!(r#""capture":"{capture}","core":"{core}","kind":"trace","size":1"#));
+        let see =
+            entry_of("seen", &format!(r#""captures":["{other}","{capture}"],"cores":["{other}","{core}"]"#));
+        let state = state_after(&[add, see]);
+        let artifact = state.artifact(CoreHash(core)).unwrap();
+        assert_eq!((artifact.added, artifact.seen, artifact.arrival()), (1, 2, (2 << 20) + 1));
+        let capture = state.capture(CoreHash(core), CaptureHash(capture)).unwrap();
+        assert_eq!((capture.added, capture.seen), (1, 2));
+        assert!(state.capture(CoreHash(other), CaptureHash(other)).is_none());
+    }
+
+    #[test]
+    fn an_unknown_action_is_an_error() {
+        let error = Entry::parse(&entry_of("invent", r#""x":1"#)).unwrap_err().to_string();
+        assert!(error.contains("invent"), "{error}");
+        assert!(Entry::parse("").is_err() && Entry::parse("[]").is_err());
+    }
+}

@@ -1,0 +1,102 @@
+//! Comparison of the mention index with the lists that it points to.
+
+use super::Inspection;
+use super::finding::{Finding, MENTION_INDEX_UNSORTED, MENTIONS_SURPLUS, Subject};
+use crate::digest::Digest;
+use crate::storage::sqlite::{Result, mention_index};
+
+/// An order-independent fingerprint of a collection of entries, which may be too large for memory.
+#[derive(Default, PartialEq, Eq)]
+struct Sum {
+    count: u64,
+    sum: u128,
+}
+
+impl Sum {
+    fn add(&mut self, key: u64, capture: i64) {
+        let mut bytes = [0; 16];
+        let (front, back) = bytes.split_at_mut(8);
+        front.copy_from_slice(&key.to_le_bytes());
+        back.copy_from_slice(&capture.to_le_bytes());
+        let digest = Digest::from_content(&bytes);
+        let number = digest.as_bytes().first_chunk::<16>().map_or(0, |first| u128::from_le_bytes(*first));
+        self.count += 1;
+        self.sum = self.sum.wrapping_add(number);
+    }
+}
+
+impl Inspection<'_> {
+    /// Checks that the segments can be read and are sorted.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read for a reason other than damage.
+    pub fn order_of_mentions(&self) -> Result<Vec<Finding>> {
+        let mut findings = Vec::new();
+        self.segments(&mut findings, |_, _| ())?;
+        Ok(findings)
+    }
+
+    /// Checks that the segments can be read and are sorted, and whether they have exactly one entry for every digest
+    /// that a capture mentions. If the returned flag is false, [`Inspection::unlisted`] should be called for every
+    /// artifact.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read for a reason other than damage.
+    pub fn mentions_index(&self) -> Result<(Vec<Finding>, bool)> {
+        let mut findings = Vec::new();
+        let mut captures: Vec<i64> = Vec::new();
+        let mut listed = Sum::default();
+        let table = |name: &str| Subject::Table(name.to_owned());
+        self.look(table("capture"), &mut findings, || {
+            let mut statement = self.connection.prepare("SELECT id FROM capture NOT INDEXED ORDER BY id")?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                captures.push(row.get(0)?);
+            }
+            Ok(())
+        })?;
+        let mut unread = 0;
+        self.look(table("mention_list"), &mut findings, || {
+            let mut statement =
+                self.connection.prepare("SELECT capture FROM mention_list ORDER BY capture")?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                let capture: i64 = row.get(0)?;
+                // An unreadable list is a finding about its artifact.
+                match self.keys(capture) {
+                    Ok(keys) if captures.binary_search(&capture).is_ok() => {
+                        for key in keys {
+                            listed.add(key, capture);
+                        }
+                    }
+                    Ok(_) => {}
+                    Err(_) => unread += 1,
+                }
+            }
+            Ok(())
+        })?;
+        let mut indexed = Sum::default();
+        self.segments(&mut findings, |key, capture| {
+            // Entries of missing captures do no harm.
+            if captures.binary_search(&capture).is_ok() {
+                indexed.add(key, capture);
+            }
+        })?;
+        let surplus = indexed.count.saturating_sub(listed.count);
+        if surplus > 0 && unread == 0 {
+            findings.push(Finding::new(MENTIONS_SURPLUS, Subject::Mentions, format!("{surplus} entries")));
+        }
+        Ok((findings, indexed == listed))
+    }
+
+    fn segments(&self, findings: &mut Vec<Finding>, mut visit: impl FnMut(u64, i64)) -> Result<()> {
+        let mut problems = Vec::new();
+        self.look(Subject::Mentions, findings, || {
+            problems = mention_index::check(&self.connection, |(key, capture)| visit(key, capture))?;
+            Ok(())
+        })?;
+        let finding = |problem| Finding::new(MENTION_INDEX_UNSORTED, Subject::Mentions, problem);
+        findings.extend(problems.into_iter().map(finding));
+        Ok(())
+    }
+}

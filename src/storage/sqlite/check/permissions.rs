@@ -1,0 +1,67 @@
+//! Write permissions of the vault's files.
+
+use std::path::{Path, PathBuf};
+
+use super::Inspection;
+use super::finding::{Finding, INSECURE_PERMISSIONS, Subject};
+
+/// The write permissions of group and others.
+const OTHERS: u32 = 0o022;
+
+impl Inspection<'_> {
+    /// Returns findings about the permissions of the vault's files.
+    #[must_use]
+    pub fn permissions(&self) -> Vec<Finding> {
+        let files = files(self.path).into_iter();
+        let open = files.filter_map(|file| Some((mode(&file).filter(|mode| mode & OTHERS != 0)?, file)));
+        // The other files inherit their permissions from the first when they are created.
+        let open = open.take(1);
+        let finding = |(mode, file): (u32, PathBuf)| {
+            // Only the file name: reports are compared between machines.
+            let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            Finding::new(
+                INSECURE_PERMISSIONS,
+                Subject::File(name),
+                format!("its mode is {:04o}", mode & 0o7777),
+            )
+        };
+        open.map(finding).collect()
+    }
+}
+
+fn files(path: &Path) -> Vec<PathBuf> {
+    let with = |ending: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(ending);
+        PathBuf::from(name)
+    };
+    ["", "-wal", "-shm"].map(with).into()
+}
+
+#[cfg(unix)]
+fn mode(path: &Path) -> Option<u32> {
+    std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(path).ok()?).into()
+}
+
+#[cfg(not(unix))]
+fn mode(_: &Path) -> Option<u32> {
+    None
+}
+
+/// Restricts write permission for the vault's files to the owner.
+#[cfg(unix)]
+pub(in crate::storage) fn restrict_permissions(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    for file in files(path) {
+        if let Some(mode) = mode(&file).filter(|mode| mode & OTHERS != 0) {
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode & 0o7777 & !OTHERS))?;
+        }
+    }
+    Ok(())
+}
+
+/// Restricts write permission for the vault's files to the owner.
+#[cfg(not(unix))]
+pub(in crate::storage) fn restrict_permissions(_: &Path) -> std::io::Result<()> {
+    Ok(())
+}

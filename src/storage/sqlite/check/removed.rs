@@ -1,0 +1,27 @@
+//! Check that removed artifacts are gone.
+
+use super::Inspection;
+use super::finding::{Finding, REMOVED_PRESENT, Subject};
+use crate::storage::sqlite::Result;
+use crate::storage::sqlite::tombstones::{self, NotGone};
+
+impl Inspection<'_> {
+    /// Finds the artifacts that are recorded as removed and whose bytes are still in the vault.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read for a reason other than damage.
+    pub fn removed(&self) -> Result<Vec<Finding>> {
+        let mut findings = Vec::new();
+        let table = Subject::Table("tombstone".to_owned());
+        let present = self.look(table, &mut findings, || tombstones::not_gone(&self.connection))?;
+        for NotGone { tombstone, holder } in present.unwrap_or_default() {
+            let place = match holder {
+                Some((kind, core)) => format!("its bytes are in {kind} {core}"),
+                None => "its bytes are in the vault, but no artifact has them".to_owned(),
+            };
+            let detail = format!("{}; {place}", tombstone.removal());
+            findings.push(Finding::new(REMOVED_PRESENT, Subject::Artifact(tombstone.core), detail));
+        }
+        Ok(findings)
+    }
+}

@@ -1,0 +1,292 @@
+//! Checks that do not read stored content.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rusqlite::{ErrorCode, Row};
+
+use super::finding::{
+    ARTIFACT_EMPTY, BASE_WRONG, BLOB_MISSING, BLOB_UNREFERENCED, DICTIONARY_DAMAGED, DUPLICATE_ARTIFACT,
+    DUPLICATE_BLOB, DUPLICATE_CAPTURE, FILE_DAMAGED, Finding, FindingInfo, PAYLOAD_SURPLUS, REFERENCE_BROKEN,
+    SCHEMA_DIFFERS, Subject,
+};
+use super::{Inspection, Integrity, is_damage};
+use crate::digest::{BlobHash, CoreHash, Digest};
+use crate::storage::sqlite::dictionaries::Sealed;
+use crate::storage::sqlite::{PayloadDefect, Result, StoreError, schema};
+
+/// Maximum number of lines of SQLite's integrity check that become findings; a damaged file can produce any number.
+const LINES: usize = 100;
+
+/// A kind as the vault records it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KindFacts {
+    /// Its name.
+    pub name: String,
+    /// Its relation to the artifacts that state its core hash.
+    pub stated_by: Option<String>,
+    /// The name of the only file of its artifacts.
+    pub member: Option<String>,
+}
+
+/// The query for blobs that no capture and no other blob needs.
+pub(in crate::storage) const UNREFERENCED: &str = "SELECT b.id, b.digest FROM blob b
+     WHERE b.id NOT IN (SELECT blob FROM capture WHERE blob IS NOT NULL)
+       AND b.id NOT IN (SELECT blob FROM member)
+       AND b.id NOT IN (SELECT base FROM payload WHERE base IS NOT NULL)
+     ORDER BY b.digest";
+
+/// Condition for payloads with digests that their encoding does not use. The numbers are those of `store::payload`.
+pub(in crate::storage) const SURPLUS_DIGESTS: &str = "(encoding IN (0, 1) AND digests IS NOT NULL)";
+
+/// Condition for payloads with a dictionary that their encoding does not use.
+pub(in crate::storage) const SURPLUS_DICTIONARY: &str = "(encoding IN (0, 3) AND dictionary IS NOT NULL)";
+
+impl Inspection<'_> {
+    /// Checks SQLite's own structures, the schema, the foreign keys and the search index.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read for a reason other than damage.
+    pub fn integrity(&self, integrity: Integrity) -> Result<Vec<Finding>> {
+        let pragma = match integrity {
+            Integrity::Quick => "quick_check",
+            Integrity::Full => "integrity_check",
+        };
+        let file = || Subject::File("database".to_owned());
+        let mut findings = Vec::new();
+        let mut lines = Vec::new();
+        for part in self.checkable(LINES, &mut findings)? {
+            self.look(file(), &mut findings, || {
+                let mut statement = self.connection.prepare(&format!("PRAGMA {pragma}({part})"))?;
+                let mut rows = statement.query([])?;
+                while let Some(row) = rows.next()? {
+                    lines.push(row.get::<_, String>(0)?);
+                }
+                Ok(())
+            })?;
+        }
+        lines.retain(|line| line != "ok");
+        if lines.is_empty() && findings.is_empty() {
+            lines = self.unreachable()?;
+        }
+        findings.extend(lines.into_iter().map(|line| {
+            Self::of_search_index(&line).unwrap_or_else(|| Finding::new(FILE_DAMAGED, file(), line))
+        }));
+        self.schema(&mut findings)?;
+        self.references(&mut findings)?;
+        self.search_index(&mut findings)?;
+        Ok(findings)
+    }
+
+    /// Reads all pages of every table and index, and returns a line for each table or index that cannot be read.
+    /// SQLite's own check accepts an interior page without cells.
+    fn unreachable(&self) -> Result<Vec<String>> {
+        let failed = |error| StoreError::from_sqlite(self.path, error);
+        let sql = "SELECT type, name, tbl_name, sql FROM sqlite_schema
+                    WHERE type IN ('table', 'index') AND rootpage > 0 ORDER BY name";
+        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+        let found =
+            || self.connection.prepare(sql)?.query_map([], read)?.collect::<rusqlite::Result<Vec<_>>>();
+        let found: Vec<(String, String, String, Option<String>)> = match found() {
+            Err(error) if is_damage(&error) => return Ok(vec![error.to_string()]),
+            found => found.map_err(failed)?,
+        };
+        let mut lines = Vec::new();
+        for (sort, name, table, definition) in found {
+            let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
+            let through = if sort == "table" {
+                "NOT INDEXED".to_owned()
+            } else {
+                // SQLite uses a partial index only for a query with the same condition.
+                let rows = definition.as_deref().and_then(|sql| sql.split_once(" WHERE "));
+                let rows = rows.map(|(_, rows)| format!(" WHERE {rows}")).unwrap_or_default();
+                format!("INDEXED BY {}{rows}", quoted(&name))
+            };
+            let sql = format!("SELECT count(*) FROM {} {through}", quoted(&table));
+            match self.connection.query_row(&sql, [], |row| row.get::<_, i64>(0)) {
+                Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => {
+                    lines.push(format!("{sort} {name}: {error}"));
+                }
+                // For example, no query can use an index created by another program.
+                Err(error) if is_damage(&error) => {}
+                counted => drop(counted.map_err(failed)?),
+            }
+        }
+        Ok(lines)
+    }
+
+    /// Finds tables, indexes and views that differ from those of the migrations. SQLite accepts any that it can read.
+    fn schema(&self, findings: &mut Vec<Finding>) -> Result<()> {
+        let expected = schema::expected(self.path)?;
+        let mut found = BTreeMap::new();
+        self.look(Subject::Table("sqlite_schema".to_owned()), findings, || {
+            found = schema::objects(&self.connection)?;
+            Ok(())
+        })?;
+        self.search_schema(&mut found, findings)?;
+        let names: BTreeSet<&String> = expected.keys().chain(found.keys()).collect();
+        for name in names {
+            let detail = match (expected.get(name), found.get(name)) {
+                (Some(expected), Some(found)) if expected == found => continue,
+                (Some(_), Some(_)) => "it is defined differently",
+                (Some(_), None) => "it is missing",
+                (None, _) => "it is not part of the vault's schema",
+            };
+            findings.push(Finding::new(SCHEMA_DIFFERS, Subject::Table(name.clone()), detail));
+        }
+        Ok(())
+    }
+
+    /// Finds rows that refer to missing rows, one finding per pair of tables.
+    fn references(&self, findings: &mut Vec<Finding>) -> Result<()> {
+        let sql =
+            "SELECT \"table\", parent, count(*) FROM pragma_foreign_key_check GROUP BY 1, 2 ORDER BY 1, 2";
+        let name = || "sqlite_schema".to_owned();
+        self.each(sql, Subject::Table(name()), findings, |row| {
+            let (table, parent, count): (String, Option<String>, i64) =
+                (row.get(0)?, row.get(1)?, row.get(2)?);
+            let parent = parent.unwrap_or_default();
+            let detail = format!("{count} of its rows refer to rows of {parent} that do not exist");
+            Ok(Finding::new(REFERENCE_BROKEN, Subject::Table(table), detail))
+        })
+    }
+
+    /// Finds duplicate and incomplete rows.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read for a reason other than damage.
+    pub fn structure(&self) -> Result<Vec<Finding>> {
+        let mut findings = Vec::new();
+        let artifact = |row: &Row<'_>| row.get::<_, CoreHash>(0).map(Subject::Artifact);
+        let blob = |row: &Row<'_>| row.get::<_, Digest>(0).map(|digest| Subject::Blob(BlobHash(digest)));
+        let times = |info: FindingInfo, subject: Subject, row: &Row<'_>| {
+            Ok(Finding::new(info, subject, format!("{} times", row.get::<_, i64>(1)?)))
+        };
+        let table = |name: &str| Subject::Table(name.to_owned());
+        // Not through indexes, which may be what is wrong.
+        self.each(
+            "SELECT core, count(*) FROM artifact NOT INDEXED GROUP BY core HAVING count(*) > 1 ORDER BY core",
+            table("artifact"),
+            &mut findings,
+            |row| times(DUPLICATE_ARTIFACT, artifact(row)?, row),
+        )?;
+        self.each(
+            "SELECT digest, count(*) FROM blob NOT INDEXED GROUP BY digest HAVING count(*) > 1 ORDER BY digest",
+            table("blob"),
+            &mut findings,
+            |row| times(DUPLICATE_BLOB, blob(row)?, row),
+        )?;
+        self.each(
+            "SELECT b.digest, count(*) FROM capture c NOT INDEXED JOIN blob b ON b.id = c.blob
+               LEFT JOIN artifact a ON a.id = c.artifact
+              GROUP BY b.id, a.kind HAVING count(*) > 1 ORDER BY b.digest",
+            table("capture"),
+            &mut findings,
+            |row| times(DUPLICATE_CAPTURE, blob(row)?, row),
+        )?;
+        self.each(
+            "SELECT core FROM artifact NOT INDEXED
+              WHERE id NOT IN (SELECT artifact FROM capture) ORDER BY core",
+            table("artifact"),
+            &mut findings,
+            |row| Ok(Finding::new(ARTIFACT_EMPTY, artifact(row)?, "no capture belongs to it")),
+        )?;
+        self.each(UNREFERENCED, table("blob"), &mut findings, |row| {
+            let subject = Subject::Blob(BlobHash(row.get(1)?));
+            Ok(Finding::new(BLOB_UNREFERENCED, subject, "no capture has it"))
+        })?;
+        self.each(
+            "SELECT digest FROM blob NOT INDEXED WHERE id NOT IN (SELECT blob FROM payload) ORDER BY digest",
+            table("payload"),
+            &mut findings,
+            |row| {
+                let missing = PayloadDefect::Missing { blob: BlobHash(row.get(0)?) };
+                Ok(Finding::new(BLOB_MISSING, blob(row)?, missing.to_string()))
+            },
+        )?;
+        self.each(
+            "SELECT b.digest FROM payload p JOIN blob b ON b.id = p.blob LEFT JOIN payload w ON w.blob = p.base
+              WHERE (p.encoding = 3) <> (p.base IS NOT NULL) OR w.encoding = 3
+                 OR (p.base IS NOT NULL AND w.blob IS NULL)
+              ORDER BY b.digest",
+            table("payload"),
+            &mut findings,
+            |row| {
+                let detail = "its delta base is not stored whole or not recorded";
+                Ok(Finding::new(BASE_WRONG, blob(row)?, detail))
+            },
+        )?;
+        let sql = format!(
+            "SELECT b.digest FROM payload p JOIN blob b ON b.id = p.blob
+              WHERE {SURPLUS_DIGESTS} OR {SURPLUS_DICTIONARY} ORDER BY b.digest"
+        );
+        self.each(&sql, table("payload"), &mut findings, |row| {
+            Ok(Finding::new(PAYLOAD_SURPLUS, blob(row)?, "its digests or dictionary are unused"))
+        })?;
+        self.dictionaries(&mut findings)?;
+        Ok(findings)
+    }
+
+    fn dictionaries(&self, findings: &mut Vec<Finding>) -> Result<()> {
+        let mut damaged = Vec::new();
+        let subject = Subject::Table("dictionary".to_owned());
+        self.look(subject, findings, || {
+            let mut statement = self.connection.prepare(
+                "SELECT d.id, d.digest, d.bytes, d.begun, coalesce(k.name, '') FROM dictionary d
+                   LEFT JOIN kind k ON k.id = d.kind ORDER BY d.id",
+            )?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                let (id, digest): (i64, Digest) = (row.get(0)?, row.get(1)?);
+                let content = Digest::from_content(row.get_ref(2)?.as_blob()?);
+                let sealed = Sealed { begun: row.get(3)?, kind: row.get_ref(4)?.as_str()? };
+                let actual = sealed.digest(&content);
+                if actual != digest {
+                    let detail = format!("its digest should be {digest} but is {actual}");
+                    damaged.push(Finding::new(DICTIONARY_DAMAGED, Subject::Dictionary(id), detail));
+                }
+            }
+            Ok(())
+        })?;
+        findings.append(&mut damaged);
+        Ok(())
+    }
+
+    /// Returns the kinds as the vault records them.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read for a reason other than damage.
+    pub fn kinds(&self, findings: &mut Vec<Finding>) -> Result<Vec<KindFacts>> {
+        let mut kinds = Vec::new();
+        self.look(Subject::Table("kind".to_owned()), findings, || {
+            let mut statement =
+                self.connection.prepare("SELECT name, stated_by, member FROM kind ORDER BY name")?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                kinds.push(KindFacts { name: row.get(0)?, stated_by: row.get(1)?, member: row.get(2)? });
+            }
+            Ok(())
+        })?;
+        Ok(kinds)
+    }
+
+    /// Adds a finding for every row that `sql` returns.
+    fn each(
+        &self,
+        sql: &str,
+        subject: Subject,
+        findings: &mut Vec<Finding>,
+        mut finding: impl FnMut(&Row<'_>) -> rusqlite::Result<Finding>,
+    ) -> Result<()> {
+        let mut found = Vec::new();
+        self.look(subject, findings, || {
+            let mut statement = self.connection.prepare(sql)?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                found.push(finding(row)?);
+            }
+            Ok(())
+        })?;
+        findings.append(&mut found);
+        Ok(())
+    }
+}

@@ -1,0 +1,464 @@
+//! Storage of a vault in one SQLite file: blobs, artifacts, their indexes, and the journal.
+//!
+//! The store accepts only [`Admitted`] artifacts and knows no formats. It is the only user of the database crates. One
+//! call of [`Store::put`] stores all of its artifacts or none, and they are on disk when it returns; everything that is
+//! read is hashed again.
+
+mod actor;
+mod backup;
+pub mod check;
+mod compress;
+mod delta;
+mod derived;
+mod dictionaries;
+mod digest_stripping;
+mod edit;
+mod error;
+mod fetch;
+mod journal;
+mod lists;
+mod manual_links;
+mod marks;
+mod mention_index;
+mod mentions;
+mod notes;
+mod packed;
+mod payload;
+mod pool;
+mod read;
+mod reclaim;
+mod recode;
+mod reindex;
+mod release;
+mod remove;
+mod repair;
+mod rows;
+mod schema;
+mod search;
+mod signatures;
+mod sql;
+mod staging;
+mod stats;
+mod times;
+mod tombstones;
+mod varint;
+mod wal;
+mod write;
+mod write_lock;
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use rusqlite::Connection;
+
+pub use actor::{Actor, ActorError};
+pub use backup::{Backup, BackupError, BackupOptions, BackupProgress};
+use check::Inspection;
+pub use edit::Edit;
+pub use error::{BusyReason, PayloadDefect, StoreError};
+pub use manual_links::{MAX_LINK_NOTE_BYTES, MAX_RELATION_BYTES, StatedLink, is_relation};
+pub use marks::{MAX_TAG_BYTES, is_tag};
+pub use notes::{MAX_NOTE_BYTES, is_note};
+pub use payload::Prepared;
+pub use read::{Head, JournalCheck, JournalDefect, JournalQuery, Snapshot};
+pub use reclaim::{Erasure, Reclaimable, Reclaimed, Remnant};
+pub use reindex::{Readmitted, Reindexed};
+pub use release::Heirs;
+pub use remove::{Removed, SharedFile};
+pub use repair::{Repair, Restored};
+pub use rows::{
+    ArtifactId, ArtifactRow, CaptureRow, DigestEdge, FileRow, JournalRow, KindId, MemberRow, MentionRow,
+    NameMention, NoteRow, PinRow, Reference, RoleCount, StatedEdge, StoredMember, TagRow, Tombstone,
+};
+pub use schema::VERSION as SCHEMA_VERSION;
+pub use search::{
+    CapturePassages, FoundPassage, Grouping, Matcher, SearchComparison, SearchDifferences, SearchIndex,
+    SearchableCapture, Term, Terms,
+};
+pub use sql::{Computed, Reader, Rows, RowsOf, Saved, SqlError, Statement, View};
+pub use stats::{Dated, Day, Extremes, KindStats, Sized, Stats, Storage};
+pub use times::{Chronology, TimeBasis};
+pub use tombstones::RemovedPolicy;
+pub use wal::{LogDamage, LogDefect, SalvagedLog, Salvager};
+pub use write::{Put, PutOutcome};
+
+use dictionaries::{Dictionaries, Readers};
+use pool::{BUSY_TIMEOUT, Lease, Pool};
+use schema::CreatePolicy;
+use wal::Incident;
+use write::Putting;
+
+use crate::artifact::{Admitted, Signature};
+use crate::clock;
+use crate::digest::CoreHash;
+use crate::files::open_vaults::Registration;
+
+/// The result of a store operation.
+pub type Result<T> = std::result::Result<T, StoreError>;
+
+/// A vault file.
+///
+/// Several processes and threads can use one vault concurrently. Writers wait for each other; readers never wait.
+pub struct Store {
+    path: PathBuf,
+    pool: Pool,
+    readers: Readers,
+    actor: Option<Actor>,
+    /// The damage to the write-ahead log found when the vault was opened.
+    log_damage: Option<Box<LogDamage>>,
+    /// Set once the file exists. Must be the last field: the vault is open while the others are dropped.
+    created: OnceLock<Registration>,
+}
+
+/// The result of upgrading a vault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Upgrade {
+    /// The previous schema version.
+    pub from: i64,
+    /// The copy of the vault before the upgrade, if its schema was changed.
+    pub copy: Option<PathBuf>,
+    /// Whether the data derived from the artifacts has to be derived again.
+    pub is_outdated: bool,
+}
+
+/// A preparer of artifacts for storage in one vault, which compresses them with the dictionaries of their kinds.
+pub struct Preparer {
+    dictionaries: Dictionaries,
+    policy: RemovedPolicy,
+}
+
+impl Preparer {
+    fn new(dictionaries: Dictionaries) -> Self {
+        Self { dictionaries, policy: RemovedPolicy::default() }
+    }
+
+    /// Sets the policy for artifacts that were removed before. By default, they are rejected.
+    #[must_use]
+    pub fn with_policy(self, policy: RemovedPolicy) -> Self {
+        Self { policy, ..self }
+    }
+
+    /// Prepares `admitted`. Needs no database, so that other threads can do it while one writes.
+    #[must_use]
+    pub fn prepare(&self, admitted: Admitted) -> Prepared {
+        Prepared::new(admitted, &self.dictionaries)
+    }
+}
+
+impl Store {
+    /// How long a writer waits for other writers.
+    pub const PATIENCE: Duration = BUSY_TIMEOUT;
+
+    /// Opens the vault at `path`. If neither the vault nor its directory can be written, it is opened read-only.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Missing`] if there is no file, [`StoreError::NotAVault`] if it is not a vault,
+    /// [`StoreError::Older`] or [`StoreError::Newer`] if another version of this program wrote it, and another error if
+    /// the file cannot be read.
+    pub fn open(path: &Path) -> Result<Self> {
+        Self::prepare(path, CreatePolicy::Open)
+    }
+
+    /// Creates a vault at `path`, readable by its owner only.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Exists`] if the path exists and is not an empty file, and another error if the file cannot
+    /// be written.
+    pub fn create(path: &Path) -> Result<Self> {
+        if std::fs::symlink_metadata(path).is_ok_and(|file| file.len() > 0 || !file.is_file()) {
+            return Err(StoreError::Exists { path: path.to_owned() });
+        }
+        Self::open_or_create(path)
+    }
+
+    /// Migrates the vault at `path` to the current schema, if it has an older one, after keeping a copy of it in the
+    /// same directory. The data derived from artifacts must be rebuilt afterwards, with [`Store::reindex`] and
+    /// [`Store::finish_reindex`].
+    ///
+    /// # Errors
+    /// Same as [`Store::open`], except [`StoreError::Older`].
+    pub fn upgrade(path: &Path) -> Result<(Self, Upgrade)> {
+        let (_registration, incident) = Self::look(path)?;
+        let from = schema::version(path)?;
+        let mut store = Self::prepare(path, CreatePolicy::Upgrade)?;
+        // By this point, SQLite has read the log.
+        store.log_damage = match incident {
+            Some(incident) => Some(Box::new(incident.describe(path, &*store.connection()?))),
+            None => None,
+        };
+        let copy = (from < i64::from(SCHEMA_VERSION)).then(|| schema::copy_path(path, from));
+        let is_outdated =
+            matches!(derived::expect_current(&*store.connection()?, path), Err(StoreError::Older { .. }));
+        Ok((store, Upgrade { from, copy, is_outdated }))
+    }
+
+    /// Opens the vault at `path`, or creates it, readable by its owner only, if there is none.
+    ///
+    /// # Errors
+    /// Same as [`Store::open`], except [`StoreError::Missing`].
+    pub fn open_or_create(path: &Path) -> Result<Self> {
+        pool::create_file(path)?;
+        Self::prepare(path, CreatePolicy::Create)
+    }
+
+    /// Returns a store whose vault is created at `path` when something is first stored in it. Until then, reading from
+    /// it returns [`StoreError::Missing`].
+    ///
+    /// # Errors
+    /// Same as [`Store::open`] if the file exists.
+    pub fn create_when_needed(path: &Path) -> Result<Self> {
+        if std::fs::symlink_metadata(path).is_ok() {
+            return Self::open(path);
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            pool: Pool::new(path, None),
+            readers: Readers::default(),
+            actor: None,
+            log_damage: None,
+            created: OnceLock::new(),
+        })
+    }
+
+    /// Returns whether the vault's file exists.
+    #[must_use]
+    pub fn is_created(&self) -> bool {
+        self.created.get().is_some()
+    }
+
+    fn create_now(&self) -> Result<()> {
+        if !self.is_created() {
+            pool::create_file(&self.path)?;
+            let (registration, _) = Self::look(&self.path)?;
+            drop(schema::open(&self.path, CreatePolicy::Create)?);
+            self.created.get_or_init(|| registration);
+        }
+        Ok(())
+    }
+
+    fn prepare(path: &Path, policy: CreatePolicy) -> Result<Self> {
+        let (registration, incident) = Self::look(path)?;
+        let connection = schema::open(path, policy)?;
+        let log_damage = incident.map(|incident| Box::new(incident.describe(path, &connection)));
+        Ok(Self { log_damage, ..Self::with_connection_to(path, connection, registration) })
+    }
+
+    /// Creates the store of the vault at `path` with its first connection.
+    fn with_connection_to(path: &Path, connection: Connection, registration: Registration) -> Self {
+        let pool = Pool::new(path, Some(connection));
+        let created = OnceLock::from(registration);
+        Self {
+            path: path.to_owned(),
+            pool,
+            readers: Readers::default(),
+            actor: None,
+            log_damage: None,
+            created,
+        }
+    }
+
+    /// Checks the files of the vault at `path` before SQLite opens them, unless this process already has it open.
+    fn look(path: &Path) -> Result<(Registration, Option<Incident>)> {
+        let look = || {
+            pool::expect_file(path)?;
+            pool::expect_no_rollback_journal(path).map_err(|error| StoreError::from_sqlite(path, error))?;
+            wal::look(path)
+        };
+        let (registration, incident) = Registration::after(path, look)?;
+        Ok((registration, incident.flatten()))
+    }
+
+    /// Sets the actor that the journal records for all further changes.
+    #[must_use]
+    pub fn acting_as(self, actor: Actor) -> Self {
+        Self { actor: Some(actor), ..self }
+    }
+
+    /// Returns the path of the vault.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the row id of the newest artifact, which is approximately the number of artifacts.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn last_artifact(&self) -> Result<u64> {
+        if !self.is_created() {
+            return Ok(0);
+        }
+        let connection = self.connection()?;
+        let last = connection.prepare_cached("SELECT coalesce(max(id), 0) FROM artifact");
+        last.and_then(|mut last| last.query_row([], |row| row.get(0)))
+            .map_err(|error| StoreError::from_sqlite(&self.path, error))
+    }
+
+    /// Returns a preparer of artifacts for this vault.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn preparer(&self) -> Result<Preparer> {
+        if !self.is_created() {
+            return Ok(Preparer::new(Dictionaries::default()));
+        }
+        Dictionaries::load(&*self.connection()?)
+            .map(Preparer::new)
+            .map_err(|error| StoreError::from_sqlite(&self.path, error))
+    }
+
+    /// Stores `batch` in one transaction. When this returns, all of it is on disk; if it fails, none of it is in the
+    /// vault. The outcomes are in the order of the batch; with [`RemovedPolicy::RefuseAndStop`] they end with the first
+    /// refusal.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be written: the disk is full, another writer does not finish, or the file
+    /// is damaged.
+    pub fn put<'p>(
+        &self,
+        batch: impl IntoIterator<Item = &'p Prepared>,
+        preparer: &Preparer,
+        at: DateTime<Utc>,
+    ) -> Result<Vec<Put>> {
+        self.put_within(batch, preparer, at, BUSY_TIMEOUT)
+    }
+
+    /// Like [`Store::put`], but waits no longer than `patience` for other writers.
+    ///
+    /// # Errors
+    /// Same as [`Store::put`]; returns [`StoreError::Busy`] if other writers do not finish in time.
+    pub fn put_within<'p>(
+        &self,
+        batch: impl IntoIterator<Item = &'p Prepared>,
+        preparer: &Preparer,
+        at: DateTime<Utc>,
+        patience: Duration,
+    ) -> Result<Vec<Put>> {
+        let mut batch = batch.into_iter().peekable();
+        if batch.peek().is_none() {
+            return Ok(Vec::new());
+        }
+        self.create_now()?;
+        let mut connection = self.connection()?;
+        write::put(&mut connection, batch, &Putting { patience, ..self.putting(preparer, at) })
+            .map_err(|error| StoreError::from_sqlite(&self.path, error))
+    }
+
+    /// Stores one artifact, in the same way as [`Store::put`].
+    ///
+    /// # Errors
+    /// Same as [`Store::put`].
+    pub fn put_one(&self, artifact: &Prepared, preparer: &Preparer, at: DateTime<Utc>) -> Result<Put> {
+        self.create_now()?;
+        let mut connection = self.connection()?;
+        write::put_one(&mut connection, artifact, &self.putting(preparer, at))
+            .map_err(|error| StoreError::from_sqlite(&self.path, error))
+    }
+
+    /// Stores one artifact whose capture was lost, like [`Store::put_one`]. Restores the previously `recorded`
+    /// signature state unless the signature was checked now.
+    ///
+    /// # Errors
+    /// Same as [`Store::put`].
+    pub fn put_again(
+        &self,
+        artifact: &Prepared,
+        preparer: &Preparer,
+        recorded: Option<Signature>,
+        at: DateTime<Utc>,
+    ) -> Result<Put> {
+        self.create_now()?;
+        let mut connection = self.connection()?;
+        write::put_again(&mut connection, artifact, recorded, &self.putting(preparer, at))
+            .map_err(|error| StoreError::from_sqlite(&self.path, error))
+    }
+
+    /// Begins a change to the vault's content, after waiting for other writers to finish.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read or written.
+    pub fn edit(&self, at: DateTime<Utc>) -> Result<Edit<'_>> {
+        let look = |connection| Snapshot::begin(connection, &self.readers, &self.path, true);
+        Edit::begin(self.connection()?, look, self.actor.as_ref(), at, &self.path)
+    }
+
+    /// Checkpoints the write-ahead log into the vault's file and truncates the log, so that it no longer contains
+    /// removed content. Returns false if readers still use the log after a few seconds.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read or written.
+    pub fn empty_log(&self) -> Result<bool> {
+        pool::empty_log(&*self.connection()?).map_err(|error| StoreError::from_sqlite(&self.path, error))
+    }
+
+    /// Returns the bytes of the preferred capture of the document with this core hash, if the fast path applies; it
+    /// does not if its captures have different signature states. Returns `None` otherwise: a [`Snapshot`] returns the
+    /// bytes or the reason why there are none.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read or written.
+    pub fn document(&self, core: CoreHash) -> Result<Option<Vec<u8>>> {
+        fetch::document(&*self.connection()?, &self.readers, core)
+            .map_err(|error| StoreError::from_sqlite(&self.path, error))
+    }
+
+    /// Returns a snapshot of the current state. It does not change while it is held, whatever others write.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read or written.
+    pub fn snapshot(&self) -> Result<Snapshot<'_>> {
+        Snapshot::begin(self.connection()?, &self.readers, &self.path, false)
+    }
+
+    /// Returns a matcher that finds the parts of a text that match search terms.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn matcher(&self) -> Result<Matcher> {
+        Matcher::new(&self.path)
+    }
+
+    fn putting<'s>(&'s self, preparer: &'s Preparer, at: DateTime<Utc>) -> Putting<'s> {
+        let Preparer { dictionaries, policy } = preparer;
+        Putting { dictionaries, actor: self.actor.as_ref(), at, policy: *policy, patience: BUSY_TIMEOUT }
+    }
+
+    /// Begins a check of the vault's current state. Unlike a snapshot, it is also available for a damaged vault.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read or written.
+    pub fn inspect(&self) -> Result<Inspection<'_>> {
+        Inspection::begin(self.connection()?, &self.path)
+    }
+
+    /// Rebuilds all index data of the artifacts of `batch`, in one transaction. Returns the outcome of each, in their
+    /// order.
+    ///
+    /// # Errors
+    /// Same as [`Store::put`].
+    pub fn reindex(&self, batch: &[Readmitted]) -> Result<Vec<Reindexed>> {
+        let mut connection = self.connection()?;
+        reindex::artifacts(&mut connection, batch, self.actor.as_ref(), clock::now())
+            .map_err(|error| StoreError::from_sqlite(&self.path, error))
+    }
+
+    /// Completes [`Store::reindex`]: rebuilds the mention index, and records in the journal how many artifacts there
+    /// were and how many of them were not admitted.
+    ///
+    /// # Errors
+    /// Same as [`Store::put`].
+    pub fn finish_reindex(&self, artifacts: u64, not_admitted: u64) -> Result<()> {
+        let mut connection = self.connection()?;
+        reindex::finish(&mut connection, artifacts, not_admitted, self.actor.as_ref(), clock::now())
+            .map_err(|error| StoreError::from_sqlite(&self.path, error))
+    }
+
+    fn connection(&self) -> Result<Lease<'_>> {
+        if !self.is_created() {
+            return Err(StoreError::Missing { path: self.path.clone() });
+        }
+        self.pool.lease()
+    }
+}

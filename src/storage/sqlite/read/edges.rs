@@ -1,0 +1,217 @@
+//! References between artifacts.
+
+use std::collections::BTreeSet;
+
+use rusqlite::OptionalExtension;
+
+use super::Snapshot;
+use super::mentions::{Roles, mention};
+use crate::digest::{CoreHash, Digest};
+use crate::storage::sqlite::rows::{
+    ArtifactId, ArtifactRow, DigestEdge, MentionRow, NameMention, Reference, StatedEdge,
+};
+use crate::storage::sqlite::{Result, mention_index};
+
+/// The relation of an artifact to its embedded artifacts, which are stored with it.
+const CONTAINS: &str = "contains";
+
+impl Snapshot<'_> {
+    /// Returns the mentions that relate an artifact to others, ordered by relation, digest and place. Unresolved ones
+    /// are included if their relation dangles.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read or the index is damaged.
+    pub fn digest_edges_from(&self, artifact: ArtifactId) -> Result<Vec<DigestEdge>> {
+        let mut edges = Vec::new();
+        let mut roles = Roles::default();
+        for stated in self.lists().for_artifact(artifact.0).map_err(|error| self.failed(error))? {
+            let role = roles.get(self, stated.role).map_err(|error| self.failed(error))?;
+            let Some(relation) = role.relation.clone() else { continue };
+            let target = self.artifact(CoreHash(stated.digest))?;
+            if target.as_ref().map_or(!role.dangles, |target| target.id == artifact) {
+                continue;
+            }
+            let inverse = target.as_ref().map(|target| self.stated_by(&target.kind)).transpose()?.flatten();
+            let target = target.map(|target| target.id);
+            edges.push(DigestEdge { mention: mention(artifact, stated, role), relation, inverse, target });
+        }
+        edges.sort_by(|one, other| {
+            let key = |edge: &DigestEdge| (edge.relation.clone(), edge.mention.digest);
+            (key(one), &one.mention.place).cmp(&(key(other), &other.mention.place))
+        });
+        Ok(edges)
+    }
+
+    /// Returns the mentions that relate other artifacts to this one, ordered by relation, artifact and place.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read or the index is damaged.
+    pub fn digest_edges_to(&self, artifact: &ArtifactRow) -> Result<Vec<DigestEdge>> {
+        let mut edges = Vec::new();
+        let mut roles = Roles::default();
+        let inverse = self.stated_by(&artifact.kind)?;
+        for (from, stated) in self.stating(artifact.core.0).map_err(|error| self.failed(error))? {
+            let role = roles.get(self, stated.role).map_err(|error| self.failed(error))?;
+            let Some(relation) = role.relation.clone().filter(|_| from != artifact.id) else { continue };
+            let (inverse, target) = (inverse.clone(), Some(artifact.id));
+            edges.push(DigestEdge { mention: mention(from, stated, role), relation, inverse, target });
+        }
+        edges.sort_by(|one, other| {
+            let key = |edge: &DigestEdge| (edge.relation.clone(), edge.mention.artifact);
+            (key(one), &one.mention.place).cmp(&(key(other), &other.mention.place))
+        });
+        Ok(edges)
+    }
+
+    /// Returns the relation of artifacts of a kind to those that state their core hash, if it has a name.
+    fn stated_by(&self, kind: &str) -> Result<Option<String>> {
+        let sql = "SELECT stated_by FROM kind WHERE name = ?1";
+        Ok(self.rows(sql, [kind], |row| row.get(0))?.pop().flatten())
+    }
+
+    /// Returns the artifacts that contain an artifact, such as the packs of a session.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read or the index is damaged.
+    pub fn containers_of(&self, artifact: ArtifactId) -> Result<Vec<ArtifactId>> {
+        let core = self.artifact_by_id(artifact)?.core.0;
+        let find = || {
+            let mut containers = BTreeSet::new();
+            let mut roles = Roles::default();
+            // Most captures that mention an artifact are of kinds without members, so their lists need not be read.
+            let mut may_contain = self.connection().prepare_cached(
+                "SELECT c.artifact FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.id = ?1
+                    AND EXISTS (SELECT 1 FROM role r WHERE r.kind = a.kind AND r.relation = ?2)",
+            )?;
+            for capture in self.captures_stating(mention_index::key(&core))? {
+                let container = may_contain.query_row((capture, CONTAINS), |row| row.get(0)).optional()?;
+                let Some(container) = container.filter(|container| *container != artifact) else { continue };
+                for stated in self.lists().with(capture, |digest| *digest == core)? {
+                    if roles.get(self, stated.role)?.relation.as_deref() == Some(CONTAINS) {
+                        containers.insert(container);
+                    }
+                }
+            }
+            Ok(containers.into_iter().collect())
+        };
+        find().map_err(|error| self.failed(error))
+    }
+
+    /// Returns the other artifacts that have the bytes of an artifact, by core hash: those that have one of its
+    /// documents as a document or as a file, and those that state that they contain it. Files that several packs share,
+    /// such as a policy, do not make one pack part of another.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read or the index is damaged.
+    pub fn holders_of_bytes(&self, artifact: ArtifactId) -> Result<Vec<ArtifactRow>> {
+        let sql = "SELECT h.artifact FROM capture c JOIN capture h ON h.blob = c.blob WHERE c.artifact = ?1
+                   UNION
+                   SELECT h.artifact FROM capture c JOIN member m ON m.blob = c.blob JOIN capture h ON h.id = m.capture
+                    WHERE c.artifact = ?1";
+        let mut holders: BTreeSet<ArtifactId> =
+            self.rows(sql, [artifact.0], |row| row.get(0))?.into_iter().collect();
+        holders.extend(self.containers_of(artifact)?);
+        holders.remove(&artifact);
+        let holders = holders.into_iter().map(|holder| self.artifact_by_id(holder));
+        let mut holders = holders.collect::<Result<Vec<_>>>()?;
+        holders.sort_by_key(|holder| holder.core);
+        Ok(holders)
+    }
+
+    /// Returns the relations and names by which an artifact refers to others, and whether each dangles, sorted.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn names_mentioned(&self, artifact: ArtifactId) -> Result<Vec<NameMention>> {
+        let sql = "SELECT relation, handle, dangles FROM name_mention WHERE artifact = ?1 ORDER BY relation, handle";
+        self.rows(sql, [artifact.0], |row| {
+            Ok(NameMention { relation: row.get(0)?, handle: row.get(1)?, dangles: row.get(2)? })
+        })
+    }
+
+    /// Returns the names of an artifact, sorted.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn names_of(&self, artifact: ArtifactId) -> Result<Vec<String>> {
+        let sql = "SELECT handle FROM identity WHERE artifact = ?1 ORDER BY handle";
+        self.rows(sql, [artifact.0], |row| row.get(0))
+    }
+
+    /// Returns the artifacts that have a name, in the order in which they were added.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn named(&self, handle: &str) -> Result<Vec<ArtifactId>> {
+        let sql = "SELECT artifact FROM identity WHERE handle = ?1 ORDER BY artifact";
+        self.rows(sql, [handle], |row| row.get(0))
+    }
+
+    /// Returns the artifacts that refer to others by a name, each with its relation, sorted by relation and order of
+    /// addition.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn referring_to(&self, handle: &str) -> Result<Vec<(String, ArtifactId)>> {
+        let sql = "SELECT relation, artifact FROM name_mention WHERE handle = ?1 ORDER BY relation, artifact";
+        self.rows(sql, [handle], |row| Ok((row.get(0)?, row.get(1)?)))
+    }
+
+    /// Returns the manual links from or to an artifact.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read or the index is damaged.
+    pub fn stated_edges(&self, artifact: ArtifactId) -> Result<Vec<StatedEdge>> {
+        let sql = "SELECT source, relation, target, note FROM link WHERE source = ?1 OR target = ?1
+                    ORDER BY relation, source, target";
+        self.rows(sql, [artifact.0], |row| {
+            Ok(StatedEdge {
+                source: row.get(0)?,
+                relation: row.get(1)?,
+                target: row.get(2)?,
+                note: row.get(3)?,
+            })
+        })
+    }
+
+    /// Returns the digests that artifacts refer to and that are not core hashes in the vault, sorted.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read or the index is damaged.
+    pub fn missing_digests(&self) -> Result<Vec<Reference<Digest>>> {
+        let mut missing = Vec::new();
+        let sql =
+            "SELECT a.id FROM artifact a WHERE a.kind IN (SELECT kind FROM role WHERE dangles) ORDER BY a.id";
+        for artifact in self.rows(sql, [], |row| row.get::<_, ArtifactId>(0))? {
+            for edge in self.digest_edges_from(artifact)?.into_iter().filter(|edge| edge.target.is_none()) {
+                let MentionRow { role, place, digest, .. } = edge.mention;
+                let (role, place) = (Some(role), Some(place));
+                missing.push(Reference { missing: digest, artifact, relation: edge.relation, role, place });
+            }
+        }
+        missing.sort_by(|one, other| {
+            (one.missing, one.artifact, &one.place).cmp(&(other.missing, other.artifact, &other.place))
+        });
+        Ok(missing)
+    }
+
+    /// Returns the names that artifacts refer to and that no other artifact in the vault has, sorted.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read or the index is damaged.
+    pub fn missing_names(&self) -> Result<Vec<Reference<String>>> {
+        let sql = "SELECT n.handle, n.artifact, n.relation FROM name_mention n
+                    WHERE n.dangles AND NOT EXISTS
+                      (SELECT 1 FROM identity i WHERE i.handle = n.handle AND i.artifact <> n.artifact)
+                    ORDER BY n.handle, n.artifact";
+        self.rows(sql, [], |row| {
+            Ok(Reference {
+                missing: row.get(0)?,
+                artifact: row.get(1)?,
+                relation: row.get(2)?,
+                role: None,
+                place: None,
+            })
+        })
+    }
+}

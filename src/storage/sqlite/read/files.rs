@@ -1,0 +1,116 @@
+//! The files of captures.
+
+use rusqlite::Row;
+
+use super::{Snapshot, beginning, blob_id};
+use crate::artifact::is_capture_of;
+use crate::digest::{BlobHash, CaptureHash, CoreHash};
+use crate::storage::sqlite::error::{PayloadDefect, ReadFailure};
+use crate::storage::sqlite::rows::{FileRow, MemberRow, StoredMember};
+use crate::storage::sqlite::write::seal;
+use crate::storage::sqlite::{Result, StoreError};
+
+impl Snapshot<'_> {
+    /// Returns the members of a capture, sorted by name. Every byte is hashed again, and so are the bindings of the
+    /// bytes to the capture and of the capture to its artifact.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Damaged`] if the bytes are not those that were stored for `core`, and another error if the
+    /// database cannot be read.
+    pub fn members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<StoredMember>> {
+        let read = |member: Member| {
+            let bytes = self.payload(core, capture, member.id, member.row.blob)?;
+            Ok(StoredMember { name: member.row.name, bytes })
+        };
+        self.own_members(core, capture)?.into_iter().map(read).collect()
+    }
+
+    /// Returns the names and blob hashes of the members of a capture, sorted by name. Their bindings to the capture and
+    /// to its artifact are hashed again; the bytes are not read.
+    ///
+    /// # Errors
+    /// Same as [`Snapshot::members`].
+    pub fn member_rows(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<MemberRow>> {
+        Ok(self.own_members(core, capture)?.into_iter().map(|member| member.row).collect())
+    }
+
+    /// Returns the bytes of one member of a capture after checking their hash.
+    ///
+    /// # Errors
+    /// Same as [`Snapshot::members`].
+    pub fn blob(&self, core: CoreHash, capture: CaptureHash, blob: BlobHash) -> Result<Vec<u8>> {
+        let id = blob_id(&self.connection, blob).map_err(|error| self.failed(error))?;
+        let defect = || Box::new(PayloadDefect::Missing { blob });
+        let id = id.ok_or_else(|| StoreError::Damaged { core, capture, defect: defect() })?;
+        self.payload(core, capture, id, blob)
+    }
+
+    /// Returns a file with these bytes in a capture of several files: from the capture that was added first, and the
+    /// first by name in it.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn file_with(&self, blob: BlobHash) -> Result<Option<FileRow>> {
+        let sql = "SELECT c.artifact, c.digest, m.name
+                     FROM blob b JOIN member m ON m.blob = b.id JOIN capture c ON c.id = m.capture
+                    WHERE substr(b.digest, 1, 8) = ?1 AND b.digest = ?2 ORDER BY c.id, m.name LIMIT 1";
+        let file =
+            |row: &Row<'_>| Ok(FileRow { artifact: row.get(0)?, capture: row.get(1)?, name: row.get(2)? });
+        Ok(self.rows(sql, (beginning(&blob.0), blob.0.as_bytes()), file)?.pop())
+    }
+
+    fn payload(&self, core: CoreHash, capture: CaptureHash, id: i64, blob: BlobHash) -> Result<Vec<u8>> {
+        self.payloads().bytes(id, blob).map_err(|failure| match failure {
+            ReadFailure::Defect(defect) => StoreError::Damaged { core, capture, defect: Box::new(defect) },
+            ReadFailure::Database(error) => self.failed(error),
+        })
+    }
+
+    /// Returns the members of a capture after checking that they belong to it and that it belongs to its artifact.
+    fn own_members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<Member>> {
+        let damaged = |defect| StoreError::Damaged { core, capture, defect: Box::new(defect) };
+        let members = self.stored_members(core, capture)?;
+        if members.is_empty() {
+            return Err(damaged(PayloadDefect::NoMembers));
+        }
+        let blobs: Vec<_> =
+            members.iter().map(|member| (member.row.name.as_str(), member.row.blob)).collect();
+        if !members.iter().all(|member| member.sealed) || !is_capture_of(capture, &blobs) {
+            return Err(damaged(PayloadDefect::NotItsOwn));
+        }
+        Ok(members)
+    }
+
+    fn stored_members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<Member>> {
+        let expected_seal = seal(core, capture);
+        let member = |row: &Row<'_>| {
+            Ok(Member {
+                row: MemberRow { name: row.get(0)?, blob: BlobHash(row.get(2)?), size: row.get(4)? },
+                id: row.get(1)?,
+                sealed: row.get_ref(3)?.as_blob()? == expected_seal.as_slice(),
+            })
+        };
+        let sql = "SELECT coalesce(k.member, ''), b.id, b.digest, c.seal, b.size
+                     FROM blob b JOIN capture c ON c.blob = b.id
+                     JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind
+                    WHERE substr(b.digest, 1, 8) = ?1 AND b.digest = ?2 AND a.core = ?3";
+        let key = (beginning(&capture.0), capture.0.as_bytes(), core.0.as_bytes());
+        let document = self.rows(sql, key, member)?;
+        if !document.is_empty() {
+            return Ok(document);
+        }
+        let sql = "SELECT m.name, b.id, b.digest, c.seal, b.size
+                     FROM capture c JOIN member m ON m.capture = c.id JOIN blob b ON b.id = m.blob
+                     JOIN artifact a ON a.id = c.artifact
+                    WHERE c.digest = ?1 AND a.core = ?2 ORDER BY m.name";
+        self.rows(sql, (capture.0.as_bytes(), core.0.as_bytes()), member)
+    }
+}
+
+/// A member of a capture whose bytes have not been read.
+struct Member {
+    row: MemberRow,
+    id: i64,
+    /// Whether the capture's seal matches its artifact.
+    sealed: bool,
+}

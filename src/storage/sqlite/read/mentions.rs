@@ -1,0 +1,317 @@
+//! Queries of mentions.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+
+use rusqlite::OptionalExtension;
+
+use super::Snapshot;
+use crate::artifact::Place;
+use crate::digest::{Digest, DigestPrefix};
+use crate::storage::sqlite::check::CaptureId;
+use crate::storage::sqlite::lists::Stated;
+use crate::storage::sqlite::mention_index::Segments;
+use crate::storage::sqlite::rows::{ArtifactId, KindId, MentionRow, RoleCount};
+use crate::storage::sqlite::{Result, mention_index};
+
+/// A row of the `role` table.
+#[derive(Clone)]
+pub(super) struct RoleRow {
+    pub(super) name: String,
+    pub(super) group: String,
+    pub(super) unit: String,
+    pub(super) relation: Option<String>,
+    pub(super) dangles: bool,
+}
+
+/// The roles read so far, by row id.
+#[derive(Default)]
+pub(super) struct Roles(BTreeMap<i64, RoleRow>);
+
+impl Roles {
+    pub(super) fn get(&mut self, snapshot: &Snapshot<'_>, id: i64) -> rusqlite::Result<&RoleRow> {
+        if let Entry::Vacant(unknown) = self.0.entry(id) {
+            let sql = "SELECT name, role_group, unit, relation, dangles FROM role WHERE id = ?1";
+            let role = snapshot.connection.prepare_cached(sql)?.query_row([id], |row| {
+                Ok(RoleRow {
+                    name: row.get(0)?,
+                    group: row.get(1)?,
+                    unit: row.get(2)?,
+                    relation: row.get(3)?,
+                    dangles: row.get(4)?,
+                })
+            })?;
+            unknown.insert(role);
+        }
+        self.0.get(&id).ok_or(rusqlite::Error::QueryReturnedNoRows)
+    }
+}
+
+impl Snapshot<'_> {
+    /// Returns the mentions of `digest`, in any role or in those of one group, ordered by artifact, role and place.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read or the index is damaged.
+    pub fn mentioning(&self, digest: Digest, group: Option<&str>) -> Result<Vec<MentionRow>> {
+        let find = || self.in_group(self.stating(digest)?, group);
+        find().map_err(|error| self.failed(error))
+    }
+
+    /// Returns where the captures of an artifact that are among `captures`, which must be sorted, mention `digest`, in
+    /// any role or in those of one group, sorted by role and place.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn mentions_in(
+        &self,
+        artifact: ArtifactId,
+        captures: &[CaptureId],
+        digest: Digest,
+        group: Option<&str>,
+    ) -> Result<Vec<MentionRow>> {
+        let find = || {
+            let mut found = Vec::new();
+            let mut own = self.connection.prepare_cached("SELECT id FROM capture WHERE artifact = ?1")?;
+            for capture in own.query_map([artifact.0], |row| row.get(0))? {
+                let capture = capture?;
+                if captures.binary_search(&CaptureId(capture)).is_err() {
+                    continue;
+                }
+                let stated = self.lists().with(capture, |stated| *stated == digest)?;
+                found.extend(stated.into_iter().map(|stated| (artifact, stated)));
+            }
+            self.in_group(found, group)
+        };
+        find().map_err(|error| self.failed(error))
+    }
+
+    /// Returns up to `limit` mentioned digests that begin with `prefix`, in any role or in those of one group, sorted.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read or the index is damaged.
+    pub fn mentioned_beginning(
+        &self,
+        prefix: &DigestPrefix,
+        group: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<Digest>> {
+        let find = || {
+            let mut found = BTreeSet::new();
+            let mut roles = Roles::default();
+            for capture in mention_index::captures_beginning(&self.connection, prefix)? {
+                for stated in self.lists().with(capture, |digest| prefix.matches(digest))? {
+                    if group.is_none_or(|group| {
+                        group == roles.get(self, stated.role).map_or("", |role| &role.group)
+                    }) {
+                        found.insert(stated.digest);
+                    }
+                }
+            }
+            Ok(found)
+        };
+        let found = find().map_err(|error| self.failed(error))?;
+        Ok(found.into_iter().take(limit as usize).collect())
+    }
+
+    /// Returns the mentions of an artifact in the roles of one group, ordered by place.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read or the index is damaged.
+    pub fn mentions_of(&self, artifact: ArtifactId, group: &str) -> Result<Vec<MentionRow>> {
+        let find = || {
+            let mut found = Vec::new();
+            let mut roles = Roles::default();
+            for stated in self.lists().for_artifact(artifact.0)? {
+                let role = roles.get(self, stated.role)?;
+                if role.group == group {
+                    found.push(mention(artifact, stated, role));
+                }
+            }
+            found.sort_by(|one, other| {
+                (&one.place, &one.role, one.digest).cmp(&(&other.place, &other.role, other.digest))
+            });
+            Ok(found)
+        };
+        find().map_err(|error| self.failed(error))
+    }
+
+    /// Returns all mentions of an artifact, ordered by role and place.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read or the index is damaged.
+    pub fn mentions(&self, artifact: ArtifactId) -> Result<Vec<MentionRow>> {
+        let find = || {
+            let mut found = Vec::new();
+            let mut roles = Roles::default();
+            for stated in self.lists().for_artifact(artifact.0)? {
+                let role = roles.get(self, stated.role)?;
+                found.push(mention(artifact, stated, role));
+            }
+            found.sort_by(|one, other| {
+                (&one.role, &one.place, one.digest).cmp(&(&other.role, &other.place, other.digest))
+            });
+            Ok(found)
+        };
+        find().map_err(|error| self.failed(error))
+    }
+
+    /// Returns the number of mentions of an artifact, by role.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read or the index is damaged.
+    pub fn role_counts(&self, artifact: ArtifactId) -> Result<Vec<RoleCount>> {
+        let find = || {
+            let mut roles = Roles::default();
+            let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+            for run in self.lists().for_artifact(artifact.0)?.chunk_by(|one, other| one.role == other.role) {
+                if let Some(first) = run.first() {
+                    *counts.entry(roles.get(self, first.role)?.name.clone()).or_default() += run.len() as u64;
+                }
+            }
+            Ok(counts)
+        };
+        let counts = find().map_err(|error| self.failed(error))?;
+        Ok(counts.into_iter().map(|(role, count)| RoleCount { role, count }).collect())
+    }
+
+    /// Returns the digests that several artifacts mention at place 0 in the roles of one group, sorted.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read or the index is damaged.
+    pub fn shared_first_mentions(&self, group: &str) -> Result<Vec<Digest>> {
+        let mut beginnings: BTreeMap<Digest, BTreeSet<ArtifactId>> = BTreeMap::new();
+        let sql = "SELECT a.id FROM artifact a
+                    WHERE a.kind IN (SELECT kind FROM role WHERE role_group = ?1) ORDER BY a.id";
+        for artifact in self.rows(sql, [group], |row| row.get::<_, ArtifactId>(0))? {
+            for mention in self.mentions_of(artifact, group)? {
+                if mention.place == Place::Index(0) {
+                    beginnings.entry(mention.digest).or_default().insert(artifact);
+                }
+            }
+        }
+        let shared = beginnings.into_iter().filter(|(_, artifacts)| artifacts.len() > 1);
+        Ok(shared.map(|(digest, _)| digest).collect())
+    }
+
+    /// Returns the captures that may mention `digest`, sorted: all that do, and few others.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn candidate_captures(&self, digest: Digest) -> Result<Vec<CaptureId>> {
+        let captures =
+            self.captures_stating(mention_index::key(&digest)).map_err(|error| self.failed(error))?;
+        Ok(captures.into_iter().map(CaptureId).collect())
+    }
+
+    /// Returns the artifacts that may mention `digest`, sorted: all that do, and few others.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn candidates_mentioning(&self, digest: Digest) -> Result<Vec<ArtifactId>> {
+        let mut artifacts = Vec::new();
+        for capture in self.candidate_captures(digest)? {
+            artifacts.extend(self.artifact_with(capture.0).map_err(|error| self.failed(error))?);
+        }
+        artifacts.sort_unstable();
+        artifacts.dedup();
+        Ok(artifacts)
+    }
+
+    /// Returns the artifact of a capture and the row id of its kind, or `None` if there is no such capture.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn artifact_of(&self, capture: CaptureId) -> Result<Option<(ArtifactId, KindId)>> {
+        let sql = "SELECT a.id, a.kind FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.id = ?1";
+        Ok(self.rows(sql, [capture.0], |row| Ok((row.get(0)?, KindId(row.get(1)?))))?.pop())
+    }
+
+    /// Returns the kinds, other than that of the artifact, whose artifacts mention digests in the roles of a group.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn other_kinds(&self, artifact: ArtifactId, group: &str) -> Result<Vec<KindId>> {
+        let sql = "SELECT DISTINCT r.kind FROM role r
+                    WHERE r.role_group = ?2 AND r.kind <> (SELECT kind FROM artifact WHERE id = ?1) ORDER BY 1";
+        self.rows(sql, (artifact.0, group), |row| row.get(0).map(KindId))
+    }
+
+    /// Returns the captures of all artifacts of a kind, each with its artifact, or `None` if there are more than
+    /// `limit`.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn captures_of_kind(
+        &self,
+        kind: KindId,
+        limit: usize,
+    ) -> Result<Option<Vec<(CaptureId, ArtifactId)>>> {
+        let sql = "SELECT c.id, a.id FROM artifact a JOIN capture c ON c.artifact = a.id WHERE a.kind = ?1 LIMIT ?2";
+        let limits = (kind.0, limit.saturating_add(1));
+        let captures = self.rows(sql, limits, |row| Ok((CaptureId(row.get(0)?), row.get(1)?)))?;
+        Ok((captures.len() <= limit).then_some(captures))
+    }
+
+    fn artifact_with(&self, capture: i64) -> rusqlite::Result<Option<ArtifactId>> {
+        self.connection
+            .prepare_cached("SELECT artifact FROM capture WHERE id = ?1")?
+            .query_row([capture], |row| row.get(0))
+            .optional()
+    }
+
+    /// Returns the captures whose lists may contain a digest with this key.
+    pub(super) fn captures_stating(&self, key: u64) -> rusqlite::Result<Vec<i64>> {
+        let Some(known) = &self.segments else { return mention_index::captures(&self.connection, key) };
+        let index = if let Some(index) = known.get() {
+            index
+        } else {
+            let now = Segments::load(&self.connection)?;
+            known.get_or_init(|| now)
+        };
+        index.captures(&self.connection, key)
+    }
+
+    /// Returns the mentions of `digest` with their artifacts. The index only selects the lists to read; the lists
+    /// decide.
+    pub(super) fn stating(&self, digest: Digest) -> rusqlite::Result<Vec<(ArtifactId, Stated)>> {
+        let mut found = Vec::new();
+        for capture in self.captures_stating(mention_index::key(&digest))? {
+            let list = self.lists().with(capture, |stated| *stated == digest)?;
+            if list.is_empty() {
+                continue;
+            }
+            if let Some(artifact) = self.artifact_with(capture)? {
+                found.extend(list.into_iter().map(|stated| (artifact, stated)));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns those mentions that have a role of the group, or all of them, ordered by artifact, role and place.
+    fn in_group(
+        &self,
+        stated: Vec<(ArtifactId, Stated)>,
+        group: Option<&str>,
+    ) -> rusqlite::Result<Vec<MentionRow>> {
+        let mut found = Vec::new();
+        let mut roles = Roles::default();
+        for (artifact, stated) in stated {
+            let role = roles.get(self, stated.role)?;
+            if group.is_none_or(|group| group == role.group) {
+                found.push(mention(artifact, stated, role));
+            }
+        }
+        found.sort_by(|one, other| order(one).cmp(&order(other)));
+        found.dedup();
+        Ok(found)
+    }
+}
+
+pub(super) fn mention(artifact: ArtifactId, stated: Stated, role: &RoleRow) -> MentionRow {
+    let Stated { place, digest, .. } = stated;
+    MentionRow { artifact, role: role.name.clone(), unit: role.unit.clone(), place, digest }
+}
+
+fn order(mention: &MentionRow) -> (ArtifactId, &str, &Place) {
+    (mention.artifact, &mention.role, &mention.place)
+}

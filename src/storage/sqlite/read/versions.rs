@@ -1,0 +1,98 @@
+//! Artifacts that continue others.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::Snapshot;
+use super::mentions::Roles;
+use crate::storage::sqlite::rows::{ArtifactId, ArtifactRow};
+use crate::storage::sqlite::{Result, mention_index};
+
+/// Maximum number of artifacts whose attributes are looked up one by one; those of more are looked up all at once.
+const MANY: usize = 1_000;
+
+impl Snapshot<'_> {
+    /// Returns those of `artifacts` that another one of them relates to by `relation`, which holds only between
+    /// artifacts that have the same value of `attribute`. For each, only as much of the index is read as is needed to
+    /// find one that does.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read or the index is damaged.
+    pub fn related_among(
+        &self,
+        artifacts: &[&ArtifactRow],
+        relation: &str,
+        attribute: &str,
+    ) -> Result<BTreeSet<ArtifactId>> {
+        let candidates = self.sharing(artifacts, attribute)?;
+        let mut of_capture: HashMap<i64, ArtifactId> = HashMap::new();
+        for artifact in &candidates {
+            let sql = "SELECT id FROM capture WHERE artifact = ?1";
+            let captures = self.rows(sql, [artifact.id.0], |row| row.get(0))?;
+            of_capture.extend(captures.into_iter().map(|capture: i64| (capture, artifact.id)));
+        }
+        let mut roles = Roles::default();
+        let mut related = BTreeSet::new();
+        for artifact in candidates {
+            if self
+                .is_related(artifact, relation, &of_capture, &mut roles)
+                .map_err(|error| self.failed(error))?
+            {
+                related.insert(artifact.id);
+            }
+        }
+        Ok(related)
+    }
+
+    /// Whether the list of one of these captures mentions `artifact` by `relation`.
+    fn is_related(
+        &self,
+        artifact: &ArtifactRow,
+        relation: &str,
+        of_capture: &HashMap<i64, ArtifactId>,
+        roles: &mut Roles,
+    ) -> rusqlite::Result<bool> {
+        let digest = artifact.core.0;
+        for capture in self.captures_stating(mention_index::key(&digest))? {
+            if of_capture.get(&capture).is_none_or(|other| *other == artifact.id) {
+                continue;
+            }
+            for stated in self.lists().with(capture, |stated| *stated == digest)? {
+                if roles.get(self, stated.role)?.relation.as_deref() == Some(relation) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns those of `artifacts` that share a value of `attribute` with another one of them.
+    fn sharing<'a>(&self, artifacts: &[&'a ArtifactRow], attribute: &str) -> Result<Vec<&'a ArtifactRow>> {
+        let values = self.values(artifacts, attribute)?;
+        let mut holders: HashMap<i64, usize> = HashMap::new();
+        let of = |artifact: &ArtifactRow| values.get(&artifact.id).map_or(&[][..], Vec::as_slice);
+        for value in artifacts.iter().flat_map(|artifact| of(artifact)) {
+            *holders.entry(*value).or_default() += 1;
+        }
+        let is_shared = |value: &i64| holders.get(value).is_some_and(|count| *count > 1);
+        Ok(artifacts.iter().copied().filter(|artifact| of(artifact).iter().any(is_shared)).collect())
+    }
+
+    /// Returns the row ids of the values of `attribute`, by artifact.
+    fn values(&self, artifacts: &[&ArtifactRow], attribute: &str) -> Result<BTreeMap<ArtifactId, Vec<i64>>> {
+        let mut values: BTreeMap<ArtifactId, Vec<i64>> = BTreeMap::new();
+        let sql = "SELECT a.artifact, a.value FROM attribute a JOIN attribute_value v ON v.id = a.value
+                    WHERE v.name = ?1";
+        if artifacts.len() > MANY {
+            for (artifact, value) in self.rows(sql, [attribute], |row| Ok((row.get(0)?, row.get(1)?)))? {
+                values.entry(artifact).or_default().push(value);
+            }
+            return Ok(values);
+        }
+        let sql = format!("{sql} AND a.artifact = ?2");
+        for artifact in artifacts {
+            let found = self.rows(&sql, (attribute, artifact.id.0), |row| row.get(1))?;
+            values.insert(artifact.id, found);
+        }
+        Ok(values)
+    }
+}

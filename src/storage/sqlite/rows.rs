@@ -1,0 +1,325 @@
+//! Rows returned by queries.
+
+use std::fmt;
+
+use chrono::{DateTime, Utc};
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
+
+use crate::artifact::{MemberBytes, Place, Signature};
+use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
+use crate::validation::Violation;
+
+/// An artifact's row id. Row ids increase in the order of arrival and are only meaningful within their vault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ArtifactId(pub(super) i64);
+
+impl ArtifactId {
+    /// Returns the number, as the SQL views show it.
+    #[must_use]
+    pub fn number(self) -> i64 {
+        self.0
+    }
+}
+
+/// The row id of a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KindId(pub(super) i64);
+
+/// A row of the `artifact` table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArtifactRow {
+    /// Its row id.
+    pub id: ArtifactId,
+    /// Its core hash.
+    pub core: CoreHash,
+    /// The name of its kind.
+    pub kind: String,
+    /// The time at which its first capture was added.
+    pub added_at: DateTime<Utc>,
+    /// The time at which one of its captures was last added or seen again.
+    pub seen_at: DateTime<Utc>,
+    /// Its position in the order in which artifacts were last added or seen again, which is that of the journal: later
+    /// ones have larger numbers.
+    pub arrival: i64,
+}
+
+/// A row of the `capture` table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaptureRow {
+    /// Its hash.
+    pub capture: CaptureHash,
+    /// Its artifact.
+    pub artifact: ArtifactId,
+    /// Its size in bytes.
+    pub size: u64,
+    /// The time at which it was added.
+    pub added_at: DateTime<Utc>,
+    /// The time at which it was last added or seen again.
+    pub seen_at: DateTime<Utc>,
+    /// The warnings that were reported at its admission.
+    pub warnings: Vec<Violation>,
+    /// Its signature state; `None` if it has no signature.
+    pub signature: Option<Signature>,
+}
+
+/// A member of a capture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberRow {
+    /// Its name.
+    pub name: String,
+    /// The hash of its bytes.
+    pub blob: BlobHash,
+    /// Its size in bytes.
+    pub size: u64,
+}
+
+/// A file of a capture of several files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileRow {
+    /// The artifact.
+    pub artifact: ArtifactId,
+    /// The capture.
+    pub capture: CaptureHash,
+    /// The name of the file.
+    pub name: String,
+}
+
+/// A member of a capture, read and verified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredMember {
+    /// Its name.
+    pub name: String,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+impl StoredMember {
+    /// Borrows all `members` of a capture, in the form that kinds and archives expect.
+    #[must_use]
+    pub fn borrowed(members: &[Self]) -> Vec<MemberBytes<'_>> {
+        members.iter().map(|member| MemberBytes { name: &member.name, bytes: &member.bytes }).collect()
+    }
+}
+
+/// A mention in the vault.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MentionRow {
+    /// The mentioning artifact.
+    pub artifact: ArtifactId,
+    /// The role.
+    pub role: String,
+    /// The unit of the place; empty if the place is a pointer.
+    pub unit: String,
+    /// The place.
+    pub place: Place,
+    /// The digest.
+    pub digest: Digest,
+}
+
+/// A mention that relates its artifact to the one that the digest identifies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DigestEdge {
+    /// The mention.
+    pub mention: MentionRow,
+    /// The relation of the mentioning artifact to the other.
+    pub relation: String,
+    /// The relation of the other artifact to the mentioning one, if that has its own name.
+    pub inverse: Option<String>,
+    /// The artifact that the digest identifies, if it is in the vault.
+    pub target: Option<ArtifactId>,
+}
+
+/// A name by which an artifact refers to others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameMention {
+    /// The relation of the artifact to them.
+    pub relation: String,
+    /// The name, as `namespace:name`.
+    pub handle: String,
+    /// Whether the reference is reported if no artifact has the name.
+    pub dangles: bool,
+}
+
+/// A manual link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatedEdge {
+    /// The source artifact.
+    pub source: ArtifactId,
+    /// The relation.
+    pub relation: String,
+    /// The target artifact.
+    pub target: ArtifactId,
+    /// The note on the link.
+    pub note: Option<String>,
+}
+
+/// A reference to something that the vault does not have, with one of the referring artifacts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reference<T> {
+    /// The missing digest or name.
+    pub missing: T,
+    /// The referring artifact.
+    pub artifact: ArtifactId,
+    /// The relation.
+    pub relation: String,
+    /// The role; `None` for names.
+    pub role: Option<String>,
+    /// The place; `None` for names.
+    pub place: Option<Place>,
+}
+
+/// The number of an artifact's mentions in one role.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoleCount {
+    /// The role.
+    pub role: String,
+    /// The number of mentions.
+    pub count: u64,
+}
+
+/// A tag of an artifact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TagRow {
+    /// The name.
+    pub name: String,
+    /// The artifact.
+    pub artifact: ArtifactId,
+    /// Its core hash.
+    pub core: CoreHash,
+    /// The time at which the tag was set.
+    pub at: DateTime<Utc>,
+}
+
+/// A pinned artifact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PinRow {
+    /// The artifact.
+    pub artifact: ArtifactId,
+    /// Its core hash.
+    pub core: CoreHash,
+    /// The name of its kind.
+    pub kind: String,
+    /// The reason, if one was given.
+    pub note: Option<String>,
+    /// The time at which it was pinned.
+    pub at: DateTime<Utc>,
+}
+
+/// The note of an artifact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoteRow {
+    /// The artifact.
+    pub artifact: ArtifactId,
+    /// The text.
+    pub text: String,
+    /// The time at which it was written.
+    pub at: DateTime<Utc>,
+}
+
+/// A journal entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JournalRow {
+    /// Its number: 1, 2, 3, and so on.
+    pub seq: u64,
+    /// Its time.
+    pub at: DateTime<Utc>,
+    /// Its text: a JSON object in its RFC 8785 form.
+    pub entry: String,
+    /// Its chain value.
+    pub chain: Digest,
+}
+
+/// The journal's record of a removal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tombstone {
+    /// The removed core hash or capture hash.
+    pub digest: Digest,
+    /// The number of the entry.
+    pub entry: u64,
+    /// The time of the removal.
+    pub at: DateTime<Utc>,
+    /// The core hash of the artifact.
+    pub core: CoreHash,
+    /// The name of its kind.
+    pub kind: String,
+    /// The actor.
+    pub actor: Option<String>,
+    /// The reason.
+    pub reason: Option<String>,
+    /// Number of remaining captures of the artifact.
+    pub left: u64,
+    /// Number of bytes that were removed.
+    pub size: u64,
+}
+
+impl Tombstone {
+    /// Describes the removal: `removed by dana on 2026-11-20 13:04:03 UTC: names a customer`, with the actor and the
+    /// reason if they are recorded.
+    #[must_use]
+    pub fn removal(&self) -> String {
+        let by = self.actor.as_ref().map(|actor| format!(" by {actor}")).unwrap_or_default();
+        let why = self.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        format!("removed{by} on {}{why}", self.at.format("%Y-%m-%d %H:%M:%S UTC"))
+    }
+}
+
+impl fmt::Display for Tombstone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { digest, entry, at, core, kind, actor, reason, .. } = self;
+        let whose = if *digest == core.0 { String::new() } else { format!(", a capture of {core:.12}") };
+        write!(f, "{digest} (a {kind}{whose}) was removed on {}", at.format("%Y-%m-%d %H:%M:%S UTC"))?;
+        if let Some(actor) = actor {
+            write!(f, " by {actor}")?;
+        }
+        if let Some(reason) = reason {
+            write!(f, ": {reason}")?;
+        }
+        write!(f, " (entry {entry} of the journal)")
+    }
+}
+
+impl FromSql for ArtifactId {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        i64::column_result(value).map(Self)
+    }
+}
+
+impl FromSql for Place {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        match value {
+            ValueRef::Integer(index) => {
+                u32::try_from(index).map(Self::Index).map_err(|_| FromSqlError::OutOfRange(index))
+            }
+            other => String::column_result(other).map(Self::Pointer),
+        }
+    }
+}
+
+impl FromSql for Digest {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        <[u8; 32]>::column_result(value).map(Self::from_bytes)
+    }
+}
+
+impl FromSql for CoreHash {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Digest::column_result(value).map(Self)
+    }
+}
+
+impl FromSql for CaptureHash {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Digest::column_result(value).map(Self)
+    }
+}
+
+/// A time as the vault stores it: milliseconds since 1970 in UTC.
+pub(super) struct Milliseconds(pub(super) DateTime<Utc>);
+
+impl FromSql for Milliseconds {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        let milliseconds = i64::column_result(value)?;
+        let time = DateTime::from_timestamp_millis(milliseconds);
+        time.map(Self).ok_or(FromSqlError::OutOfRange(milliseconds))
+    }
+}

@@ -1,0 +1,345 @@
+//! Schema versions: creating vaults, rejecting newer ones, migrating older ones.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, ffi};
+use rusqlite_migration::{HookResult, M, Migrations};
+
+use super::backup;
+use super::derived;
+use super::dictionaries;
+use super::edit::secure_delete;
+use super::packed;
+use super::pool::{self, BUSY_TIMEOUT};
+use super::search;
+use super::staging::{PlaceError, StagedFile};
+use super::{Result, StoreError};
+
+/// The application id that the first migration writes into the header of every vault: "runv".
+const APPLICATION_ID: i64 = 0x7275_6e76;
+
+/// The page size in bytes. Measurements show the smallest and nearly the fastest vaults for documents of a few
+/// kilobytes.
+const PAGE_SIZE: u32 = 16_384;
+
+/// The schema version that this program writes.
+pub const VERSION: u32 = 4;
+
+/// The SQL of each schema version, in order.
+const MIGRATIONS: [&str; VERSION as usize] = [
+    include_str!("../../../migrations/0001_vault.sql"),
+    include_str!("../../../migrations/0002_packed.sql"),
+    include_str!("../../../migrations/0003_everyday.sql"),
+    include_str!("../../../migrations/0004_seen.sql"),
+];
+
+fn steps() -> Vec<M<'static>> {
+    let [vault, packed, everyday, seen] = MIGRATIONS;
+    vec![
+        M::up(vault),
+        M::up_with_hook(packed, packed::pack_mentions),
+        M::up(everyday),
+        M::up_with_hook(seen, complete_0004),
+    ]
+}
+
+/// Completes the migration to the fourth schema with what SQL cannot express.
+fn complete_0004(transaction: &Transaction<'_>) -> HookResult {
+    derived::begin(transaction)?;
+    Ok(dictionaries::seal_stored(transaction)?)
+}
+
+/// The changes that are allowed to make a file usable as a vault.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum CreatePolicy {
+    /// None: it must be a vault of the current schema.
+    Open,
+    /// An empty file becomes a vault.
+    Create,
+    /// A vault of an older schema is migrated to the current one.
+    Upgrade,
+}
+
+/// Opens the file at `path` as a vault of the current schema, after the changes that `policy` allows.
+pub(super) fn open(path: &Path, policy: CreatePolicy) -> Result<Connection> {
+    let mut connection = pool::connect(path).map_err(|source| StoreError::from_sqlite(path, source))?;
+    apply(&mut connection, path, &steps(), policy)?;
+    if policy != CreatePolicy::Upgrade {
+        derived::expect_current(&connection, path)?;
+    }
+    Ok(connection)
+}
+
+/// Returns the schema version of the vault at `path`.
+pub(super) fn version(path: &Path) -> Result<i64> {
+    let connection = pool::connect(path).map_err(|source| StoreError::from_sqlite(path, source))?;
+    match State::load(&connection).map_err(|source| StoreError::from_sqlite(path, source))? {
+        State::Vault { version } => Ok(version),
+        State::Empty => {
+            Err(StoreError::NotAVault { path: path.to_owned(), reason: "it is empty".to_owned() })
+        }
+        State::Foreign => {
+            let reason = "it is a database of another program".to_owned();
+            Err(StoreError::NotAVault { path: path.to_owned(), reason })
+        }
+    }
+}
+
+fn apply(connection: &mut Connection, path: &Path, steps: &[M<'_>], policy: CreatePolicy) -> Result<()> {
+    let not_a_vault =
+        |reason: &str| StoreError::NotAVault { path: path.to_owned(), reason: reason.to_owned() };
+    let latest = i64::try_from(steps.len()).unwrap_or(i64::MAX);
+    let state = State::load(connection).map_err(|source| StoreError::from_sqlite(path, source))?;
+    match state {
+        State::Vault { version } if version == latest => {
+            return expect_tables(connection).map_err(|source| StoreError::from_sqlite(path, source));
+        }
+        State::Vault { version } if version > latest => {
+            return Err(StoreError::Newer { path: path.to_owned(), found: version, supported: latest });
+        }
+        State::Vault { version: ..1 } => return Err(not_a_vault("it has no schema version; it is damaged")),
+        State::Vault { version } if policy != CreatePolicy::Upgrade => {
+            let found = format!("schema version {version}, the current one is {latest}");
+            return Err(StoreError::Older { path: path.to_owned(), found });
+        }
+        State::Vault { version } => keep_copy(connection, path, version)?,
+        State::Empty if policy != CreatePolicy::Create => return Err(not_a_vault("it is empty")),
+        State::Empty => begin(connection).map_err(|source| StoreError::from_sqlite(path, source))?,
+        State::Foreign => return Err(not_a_vault("it is a database of another program")),
+    }
+    migrate(connection, path, steps, latest)
+}
+
+fn migrate(connection: &mut Connection, path: &Path, steps: &[M<'_>], latest: i64) -> Result<()> {
+    let failed = |source| StoreError::from_sqlite(path, source);
+    // Tables are recreated under the names of old ones that other tables refer to.
+    connection.pragma_update(None, "foreign_keys", false).map_err(failed)?;
+    // Content that is removed later must not remain in the pages of old tables.
+    secure_delete(connection, true).map_err(failed)?;
+    connection.set_transaction_behavior(TransactionBehavior::Immediate);
+    let outcome = Migrations::new(steps.to_vec()).to_latest(connection);
+    connection.set_transaction_behavior(TransactionBehavior::Deferred);
+    secure_delete(connection, false).map_err(failed)?;
+    connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
+    match outcome {
+        Ok(()) => Ok(()),
+        // Another process may have done the same in the meantime.
+        Err(_) if matches!(State::load(connection), Ok(State::Vault { version }) if version == latest) => {
+            Ok(())
+        }
+        Err(rusqlite_migration::Error::RusqliteError { err, .. }) => Err(StoreError::from_sqlite(path, err)),
+        Err(error) => Err(StoreError::Schema { path: path.to_owned(), message: error.to_string() }),
+    }
+}
+
+enum State {
+    Empty,
+    Vault { version: i64 },
+    Foreign,
+}
+
+impl State {
+    fn load(connection: &Connection) -> rusqlite::Result<Self> {
+        // In one transaction: another process may be creating the vault.
+        let moment = connection.unchecked_transaction()?;
+        let number = |sql: &str| moment.query_row(sql, [], |row| row.get::<_, i64>(0));
+        let version = number("PRAGMA user_version")?;
+        Ok(match number("PRAGMA application_id")? {
+            APPLICATION_ID => Self::Vault { version },
+            0 if version == 0 && number("SELECT count(*) FROM sqlite_schema")? == 0 => Self::Empty,
+            _ => Self::Foreign,
+        })
+    }
+}
+
+/// Every table, index and view of a vault by its name, with its type, its table and its definition.
+pub(super) type Objects = BTreeMap<String, (String, String, Option<String>)>;
+
+/// Returns the schema objects of a vault.
+pub(super) fn objects(connection: &Connection) -> rusqlite::Result<Objects> {
+    let mut statement = connection.prepare("SELECT name, type, tbl_name, sql FROM sqlite_schema")?;
+    let objects =
+        statement.query_map([], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?, row.get(3)?))))?;
+    objects.collect()
+}
+
+/// Returns the schema objects that a vault should have, from a temporary database created for this. `path` is the vault
+/// that errors name.
+pub(super) fn expected(path: &Path) -> Result<Objects> {
+    let failed = |source| StoreError::from_sqlite(path, source);
+    // An unnamed database: SQLite keeps it private and deletes it.
+    let mut connection = Connection::open_with_flags("", OpenFlags::default()).map_err(failed)?;
+    connection.pragma_update(None, "foreign_keys", false).map_err(failed)?;
+    match Migrations::new(steps()).to_latest(&mut connection) {
+        Ok(()) => objects(&connection).map_err(failed),
+        Err(error) => Err(StoreError::Schema { path: path.to_owned(), message: error.to_string() }),
+    }
+}
+
+/// Returns an error if a view has the name of a table. The query of a view may never end, and every vault stores its
+/// data in tables.
+fn expect_tables(connection: &Connection) -> rusqlite::Result<()> {
+    let is_table = |name: &str| {
+        let definition = format!("CREATE TABLE {name} ");
+        MIGRATIONS.iter().chain([&search::SCHEMA]).any(|text| text.contains(&definition))
+    };
+    for (name, _) in views(connection)? {
+        if is_table(&name) {
+            return Err(damaged(format!("{name} is a view instead of a table")));
+        }
+    }
+    Ok(())
+}
+
+/// Returns an error if a view whose name `is_wanted` is not defined as in the migrations. A view defined by another
+/// program may return anything, or never end.
+pub(super) fn expect_views(
+    connection: &Connection,
+    is_wanted: impl Fn(&str) -> bool,
+) -> rusqlite::Result<()> {
+    let is_known =
+        |sql: Option<&str>| sql.is_some_and(|sql| MIGRATIONS.iter().any(|text| text.contains(sql)));
+    for (name, sql) in views(connection)? {
+        if is_wanted(&name) && !is_known(sql.as_deref()) {
+            return Err(damaged(format!("the view {name} differs from the definition in this program")));
+        }
+    }
+    Ok(())
+}
+
+/// Like [`expect_views`], for the view that returns the texts of the journal's entries.
+pub(super) fn expect_journal_view(connection: &Connection) -> rusqlite::Result<()> {
+    expect_views(connection, |name| name == "journal_entries")
+}
+
+fn views(connection: &Connection) -> rusqlite::Result<Vec<(String, Option<String>)>> {
+    connection
+        .prepare_cached("SELECT name, sql FROM sqlite_schema WHERE type = 'view'")?
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect()
+}
+
+fn damaged(message: String) -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CORRUPT), Some(message))
+}
+
+/// Returns the tables of a search index, which a vault may also have.
+pub(super) fn expected_for_search(path: &Path) -> Result<Objects> {
+    let made = || {
+        let connection = Connection::open_with_flags("", OpenFlags::default())?;
+        connection.pragma_update(None, "foreign_keys", false)?;
+        connection.execute_batch(search::SCHEMA)?;
+        objects(&connection)
+    };
+    made().map_err(|source| StoreError::from_sqlite(path, source))
+}
+
+/// Sets properties of the file itself that cannot be changed later.
+fn begin(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(&format!("PRAGMA page_size = {PAGE_SIZE}"))?;
+    // If two processes do this at once, SQLite fails one of them without waiting.
+    let deadline = Instant::now() + BUSY_TIMEOUT;
+    loop {
+        match connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0)) {
+            Err(error)
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+                    && Instant::now() < deadline =>
+            {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            outcome => return outcome.map(drop),
+        }
+    }
+}
+
+/// Returns the path of the copy that is kept before the schema changes from `version`.
+pub(super) fn copy_path(path: &Path, version: i64) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".schema-{version}"));
+    name.into()
+}
+
+/// Copies the vault to a file beside it. The copy gets its name only when all of it is on disk.
+fn keep_copy(connection: &Connection, path: &Path, version: i64) -> Result<()> {
+    let copy = copy_path(path, version);
+    if copy.exists() {
+        return Ok(());
+    }
+    let made = StagedFile::at(&copy, path, false).and_then(|place| {
+        backup::copy(connection, (place.temp_path(), &copy), &mut |_| {})?;
+        place.finish()
+    });
+    match made {
+        // Another process may have done the same in the meantime.
+        Ok(_) | Err(PlaceError::Exists(_)) => Ok(()),
+        Err(PlaceError::Store(error)) => Err(error),
+        Err(PlaceError::Refused { path, reason }) => {
+            Err(StoreError::Schema { path, message: format!("cannot keep a copy there: {reason}") })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_a_next_one() -> Vec<M<'static>> {
+        let mut steps = steps();
+        steps.push(M::up("CREATE TABLE next (x)"));
+        steps
+    }
+
+    fn fresh(directory: &tempfile::TempDir) -> (PathBuf, Connection) {
+        let path = directory.path().join("v.vault");
+        pool::create_file(&path).unwrap();
+        let connection = pool::connect(&path).unwrap();
+        (path, connection)
+    }
+
+    #[test]
+    fn steps_are_valid() {
+        Migrations::new(steps()).validate().unwrap();
+        assert_eq!(steps().len(), VERSION as usize);
+    }
+
+    #[test]
+    fn an_older_vault_is_migrated_after_a_copy_was_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, mut connection) = fresh(&directory);
+        apply(&mut connection, &path, &steps(), CreatePolicy::Create).unwrap();
+        connection.execute("INSERT INTO kind (name) VALUES ('old')", []).unwrap();
+        let longer = with_a_next_one();
+        for policy in [CreatePolicy::Open, CreatePolicy::Create] {
+            let refused = apply(&mut connection, &path, &longer, policy);
+            assert!(matches!(refused, Err(StoreError::Older { .. })));
+        }
+        apply(&mut connection, &path, &longer, CreatePolicy::Upgrade).unwrap();
+        assert_eq!(connection.query_row("SELECT count(*) FROM next", [], |row| row.get::<_, i64>(0)), Ok(0));
+        let copy = pool::connect(&copy_path(&path, 4)).unwrap();
+        assert_eq!(copy.query_row("SELECT name FROM kind", [], |row| row.get(0)), Ok("old".to_owned()));
+        assert!(copy.execute("SELECT count(*) FROM next", []).is_err());
+    }
+
+    #[test]
+    fn a_newer_vault_is_refused_naming_both_versions() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, mut connection) = fresh(&directory);
+        let longer = with_a_next_one();
+        apply(&mut connection, &path, &longer, CreatePolicy::Create).unwrap();
+        let message = apply(&mut connection, &path, &steps(), CreatePolicy::Create).unwrap_err().to_string();
+        assert!(message.contains("schema version 5") && message.contains("up to 4"), "{message}");
+    }
+
+    #[test]
+    fn other_databases_are_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, mut connection) = fresh(&directory);
+        connection.execute_batch("CREATE TABLE theirs (x)").unwrap();
+        assert!(matches!(
+            apply(&mut connection, &path, &steps(), CreatePolicy::Create),
+            Err(StoreError::NotAVault { .. })
+        ));
+    }
+}

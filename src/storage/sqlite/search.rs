@@ -1,0 +1,219 @@
+//! The search index, which maps words to passages. It is created on request and kept up to date from then on.
+//!
+//! The store is given passages and knows no formats. Texts are not stored: an answer contains the number of a matching
+//! passage of a capture, and the caller reads the capture again.
+
+mod compare;
+mod highlight;
+mod indexer;
+mod pages;
+mod query;
+mod terms;
+mod totals;
+
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension};
+
+use super::check::is_damage;
+use super::edit::secure_delete;
+use super::error::index_damage;
+use super::pool::BUSY_TIMEOUT;
+use super::read::Snapshot;
+use super::rows::{ArtifactId, ArtifactRow};
+use super::write_lock;
+use super::{Result, Store, StoreError};
+use crate::digest::CaptureHash;
+
+pub use compare::{SearchComparison, SearchDifferences};
+pub use highlight::Matcher;
+pub use indexer::{CapturePassages, SearchableCapture};
+pub use query::{FoundPassage, Grouping};
+pub use terms::{Term, Terms};
+
+pub(super) use indexer::{forget, forget_words};
+
+/// The version of the tables and of their content. It is increased when either changes, or when kinds produce different
+/// passages.
+const VERSION: i64 = 2;
+
+/// The schema of the tables.
+pub(super) const SCHEMA: &str = include_str!("../../../migrations/search.sql");
+
+/// Returns whether the totals used for ranking match the rows in the index. An index of another version passes, since
+/// it is rebuilt before it is queried.
+pub(super) fn has_right_totals(connection: &Connection) -> rusqlite::Result<bool> {
+    if state(connection)?.is_none_or(|state| state.version != VERSION) {
+        return Ok(true);
+    }
+    Ok(totals::Totals::stored(connection)? == totals::Totals::counted(connection)?)
+}
+
+/// The state of a search index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SearchIndex {
+    /// Number of captures that are not indexed yet.
+    pub waiting: u64,
+    /// Whether its version is that of this program; an index of another version is rebuilt.
+    pub is_current: bool,
+}
+
+/// The progress of an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct State {
+    version: i64,
+    /// The last indexed capture.
+    capture: i64,
+    /// The number of the next passage.
+    next: i64,
+}
+
+/// Returns the state of the index, or `None` if there is none.
+fn state(connection: &Connection) -> rusqlite::Result<Option<State>> {
+    if !exists(connection)? {
+        return Ok(None);
+    }
+    connection
+        .prepare_cached("SELECT version, capture, next FROM search_state")?
+        .query_row([], |row| Ok(State { version: row.get(0)?, capture: row.get(1)?, next: row.get(2)? }))
+        .optional()?
+        .map_or_else(|| Err(index_damage("the search index has no state")), |state| Ok(Some(state)))
+}
+
+/// Returns whether there is an index.
+pub(super) fn exists(connection: &Connection) -> rusqlite::Result<bool> {
+    connection.prepare_cached("SELECT 1 FROM sqlite_schema WHERE name = 'search_state'")?.exists([])
+}
+
+/// Returns the hash of a capture, or `None` if it is missing.
+fn hash_of(connection: &Connection, capture: i64) -> rusqlite::Result<Option<CaptureHash>> {
+    let sql = "SELECT coalesce(c.digest, b.digest) FROM capture c LEFT JOIN blob b ON b.id = c.blob WHERE c.id = ?1";
+    connection.prepare_cached(sql)?.query_row([capture], |row| row.get(0)).optional()
+}
+
+impl Snapshot<'_> {
+    /// Returns the state of the search index, or `None` if the vault has none.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn search_index(&self) -> Result<Option<SearchIndex>> {
+        let look = || {
+            let Some(state) = state(self.connection())? else { return Ok(None) };
+            let waiting = self
+                .connection()
+                .prepare_cached("SELECT count(*) FROM capture WHERE id > ?1")?
+                .query_row([state.capture], |row| row.get(0))?;
+            Ok(Some(SearchIndex { waiting, is_current: state.version == VERSION }))
+        };
+        look().map_err(|error| self.failed(error))
+    }
+
+    /// Returns the number of bytes that the search index takes in the vault's file; 0 if there is none.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn search_index_size(&self) -> Result<u64> {
+        Ok(size(self.connection()).map_err(|error| self.failed(error))?.unwrap_or_default())
+    }
+}
+
+/// Returns the number of bytes that the index takes in the vault's file, or `None` if there is none.
+pub(super) fn size(connection: &Connection) -> rusqlite::Result<Option<u64>> {
+    // By name, one table at a time, which skips all others.
+    let sql = "SELECT sum((SELECT sum(d.pgsize) FROM dbstat d WHERE d.name = s.name AND d.aggregate = TRUE))
+                 FROM sqlite_schema s
+                WHERE s.tbl_name IN ('search_state', 'search_capture') OR s.tbl_name GLOB 'search_text_*'";
+    connection.query_row(sql, [], |row| row.get(0))
+}
+
+impl Store {
+    /// Creates an empty search index, replacing any existing one.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be written.
+    pub fn begin_search_index(&self) -> Result<()> {
+        self.begin_search_index_within(BUSY_TIMEOUT)
+    }
+
+    /// The same, waiting for other writers no longer than `patience`.
+    ///
+    /// # Errors
+    /// Same as [`Store::begin_search_index`]; returns [`StoreError::Busy`] if other writers do not finish in time.
+    pub fn begin_search_index_within(&self, patience: Duration) -> Result<()> {
+        self.change_search(patience, |connection| {
+            drop_tables(connection)?;
+            connection.execute_batch(SCHEMA)?;
+            connection.execute("INSERT INTO search_state VALUES (1, ?1, 0, 1)", [VERSION]).map(|_| true)
+        })
+        .map(drop)
+    }
+
+    /// Removes the search index from the vault; returns false if there is none.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be written.
+    pub fn drop_search_index(&self) -> Result<bool> {
+        self.change_search(BUSY_TIMEOUT, |connection| {
+            let was_there = has_tables(connection)?;
+            drop_tables(connection).map(|()| was_there)
+        })
+    }
+
+    /// Returns whether there is any part of a search index, complete or not.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn has_search_tables(&self) -> Result<bool> {
+        has_tables(&*self.connection()?).map_err(|error| StoreError::from_sqlite(&self.path, error))
+    }
+
+    fn change_search(
+        &self,
+        patience: Duration,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<bool>,
+    ) -> Result<bool> {
+        let connection = self.connection()?;
+        let change = || {
+            // Words of passages that are removed later must not remain in the pages of an old index.
+            secure_delete(&connection, true)?;
+            let transaction = write_lock::begin_within(&connection, patience)?;
+            let outcome = work(&transaction)?;
+            transaction.commit()?;
+            Ok(outcome)
+        };
+        let outcome = change();
+        // If this fails, additions are slower.
+        let _ = secure_delete(&connection, false);
+        outcome.map_err(|error| StoreError::from_sqlite(&self.path, error))
+    }
+}
+
+/// Returns whether there is any part of an index, complete or not.
+fn has_tables(connection: &Connection) -> rusqlite::Result<bool> {
+    let sql = "SELECT 1 FROM sqlite_schema
+                WHERE name IN ('search_state', 'search_capture', 'search_text') OR name GLOB 'search_text_*'";
+    connection.prepare_cached(sql)?.exists([])
+}
+
+/// Drops those of the tables that exist.
+fn drop_tables(connection: &Connection) -> rusqlite::Result<()> {
+    match connection.execute_batch("DROP TABLE IF EXISTS search_text") {
+        // FTS5 must be able to open a table to drop it. If it cannot, its schema entry is deleted; its shadow tables
+        // are then ordinary tables.
+        Err(error) if is_damage(&error) => connection.execute_batch(
+            "PRAGMA writable_schema = ON;
+             DELETE FROM sqlite_schema WHERE name = 'search_text';
+             PRAGMA writable_schema = RESET;",
+        )?,
+        dropped => dropped?,
+    }
+    connection.execute_batch(
+        "DROP TABLE IF EXISTS search_text_data;
+         DROP TABLE IF EXISTS search_text_idx;
+         DROP TABLE IF EXISTS search_text_content;
+         DROP TABLE IF EXISTS search_text_docsize;
+         DROP TABLE IF EXISTS search_text_config;
+         DROP TABLE IF EXISTS search_capture;
+         DROP TABLE IF EXISTS search_state;",
+    )
+}

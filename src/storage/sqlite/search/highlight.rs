@@ -1,0 +1,149 @@
+//! Matching parts of a text.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
+
+use super::terms::Terms;
+use crate::artifact::Field;
+use crate::storage::sqlite::{Result, StoreError};
+
+/// The table of the vault's index, for use in memory, so that the same words match.
+const TABLE: &str = "CREATE VIRTUAL TABLE search_text USING fts5 (
+    response, prompt, tool, output, step, contract, pack, tokenize = 'unicode61 remove_diacritics 2')";
+
+/// A matcher that finds the matching parts of a text.
+pub struct Matcher {
+    connection: Connection,
+    path: PathBuf,
+}
+
+impl Matcher {
+    /// Creates a matcher for the vault at `path`, which errors name.
+    pub(in crate::storage) fn new(path: &Path) -> Result<Self> {
+        let connection =
+            in_memory().and_then(|connection| connection.execute_batch(TABLE).map(|()| connection));
+        let connection = connection.map_err(|error| StoreError::from_sqlite(path, error))?;
+        Ok(Self { connection, path: path.to_owned() })
+    }
+
+    /// Returns the byte ranges of `text`, a passage of `field`, that match, in order, or `None` if the text as a whole
+    /// does not match.
+    ///
+    /// # Errors
+    /// Returns an error if the in-memory database fails.
+    pub fn matches(&self, terms: &Terms, field: Field, text: &str) -> Result<Option<Vec<Range<usize>>>> {
+        let marked =
+            self.marked(terms, field, text).map_err(|error| StoreError::from_sqlite(&self.path, error))?;
+        Ok(marked.map(|(text, marks)| ranges(&text, marks)))
+    }
+
+    /// Returns the text with marks before and after each match, and the marks.
+    fn marked(
+        &self,
+        terms: &Terms,
+        field: Field,
+        text: &str,
+    ) -> rusqlite::Result<Option<(String, [char; 2])>> {
+        // SQLite returns text only up to a null character; a space has the same length and also separates words.
+        let text = text.replace('\0', " ");
+        let marks = marks_for(&text);
+        self.connection.prepare_cached("DELETE FROM search_text")?.execute([])?;
+        let insert = format!("INSERT INTO search_text (rowid, {}) VALUES (1, ?1)", field.name());
+        self.connection.prepare_cached(&insert)?.execute([&text])?;
+        let column = Field::ALL.iter().position(|other| *other == field).unwrap_or_default();
+        let [open, close] = marks.map(String::from);
+        self.connection
+            .prepare_cached(
+                "SELECT highlight(search_text, ?1, ?2, ?3) FROM search_text WHERE search_text MATCH ?4",
+            )?
+            .query_row((column, open, close, terms.expression()), |row| Ok((row.get(0)?, marks)))
+            .optional()
+    }
+}
+
+/// Opens a database in memory: no part of the texts may be left in files.
+pub(super) fn in_memory() -> rusqlite::Result<Connection> {
+    Connection::open_with_flags(":memory:", OpenFlags::default() | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+}
+
+/// Opens a database that is deleted when it is closed. What does not fit into the cache is in an unnamed file.
+pub(super) fn temporary() -> rusqlite::Result<Connection> {
+    let connection = Connection::open_with_flags("", OpenFlags::default() | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    connection.pragma_update(None, "cache_size", -CACHE_KIBIBYTES)?;
+    Ok(connection)
+}
+
+/// The cache size of a temporary database, in kibibytes.
+const CACHE_KIBIBYTES: i64 = 64 << 10;
+
+/// The first of the characters without an assigned meaning, of which few texts have any.
+const UNUSED: char = '\u{e000}';
+
+/// Returns two characters that are not in `text`.
+fn marks_for(text: &str) -> [char; 2] {
+    // Searching for each mark separately would read a text with many of them once per mark.
+    let used: HashSet<char> = text.chars().filter(|character| *character >= UNUSED).collect();
+    let mut unused = (UNUSED..=char::MAX).filter(|mark| !used.contains(mark));
+    // No text within the limits contains all of them.
+    [unused.next().unwrap_or('\u{1}'), unused.next().unwrap_or('\u{2}')]
+}
+
+/// Returns the ranges between the marks, as offsets in the text without them.
+fn ranges(marked: &str, [open, close]: [char; 2]) -> Vec<Range<usize>> {
+    let mut ranges = Vec::new();
+    let (mut start, mut marks) = (0, 0);
+    for (at, mark) in marked.char_indices().filter(|(_, character)| [open, close].contains(character)) {
+        let at = at - marks;
+        marks += mark.len_utf8();
+        if mark == open {
+            start = at;
+        } else {
+            ranges.push(start..at);
+        }
+    }
+    ranges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::sqlite::Term;
+
+    fn matches(words: &[&str], text: &str) -> Option<Vec<String>> {
+        let term = |word: &&str| Term {
+            text: word.trim_end_matches('*').to_owned(),
+            is_prefix: word.ends_with('*'),
+        };
+        let terms = Terms { alternatives: vec![words.iter().map(term).collect()], fields: Vec::new() };
+        let matcher = Matcher::new(Path::new("v.vault")).unwrap();
+        let ranges = matcher.matches(&terms, Field::Tool, text).unwrap()?;
+        Some(ranges.into_iter().map(|range| text[range].to_owned()).collect())
+    }
+
+    #[test]
+    fn there_is_a_column_for_each_field_in_their_order() {
+        let fields = Field::ALL.map(Field::name).join(", ");
+        assert!(TABLE.contains(&format!("    {fields}, tokenize")));
+        assert!(super::super::SCHEMA.contains(&format!("  {fields},\n  content = ''")));
+    }
+
+    #[test]
+    fn a_text_of_characters_that_could_be_marks_takes_no_longer_than_others() {
+        let most: String = (UNUSED..='\u{10fff0}').collect();
+        // Searching for each separately would take hours.
+        assert_eq!(matches(&["needle"], &format!("{most} needle")).unwrap(), ["needle"]);
+    }
+
+    #[test]
+    fn what_matches_is_told_by_its_place() {
+        let text = "\u{e000} Refunds\0of refund (é) and ref; CAFÉ au lait\u{10ffff}";
+        assert_eq!(matches(&["refund*"], text).unwrap(), ["Refunds", "refund"]);
+        assert_eq!(matches(&["refund"], text).unwrap(), ["refund"]);
+        assert_eq!(matches(&["cafe au", "E"], text).unwrap(), ["é", "CAFÉ au"]);
+        assert_eq!(matches(&["refund", "missing"], text), None);
+        assert_eq!(matches(&["of refund"], text).unwrap(), ["of refund"]);
+    }
+}

@@ -1,0 +1,258 @@
+//! Additions to the index and removals from it.
+
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OptionalExtension};
+
+use super::totals::Totals;
+use super::{ArtifactRow, Snapshot, State, VERSION, drop_tables, has_tables, index_damage, is_damage, state};
+use crate::artifact::Field;
+use crate::digest::{CaptureHash, CoreHash};
+use crate::storage::sqlite::error::out_of_order;
+use crate::storage::sqlite::{Result, Store, StoreError, write_lock};
+
+/// A capture whose passages are or should be in the index.
+#[derive(Clone, Debug)]
+pub struct SearchableCapture {
+    id: i64,
+    /// Its hash.
+    pub capture: CaptureHash,
+    /// Its artifact.
+    pub artifact: ArtifactRow,
+    /// The artifact's first capture, if this is not the first.
+    pub first: Option<CaptureHash>,
+}
+
+/// The passages of a capture, in the form in which they are indexed.
+#[derive(Clone, Debug)]
+pub struct CapturePassages {
+    id: i64,
+    core: CoreHash,
+    hash: CaptureHash,
+    /// The texts in the order of the passages; `None` for those that are not indexed.
+    passages: Vec<Option<(Field, String)>>,
+}
+
+impl SearchableCapture {
+    /// Combines the capture with its passages, `None` for those that are not indexed.
+    #[must_use]
+    pub fn with(&self, passages: Vec<Option<(Field, String)>>) -> CapturePassages {
+        CapturePassages { id: self.id, core: self.artifact.core, hash: self.capture, passages }
+    }
+}
+
+impl CapturePassages {
+    /// Returns the number of bytes of text.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.passages.iter().flatten().map(|(_, text)| text.len()).sum()
+    }
+
+    pub(super) fn passages(&self) -> &[Option<(Field, String)>] {
+        &self.passages
+    }
+
+    pub(super) fn id(&self) -> i64 {
+        self.id
+    }
+}
+
+impl Snapshot<'_> {
+    /// Returns up to `limit` next captures that are not in the index, in the order in which they were added. Returns
+    /// none if there is no index, or one of another version.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn unindexed(&self, limit: u32) -> Result<Vec<SearchableCapture>> {
+        let state = state(self.connection()).map_err(|error| self.failed(error))?;
+        match state.filter(|state| state.version == VERSION) {
+            None => Ok(Vec::new()),
+            Some(State { capture: after, .. }) => self.captures_between(after, i64::MAX, limit),
+        }
+    }
+
+    /// Returns up to `limit` captures that should be in the index, after `after` if it is given, in the order in which
+    /// they were added.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn indexed(&self, after: Option<&SearchableCapture>, limit: u32) -> Result<Vec<SearchableCapture>> {
+        let state = state(self.connection()).map_err(|error| self.failed(error))?;
+        let Some(State { capture: last, .. }) = state else { return Ok(Vec::new()) };
+        self.captures_between(after.map_or(i64::MIN, |after| after.id), last, limit)
+    }
+
+    fn captures_between(&self, after: i64, last: i64, limit: u32) -> Result<Vec<SearchableCapture>> {
+        // Captures without a hash are left to fsck.
+        let sql = "SELECT c.id, coalesce(c.digest, b.digest), c.artifact,
+                     (SELECT min(f.id) FROM capture f WHERE f.artifact = c.artifact)
+                     FROM capture c LEFT JOIN blob b ON b.id = c.blob
+                    WHERE c.id > ?1 AND c.id <= ?2 AND coalesce(c.digest, b.digest) IS NOT NULL
+                    ORDER BY c.id LIMIT ?3";
+        let rows = self.rows(sql, (after, last, limit), |row| {
+            Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?, row.get::<_, i64>(3)?))
+        })?;
+        let mut captures = Vec::new();
+        let mut before = after;
+        for (id, capture, artifact, first) in rows {
+            // Callers continue after the last capture of an answer, and must terminate.
+            if id <= before || id > last {
+                return Err(self.failed(out_of_order("capture")));
+            }
+            before = id;
+            let first = if first == id { None } else { self.first_capture(artifact)? };
+            let artifact = self.artifact_by_id(artifact)?;
+            captures.push(SearchableCapture { id, capture, artifact, first: first.map(|row| row.capture) });
+        }
+        Ok(captures)
+    }
+}
+
+impl Store {
+    /// Adds the passages of `batch` to the index, in one transaction. They must be those of the captures that come
+    /// next; returns false and changes nothing if another process has already indexed them.
+    ///
+    /// # Errors
+    /// Same as [`Store::put`].
+    pub fn index_passages(&self, batch: &[CapturePassages]) -> Result<bool> {
+        self.index_passages_within(batch, Self::PATIENCE)
+    }
+
+    /// The same, waiting for other writers no longer than `patience`.
+    ///
+    /// # Errors
+    /// Same as [`Store::index_passages`]; returns [`StoreError::Busy`] if other writers do not finish in time.
+    pub fn index_passages_within(&self, batch: &[CapturePassages], patience: Duration) -> Result<bool> {
+        let connection = self.connection()?;
+        let index = || {
+            let transaction = write_lock::begin_within(&connection, patience)?;
+            let Some(state) = state(&transaction)?.filter(|state| state.version == VERSION) else {
+                return Ok(false);
+            };
+            let Some(first) = batch.first() else { return Ok(true) };
+            if !follows(&transaction, state, first.id)? {
+                return Ok(false);
+            }
+            let state = insert(&transaction, batch, state)?;
+            transaction
+                .execute("UPDATE search_state SET next = ?1, capture = ?2", (state.next, state.capture))?;
+            transaction.commit()?;
+            Ok(true)
+        };
+        let failed = |error: rusqlite::Error| match error.sqlite_error_code() {
+            Some(ErrorCode::ConstraintViolation) => index_damage(format!("the search index: {error}")),
+            _ => error,
+        };
+        index().map_err(|error| StoreError::from_sqlite(&self.path, failed(error)))
+    }
+}
+
+/// Returns whether the capture with this row id is the next one that the index should have.
+fn follows(connection: &Connection, state: State, capture: i64) -> rusqlite::Result<bool> {
+    let next: Option<i64> = connection
+        .prepare_cached(
+            "SELECT min(c.id) FROM capture c LEFT JOIN blob b ON b.id = c.blob
+              WHERE c.id > ?1 AND coalesce(c.digest, b.digest) IS NOT NULL",
+        )?
+        .query_row([state.capture], |row| row.get(0))?;
+    // It may have been removed in the meantime, along with others before it.
+    Ok(state.capture < capture && next.is_none_or(|next| next >= capture))
+}
+
+/// Returns the key of a capture, or `None` if it does not exist.
+fn key_of(connection: &Connection, capture: i64) -> rusqlite::Result<Option<(CoreHash, CaptureHash)>> {
+    let sql =
+        "SELECT a.core, coalesce(c.digest, b.digest) FROM capture c JOIN artifact a ON a.id = c.artifact
+                 LEFT JOIN blob b ON b.id = c.blob WHERE c.id = ?1";
+    connection.prepare_cached(sql)?.query_row([capture], |row| Ok((row.get(0)?, row.get(1)?))).optional()
+}
+
+/// Inserts the passages of those captures that still exist, and returns the resulting state.
+fn insert(connection: &Connection, batch: &[CapturePassages], mut state: State) -> rusqlite::Result<State> {
+    for capture @ CapturePassages { id, core, hash, passages } in batch {
+        match key_of(connection, *id)? {
+            Some(stored) if stored == (*core, *hash) => {}
+            // It was removed, and another capture got its number.
+            Some(_) => return Ok(state),
+            // It was removed, and another capture may get an earlier number.
+            None => continue,
+        }
+        let rows = i64::try_from(passages.len().max(1)).unwrap_or(i64::MAX);
+        let next = state.next.checked_add(rows);
+        let next = next.ok_or_else(|| index_damage("the search index has no numbers left"))?;
+        connection
+            .prepare_cached("INSERT INTO search_capture (first, capture, passages) VALUES (?1, ?2, ?3)")?
+            .execute((state.next, id, passages.len()))?;
+        insert_passages(connection, state.next, capture)?;
+        state.next = next;
+        state.capture = *id;
+    }
+    Ok(state)
+}
+
+/// Inserts the passages of a capture, the first one as the row `first`.
+pub(super) fn insert_passages(
+    connection: &Connection,
+    first: i64,
+    capture: &CapturePassages,
+) -> rusqlite::Result<()> {
+    let numbered = (first..).zip(&capture.passages);
+    for (row, (field, text)) in numbered.filter_map(|(row, text)| Some((row, text.as_ref()?))) {
+        let sql = format!("INSERT INTO search_text (rowid, {}) VALUES (?1, ?2)", field.name());
+        connection.prepare_cached(&sql)?.execute((row, text))?;
+    }
+    Ok(())
+}
+
+/// Removes a capture that is about to be removed from the index, if there is one. A damaged index is dropped as a
+/// whole: nothing that is removed may stay in it.
+pub(in crate::storage) fn forget(connection: &Connection, capture: i64) -> rusqlite::Result<()> {
+    if !has_tables(connection)? {
+        return Ok(());
+    }
+    match take_out(connection, capture) {
+        Err(error) if is_damage(&error) => drop_tables(connection),
+        taken => taken,
+    }
+}
+
+fn take_out(connection: &Connection, capture: i64) -> rusqlite::Result<()> {
+    let rows: Option<(i64, i64)> = connection
+        .prepare_cached("SELECT first, passages FROM search_capture WHERE capture = ?1")?
+        .query_row([capture], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    if let Some((first, passages)) = rows {
+        let removed = Totals::from_rows(connection, first, passages)?;
+        // Only existing rows: a damaged vault may contain any number.
+        let present: Vec<i64> = connection
+            .prepare_cached("SELECT id FROM search_text_docsize WHERE id >= ?1 AND id < ?2")?
+            .query_map([first, first.saturating_add(passages)], |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?;
+        let mut delete = connection.prepare_cached("DELETE FROM search_text WHERE rowid = ?1")?;
+        for row in present {
+            delete.execute([row])?;
+        }
+        removed.subtract_from_stored(connection)?;
+        connection.prepare_cached("DELETE FROM search_capture WHERE first = ?1")?.execute([first])?;
+    }
+    // The number of the last capture is reused.
+    connection
+        .prepare_cached(
+            "UPDATE search_state SET capture =
+               min(capture, (SELECT coalesce(max(id), 0) FROM capture WHERE id <> ?1))",
+        )?
+        .execute([capture])
+        .map(drop)
+}
+
+/// Rewrites the index without the words of removed content, which FTS5 only marks as deleted. Takes time proportional
+/// to the size of the index.
+pub(in crate::storage) fn forget_words(connection: &Connection) -> rusqlite::Result<()> {
+    if !has_tables(connection)? {
+        return Ok(());
+    }
+    match connection.execute("INSERT INTO search_text (search_text) VALUES ('optimize')", []) {
+        Err(error) if is_damage(&error) => drop_tables(connection),
+        done => done.map(drop),
+    }
+}

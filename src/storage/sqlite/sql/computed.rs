@@ -1,0 +1,201 @@
+//! Views of content that SQL cannot read.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rusqlite::functions::{Context, FunctionFlags};
+use rusqlite::types::Value;
+use rusqlite::{Connection, Error};
+
+use super::SqlError;
+use crate::artifact::{Cell, Cells, Column};
+use crate::files::open_vaults::Registration;
+use crate::storage::sqlite::rows::{ArtifactId, ArtifactRow};
+use crate::storage::sqlite::{Snapshot, Store, StoreError};
+
+/// Maximum size in bytes of the cached rows, which joins read repeatedly.
+const KEPT_BYTES: usize = 64 << 20;
+
+/// Number of row requests, with [`OFTEN_FOR_EACH`] per artifact on average, that indicates a query that joins contents
+/// with each other.
+const OFTEN: u64 = 100_000;
+const OFTEN_FOR_EACH: u64 = 20;
+
+/// A view whose rows are computed, for one artifact at a time.
+///
+/// It has the columns `artifact` and `core_hash`, followed by its own.
+pub struct Computed {
+    /// The name.
+    pub name: &'static str,
+    /// A description of a row.
+    pub about: &'static str,
+    /// The kind of the artifacts that have rows; `None` for all kinds.
+    pub kind: Option<&'static str>,
+    /// Its own columns.
+    pub columns: &'static [Column],
+    /// The function for the rows of an artifact, each with a cell for every column of its own.
+    pub rows: RowsOf,
+}
+
+/// A function that computes the rows of an artifact.
+pub type RowsOf =
+    Box<dyn Fn(&Snapshot<'_>, &ArtifactRow) -> std::result::Result<Vec<Cells>, SqlError> + Send + Sync>;
+
+type Kept = HashMap<(usize, i64), Arc<Vec<Cells>>>;
+
+/// The source of the rows of computed views.
+pub(super) struct Source {
+    /// A store with a single connection, which is in a transaction.
+    store: Store,
+    views: Vec<Computed>,
+    /// The cached rows, by view and artifact, and their size in bytes.
+    kept: Mutex<(Kept, usize)>,
+    /// The error that made a function fail: SQLite only passes on a message.
+    failure: Mutex<Option<SqlError>>,
+    /// Number of times that rows were requested.
+    asked: AtomicU64,
+    /// The callback to call once if that is too often.
+    told: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+}
+
+impl Source {
+    /// Creates a source that reads on `connection`, which is in a transaction.
+    pub(super) fn new(path: &Path, connection: Connection, views: Vec<Computed>) -> Self {
+        Self {
+            store: Store::with_connection_to(path, connection, Registration::new(path)),
+            views,
+            kept: Mutex::default(),
+            failure: Mutex::default(),
+            asked: AtomicU64::default(),
+            told: Mutex::default(),
+        }
+    }
+
+    /// Creates the views of this source on `connection`, which sees the same state of the vault.
+    pub(super) fn offer(self: &Arc<Self>, connection: &Connection) -> rusqlite::Result<()> {
+        let flags = FunctionFlags::SQLITE_UTF8
+            | FunctionFlags::SQLITE_DETERMINISTIC
+            | FunctionFlags::SQLITE_INNOCUOUS;
+        let source = self.clone();
+        connection.create_scalar_function("runvault_rows", 2, flags, move |context| source.count(context))?;
+        let source = self.clone();
+        connection.create_scalar_function("runvault_cell", 4, flags, move |context| source.cell(context))?;
+        self.views
+            .iter()
+            .enumerate()
+            .try_for_each(|(number, view)| connection.execute_batch(&statement(number, view)))
+    }
+
+    /// Takes the error that made a function fail since the last call.
+    pub(super) fn failure(&self) -> Option<SqlError> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Calls `told` once if the same artifacts are read repeatedly.
+    pub(super) fn on_rereading(&self, told: Box<dyn FnOnce() + Send>) {
+        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
+    }
+
+    fn note_rereading(&self) -> Result<(), StoreError> {
+        let asked = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
+        if asked.is_multiple_of(OFTEN) && asked / OFTEN_FOR_EACH >= self.store.last_artifact()? {
+            let told = self.told.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(told) = told {
+                told();
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns a JSON list with one element per row that an artifact has in a view.
+    fn count(&self, context: &Context<'_>) -> rusqlite::Result<Option<String>> {
+        self.note_rereading().map_err(|error| Error::UserFunctionError(error.into()))?;
+        let Some(rows) = self.rows(context)? else { return Ok(None) };
+        let zeros = vec!["0"; rows.len()];
+        Ok(Some(format!("[{}]", zeros.join(","))))
+    }
+
+    /// Returns one cell of a row.
+    fn cell(&self, context: &Context<'_>) -> rusqlite::Result<Value> {
+        let (row, column): (usize, usize) = (context.get(2)?, context.get(3)?);
+        let rows = self.rows(context)?;
+        let cell = rows.as_ref().and_then(|rows| rows.get(row)?.get(column));
+        Ok(match cell {
+            None | Some(Cell::Null) => Value::Null,
+            Some(Cell::Integer(integer)) => Value::Integer(*integer),
+            Some(Cell::Real(real)) => Value::Real(*real),
+            Some(Cell::Text(text)) => Value::Text(text.clone()),
+            Some(Cell::Blob(bytes)) => Value::Blob(bytes.clone()),
+        })
+    }
+
+    /// Returns the rows that the first two arguments identify: the number of a view and the row id of an artifact.
+    fn rows(&self, context: &Context<'_>) -> rusqlite::Result<Option<Arc<Vec<Cells>>>> {
+        let key: (usize, i64) = (context.get(0)?, context.get(1)?);
+        if let Some(rows) = self.kept().0.get(&key) {
+            return Ok(Some(rows.clone()));
+        }
+        let Some(view) = self.views.get(key.0) else { return Ok(None) };
+        let rows = self.make(view, ArtifactId(key.1)).map(Arc::new).map_err(|error| {
+            let message = error.to_string();
+            self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            Error::UserFunctionError(message.into())
+        })?;
+        self.keep(key, &rows);
+        Ok(Some(rows))
+    }
+
+    fn make(&self, view: &Computed, artifact: ArtifactId) -> Result<Vec<Cells>, SqlError> {
+        let connection = self.store.connection()?;
+        let snapshot = Snapshot::resume(connection, &self.store.readers, &self.store.path);
+        let artifact = snapshot.artifact_by_id(artifact)?;
+        (view.rows)(&snapshot, &artifact)
+    }
+
+    /// Caches rows until they are too large. The next request is usually for another artifact, so all entries are
+    /// equally useful.
+    fn keep(&self, key: (usize, i64), rows: &Arc<Vec<Cells>>) {
+        let bytes: usize = rows.iter().flatten().map(|cell| size_of::<Cell>() + size(cell)).sum();
+        let (kept, kept_bytes) = &mut *self.kept();
+        if *kept_bytes + bytes > KEPT_BYTES {
+            kept.clear();
+            *kept_bytes = 0;
+        }
+        kept.insert(key, rows.clone());
+        *kept_bytes += bytes;
+    }
+
+    fn kept(&self) -> MutexGuard<'_, (Kept, usize)> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn size(cell: &Cell) -> usize {
+    match cell {
+        Cell::Null | Cell::Integer(_) | Cell::Real(_) => 0,
+        Cell::Text(text) => text.len(),
+        Cell::Blob(bytes) => bytes.len(),
+    }
+}
+
+/// Returns the statement that creates a view. The condition on the kind applies to the artifact, as those of queries on
+/// `artifact` and `core_hash` do: they are evaluated before the functions are called.
+fn statement(number: usize, view: &Computed) -> String {
+    let mut columns = String::new();
+    for (index, column) in view.columns.iter().enumerate() {
+        // Writing to a string cannot fail.
+        let _ = write!(columns, ", runvault_cell({number}, a.id, r.key, {index}) AS \"{}\"", column.name);
+    }
+    let condition = view.kind.map_or(String::new(), |kind| {
+        format!(" WHERE a.kind = (SELECT k.id FROM main.kind k WHERE k.name = '{kind}')")
+    });
+    format!(
+        "CREATE TEMP VIEW \"{}\" AS
+         SELECT a.id AS artifact, 'sha256:' || lower(hex(a.core)) AS core_hash{columns}
+           FROM main.artifact a JOIN json_each(runvault_rows({number}, a.id)) r{condition}",
+        view.name
+    )
+}

@@ -1,0 +1,275 @@
+use std::path::Path;
+use std::sync::Arc;
+
+use rusqlite::config::DbConfig;
+use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
+use rusqlite::{Connection, Error, ErrorCode};
+
+use super::computed::Source;
+use super::guard::Guard;
+use super::{Computed, SqlError, View};
+use crate::artifact::Cell;
+use crate::digest::Digest;
+use crate::storage::sqlite::{BusyReason, Store, StoreError, pool, schema};
+
+/// A reader that answers SQL queries about the vault in its state when the reader was created.
+///
+/// It cannot write. Until it is dropped, concurrent writes stay in the vault's write-ahead log, which grows.
+pub struct Reader<'s> {
+    connection: Connection,
+    source: Arc<Source>,
+    guard: Guard,
+    views: Vec<View>,
+    /// Borrowed from the store, which must outlive the reader: the last connection to close leaves the log behind if it
+    /// is read-only.
+    path: &'s Path,
+}
+
+impl Store {
+    /// Creates a reader for SQL queries, which can use these views besides those in the vault's file.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Busy`] if others write so often that no state of the vault could be held, and another
+    /// error if the vault cannot be read.
+    pub fn reader(&self, computed: Vec<Computed>) -> Result<Reader<'_>, SqlError> {
+        let failed = |error| StoreError::from_sqlite(self.path(), error);
+        let views = View::plain().into_iter().chain(computed.iter().map(View::from)).collect();
+        let [connection, other] = connect_twice(self.path())?;
+        schema::expect_views(&connection, |name| View::plain().iter().any(|view| view.name == name))
+            .map_err(failed)?;
+        let source = Arc::new(Source::new(self.path(), other, computed));
+        source.offer(&connection).map_err(failed)?;
+        connection.execute_batch("PRAGMA query_only = ON").map_err(failed)?;
+        // An unknown name in double quotes would be a string: a misspelt column would be compared as text.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false).map_err(failed)?;
+        let guard = Guard::default();
+        guard.watch(&connection).map_err(failed)?;
+        Ok(Reader { connection, source, guard, views, path: self.path() })
+    }
+}
+
+/// Opens two connections that see the same state of the vault at `path`.
+fn connect_twice(path: &Path) -> Result<[Connection; 2], StoreError> {
+    /// Maximum number of attempts. If others write this often, they do not stop.
+    const TRIES: usize = 1000;
+    let connect = || {
+        let both = [pool::connect_to_read(path)?, pool::connect_to_read(path)?];
+        for _ in 0..TRIES {
+            both.iter().try_for_each(|one| one.execute_batch("BEGIN"))?;
+            if head(&both[0])? == head(&both[1])? {
+                return Ok(Some(both));
+            }
+            both.iter().try_for_each(|one| one.execute_batch("ROLLBACK"))?;
+        }
+        Ok(None)
+    };
+    let both = connect().map_err(|error| StoreError::from_sqlite(path, error))?;
+    both.ok_or_else(|| StoreError::Busy { path: path.to_owned(), reason: BusyReason::Contended })
+}
+
+/// Returns the head of the journal. It identifies a state, since every change to a vault has an entry.
+fn head(connection: &Connection) -> rusqlite::Result<(i64, Option<Digest>)> {
+    // Always one row, even without entries.
+    connection.query_row("SELECT max(seq), chain FROM journal", [], |row| {
+        Ok((row.get::<_, Option<i64>>(0)?.unwrap_or_default(), row.get(1)?))
+    })
+}
+
+impl Reader<'_> {
+    /// Returns the views that queries can use.
+    #[must_use]
+    pub fn views(&self) -> &[View] {
+        &self.views
+    }
+
+    /// Calls `told` once, while a query runs, if queries read the same artifacts repeatedly: those that join contents
+    /// do, and can read them once with `WITH … AS MATERIALIZED`.
+    pub fn on_rereading(&self, told: impl FnOnce() + Send + 'static) {
+        self.source.on_rereading(Box::new(told));
+    }
+
+    /// Returns the path of the vault.
+    pub(super) fn path(&self) -> &Path {
+        self.path
+    }
+
+    /// Prepares a query, with a value for each of its parameters: `:name` has that of `name`.
+    ///
+    /// # Errors
+    /// Returns a [`SqlError`], except for errors that only occur when the query runs.
+    pub fn prepare(&self, query: &str, parameters: &[(&str, Cell)]) -> Result<Statement<'_>, SqlError> {
+        if query.contains('\0') {
+            return Err(SqlError::Query("the query has a NUL character".to_owned()));
+        }
+        let prepared = self.connection.prepare(query);
+        if let Some(refusal) = self.guard.refused() {
+            return Err(SqlError::Refused(refusal));
+        }
+        let mut statement = prepared.map_err(|error| self.failed(error, query))?;
+        if !statement.readonly() {
+            return Err(SqlError::Refused("the statement would change data".to_owned()));
+        }
+        if statement.column_count() == 0 {
+            return Err(SqlError::Empty);
+        }
+        bind(&mut statement, parameters, |error| self.failed(error, query))?;
+        let columns = statement.column_names().into_iter().map(str::to_owned).collect();
+        Ok(Statement { reader: self, query: query.to_owned(), prepared: statement, columns })
+    }
+
+    /// Converts `error`, which occurred in `query`, into an error for the caller.
+    fn failed(&self, error: Error, query: &str) -> SqlError {
+        if let Some(failure) = self.source.failure() {
+            return failure;
+        }
+        match error {
+            Error::MultipleStatement => SqlError::Several,
+            Error::SqlInputError { msg, offset, .. } => {
+                SqlError::Query(format!("{msg}{}{}", place(query, offset), self.hint(&msg, query)))
+            }
+            Error::SqliteFailure(code, message) if is_of_query(code.code) => {
+                let message = message.unwrap_or_else(|| code.to_string());
+                SqlError::Query(format!("{message}{}", self.hint(&message, query)))
+            }
+            error => StoreError::from_sqlite(self.path, error).into(),
+        }
+    }
+
+    /// Returns a hint that lists the existing views or columns, if the query refers to one that does not exist.
+    fn hint(&self, message: &str, query: &str) -> String {
+        if message.starts_with("no such table") {
+            let names: Vec<&str> = self.views.iter().map(|view| view.name).collect();
+            return format!("; tables: {}", names.join(", "));
+        }
+        if !message.starts_with("no such column") {
+            return String::new();
+        }
+        let is_named = |view: &&View| {
+            query
+                .split(|c: char| !c.is_alphanumeric() && c != '_')
+                .any(|word| word.eq_ignore_ascii_case(view.name))
+        };
+        let columns = self.views.iter().filter(is_named).map(|view| {
+            let names: Vec<&str> = view.columns.iter().map(|column| column.name).collect();
+            format!("; {} has {}", view.name, names.join(", "))
+        });
+        columns.collect()
+    }
+}
+
+/// Whether an error is caused by the query. Others are caused by the vault.
+fn is_of_query(code: ErrorCode) -> bool {
+    matches!(
+        code,
+        ErrorCode::Unknown
+            | ErrorCode::TooBig
+            | ErrorCode::TypeMismatch
+            | ErrorCode::ParameterOutOfRange
+            | ErrorCode::OutOfMemory
+            | ErrorCode::AuthorizationForStatementDenied
+    )
+}
+
+/// Describes a position in a query.
+fn place(query: &str, offset: i32) -> String {
+    let before = usize::try_from(offset).ok().and_then(|offset| query.get(..offset));
+    let Some(before) = before else { return String::new() };
+    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+    let column = before.get(line_start..).unwrap_or_default().chars().count() + 1;
+    let line = before.matches('\n').count() + 1;
+    format!(" (line {line}, column {column})")
+}
+
+fn bind(
+    statement: &mut rusqlite::Statement<'_>,
+    parameters: &[(&str, Cell)],
+    failed: impl Fn(Error) -> SqlError,
+) -> Result<(), SqlError> {
+    let mut left: Vec<&str> = parameters.iter().map(|(name, _)| *name).collect();
+    left.sort_unstable();
+    if let Some(name) = left.windows(2).find_map(|two| (two.first() == two.last()).then(|| two.first())?) {
+        return Err(SqlError::Parameter(format!("the parameter :{name} has two values")));
+    }
+    for index in 1..=statement.parameter_count() {
+        let name = statement.parameter_name(index).unwrap_or("?").to_owned();
+        let value = name.get(1..).and_then(|name| parameters.iter().find(|(known, _)| *known == name));
+        let Some((known, value)) = value else {
+            return Err(SqlError::Parameter(format!("the parameter {name} has no value")));
+        };
+        left.retain(|name| name != known);
+        statement.raw_bind_parameter(index, Bound(value)).map_err(&failed)?;
+    }
+    match left.first() {
+        None => Ok(()),
+        Some(name) => Err(SqlError::Parameter(format!("the query has no parameter :{name}"))),
+    }
+}
+
+/// A cell to be bound to a statement.
+pub(super) struct Bound<'c>(pub(super) &'c Cell);
+
+impl ToSql for Bound<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self.0 {
+            Cell::Null => ValueRef::Null,
+            Cell::Integer(integer) => ValueRef::Integer(*integer),
+            Cell::Real(real) => ValueRef::Real(*real),
+            Cell::Text(text) => ValueRef::Text(text.as_bytes()),
+            Cell::Blob(bytes) => ValueRef::Blob(bytes),
+        }))
+    }
+}
+
+/// A prepared query.
+pub struct Statement<'r> {
+    reader: &'r Reader<'r>,
+    query: String,
+    prepared: rusqlite::Statement<'r>,
+    columns: Vec<String>,
+}
+
+impl Statement<'_> {
+    /// Returns the names of the result's columns, as the query defines them: two may be the same.
+    #[must_use]
+    pub fn columns(&self) -> &[String] {
+        &self.columns
+    }
+
+    /// Runs the query. Rows are computed one by one, as they are requested.
+    pub fn rows(&mut self) -> Rows<'_> {
+        let width = self.columns.len();
+        Rows { reader: self.reader, query: &self.query, width, found: self.prepared.raw_query() }
+    }
+}
+
+/// The rows of a result, each with a cell for every column. The first error is the last item.
+pub struct Rows<'q> {
+    reader: &'q Reader<'q>,
+    query: &'q str,
+    width: usize,
+    found: rusqlite::Rows<'q>,
+}
+
+impl Iterator for Rows<'_> {
+    type Item = Result<Vec<Cell>, SqlError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let row = match self.found.next() {
+            Ok(row) => row?,
+            Err(error) => return Some(Err(self.reader.failed(error, self.query))),
+        };
+        let cells: rusqlite::Result<_> = (0..self.width).map(|index| row.get_ref(index).map(cell)).collect();
+        Some(cells.map_err(|error| self.reader.failed(error, self.query)))
+    }
+}
+
+fn cell(value: ValueRef<'_>) -> Cell {
+    match value {
+        ValueRef::Null => Cell::Null,
+        ValueRef::Integer(integer) => Cell::Integer(integer),
+        ValueRef::Real(real) => Cell::Real(real),
+        // SQLite treats a value cast to text as text, whatever its bytes are.
+        ValueRef::Text(text) => Cell::Text(String::from_utf8_lossy(text).into_owned()),
+        ValueRef::Blob(bytes) => Cell::Blob(bytes.to_vec()),
+    }
+}

@@ -1,0 +1,139 @@
+//! Copies of damaged logs beside the vault, each with the index that shows what the log should have contained.
+//!
+//! A copy remains until a repair has recovered its content. It is then renamed and can be deleted.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use super::index::Index;
+use super::scan::Scan;
+use crate::files::{self, Replace, StagingDir, sync_directory};
+use crate::storage::sqlite::pool;
+
+/// Suffix of the names of copies, after the name of the vault; a number follows it.
+const DAMAGED: &str = ".damaged-wal-";
+
+/// Suffix of the names of copies that a repair has processed.
+const SALVAGED: &str = ".salvaged-wal-";
+
+/// Returns `path` with `ending` appended to its file name.
+pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
+/// A copy of a damaged log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct LogCopy {
+    pub(super) path: PathBuf,
+    number: u32,
+}
+
+impl LogCopy {
+    /// Returns the path of the index copied with the log.
+    pub(super) fn index_path(&self) -> PathBuf {
+        beside(&self.path, "-shm")
+    }
+
+    /// Scans the copy. Returns `None` if the log was missing.
+    pub(super) fn scan(&self, vault: &Path) -> io::Result<Option<Scan>> {
+        Scan::read(&self.path, vault)
+    }
+
+    pub(super) fn index(&self) -> io::Result<Option<Index>> {
+        Index::read_copy(&self.index_path())
+    }
+
+    /// Renames the copy to mark it as no longer needed.
+    pub(super) fn retire(&self, vault: &Path) -> io::Result<PathBuf> {
+        let to = beside(vault, &format!("{SALVAGED}{}", self.number));
+        let index = self.index_path();
+        if index.exists() {
+            fs::rename(&index, beside(&to, "-shm"))?;
+        }
+        fs::rename(&self.path, &to)?;
+        sync_directory(files::parent(vault))?;
+        Ok(to)
+    }
+}
+
+/// Returns the copies of logs of `vault` that no repair has processed, oldest first.
+pub(super) fn pending(vault: &Path) -> io::Result<Vec<LogCopy>> {
+    named(vault, DAMAGED)
+}
+
+/// Returns all copies, oldest first.
+pub(super) fn all(vault: &Path) -> io::Result<Vec<LogCopy>> {
+    let mut all = named(vault, DAMAGED)?;
+    all.extend(named(vault, SALVAGED)?);
+    all.sort_by_key(|copy| copy.number);
+    Ok(all)
+}
+
+fn named(vault: &Path, infix: &str) -> io::Result<Vec<LogCopy>> {
+    let Some(name) = vault.file_name() else { return Ok(Vec::new()) };
+    let mut prefix = name.to_owned();
+    prefix.push(infix);
+    let mut copies = Vec::new();
+    for entry in fs::read_dir(files::parent(vault))? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let rest = name.as_encoded_bytes().strip_prefix(prefix.as_encoded_bytes());
+        let number = rest.and_then(|rest| std::str::from_utf8(rest).ok()?.parse().ok());
+        if let Some(number) = number {
+            copies.push(LogCopy { path: vault.with_file_name(&name), number });
+        }
+    }
+    copies.sort_by_key(|copy| copy.number);
+    Ok(copies)
+}
+
+/// Copies the log of `vault` and its index, and syncs the copy to disk. If `moves`, the log is moved instead, so that
+/// it is no longer in its place.
+pub(super) fn keep(vault: &Path, moves: bool) -> io::Result<LogCopy> {
+    let number = all(vault)?.last().map_or(1, |last| last.number.saturating_add(1));
+    let path = beside(vault, &format!("{DAMAGED}{number}"));
+    let copy = LogCopy { path, number };
+    // Copies the index first, so that a copy of a log is never without its index. An index that is not trusted now is
+    // not copied, because it would be trusted later.
+    let index = beside(vault, "-shm");
+    if Index::read(&index)?.is_some() {
+        copy_file(&index, &copy.index_path())?;
+    }
+    let log = beside(vault, "-wal");
+    match moves.then(|| fs::rename(&log, &copy.path)) {
+        Some(Err(error)) if error.kind() == ErrorKind::NotFound => {
+            write(&mut io::empty(), &copy.path)?;
+        }
+        Some(outcome) => outcome?,
+        None => {
+            if !copy_file(&log, &copy.path)? {
+                // The log is missing; an empty copy records that.
+                write(&mut io::empty(), &copy.path)?;
+            }
+        }
+    }
+    sync_directory(files::parent(vault))?;
+    Ok(copy)
+}
+
+/// Copies a file durably; false if it does not exist.
+fn copy_file(from: &Path, to: &Path) -> io::Result<bool> {
+    match File::open(from) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        source => write(&mut source?, to).map(|()| true),
+    }
+}
+
+/// Writes all bytes of `source` to a new file durably.
+fn write(source: &mut impl Read, to: &Path) -> io::Result<()> {
+    let staging = StagingDir::new_in(files::parent(to))?;
+    let staged = staging.path("copy");
+    pool::create_private(&staged)?;
+    let mut file = OpenOptions::new().write(true).open(&staged)?;
+    io::copy(source, &mut file)?;
+    file.sync_all()?;
+    files::place(&staging, &staged, to, Replace::Existing)
+}

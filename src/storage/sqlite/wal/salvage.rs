@@ -1,0 +1,297 @@
+//! Recovery of the content of damaged logs.
+//!
+//! The rows in the frames of a log are copied into a temporary vault, with the rows of the real vault that they refer
+//! to. Artifacts are read from it as from any other vault, and verified again by the caller that adds them: nothing is
+//! trusted because it was in the log.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, params_from_iter};
+
+use super::copies::{self, LogCopy};
+use super::rows;
+use super::{LogDefect, LoggedEntry, Sight, missing_entries, real};
+use crate::clock;
+use crate::digest::{CaptureHash, CoreHash};
+use crate::files::StagingDir;
+use crate::storage::sqlite::check::finding::Subject;
+use crate::storage::sqlite::check::{Change, RecordedCapture, RecordedEntry};
+use crate::storage::sqlite::manual_links::StatedLink;
+use crate::storage::sqlite::{Repair, Result, Store, StoreError, pool};
+
+/// The tables whose rows are recovered from a log.
+const TABLES: [&str; 7] = ["kind", "artifact", "blob", "dictionary", "payload", "capture", "member"];
+
+/// References between rows: a table and its column, and the table and key that it refers to.
+const NEEDED: [(&str, &str, &str, &str); 6] = [
+    ("capture", "artifact", "artifact", "id"),
+    ("capture", "blob", "blob", "id"),
+    ("member", "blob", "blob", "id"),
+    ("blob", "id", "payload", "blob"),
+    ("payload", "base", "blob", "id"),
+    ("payload", "dictionary", "dictionary", "id"),
+];
+
+/// Maximum length of a chain of references: a member refers to its blob, the blob to its payload, and the payload to
+/// another one.
+const ROUNDS: usize = 4;
+
+/// Recovers the content of damaged logs.
+pub struct Salvager<'s> {
+    store: &'s Store,
+    copies: Vec<LogCopy>,
+}
+
+/// The recoverable content of a damaged log.
+pub struct SalvagedLog {
+    /// The captures that were added and are missing from the vault.
+    pub captures: Vec<RecordedCapture>,
+    /// The temporary vault with those captures, as far as the log contains them.
+    pub scratch: Option<Store>,
+    /// Other changes: the numbers and texts of the journal entries.
+    changes: Vec<(i64, Option<String>)>,
+    copy: LogCopy,
+    /// The directory of the temporary vault, removed on drop.
+    _directory: Option<StagingDir>,
+}
+
+impl Store {
+    /// Returns the [`Salvager`] for the damaged logs beside the vault.
+    ///
+    /// # Errors
+    /// Returns an error if the directory of the vault cannot be read.
+    pub fn salvager(&self) -> Result<Salvager<'_>> {
+        let copies =
+            copies::pending(&real(&self.path)).map_err(|source| StoreError::io(&self.path, source))?;
+        Ok(Salvager { store: self, copies })
+    }
+}
+
+impl Iterator for Salvager<'_> {
+    type Item = Result<SalvagedLog>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.copies.is_empty() {
+            return None;
+        }
+        let copy = self.copies.remove(0);
+        Some(self.store.salvage(copy))
+    }
+}
+
+impl Store {
+    fn salvage(&self, copy: LogCopy) -> Result<SalvagedLog> {
+        let sight =
+            Sight::of_copy(&copy, &real(&self.path)).map_err(|source| StoreError::io(&copy.path, source))?;
+        let nothing = |copy| SalvagedLog {
+            captures: Vec::new(),
+            scratch: None,
+            changes: Vec::new(),
+            copy,
+            _directory: None,
+        };
+        let Some(scan) = sight.scan.filter(|_| sight.defect_of_copy() != LogDefect::Foreign) else {
+            return Ok(nothing(copy));
+        };
+        let connection = self.connection()?;
+        let missing = missing_entries(&connection, &copy.path, &scan)?;
+        let directory = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let directory = StagingDir::new_in(directory.unwrap_or(Path::new(".")))
+            .map_err(|source| StoreError::io(&self.path, source))?;
+        let path = directory.path("scratch");
+        let scratch = Self::create(&path)?;
+        let failed = |error| StoreError::from_sqlite(&path, error);
+        let to = pool::connect(&path).map_err(failed)?;
+        fill(&to, &connection, |scratch| {
+            rows::each(&copy.path, &scan, &mut |row| scratch.take(&row, scan.broken))
+        })
+        .map_err(failed)?
+        .map_err(|source| StoreError::io(&copy.path, source))?;
+        let mut captures = Vec::new();
+        for (core, capture) in lost(&missing) {
+            captures.push(RecordedCapture { core, capture, kind: None });
+        }
+        let changes = missing.iter().filter(|entry| entry.added.is_none());
+        let changes = changes.map(|entry| (entry.seq, entry.text.clone())).collect();
+        Ok(SalvagedLog { captures, scratch: Some(scratch), changes, copy, _directory: Some(directory) })
+    }
+
+    /// Restores the changes in `log` that the vault does not have: tags, pins, notes and manual links. Then renames the
+    /// copy, so that it is no longer reported. `added` are the captures recovered from it.
+    ///
+    /// # Errors
+    /// As [`Store::put`].
+    pub fn finish_salvage(
+        &self,
+        log: SalvagedLog,
+        added: &HashSet<(CoreHash, CaptureHash)>,
+    ) -> Result<Vec<Repair>> {
+        let SalvagedLog { captures, scratch, changes, copy, _directory } = log;
+        drop(scratch);
+        let mut done = Vec::new();
+        for (seq, text) in changes {
+            let change = text.and_then(|text| RecordedEntry::parse(&text).ok()).map(|entry| entry.change);
+            let is_set = change.map_or(Ok(false), |change| self.set_again(&change))?;
+            let did = if is_set { "done again" } else { "not done again: do it again if it is still wanted" };
+            done.append(&mut self.record_repair(Subject::Entry(seq), did)?);
+        }
+        for capture in captures.iter().filter(|capture| !added.contains(&capture.key())) {
+            if !self.inspect()?.has_capture(capture.core, capture.capture)? {
+                let did = "lost: the log does not have all of it";
+                done.append(&mut self.record_repair(Subject::Capture(capture.capture), did)?);
+            }
+        }
+        let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let subject = Subject::File(name(&copy.path));
+        copy.retire(&real(&self.path)).map_err(|source| StoreError::io(&copy.path, source))?;
+        let did = "taken from it what it still had, and renamed to .salvaged-wal";
+        done.append(&mut self.record_repair(subject, did)?);
+        Ok(done)
+    }
+
+    /// Restores the change of an entry if nothing else was set since.
+    fn set_again(&self, change: &Change) -> Result<bool> {
+        let mut edit = self.edit(clock::now())?;
+        let did = match change {
+            Change::Tag { core, name } => {
+                match (edit.snapshot().artifact(*core)?, edit.snapshot().tagged(name)?) {
+                    (Some(artifact), None) => edit.tag(&artifact, name)?,
+                    _ => false,
+                }
+            }
+            Change::Pin { core, note } => match edit.snapshot().artifact(*core)? {
+                Some(artifact) if edit.snapshot().pin_of(artifact.id)?.is_none() => {
+                    edit.pin(&artifact, note.as_deref())?
+                }
+                _ => false,
+            },
+            Change::Note { core, note: Some(text) } => match edit.snapshot().artifact(*core)? {
+                Some(artifact) if edit.snapshot().note_of(artifact.id)?.is_none() => {
+                    edit.set_note(&artifact, text)?
+                }
+                _ => false,
+            },
+            Change::Link { source, relation, target, note } => {
+                let ends = edit.snapshot().artifact(*source)?.zip(edit.snapshot().artifact(*target)?);
+                match &ends {
+                    Some((source, target)) => {
+                        edit.state_link(StatedLink { source, relation, target }, note.as_deref())?
+                    }
+                    None => false,
+                }
+            }
+            _ => false,
+        };
+        if did {
+            edit.commit()?;
+        }
+        Ok(did)
+    }
+}
+
+/// Returns the captures that journal entries added and no later entry removed.
+fn lost(entries: &[LoggedEntry]) -> Vec<(CoreHash, CaptureHash)> {
+    let mut lost: Vec<(CoreHash, CaptureHash)> = Vec::new();
+    for entry in entries {
+        if let Some(added) = entry.added {
+            if !lost.contains(&added) {
+                lost.push(added);
+            }
+            continue;
+        }
+        let change = entry.text.as_deref().and_then(|text| RecordedEntry::parse(text).ok());
+        if let Some(Change::Remove { captures, .. }) = change.map(|entry| entry.change) {
+            let captures: HashSet<CaptureHash> = captures.into_iter().collect();
+            lost.retain(|(_, capture)| !captures.contains(capture));
+        }
+    }
+    lost
+}
+
+/// The temporary vault that rows are inserted into.
+struct Scratch<'c> {
+    connection: &'c Connection,
+    /// Statements that insert a row into a table, each with the number of columns: one for rows that replace others,
+    /// and one for those that do not.
+    inserts: Vec<(usize, bool, String, String)>,
+}
+
+/// Fills the vault at `to` with the rows that `read` inserts, and with the rows of the vault at `from` that they refer
+/// to.
+fn fill<T>(
+    to: &Connection,
+    from: &Connection,
+    read: impl FnOnce(&mut Scratch<'_>) -> T,
+) -> rusqlite::Result<T> {
+    to.execute_batch("PRAGMA foreign_keys = OFF; PRAGMA synchronous = OFF; BEGIN")?;
+    let mut kinds = from.prepare("SELECT id FROM kind")?;
+    let kinds: Vec<i64> = kinds.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    for kind in kinds {
+        copy_row(from, to, "kind", "id", kind)?;
+    }
+    let mut inserts = Vec::new();
+    for table in TABLES {
+        let info = |what: &str| {
+            let sql = format!("SELECT count(*) FROM pragma_table_info('{table}') WHERE {what}");
+            to.query_row(&sql, [], |row| row.get::<_, usize>(0))
+        };
+        let (columns, is_numbered) = (info("TRUE")?, table != "member");
+        let marks = vec!["?"; columns].join(", ");
+        let insert = |or: &str| format!("INSERT OR {or} INTO {table} VALUES ({marks})");
+        inserts.push((columns, is_numbered, insert("REPLACE"), insert("IGNORE")));
+    }
+    let outcome = read(&mut Scratch { connection: to, inserts });
+    for _ in 0..ROUNDS {
+        for (table, column, needed, key) in NEEDED {
+            let sql = format!(
+                "SELECT DISTINCT {column} FROM {table} t WHERE {column} IS NOT NULL
+                    AND NOT EXISTS (SELECT 1 FROM {needed} n WHERE n.{key} = t.{column})"
+            );
+            let mut absent = to.prepare(&sql)?;
+            let absent: Vec<i64> =
+                absent.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+            for number in absent {
+                copy_row(from, to, needed, key, number)?;
+            }
+        }
+    }
+    to.execute_batch("COMMIT")?;
+    Ok(outcome)
+}
+
+/// Copies the row of `table` whose `key` is `number`, if there is one.
+fn copy_row(from: &Connection, to: &Connection, table: &str, key: &str, number: i64) -> rusqlite::Result<()> {
+    let mut select = from.prepare_cached(&format!("SELECT * FROM {table} WHERE {key} = ?1"))?;
+    let columns = select.column_count();
+    let row = select.query_row([number], |row| {
+        (0..columns).map(|column| row.get(column)).collect::<rusqlite::Result<Vec<Value>>>()
+    });
+    if let Some(values) = row.optional()? {
+        let marks = vec!["?"; columns].join(", ");
+        let sql = format!("INSERT OR IGNORE INTO {table} VALUES ({marks})");
+        to.prepare_cached(&sql)?.execute(params_from_iter(values))?;
+    }
+    Ok(())
+}
+
+impl Scratch<'_> {
+    /// Inserts `row` into every table whose types and checks it satisfies. A row that satisfies none belongs to another
+    /// table or is damaged. A row of the frame `broken` does not replace another.
+    fn take(&mut self, row: &rows::LoggedRow, broken: u64) {
+        for (columns, is_numbered, replace, ignore) in &self.inserts {
+            if *columns != row.columns.len() || *is_numbered != row.number.is_some() {
+                continue;
+            }
+            let sql = if row.frame == broken { ignore } else { replace };
+            let number = row.number.map(Value::Integer);
+            let values = number.iter().chain(row.columns.iter().skip(usize::from(*is_numbered)));
+            // SQLite rejects rows that do not fit.
+            let _ = self
+                .connection
+                .prepare_cached(sql)
+                .and_then(|mut insert| insert.execute(params_from_iter(values)));
+        }
+    }
+}

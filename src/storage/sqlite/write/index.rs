@@ -1,0 +1,153 @@
+//! Indexing of artifacts.
+
+use std::collections::HashMap;
+
+use rusqlite::OptionalExtension;
+
+use super::{NewCapture, Writer};
+use crate::artifact::{Admitted, Attribute, Mention, Role};
+use crate::storage::sqlite::lists::{Lists, Stated};
+use crate::storage::sqlite::mention_index;
+use crate::storage::sqlite::mentions::{Entry, List};
+use crate::storage::sqlite::payload::Payloads;
+
+/// Maximum number of captures of an artifact whose lists are compared with that of a new one: the first and the latest
+/// ones.
+const LISTS_READ: usize = 8;
+
+impl Writer<'_> {
+    /// Adds an artifact's index data. Data from earlier captures stays; the index is the union.
+    pub(in crate::storage) fn index(
+        &mut self,
+        new: &NewCapture<'_>,
+        kind: i64,
+        admitted: &Admitted,
+    ) -> rusqlite::Result<()> {
+        let draft = admitted.draft();
+        self.mentions(new, kind, &draft.mentions)?;
+        for attribute in &draft.attributes {
+            let value = self.attribute_value(attribute)?;
+            self.transaction
+                .prepare_cached("INSERT OR IGNORE INTO attribute (value, artifact) VALUES (?1, ?2)")?
+                .execute((value, new.artifact))?;
+        }
+        for handle in &draft.identified_by {
+            self.transaction
+                .prepare_cached("INSERT OR IGNORE INTO identity (handle, artifact) VALUES (?1, ?2)")?
+                .execute((handle.as_str(), new.artifact))?;
+        }
+        for (relation, handle) in &draft.refers_to {
+            self.transaction
+                .prepare_cached(
+                    "INSERT OR IGNORE INTO name_mention (artifact, relation, handle, dangles)
+                     VALUES (?1, ?2, ?3, ?4)",
+                )?
+                .execute((new.artifact, relation.name, handle.as_str(), relation.dangles))?;
+        }
+        Ok(())
+    }
+
+    fn mentions(&mut self, new: &NewCapture<'_>, kind: i64, mentions: &[Mention]) -> rusqlite::Result<()> {
+        let roles: Vec<i64> = self.roles(kind, mentions)?;
+        let stated = || mentions.iter().zip(&roles);
+        if mentions.is_empty() || (!new.is_first && self.are_known(new, stated())?) {
+            return Ok(());
+        }
+        // Most digests are in a single file of the artifact.
+        let blob = new.blobs.iter().max_by_key(|blob| blob.digests.len());
+        let digests = blob.map(|blob| blob.digests.as_ref()).unwrap_or_default();
+        let mut positions: HashMap<_, usize> = digests.iter().zip(0..).collect();
+        let mut list = List::default();
+        for (mention, role) in stated() {
+            let position = *positions.entry(&mention.digest).or_insert_with(|| {
+                list.own.push(mention.digest);
+                digests.len() + list.own.len() - 1
+            });
+            list.entries.push(Entry { role: *role, place: mention.place.clone(), position });
+            self.entries.push((mention_index::key(&mention.digest), new.id));
+        }
+        self.transaction
+            // A damaged vault may contain a list of a lost capture that had this row id.
+            .prepare_cached("INSERT OR REPLACE INTO mention_list (capture, blob, bytes) VALUES (?1, ?2, ?3)")?
+            .execute((new.id, blob.map(|blob| blob.id), list.encode()))?;
+        Ok(())
+    }
+
+    /// Returns whether the lists of earlier captures of the artifact contain all of `stated`. Reads only some of the
+    /// lists, including the first: an artifact may have any number of captures, and a superfluous list does no harm.
+    fn are_known<'m>(
+        &self,
+        new: &NewCapture<'_>,
+        stated: impl Iterator<Item = (&'m Mention, &'m i64)>,
+    ) -> rusqlite::Result<bool> {
+        let payloads = Payloads { connection: self.transaction, readers: &self.bases.readers };
+        let known = Lists { payloads }.of_older_captures(new.artifact, new.id, LISTS_READ)?;
+        let mut stated = stated.map(|(mention, role)| Stated {
+            role: *role,
+            place: mention.place.clone(),
+            digest: mention.digest,
+        });
+        Ok(stated.all(|stated| known.binary_search(&stated).is_ok()))
+    }
+
+    /// Returns the row ids of the mentions' roles. Mentions are sorted by role, so there are few changes.
+    fn roles(&mut self, kind: i64, mentions: &[Mention]) -> rusqlite::Result<Vec<i64>> {
+        let mut roles = Vec::with_capacity(mentions.len());
+        for run in mentions.chunk_by(|one, other| one.role == other.role) {
+            let role = run.first().map(|mention| self.role(kind, mention.role)).transpose()?;
+            roles.extend(run.iter().filter_map(|_| role));
+        }
+        Ok(roles)
+    }
+
+    fn role(&mut self, kind: i64, role: &'static Role) -> rusqlite::Result<i64> {
+        if let Some(id) = self.roles.get(&(kind, role.name)) {
+            return Ok(*id);
+        }
+        let id = self
+            .transaction
+            .prepare_cached(
+                "INSERT INTO role (kind, name, role_group, unit, relation, dangles)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+                 ON CONFLICT (kind, name) DO UPDATE SET
+                   role_group = excluded.role_group, unit = excluded.unit,
+                   relation = excluded.relation, dangles = excluded.dangles
+                 RETURNING id",
+            )?
+            .query_row(
+                (
+                    kind,
+                    role.name,
+                    role.group,
+                    role.unit,
+                    role.relation.map(|relation| relation.name),
+                    role.relation.is_some_and(|relation| relation.dangles),
+                ),
+                |row| row.get(0),
+            )?;
+        self.roles.insert((kind, role.name), id);
+        Ok(id)
+    }
+
+    fn attribute_value(&mut self, attribute: &Attribute) -> rusqlite::Result<i64> {
+        let known = self.attributes.get(attribute.name).and_then(|values| values.get(&attribute.value));
+        if let Some(id) = known {
+            return Ok(*id);
+        }
+        let known = self
+            .transaction
+            .prepare_cached("SELECT id FROM attribute_value WHERE name = ?1 AND value = ?2")?
+            .query_row((attribute.name, &attribute.value), |row| row.get(0))
+            .optional()?;
+        let id = if let Some(id) = known {
+            id
+        } else {
+            self.transaction
+                .prepare_cached("INSERT INTO attribute_value (name, value) VALUES (?1, ?2)")?
+                .execute((attribute.name, &attribute.value))?;
+            self.transaction.last_insert_rowid()
+        };
+        self.attributes.entry(attribute.name).or_default().insert(attribute.value.clone(), id);
+        Ok(id)
+    }
+}

@@ -1,0 +1,282 @@
+//! Documents that are the rest of a longer one: each is joined to its beginning, which is in the vault or among the
+//! documents that are added with it, before or after it. The whole is verified like any other document.
+
+use std::collections::{HashMap, VecDeque};
+use std::ffi::OsString;
+
+use super::{Examination, Finding, Item};
+use crate::artifact::Admitted;
+use crate::digest::{CoreHash, Digest};
+use crate::intake::{Continuation, ExamineOptions, Original, Place, Predecessor, Rejection, Verdict};
+use crate::storage::{Result, Snapshot, StoreError};
+
+/// Maximum total size in bytes of documents kept in memory until their beginning arrives; files beyond that are read
+/// again.
+const MOST_KEPT: usize = 64 << 20;
+
+/// A document that is the rest of another one.
+pub(super) struct Rest {
+    pub(super) place: Option<Place>,
+    pub(super) rejection: Rejection,
+    pub(super) continuation: Box<Continuation>,
+}
+
+/// The document that another one continues.
+pub(super) struct FirstPart {
+    core: CoreHash,
+    document: Vec<u8>,
+}
+
+impl FirstPart {
+    pub(super) fn new(core: CoreHash, document: Vec<u8>) -> Self {
+        Self { core, document }
+    }
+
+    pub(super) fn document(&self) -> &[u8] {
+        &self.document
+    }
+}
+
+/// The destination of documents, which also finds their beginnings.
+pub(super) trait Target<A> {
+    /// The error that stops processing.
+    type Error: From<StoreError>;
+
+    /// Returns the document that extends to `wanted` or further.
+    fn first_part(&mut self, wanted: &Predecessor) -> Result<Option<FirstPart>>;
+
+    /// Accepts the next document, with its number among the inputs.
+    fn push(&mut self, number: usize, item: Item<A>) -> std::result::Result<(), Self::Error>;
+
+    /// Makes everything pushed so far findable by its mentions.
+    fn settle(&mut self) -> std::result::Result<(), Self::Error>;
+}
+
+/// The state of joining.
+pub(super) struct Joining<'o, M> {
+    options: &'o ExamineOptions,
+    /// Converts an admitted artifact into the type of the target.
+    make: M,
+    /// Whether a document may wait for a beginning that comes later.
+    may_wait: bool,
+    waiting: Vec<Waiting>,
+    kept: usize,
+}
+
+/// A document whose beginning has not been found yet.
+struct Waiting {
+    number: usize,
+    path: OsString,
+    wanted: Predecessor,
+    held: Held,
+}
+
+enum Held {
+    Rest(Rest),
+    Place(Place),
+}
+
+impl<'o, M> Joining<'o, M> {
+    pub(super) fn new(options: &'o ExamineOptions, make: M, may_wait: bool) -> Self {
+        Self { options, make, may_wait, waiting: Vec::new(), kept: 0 }
+    }
+
+    /// Returns `item` in the form to be pushed, or `None` if it waits for its beginning.
+    pub(super) fn take<A>(
+        &mut self,
+        number: usize,
+        item: Item<A>,
+        target: &mut impl Target<A>,
+    ) -> Result<Option<Item<A>>>
+    where
+        M: Fn(Admitted) -> A,
+    {
+        let (path, rest) = match item {
+            Ok(Examination { path, verdict: Finding::Rest(rest), .. }) => (path, rest),
+            item => return Ok(Some(item)),
+        };
+        let wanted = rest.continuation.wanted();
+        if let Some(beginning) = target.first_part(&wanted)? {
+            return Ok(Some(Ok(self.join(path, rest, &beginning).0)));
+        }
+        if self.may_wait {
+            let held = self.hold(rest);
+            self.waiting.push(Waiting { number, path, wanted, held });
+            return Ok(None);
+        }
+        Ok(Some(Ok(unmatched(path, &rest.continuation))))
+    }
+
+    fn hold(&mut self, rest: Rest) -> Held {
+        let size = rest.continuation.document().len();
+        match &rest.place {
+            Some(place) if self.kept + size > MOST_KEPT => Held::Place(place.clone()),
+            _ => {
+                self.kept += size;
+                Held::Rest(rest)
+            }
+        }
+    }
+
+    /// Pushes all waiting documents: joined if their beginning has been found, the others as rejected.
+    pub(super) fn finish<A, T: Target<A>>(mut self, target: &mut T) -> std::result::Result<(), T::Error>
+    where
+        M: Fn(Admitted) -> A,
+    {
+        let mut waiting: HashMap<Digest, VecDeque<Waiting>> = HashMap::new();
+        for one in std::mem::take(&mut self.waiting) {
+            waiting.entry(one.wanted.after).or_default().push_back(one);
+        }
+        let mut goes_on = !waiting.is_empty();
+        while goes_on {
+            target.settle()?;
+            goes_on = false;
+            for after in in_order(&waiting) {
+                let wanted = waiting.get(&after).and_then(VecDeque::front).map(|first| first.wanted);
+                let Some(wanted) = wanted else { continue };
+                if target.first_part(&wanted)?.is_none() {
+                    continue;
+                }
+                goes_on = true;
+                let mut ready = waiting.remove(&after).unwrap_or_default();
+                while let Some(next) = ready.pop_front() {
+                    let number = next.number;
+                    let (item, core) = self.resolve(next, target)?;
+                    target.push(number, item)?;
+                    // Items that wait for exactly this one need no search.
+                    ready.extend(core.and_then(|core| waiting.remove(&core.0)).into_iter().flatten());
+                }
+            }
+        }
+        let mut left: Vec<Waiting> = waiting.into_values().flatten().collect();
+        left.sort_by_key(|left| left.number);
+        for left in left {
+            let number = left.number;
+            let (item, _) = self.resolve(left, target)?;
+            target.push(number, item)?;
+        }
+        Ok(())
+    }
+
+    fn resolve<A>(&self, waiting: Waiting, target: &mut impl Target<A>) -> Result<(Item<A>, Option<CoreHash>)>
+    where
+        M: Fn(Admitted) -> A,
+    {
+        let Waiting { path, held, .. } = waiting;
+        let rest = match held {
+            Held::Rest(rest) => rest,
+            Held::Place(place) => match self.read_again(path.clone(), place) {
+                Ok(Examination { verdict: Finding::Rest(rest), .. }) => rest,
+                item => return Ok((item, None)),
+            },
+        };
+        Ok(match target.first_part(&rest.continuation.wanted())? {
+            Some(beginning) => {
+                let (examination, core) = self.join(path, rest, &beginning);
+                (Ok(examination), core)
+            }
+            None => (Ok(unmatched(path, &rest.continuation)), None),
+        })
+    }
+
+    fn read_again<A>(&self, path: OsString, place: Place) -> Item<A>
+    where
+        M: Fn(Admitted) -> A,
+    {
+        let Some(item) = place.into_file() else {
+            return Ok(Examination {
+                path,
+                original: None,
+                continues: None,
+                verdict: Finding::NoArtifact,
+                is_end: false,
+            });
+        };
+        let examined = item.open().examine_in_place(self.options)?;
+        Ok(Examination::new(path, None, examined, &self.make))
+    }
+
+    /// Joins `rest` to `beginning`, and returns the result with its core hash.
+    fn join<A>(&self, path: OsString, rest: Rest, beginning: &FirstPart) -> (Examination<A>, Option<CoreHash>)
+    where
+        M: Fn(Admitted) -> A,
+    {
+        let Rest { place, continuation, .. } = rest;
+        match continuation.admit_after(&beginning.document, &self.options.admit) {
+            Ok(admitted) => {
+                let original = Original::from_rest(place, continuation.document(), &admitted);
+                let core = admitted.core();
+                let verdict = Finding::Admitted((self.make)(admitted));
+                (
+                    Examination { path, original, continues: Some(beginning.core), verdict, is_end: false },
+                    Some(core),
+                )
+            }
+            Err(report) => {
+                let rejection = Rejection::new(Some(continuation.kind()), report);
+                (Examination::rejected(path, rejection), None)
+            }
+        }
+    }
+}
+
+/// Returns the awaited digests, in the order of their first waiting document.
+fn in_order(waiting: &HashMap<Digest, VecDeque<Waiting>>) -> Vec<Digest> {
+    let first = |(after, all): (&Digest, &VecDeque<Waiting>)| (all.front().map(|first| first.number), *after);
+    let mut order: Vec<_> = waiting.iter().map(first).collect();
+    order.sort_unstable();
+    order.into_iter().map(|(_, after)| after).collect()
+}
+
+fn unmatched<A>(path: OsString, continuation: &Continuation) -> Examination<A> {
+    Examination::rejected(path, Rejection::new(Some(continuation.kind()), continuation.unmatched()))
+}
+
+impl<A> Examination<A> {
+    /// Creates an examination; `make` converts an admitted artifact. `items` is set for the end of a directory.
+    pub(super) fn new(
+        path: OsString,
+        items: Option<u64>,
+        examined: (Verdict, Option<Place>),
+        make: &impl Fn(Admitted) -> A,
+    ) -> Self {
+        let (verdict, place) = examined;
+        let mut original = None;
+        let verdict = match verdict {
+            Verdict::Admitted(admitted) => {
+                original = Original::new(place, &admitted);
+                Finding::Admitted(make(admitted))
+            }
+            Verdict::Rejected(mut rejection) => match rejection.continuation.take() {
+                Some(continuation) => Finding::Rest(Rest { place, rejection, continuation }),
+                None => Finding::Rejected(rejection),
+            },
+            Verdict::NoArtifact => items.map_or(Finding::NoArtifact, Finding::End),
+        };
+        Self { path, original, continues: None, verdict, is_end: items.is_some() }
+    }
+
+    fn rejected(path: OsString, rejection: Rejection) -> Self {
+        Self { path, original: None, continues: None, verdict: Finding::Rejected(rejection), is_end: false }
+    }
+}
+
+/// Returns the document in a vault that extends to `wanted`: the one that ends there, else the first by core hash of
+/// those that extend further.
+pub(super) fn in_vault(snapshot: &Snapshot<'_>, wanted: &Predecessor) -> Result<Option<FirstPart>> {
+    let is_of_kind = |kind: &str| kind == wanted.kind.name();
+    let exact = snapshot.artifact(CoreHash(wanted.after))?.filter(|artifact| is_of_kind(&artifact.kind));
+    let artifact = if exact.is_some() {
+        exact
+    } else {
+        let mentions = snapshot.mentioning(wanted.after, Some(wanted.group))?.into_iter();
+        let mut artifacts =
+            mentions.map(|mention| snapshot.artifact_by_id(mention.artifact)).collect::<Result<Vec<_>>>()?;
+        artifacts.retain(|artifact| is_of_kind(&artifact.kind));
+        artifacts.into_iter().min_by_key(|artifact| artifact.core)
+    };
+    let Some(artifact) = artifact else { return Ok(None) };
+    let Some(capture) = snapshot.first_capture(artifact.id)? else { return Ok(None) };
+    let mut members = snapshot.members(artifact.core, capture.capture)?;
+    Ok(members.pop().map(|member| FirstPart::new(artifact.core, member.bytes)))
+}

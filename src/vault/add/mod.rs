@@ -1,0 +1,794 @@
+//! The implementation of `add` and `verify`: find, examine, store, report.
+
+mod joining;
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsString;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::artifact::{Admitted, Kind, Signature};
+use crate::clock;
+use crate::digest::{CaptureHash, CoreHash};
+use crate::intake::pipeline::{self, Event};
+use crate::intake::{self, ExamineOptions, Original, Place, Predecessor, Rejection, SourceError, Verdict};
+use crate::storage::{
+    Prepared, Preparer, Put, PutOutcome, RemovedPolicy, Result, Snapshot, Store, StoreError, Tombstone,
+};
+use crate::validation::{Findings, Report, RuleInfo, Severity};
+
+/// The rule that a removed artifact is not added again.
+pub const REMOVED: RuleInfo = RuleInfo {
+    id: "REMOVED",
+    severity: Severity::Error,
+    summary: "An artifact that was removed from a vault is added again only on request.",
+    why: "It was removed for a reason, and files, packs and bundles that still contain it must not undo that silently. \
+          The rule also applies to a pack with a session, or any other file, that was removed. With --allow-removed it \
+          is stored again; the journal records that and by whom. \"runvault tombstones\" lists what was removed.",
+};
+
+/// The rules of adding, which apply in addition to those of the kind.
+pub const RULES: [RuleInfo; 1] = [REMOVED];
+
+use joining::{FirstPart, Joining, Rest, Target};
+
+/// A batch is stored when it reaches this number of documents or bytes. A commit costs about as much as storing some
+/// hundred artifacts.
+const BATCH_DOCUMENTS: usize = 1_000;
+const BATCH_BYTES: u64 = 16 << 20;
+
+/// Vaults with this many artifacts use larger batches: each commit writes most pages of the digest indexes.
+const LARGE_VAULT: u64 = 50_000;
+const LARGE_VAULT_BATCHES: usize = 4;
+
+/// How long to wait for other writers if the only change is that artifacts were seen again.
+const SEEN_PATIENCE: Duration = Duration::from_secs(5);
+
+/// The outcome for a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is a new artifact and was stored.
+    Added,
+    /// It is a new byte form of an existing artifact and was stored.
+    NewCapture,
+    /// It already existed, and was recorded as seen again.
+    Present,
+    /// It already existed, and was not recorded as seen again because another process held the write lock.
+    PresentUnrecorded,
+    /// It is a valid artifact; storing was not requested.
+    Verified,
+    /// It breaks rules or was removed before ([`REMOVED`]); nothing was stored.
+    Rejected,
+    /// It is not an artifact.
+    Skipped,
+}
+
+/// A document and its outcome.
+#[derive(Debug)]
+pub struct Examined {
+    /// The name of the document.
+    pub path: String,
+    /// The bytes of the name, if it is not UTF-8: `path` then contains replacement characters.
+    pub path_bytes: Option<Vec<u8>>,
+    /// Its kind, if it was recognised.
+    pub kind: Option<Kind>,
+    /// The outcome.
+    pub outcome: Outcome,
+    /// The core hash of the artifact.
+    pub core: Option<CoreHash>,
+    /// The artifact that the document continues, if it is the rest of one: the stored artifact consists of both.
+    pub continues: Option<CoreHash>,
+    /// Its size in bytes; 0 if it was not admitted.
+    pub size: u64,
+    /// Its violations, including warnings.
+    pub report: Report,
+    /// The result of checking its signature; `None` if it is not signed or was not admitted.
+    pub signature: Option<Signature>,
+    /// Its original, if it was admitted and read from a file or directory.
+    pub original: Option<Original>,
+}
+
+/// A receiver of progress events.
+pub trait Monitor {
+    /// Called when the documents read from these locations are durably stored, before the calls of
+    /// [`Monitor::examined`] for them, which are in the same order.
+    fn stored(&mut self, originals: &[&Original]) {
+        let _ = originals;
+    }
+
+    /// Called when the input with this number, from 0, is finished, directly before [`Monitor::examined`] or
+    /// [`Monitor::unreadable`].
+    fn done(&mut self, input: usize) {
+        let _ = input;
+    }
+
+    /// Called when a document is finished and, if it is to be stored, durable. Calls are in the order of the inputs,
+    /// except for documents that continue a later one, which come last.
+    fn examined(&mut self, examined: &Examined);
+
+    /// Called when an input could not be read.
+    fn unreadable(&mut self, error: &SourceError);
+
+    /// Returns whether to stop at the first document that breaks rules or cannot be read. Everything before it is
+    /// stored, and nothing after it.
+    fn stops_at_bad(&self) -> bool {
+        false
+    }
+
+    /// Returns whether existing artifacts may be reported as [`Outcome::PresentUnrecorded`] if other processes prevent
+    /// writing. Otherwise adding fails in that case, and can be retried.
+    fn accepts_unrecorded(&self) -> bool {
+        true
+    }
+}
+
+/// The number of documents by outcome.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// New artifacts.
+    pub added: u64,
+    /// New byte forms of existing artifacts.
+    pub new_captures: u64,
+    /// Documents that already existed.
+    pub present: u64,
+    /// Documents that already existed and could not be recorded as seen again.
+    pub unrecorded: u64,
+    /// Valid artifacts, when storing was not requested.
+    pub verified: u64,
+    /// Documents that break rules or were removed before.
+    pub rejected: u64,
+    /// Documents that are not artifacts.
+    pub skipped: u64,
+    /// Inputs that could not be read.
+    pub unreadable: u64,
+    /// Documents that were not processed because of an earlier failure.
+    pub left: u64,
+    /// Total size of the artifacts in bytes.
+    pub bytes: u64,
+}
+
+impl Summary {
+    /// Adds a document to the counts.
+    pub fn count(&mut self, examined: &Examined) {
+        self.bytes += examined.size;
+        *match examined.outcome {
+            Outcome::Added => &mut self.added,
+            Outcome::NewCapture => &mut self.new_captures,
+            Outcome::Present => &mut self.present,
+            Outcome::PresentUnrecorded => &mut self.unrecorded,
+            Outcome::Verified => &mut self.verified,
+            Outcome::Rejected => &mut self.rejected,
+            Outcome::Skipped => &mut self.skipped,
+        } += 1;
+    }
+}
+
+/// An input to examine, or the error of reading it.
+pub type Found = std::result::Result<intake::Item, SourceError>;
+
+/// Examines all `inputs` and stores the admitted artifacts.
+///
+/// # Errors
+/// Returns an error if the vault cannot be read or written. Everything already reported to the monitor is stored.
+pub fn add(
+    store: &Store,
+    inputs: impl Iterator<Item = Found> + Send,
+    options: &ExamineOptions,
+    monitor: &mut dyn Monitor,
+) -> Result<Summary> {
+    let preparer = store.preparer()?.with_policy(policy(options, monitor));
+    let times = if store.last_artifact()? < LARGE_VAULT { 1 } else { LARGE_VAULT_BATCHES };
+    let at = clock::now();
+    let batch = Batch {
+        store,
+        preparer: &preparer,
+        at,
+        waiting: Vec::new(),
+        bytes: 0,
+        times,
+        dropped: 0,
+        seen_patience: SEEN_PATIENCE,
+    };
+    let stops_at_bad = monitor.stops_at_bad();
+    let mut adding = Adding { batch, reporter: Reporter { monitor, summary: Summary::default() } };
+    let prepare = |admitted| preparer.prepare(admitted);
+    let mut joining = Joining::new(options, prepare, !stops_at_bad);
+    let mut inputs = Counted { inputs, count: 0 };
+    let mut looked_at = 0;
+    let outcome = each(&mut inputs, options, prepare, |event| {
+        let Event::Result(item) = event else { return adding.settle() };
+        let number = looked_at;
+        looked_at += usize::from(!ends_directory(&item));
+        let Some(item) = joining.take(number, item, &mut adding)? else { return Ok(()) };
+        let is_last = stops_at_bad && is_bad(&item);
+        adding.push(number, item)?;
+        if is_last { Err(End::Stopped) } else { Ok(()) }
+    });
+    let stopped_before = is_stopped(outcome)?;
+    if !stopped_before {
+        is_stopped(joining.finish(&mut adding))?;
+    }
+    if is_stopped(adding.settle())? || stopped_before {
+        inputs.by_ref().for_each(drop);
+        adding.reporter.summary.left = inputs.count - looked_at as u64 + adding.batch.dropped;
+    }
+    Ok(adding.reporter.summary)
+}
+
+/// Joins a rejected document that continues one in the vault to its beginning there, and returns the rejection if that
+/// is not possible.
+///
+/// # Errors
+/// Returns an error if the vault cannot be read.
+pub(crate) fn joined(
+    store: &Store,
+    mut rejection: Rejection,
+    options: &ExamineOptions,
+) -> Result<std::result::Result<Admitted, Rejection>> {
+    let Some(continuation) = rejection.continuation.take() else { return Ok(Err(rejection)) };
+    let report = match joining::in_vault(&store.snapshot()?, &continuation.wanted())? {
+        Some(beginning) => match continuation.admit_after(beginning.document(), &options.admit) {
+            Ok(admitted) => return Ok(Ok(admitted)),
+            Err(report) => report,
+        },
+        None => continuation.unmatched(),
+    };
+    Ok(Err(Rejection { report, ..rejection }))
+}
+
+/// The state of adding to a vault.
+struct Adding<'s, 'm> {
+    batch: Batch<'s>,
+    reporter: Reporter<'m>,
+}
+
+impl Target<Prepared> for Adding<'_, '_> {
+    type Error = End;
+
+    fn first_part(&mut self, wanted: &Predecessor) -> Result<Option<FirstPart>> {
+        // Documents about to be stored are checked first: one may be the beginning, and checking is cheap.
+        if let Some(beginning) = self.batch.beginning(wanted) {
+            return Ok(Some(beginning));
+        }
+        joining::in_vault(&self.batch.store.snapshot()?, wanted)
+    }
+
+    fn push(&mut self, number: usize, item: Item<Prepared>) -> std::result::Result<(), End> {
+        self.batch.push(number, item, &mut self.reporter)
+    }
+
+    fn settle(&mut self) -> std::result::Result<(), End> {
+        self.batch.store(&mut self.reporter)
+    }
+}
+
+/// Returns whether adding stopped at a failed document.
+fn is_stopped(outcome: std::result::Result<(), End>) -> Result<bool> {
+    match outcome {
+        Ok(()) => Ok(false),
+        Err(End::Stopped) => Ok(true),
+        Err(End::Failed(error)) => Err(error),
+    }
+}
+
+/// Returns the policy for artifacts that were removed before.
+fn policy(options: &ExamineOptions, monitor: &dyn Monitor) -> RemovedPolicy {
+    match (options.allow_removed, monitor.stops_at_bad()) {
+        (true, _) => RemovedPolicy::TakeBack,
+        (false, true) => RemovedPolicy::RefuseAndStop,
+        (false, false) => RemovedPolicy::Refuse,
+    }
+}
+
+/// The reason for stopping before the end of the inputs.
+enum End {
+    /// At a failed document, as requested.
+    Stopped,
+    Failed(StoreError),
+}
+
+impl From<StoreError> for End {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// Inputs with a count of those consumed. The end of a directory is not counted.
+struct Counted<I> {
+    inputs: I,
+    count: u64,
+}
+
+impl<I: Iterator<Item = Found>> Iterator for Counted<I> {
+    type Item = Found;
+
+    fn next(&mut self) -> Option<Found> {
+        let next = self.inputs.next();
+        self.count += u64::from(next.as_ref().is_some_and(|next| !is_end(next)));
+        next
+    }
+}
+
+fn is_end(found: &Found) -> bool {
+    matches!(found, Ok(intake::Item::End { .. }))
+}
+
+fn ends_directory<A>(item: &Item<A>) -> bool {
+    matches!(item, Ok(Examination { is_end: true, .. }))
+}
+
+fn is_bad<A>(item: &Item<A>) -> bool {
+    matches!(item, Err(_) | Ok(Examination { verdict: Finding::Rejected(_), .. }))
+}
+
+/// Examines all `inputs` and stores nothing.
+pub fn verify(
+    inputs: impl Iterator<Item = Found> + Send,
+    options: &ExamineOptions,
+    monitor: &mut dyn Monitor,
+) -> Summary {
+    let mut reporter = Reporter { monitor, summary: Summary::default() };
+    let mut number = 0;
+    let outcome: std::result::Result<(), std::convert::Infallible> = each(
+        inputs,
+        options,
+        // The rest is freed in the thread that allocated it, where the memory is cheapest to reuse.
+        Brief::from,
+        |event| {
+            if let Event::Result(item) = event {
+                reporter.report(number, item, || Fate::Has(Outcome::Verified));
+                number += 1;
+            }
+            Ok(())
+        },
+    );
+    match outcome {
+        Ok(()) => reporter.summary,
+    }
+}
+
+/// Examines all `inputs`, stores nothing, and reports what [`add`] would do to the vault in `snapshot`, or to a new
+/// one.
+///
+/// # Errors
+/// Returns an error if the vault cannot be read.
+pub fn dry_run(
+    snapshot: Option<&Snapshot<'_>>,
+    inputs: impl Iterator<Item = Found> + Send,
+    options: &ExamineOptions,
+    monitor: &mut dyn Monitor,
+) -> Result<Summary> {
+    let allow_removed = options.allow_removed;
+    let seen = Seen { snapshot, allow_removed, cores: HashSet::new(), captures: HashSet::new() };
+    let reporter = Reporter { monitor, summary: Summary::default() };
+    let mut rehearsal = DryRun { seen, grown: HashMap::new(), options, reporter };
+    let mut joining = Joining::new(options, |admitted| admitted, true);
+    let mut number = 0;
+    each(
+        inputs,
+        options,
+        |admitted| admitted,
+        |event| {
+            let Event::Result(item) = event else { return Ok(()) };
+            let item = joining.take(number, item, &mut rehearsal)?;
+            number += 1;
+            item.map_or(Ok(()), |item| rehearsal.push(number - 1, item))
+        },
+    )?;
+    joining.finish(&mut rehearsal)?;
+    Ok(rehearsal.reporter.summary)
+}
+
+/// The state of a dry run.
+struct DryRun<'s, 'm> {
+    seen: Seen<'s>,
+    /// Documents that others may continue.
+    grown: HashMap<CoreHash, Grown>,
+    options: &'s ExamineOptions,
+    reporter: Reporter<'m>,
+}
+
+/// The location of a document that would be in the vault.
+enum Grown {
+    Place(Place),
+    Bytes(Vec<u8>),
+}
+
+impl Target<Admitted> for DryRun<'_, '_> {
+    type Error = StoreError;
+
+    fn first_part(&mut self, wanted: &Predecessor) -> Result<Option<FirstPart>> {
+        let core = CoreHash(wanted.after);
+        let document = match self.grown.get(&core) {
+            Some(Grown::Bytes(bytes)) => Some(bytes.clone()),
+            Some(Grown::Place(place)) => self.read_again(place.clone(), core),
+            None => None,
+        };
+        match (document, self.seen.snapshot) {
+            (Some(document), _) => Ok(Some(FirstPart::new(core, document))),
+            (None, Some(snapshot)) => joining::in_vault(snapshot, wanted),
+            (None, None) => Ok(None),
+        }
+    }
+
+    fn push(&mut self, number: usize, item: Item<Admitted>) -> Result<()> {
+        let mut fate = Fate::Has(Outcome::Verified);
+        if let Ok(Examination { verdict: Finding::Admitted(admitted), original, continues, .. }) = &item {
+            fate = self.seen.fate(admitted)?;
+            if let Some(bytes) = admitted.members().first().filter(|_| admitted.kind().versions().is_some()) {
+                let place = original.as_ref().filter(|_| continues.is_none()).and_then(Original::place);
+                let grown = place.map_or_else(|| Grown::Bytes(bytes.bytes().to_vec()), Grown::Place);
+                self.grown.insert(admitted.core(), grown);
+            }
+        }
+        self.reporter.report(number, item, || fate);
+        Ok(())
+    }
+
+    fn settle(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl DryRun<'_, '_> {
+    /// Returns the document at `place` if it still has this core hash.
+    fn read_again(&self, place: Place, core: CoreHash) -> Option<Vec<u8>> {
+        let (verdict, _) = place.into_file()?.open().examine_in_place(self.options).ok()?;
+        match verdict {
+            Verdict::Admitted(admitted) if admitted.core() == core => {
+                admitted.members().first().map(|member| member.bytes().to_vec())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// An examined document, with the value made from its admission.
+struct Examination<A> {
+    path: OsString,
+    original: Option<Original>,
+    continues: Option<CoreHash>,
+    verdict: Finding<A>,
+    /// Whether it represents the end of a directory.
+    is_end: bool,
+}
+
+enum Finding<A> {
+    Admitted(A),
+    Rejected(Rejection),
+    /// The rest of a document, which is rejected if its beginning is unknown.
+    Rest(Rest),
+    NoArtifact,
+    /// The end of a directory, with the number of items in it.
+    End(u64),
+}
+
+type Item<A> = std::result::Result<Examination<A>, SourceError>;
+
+fn each<A: Send, E>(
+    inputs: impl Iterator<Item = Found> + Send,
+    options: &ExamineOptions,
+    make: impl Fn(Admitted) -> A + Sync,
+    mut consume: impl FnMut(Event<Item<A>>) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
+    let open = |item: Found| {
+        let opened = item.map(|item| (item.name(), item.items(), item.open()));
+        let size = opened.as_ref().map_or(0, |(.., opened)| opened.size());
+        (opened, size)
+    };
+    let work = |opened: std::result::Result<(OsString, Option<u64>, intake::Opened), SourceError>| {
+        let (path, items, opened) = opened?;
+        Ok(Examination::new(path, items, opened.examine_in_place(options)?, &make))
+    };
+    let mut passed_over = 0;
+    pipeline::in_order(inputs, open, work, |event| match event {
+        Event::Idle => consume(Event::Idle),
+        Event::Result(item) => match judge_end(item, &mut passed_over, options) {
+            Some(item) => consume(Event::Result(item)),
+            None => Ok(()),
+        },
+    })
+}
+
+/// Counts in `passed_over` the consecutive items that are not artifacts, and converts the end of a directory with only
+/// such items into a rejection. Returns `None` if the directory contained others.
+fn judge_end<A>(item: Item<A>, passed_over: &mut u64, options: &ExamineOptions) -> Option<Item<A>> {
+    match &item {
+        Ok(Examination { verdict: Finding::NoArtifact, .. }) => *passed_over += 1,
+        Ok(Examination { verdict: Finding::End(items), path, .. }) => {
+            if std::mem::take(passed_over) < *items {
+                return None;
+            }
+            let verdict = Finding::Rejected(intake::nothing_recognised(options));
+            return Some(Ok(Examination {
+                path: path.clone(),
+                original: None,
+                continues: None,
+                verdict,
+                is_end: true,
+            }));
+        }
+        _ => *passed_over = 0,
+    }
+    Some(item)
+}
+
+/// A counter that also reports to the monitor.
+struct Reporter<'m> {
+    monitor: &'m mut dyn Monitor,
+    summary: Summary,
+}
+
+impl Reporter<'_> {
+    /// Reports `item`; `fate` applies if it was admitted.
+    fn report<A: Into<Brief>>(&mut self, number: usize, item: Item<A>, fate: impl FnOnce() -> Fate) {
+        self.monitor.done(number);
+        match item {
+            Ok(examination) => {
+                let examined = examination.into_examined(fate);
+                self.summary.count(&examined);
+                self.monitor.examined(&examined);
+            }
+            Err(error) => {
+                self.summary.unreadable += 1;
+                self.monitor.unreadable(&error);
+            }
+        }
+    }
+}
+
+/// The reported properties of an artifact.
+struct Brief {
+    kind: Kind,
+    core: CoreHash,
+    size: u64,
+    report: Report,
+    signature: Option<Signature>,
+}
+
+impl Brief {
+    fn from_admitted(admitted: &Admitted) -> Self {
+        let (report, signature) = (admitted.report().clone(), admitted.signature().cloned());
+        Self { kind: admitted.kind(), core: admitted.core(), size: admitted.size(), report, signature }
+    }
+}
+
+impl From<Admitted> for Brief {
+    fn from(admitted: Admitted) -> Self {
+        Self::from_admitted(&admitted)
+    }
+}
+
+impl From<Prepared> for Brief {
+    fn from(prepared: Prepared) -> Self {
+        Self::from_admitted(prepared.admitted())
+    }
+}
+
+impl<A: Into<Brief>> Examination<A> {
+    fn into_examined(self, fate: impl FnOnce() -> Fate) -> Examined {
+        let (path, path_bytes) = match self.path.into_string() {
+            Ok(path) => (path, None),
+            Err(raw) => (raw.to_string_lossy().into_owned(), Some(raw.into_encoded_bytes())),
+        };
+        let mut told = Examined {
+            path,
+            path_bytes,
+            kind: None,
+            outcome: Outcome::Skipped,
+            core: None,
+            continues: self.continues,
+            size: 0,
+            report: Report::default(),
+            signature: None,
+            original: self.original,
+        };
+        match self.verdict {
+            Finding::Admitted(admitted) => {
+                let Brief { kind, core, size, report, signature } = admitted.into();
+                (told.kind, told.core, told.signature) = (Some(kind), Some(core), signature);
+                match fate() {
+                    Fate::Has(outcome) => (told.outcome, told.size, told.report) = (outcome, size, report),
+                    Fate::Refused(report) => (told.outcome, told.report) = (Outcome::Rejected, report),
+                }
+            }
+            Finding::Rejected(Rejection { kind, report, .. })
+            | Finding::Rest(Rest { rejection: Rejection { kind, report, .. }, .. }) => {
+                (told.kind, told.outcome, told.report) = (kind, Outcome::Rejected, report);
+            }
+            Finding::NoArtifact | Finding::End(_) => {}
+        }
+        told
+    }
+}
+
+/// Documents to be stored together, with those between them that are not to be stored, so that the monitor receives all
+/// of them in order and none too early.
+struct Batch<'s> {
+    store: &'s Store,
+    preparer: &'s Preparer,
+    /// One time for a whole `add`, so that the order within it is not recorded.
+    at: DateTime<Utc>,
+    waiting: Vec<(usize, Item<Prepared>)>,
+    /// The total size of the artifacts and reports in bytes.
+    bytes: u64,
+    /// The multiple of the usual batch size.
+    times: usize,
+    /// The number of documents that were not stored because an earlier one was rejected.
+    dropped: u64,
+    /// How long to wait for other writers to record artifacts as seen again; zero after the first timeout.
+    seen_patience: Duration,
+}
+
+impl Batch<'_> {
+    /// Returns the document that ends at `wanted`, if it is about to be stored.
+    fn beginning(&self, wanted: &Predecessor) -> Option<FirstPart> {
+        let core = CoreHash(wanted.after);
+        self.waiting.iter().rev().find_map(|(_, item)| match item {
+            Ok(Examination { verdict: Finding::Admitted(prepared), .. }) => {
+                let admitted = prepared.admitted();
+                let is_it = admitted.core() == core && admitted.kind() == wanted.kind;
+                let only = admitted.members().first().filter(|_| is_it)?;
+                Some(FirstPart::new(core, only.bytes().to_vec()))
+            }
+            _ => None,
+        })
+    }
+
+    fn push(
+        &mut self,
+        number: usize,
+        item: Item<Prepared>,
+        reporter: &mut Reporter<'_>,
+    ) -> std::result::Result<(), End> {
+        self.bytes += match &item {
+            Ok(Examination { verdict: Finding::Admitted(prepared), .. }) => prepared.admitted().size(),
+            Ok(Examination { verdict: Finding::Rejected(rejection), .. }) => rejection.report.bytes() as u64,
+            _ => 0,
+        };
+        self.waiting.push((number, item));
+        if self.waiting.len() >= BATCH_DOCUMENTS * self.times || self.bytes >= BATCH_BYTES * self.times as u64
+        {
+            self.store(reporter)?;
+        }
+        Ok(())
+    }
+
+    /// Stores the waiting artifacts, and returns the outcome for each. Whether all of them already exist is determined
+    /// without the write lock, so that it can be reported even if another process holds the lock for a long time.
+    fn put(&mut self, accepts_unrecorded: bool) -> Result<Vec<Fate>> {
+        let prepared = || self.waiting.iter().filter_map(|(_, item)| prepared_of(item));
+        let are_present = self.are_present(prepared())?;
+        let patience = if are_present { self.seen_patience } else { Store::PATIENCE };
+        match self.store.put_within(prepared(), self.preparer, self.at, patience) {
+            Err(StoreError::Busy { .. }) if are_present && accepts_unrecorded => {
+                let fates = prepared().map(|_| Fate::Has(Outcome::PresentUnrecorded)).collect();
+                self.seen_patience = Duration::ZERO;
+                Ok(fates)
+            }
+            stored => Ok(stored?.into_iter().map(Fate::from).collect()),
+        }
+    }
+
+    /// Returns whether adding these artifacts would change only when they were last seen.
+    fn are_present<'p>(&self, artifacts: impl Iterator<Item = &'p Prepared>) -> Result<bool> {
+        if !self.store.is_created() {
+            return Ok(false);
+        }
+        let snapshot = self.store.snapshot()?;
+        for artifact in artifacts {
+            if !snapshot.has_all_of(artifact)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn store(&mut self, reporter: &mut Reporter<'_>) -> std::result::Result<(), End> {
+        let fates = self.put(reporter.monitor.accepts_unrecorded()).map_err(End::Failed)?;
+        // Rejected items are not in the vault, nor is anything after a rejection that ends the run.
+        let admitted = self.waiting.iter().filter(|(_, item)| prepared_of(item).is_some()).zip(&fates);
+        // Originals are not removed either before their artifact is recorded as seen again, so that they can be added
+        // again.
+        let is_kept =
+            |fate: &Fate| matches!(fate, Fate::Has(outcome) if *outcome != Outcome::PresentUnrecorded);
+        let kept = admitted.filter(|(_, fate)| is_kept(fate));
+        let originals: Vec<&Original> =
+            kept.filter_map(|((_, item), _)| item.as_ref().ok()?.original.as_ref()).collect();
+        reporter.monitor.stored(&originals);
+        let mut fates = fates.into_iter();
+        self.bytes = 0;
+        let mut waiting = self.waiting.drain(..);
+        while let Some((number, item)) = waiting.next() {
+            let fate = prepared_of(&item).and_then(|_| fates.next());
+            let is_refused = matches!(fate, Some(Fate::Refused(_)));
+            reporter.report(number, item, || fate.unwrap_or(Fate::Has(Outcome::Present)));
+            if is_refused && reporter.monitor.stops_at_bad() {
+                let documents = waiting.filter(|(_, item)| !ends_directory(item));
+                self.dropped = documents.count() as u64;
+                return Err(End::Stopped);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the artifact to be stored, if the item is one.
+fn prepared_of(item: &Item<Prepared>) -> Option<&Prepared> {
+    match item {
+        Ok(Examination { verdict: Finding::Admitted(prepared), .. }) => Some(prepared),
+        _ => None,
+    }
+}
+
+/// The outcome for an admitted artifact.
+enum Fate {
+    Has(Outcome),
+    /// It was removed before.
+    Refused(Report),
+}
+
+impl From<Put> for Fate {
+    fn from(put: Put) -> Self {
+        Self::Has(match put.outcome {
+            PutOutcome::Added => Outcome::Added,
+            PutOutcome::NewCapture => Outcome::NewCapture,
+            PutOutcome::Present => Outcome::Present,
+            PutOutcome::Refused(tombstones) => return Self::Refused(removed(put.core, &tombstones)),
+        })
+    }
+}
+
+/// Returns the report for an artifact `core` that is rejected because of these tombstones.
+pub(crate) fn removed(core: CoreHash, tombstones: &[Tombstone]) -> Report {
+    let mut findings = Findings::default();
+    let mut found = findings.for_rule(REMOVED);
+    for tombstone in tombstones {
+        let removal = tombstone.removal();
+        if tombstone.core == core {
+            found.add("", removal);
+        } else {
+            found.add("", format!("contains {} {}, which was {removal}", tombstone.kind, tombstone.core));
+        }
+    }
+    findings.into_report()
+}
+
+/// The contents of the vault, with what would have been added so far.
+struct Seen<'s> {
+    snapshot: Option<&'s Snapshot<'s>>,
+    allow_removed: bool,
+    cores: HashSet<CoreHash>,
+    captures: HashSet<(CoreHash, CaptureHash)>,
+}
+
+impl Seen<'_> {
+    fn fate(&mut self, admitted: &Admitted) -> Result<Fate> {
+        if let Some(snapshot) = self.snapshot.filter(|_| !self.allow_removed) {
+            let tombstones = snapshot.tombstones_of(admitted)?;
+            if !tombstones.is_empty() {
+                return Ok(Fate::Refused(removed(admitted.core(), &tombstones)));
+            }
+        }
+        self.outcome(admitted).map(Fate::Has)
+    }
+
+    fn outcome(&mut self, admitted: &Admitted) -> Result<Outcome> {
+        for embedded in admitted.embedded() {
+            self.outcome(embedded)?;
+        }
+        let (core, capture) = (admitted.core(), admitted.capture());
+        let (mut has_core, mut has_capture) =
+            (!self.cores.insert(core), !self.captures.insert((core, capture)));
+        if let Some(snapshot) = self.snapshot {
+            has_core |= snapshot.artifact(core)?.is_some();
+            has_capture |= snapshot.capture(core, capture)?.is_some();
+        }
+        Ok(match (has_core, has_capture) {
+            (_, true) => Outcome::Present,
+            (true, false) => Outcome::NewCapture,
+            (false, false) => Outcome::Added,
+        })
+    }
+}

@@ -1,0 +1,262 @@
+//! Evaluation of a value as evidence of an effect.
+
+use std::cmp::Ordering;
+
+use super::{Bound, Bounds, Stated, comparable};
+use super::{Evidence, decimal};
+use crate::digest::Digest;
+use crate::json::Value;
+use crate::json::reader::excerpt;
+
+/// Lowercase statuses that mean success if a contract defines none.
+pub const SUCCESS: [&str; 6] = ["ok", "success", "succeeded", "completed", "done", "true"];
+
+/// Lowercase statuses that mean failure if a contract defines none.
+pub const FAILURE: [&str; 13] = [
+    "aborted",
+    "canceled",
+    "cancelled",
+    "crashed",
+    "denied",
+    "error",
+    "errored",
+    "failed",
+    "failure",
+    "false",
+    "rejected",
+    "timed_out",
+    "timeout",
+];
+
+/// A value that was found; lists and objects without their contents.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Seen {
+    Plain(Value<'static>),
+    Other(&'static str),
+}
+
+/// The judgement of a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Judgement {
+    /// It proves the effect, for this reason.
+    Verified(String),
+    /// It proves nothing, for this reason.
+    Resolved(String),
+    /// It disproves the effect, for this reason.
+    Failed(String),
+    /// It is a digest whose content is yet to be determined.
+    Digest(Digest),
+}
+
+impl Seen {
+    pub(super) fn new(value: &Value<'_>) -> Self {
+        match value {
+            Value::Array(_) | Value::Object(_) => Self::Other(value.type_name()),
+            plain => Self::Plain(plain.to_owned_value()),
+        }
+    }
+
+    /// Returns the value as shown in messages.
+    pub(super) fn shown(&self) -> String {
+        match self {
+            // A digest is shown in full, so that what it identifies can be looked up.
+            Self::Plain(Value::String(text)) if Digest::parse_either(text).is_some() => text.to_string(),
+            Self::Plain(Value::String(text)) => excerpt(text),
+            Self::Plain(Value::Number(number)) if number.literal().len() <= 40 => number.literal().to_owned(),
+            Self::Plain(Value::Bool(truth)) => truth.to_string(),
+            Self::Plain(other) => other.type_name().to_owned(),
+            Self::Other(sort) => (*sort).to_owned(),
+        }
+    }
+
+    /// Returns the text that is compared with the values in the contract.
+    pub(super) fn comparable(&self) -> Option<String> {
+        match self {
+            Self::Plain(value) => comparable(value),
+            Self::Other(_) => None,
+        }
+    }
+
+    fn text(&self) -> Option<&str> {
+        match self {
+            Self::Plain(value) => value.as_str(),
+            Self::Other(_) => None,
+        }
+    }
+}
+
+/// Judges `seen` as evidence of an effect.
+pub(super) fn judge(evidence: &Evidence, seen: &Seen) -> Judgement {
+    if *seen == Seen::Plain(Value::Null) {
+        return Judgement::Resolved("null is not evidence".to_owned());
+    }
+    match evidence.sort.as_str() {
+        "hash" => hash(evidence, seen),
+        "range" => range(&evidence.bounds, seen),
+        _ => status(evidence, seen),
+    }
+}
+
+fn status(evidence: &Evidence, seen: &Seen) -> Judgement {
+    for (name, stated) in [("success", &evidence.success), ("failure", &evidence.failure)] {
+        if let Stated::Unreadable(why) = stated {
+            return Judgement::Resolved(format!("the {name} values of the contract cannot be used: {why}"));
+        }
+    }
+    let text = seen.comparable();
+    let is_one_of = |values: &[String]| text.as_ref().is_some_and(|text| values.contains(text));
+    let is_known = |values: &[&str]| text.as_ref().is_some_and(|text| values.contains(&text.as_str()));
+    if evidence.failure.value().is_some_and(|values| is_one_of(values)) {
+        return Judgement::Failed("which is a failure value of the contract".to_owned());
+    }
+    if let Some(values) = evidence.success.value() {
+        return if is_one_of(values) {
+            Judgement::Verified("which is a success value of the contract".to_owned())
+        } else {
+            Judgement::Failed("which is not a success value of the contract".to_owned())
+        };
+    }
+    if is_known(&SUCCESS) {
+        Judgement::Verified("which means success".to_owned())
+    } else if is_known(&FAILURE) {
+        Judgement::Failed("which means failure".to_owned())
+    } else {
+        Judgement::Resolved("which means neither success nor failure".to_owned())
+    }
+}
+
+fn range(stated: &Stated<Bounds>, seen: &Seen) -> Judgement {
+    let Seen::Plain(Value::Number(number)) = seen else {
+        return Judgement::Failed("which is not a number".to_owned());
+    };
+    match stated {
+        Stated::Nothing => Judgement::Resolved("the contract states no bounds".to_owned()),
+        Stated::Unreadable(why) => {
+            Judgement::Resolved(format!("the bounds of the contract cannot be used: {why}"))
+        }
+        Stated::Is(bounds) if is_within(number.literal(), bounds) => {
+            Judgement::Verified(format!("which is within the bounds ({bounds})"))
+        }
+        Stated::Is(bounds) => Judgement::Failed(format!("which is outside the bounds ({bounds})")),
+    }
+}
+
+fn is_within(literal: &str, bounds: &Bounds) -> bool {
+    let holds = |bound: &Bound, outside: Ordering| match decimal::compare(literal, &bound.literal) {
+        Ordering::Equal => !bound.is_exclusive,
+        order => order != outside,
+    };
+    bounds.least.as_ref().is_none_or(|bound| holds(bound, Ordering::Less))
+        && bounds.most.as_ref().is_none_or(|bound| holds(bound, Ordering::Greater))
+}
+
+fn hash(evidence: &Evidence, seen: &Seen) -> Judgement {
+    let Some(digest) = seen.text().and_then(Digest::parse_either) else {
+        return Judgement::Failed("which is not a digest".to_owned());
+    };
+    match &evidence.success {
+        Stated::Nothing => Judgement::Digest(digest),
+        Stated::Unreadable(why) => {
+            Judgement::Resolved(format!("the success values of the contract cannot be used: {why}"))
+        }
+        Stated::Is(values) if values.iter().any(|value| Digest::parse_either(value) == Some(digest)) => {
+            Judgement::Verified("which is the digest that the contract states".to_owned())
+        }
+        Stated::Is(_) => Judgement::Failed("which is not the digest that the contract states".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Terms;
+    use super::*;
+    use crate::json::reader::{self, Limits};
+
+    fn outcome(evidence: &str, value: &str) -> &'static str {
+        let contract = format!(
+            r#"{{"io_refs": [], "effects": [{{"name": "e", "target": "t", "evidence": {evidence}}}]}}"#
+        );
+        let terms = Terms::read(contract.as_bytes(), &Limits::default()).unwrap();
+        let value = reader::read(value.as_bytes(), &Limits::default()).unwrap();
+        match judge(terms.effects[0].evidence.as_ref().unwrap(), &Seen::new(&value)) {
+            Judgement::Verified(_) => "verified",
+            Judgement::Resolved(_) => "resolved",
+            Judgement::Failed(_) => "failed",
+            Judgement::Digest(_) => "digest",
+        }
+    }
+
+    #[test]
+    fn statuses_are_compared_with_the_documented_lists_without_case() {
+        for text in SUCCESS.iter().map(ToString::to_string).chain(["OK".to_owned(), "Succeeded".to_owned()]) {
+            assert_eq!(outcome(r#"{"type": "status"}"#, &format!("\"{text}\"")), "verified", "{text}");
+        }
+        for text in FAILURE.iter().map(ToString::to_string).chain(["FAILED".to_owned(), "Error".to_owned()]) {
+            assert_eq!(outcome(r#"{"type": "status"}"#, &format!("\"{text}\"")), "failed", "{text}");
+        }
+        for (value, expected) in [
+            ("true", "verified"),
+            ("false", "failed"),
+            ("\"running\"", "resolved"),
+            ("\"set\"", "resolved"),
+            ("\"not ok\"", "resolved"),
+            ("\"\"", "resolved"),
+            ("200", "resolved"),
+            ("null", "resolved"),
+            ("[\"ok\"]", "resolved"),
+            ("{}", "resolved"),
+        ] {
+            assert_eq!(outcome(r#"{"type": "status"}"#, value), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn stated_values_count_before_the_lists() {
+        let success = r#"{"type": "status", "success": ["Set", 200]}"#;
+        for (value, expected) in [
+            ("\"set\"", "verified"),
+            ("200", "verified"),
+            ("200.0", "verified"),
+            ("\"ok\"", "failed"),
+            ("{}", "failed"),
+        ] {
+            assert_eq!(outcome(success, value), expected, "{value}");
+        }
+        let failure = r#"{"type": "status", "failure": "DONE"}"#;
+        for (value, expected) in [("\"done\"", "failed"), ("\"ok\"", "verified"), ("\"failed\"", "failed")] {
+            assert_eq!(outcome(failure, value), expected, "{value}");
+        }
+        assert_eq!(outcome(r#"{"type": "status", "success": []}"#, "\"ok\""), "resolved");
+        assert_eq!(outcome(r#"{"type": "status", "failure": {}}"#, "\"ok\""), "resolved");
+    }
+
+    #[test]
+    fn numbers_are_held_to_the_bounds_that_are_stated() {
+        let bounds = r#"{"type": "range", "minimum": 0, "exclusiveMaximum": 0.3}"#;
+        for (value, expected) in [
+            ("0", "verified"),
+            ("0.29999999999999999999", "verified"),
+            ("0.3", "failed"),
+            ("-0.000001", "failed"),
+            ("1e3", "failed"),
+            ("\"0\"", "failed"),
+            ("null", "resolved"),
+        ] {
+            assert_eq!(outcome(bounds, value), expected, "{value}");
+        }
+        assert_eq!(outcome(r#"{"type": "range"}"#, "5"), "resolved");
+        assert_eq!(outcome(r#"{"type": "range", "min": "0"}"#, "5"), "resolved");
+        assert_eq!(outcome(r#"{"type": "range", "min": 6}"#, "5"), "failed");
+    }
+
+    #[test]
+    fn digests_are_held_to_the_one_that_is_stated() {
+        let digest = Digest::from_content(b"x");
+        let stated = format!(r#"{{"type": "hash", "success": "{digest}"}}"#);
+        assert_eq!(outcome(&stated, &format!("\"{}\"", digest.hex())), "verified");
+        assert_eq!(outcome(&stated, &format!("\"{}\"", Digest::from_content(b"y"))), "failed");
+        assert_eq!(outcome(r#"{"type": "hash"}"#, &format!("\"{digest}\"")), "digest");
+        assert_eq!(outcome(r#"{"type": "hash"}"#, "\"set\""), "failed");
+        assert_eq!(outcome(r#"{"type": "hash"}"#, "1"), "failed");
+    }
+}

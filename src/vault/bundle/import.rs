@@ -1,0 +1,245 @@
+//! Import of a bundle into a vault.
+
+use std::collections::HashSet;
+
+use super::manifest::{BundledArtifact, BundledLink};
+use super::notes::{self, ImportedNote};
+use super::read::Bundle;
+use crate::clock;
+use crate::digest::CoreHash;
+use crate::intake::{ExamineOptions, SourceError};
+use crate::storage::{Edit, Result, Snapshot, StatedLink, Store};
+use crate::vault::add::{self, Examined, Monitor, Outcome, Summary};
+
+/// The result of an import.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Imported {
+    /// The summary of the captures.
+    pub summary: Summary,
+    /// The results for the links, in the order of the manifest.
+    pub links: Vec<ImportedLink>,
+    /// The results for the tags, in the order of the manifest.
+    pub tags: Vec<ImportedTag>,
+    /// The results for the notes, in the order of the manifest.
+    pub notes: Vec<ImportedNote>,
+}
+
+/// A tag of a bundle and its import result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportedTag {
+    /// The tag.
+    pub name: String,
+    /// The artifact that it names in the bundle.
+    pub core: CoreHash,
+    /// The result.
+    pub outcome: TagOutcome,
+}
+
+/// The import result of a tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TagOutcome {
+    /// The tag was set on the artifact.
+    Set,
+    /// The artifact already had it.
+    Present,
+    /// Another artifact in the vault already has it, and keeps it.
+    Taken(CoreHash),
+    /// The artifact is not in the vault.
+    Missing,
+}
+
+/// A link of a bundle and its import result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportedLink {
+    /// The link.
+    pub link: BundledLink,
+    /// The result.
+    pub outcome: LinkOutcome,
+}
+
+/// The import result of a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinkOutcome {
+    /// The link was added to the vault.
+    Stated,
+    /// The link already existed; its note, if any, was kept.
+    Present,
+    /// The link was not added: these of its ends are not in the vault.
+    Missing(Vec<CoreHash>),
+}
+
+/// Adds the artifacts in `bundle` as usual, and then its links, tags and notes.
+///
+/// # Errors
+/// Returns an error if the vault cannot be read or written. Everything already reported to the monitor is stored.
+pub fn add(
+    store: &Store,
+    bundle: &Bundle,
+    options: &ExamineOptions,
+    monitor: &mut dyn Monitor,
+) -> Result<Imported> {
+    let summary = add::add(store, bundle.items(), options, monitor)?;
+    if !store.is_created() {
+        // Nothing was admitted, so there is nothing to link or tag.
+        return relate(None, bundle, &HashSet::new(), summary);
+    }
+    let links = bundle.manifest().links.iter();
+    let links = links.map(|link| state(store, link)).collect::<Result<_>>()?;
+    let tags = give_tags(store, bundle)?;
+    Ok(Imported { summary, links, tags, notes: notes::give(store, bundle)? })
+}
+
+/// Examines everything in `bundle` without storing it, and returns what [`add`] would do to the vault in `snapshot`, or
+/// to a new one.
+///
+/// # Errors
+/// Returns an error if the vault cannot be read.
+pub fn dry_run(
+    snapshot: Option<&Snapshot<'_>>,
+    bundle: &Bundle,
+    options: &ExamineOptions,
+    monitor: &mut dyn Monitor,
+) -> Result<Imported> {
+    let mut witness = Witness { monitor, cores: HashSet::new() };
+    let summary = add::dry_run(snapshot, bundle.items(), options, &mut witness)?;
+    relate(snapshot, bundle, &witness.cores, summary)
+}
+
+/// Returns the import results for the links, tags and notes of `bundle` if the vault also contained `cores`.
+fn relate(
+    snapshot: Option<&Snapshot<'_>>,
+    bundle: &Bundle,
+    cores: &HashSet<CoreHash>,
+    summary: Summary,
+) -> Result<Imported> {
+    let would = |link: &BundledLink| {
+        let mut missing = Vec::new();
+        for end in [link.source, link.target] {
+            if !cores.contains(&end) && !has(snapshot, end)? {
+                missing.push(end);
+            }
+        }
+        let outcome = match (missing.is_empty(), snapshot) {
+            (false, _) => LinkOutcome::Missing(missing),
+            (true, Some(snapshot)) if is_stated(snapshot, link)? => LinkOutcome::Present,
+            (true, _) => LinkOutcome::Stated,
+        };
+        Ok(ImportedLink { link: link.clone(), outcome })
+    };
+    let links = bundle.manifest().links.iter().map(would).collect::<Result<_>>()?;
+    let tags = planned_tags(snapshot, bundle, cores)?;
+    let is_there = |core| Ok(cores.contains(&core) || has(snapshot, core)?);
+    let notes = notes::dry_run(snapshot, bundle, is_there)?;
+    Ok(Imported { summary, links, tags, notes })
+}
+
+/// Returns the outcomes for the tags of `bundle` if the vault also contained `cores`.
+fn planned_tags(
+    snapshot: Option<&Snapshot<'_>>,
+    bundle: &Bundle,
+    cores: &HashSet<CoreHash>,
+) -> Result<Vec<ImportedTag>> {
+    let would = |(artifact, name): (&BundledArtifact, &str)| {
+        let core = artifact.core_hash;
+        let holder = snapshot.map(|snapshot| snapshot.tagged(name)).transpose()?.flatten();
+        let outcome = match holder {
+            Some(holder) if holder.core == core => TagOutcome::Present,
+            Some(holder) => TagOutcome::Taken(holder.core),
+            None if cores.contains(&core) || has(snapshot, core)? => TagOutcome::Set,
+            None => TagOutcome::Missing,
+        };
+        Ok(ImportedTag { name: name.to_owned(), core, outcome })
+    };
+    tags(bundle).map(would).collect()
+}
+
+fn has(snapshot: Option<&Snapshot<'_>>, core: CoreHash) -> Result<bool> {
+    snapshot.map_or(Ok(false), |snapshot| Ok(snapshot.artifact(core)?.is_some()))
+}
+
+fn tags(bundle: &Bundle) -> impl Iterator<Item = (&BundledArtifact, &str)> {
+    let artifacts = bundle.manifest().artifacts.iter();
+    artifacts.flat_map(|artifact| artifact.tags.iter().map(move |tag| (artifact, tag.as_str())))
+}
+
+fn give_tags(store: &Store, bundle: &Bundle) -> Result<Vec<ImportedTag>> {
+    if tags(bundle).next().is_none() {
+        return Ok(Vec::new());
+    }
+    // If nothing changes, there is no need to wait for other writers.
+    let planned = planned_tags(Some(&store.snapshot()?), bundle, &HashSet::new())?;
+    if !planned.iter().any(|tag| tag.outcome == TagOutcome::Set) {
+        return Ok(planned);
+    }
+    let mut edit = store.edit(clock::now())?;
+    let given = tags(bundle).map(|(artifact, name)| tag(&mut edit, artifact.core_hash, name));
+    let given = given.collect::<Result<_>>()?;
+    edit.commit()?;
+    Ok(given)
+}
+
+fn tag(edit: &mut Edit<'_>, core: CoreHash, name: &str) -> Result<ImportedTag> {
+    let artifact = edit.snapshot().artifact(core)?;
+    let outcome = match (edit.snapshot().tagged(name)?, artifact) {
+        (Some(holder), _) if holder.core == core => TagOutcome::Present,
+        (Some(holder), _) => TagOutcome::Taken(holder.core),
+        (None, None) => TagOutcome::Missing,
+        (None, Some(artifact)) => {
+            edit.tag(&artifact, name)?;
+            TagOutcome::Set
+        }
+    };
+    Ok(ImportedTag { name: name.to_owned(), core, outcome })
+}
+
+fn state(store: &Store, link: &BundledLink) -> Result<ImportedLink> {
+    let snapshot = store.snapshot()?;
+    let (source, target) = (snapshot.artifact(link.source)?, snapshot.artifact(link.target)?);
+    let outcome = match (source, target) {
+        (Some(_), Some(_)) if is_stated(&snapshot, link)? => LinkOutcome::Present,
+        (Some(source), Some(target)) => {
+            drop(snapshot);
+            let stated = StatedLink { source: &source, relation: &link.relation, target: &target };
+            let mut edit = store.edit(clock::now())?;
+            edit.state_link(stated, link.note.as_deref())?;
+            edit.commit()?;
+            LinkOutcome::Stated
+        }
+        (source, target) => {
+            let ends = [(source.is_none(), link.source), (target.is_none(), link.target)];
+            LinkOutcome::Missing(ends.into_iter().filter(|(gone, _)| *gone).map(|(_, end)| end).collect())
+        }
+    };
+    Ok(ImportedLink { link: link.clone(), outcome })
+}
+
+/// Returns whether the vault has the link, with any note.
+fn is_stated(snapshot: &Snapshot<'_>, link: &BundledLink) -> Result<bool> {
+    let (Some(source), Some(target)) = (snapshot.artifact(link.source)?, snapshot.artifact(link.target)?)
+    else {
+        return Ok(false);
+    };
+    let is_it = |edge: crate::storage::StatedEdge| {
+        (edge.source, edge.relation, edge.target) == (source.id, link.relation.clone(), target.id)
+    };
+    Ok(snapshot.stated_edges(source.id)?.into_iter().any(is_it))
+}
+
+/// A monitor that collects what would be in the vault, and forwards all events.
+struct Witness<'m> {
+    monitor: &'m mut dyn Monitor,
+    cores: HashSet<CoreHash>,
+}
+
+impl Monitor for Witness<'_> {
+    fn examined(&mut self, examined: &Examined) {
+        if examined.outcome != Outcome::Rejected {
+            self.cores.extend(examined.core);
+        }
+        self.monitor.examined(examined);
+    }
+
+    fn unreadable(&mut self, error: &SourceError) {
+        self.monitor.unreadable(error);
+    }
+}

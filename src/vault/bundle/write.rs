@@ -1,0 +1,155 @@
+//! Export of a vault to a bundle.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use chrono::SecondsFormat;
+
+use super::container::Packer;
+use super::manifest::{self, BundledArtifact, BundledCapture, BundledLink, BundledMember, Manifest};
+use crate::digest::{BlobHash, CaptureHash, CoreHash};
+use crate::files;
+use crate::storage::{ArtifactRow, CaptureRow, MemberRow, Snapshot, StoreError};
+
+/// The name of the first entry.
+pub(super) const MANIFEST: &str = "manifest.json";
+
+/// Returns the name of the entry of a blob.
+pub(super) fn entry_of(blob: BlobHash) -> String {
+    format!("blobs/{}", blob.0.hex())
+}
+
+/// The statistics of a written bundle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Number of artifacts.
+    pub artifacts: u64,
+    /// Number of captures.
+    pub captures: u64,
+    /// Number of manual links.
+    pub links: u64,
+    /// Number of blobs.
+    pub blobs: u64,
+    /// Total size of the blobs in bytes.
+    pub bytes: u64,
+    /// The size of the largest capture in bytes. An import with a lower limit rejects it.
+    pub largest: u64,
+}
+
+/// The reason that a bundle was not completed.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// The bundle would be too large.
+    #[error(
+        "the manifest would have {0} bytes, more than the limit of {limit}; export in several parts",
+        limit = manifest::MAX_BYTES
+    )]
+    TooLarge(u64),
+    /// The vault contains something that no bundle can contain, so it is damaged.
+    #[error("the vault is damaged: {0}")]
+    Inconsistent(String),
+    /// A store error.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The bundle cannot be written.
+    #[error("cannot write the bundle: {}", files::describe(.0))]
+    Io(#[from] io::Error),
+}
+
+/// A capture that contains a blob, which errors about the blob name.
+struct Needed {
+    core: CoreHash,
+    capture: CaptureHash,
+    size: u64,
+}
+
+/// Writes `artifacts`, each with all its captures, and the manual links from or to them. Every byte is hashed again.
+///
+/// # Errors
+/// Returns a [`WriteError`]; the output is then not a valid bundle.
+pub fn write(
+    snapshot: &Snapshot<'_>,
+    artifacts: &[ArtifactRow],
+    out: &mut dyn Write,
+) -> Result<Written, WriteError> {
+    let by_core: BTreeMap<CoreHash, &ArtifactRow> =
+        artifacts.iter().map(|artifact| (artifact.core, artifact)).collect();
+    let mut needed = BTreeMap::new();
+    let mut bundled = Vec::with_capacity(by_core.len());
+    for artifact in by_core.values() {
+        bundled.push(describe(snapshot, artifact, &mut needed)?);
+    }
+    let manifest = Manifest::new(bundled, links(snapshot, by_core.values().copied())?);
+    // Do not write a bundle that an import would reject.
+    manifest.check(u64::MAX).map_err(|(_, message)| WriteError::Inconsistent(message))?;
+    let text = manifest.to_bytes().map_err(io::Error::from)?;
+    if text.len() as u64 > manifest::MAX_BYTES {
+        return Err(WriteError::TooLarge(text.len() as u64));
+    }
+    let sizes = needed.values().map(|needed| needed.size);
+    let mut packer = Packer::new(out, sizes.chain([text.len() as u64]))?;
+    packer.entry(MANIFEST, &text)?;
+    for (blob, Needed { core, capture, .. }) in &needed {
+        packer.entry(&entry_of(*blob), &snapshot.blob(*core, *capture, *blob)?)?;
+    }
+    packer.finish()?.flush()?;
+    let captures = manifest.artifacts.iter().flat_map(|artifact| &artifact.captures);
+    Ok(Written {
+        largest: captures.map(|capture| capture.size).max().unwrap_or(0),
+        artifacts: manifest.artifacts.len() as u64,
+        captures: manifest.artifacts.iter().map(|artifact| artifact.captures.len() as u64).sum(),
+        links: manifest.links.len() as u64,
+        blobs: needed.len() as u64,
+        bytes: needed.values().map(|needed| needed.size).sum(),
+    })
+}
+
+fn describe(
+    snapshot: &Snapshot<'_>,
+    artifact: &ArtifactRow,
+    needed: &mut BTreeMap<BlobHash, Needed>,
+) -> Result<BundledArtifact, StoreError> {
+    let core = artifact.core;
+    let mut captures = Vec::new();
+    for CaptureRow { capture, added_at, .. } in snapshot.captures(artifact.id)? {
+        let members: Vec<BundledMember> =
+            snapshot.member_rows(core, capture)?.into_iter().map(BundledMember::from).collect();
+        for BundledMember { blob, size, .. } in &members {
+            needed.entry(*blob).or_insert(Needed { core, capture, size: *size });
+        }
+        let size = members.iter().map(|member| member.size).sum();
+        let added_at = added_at.to_rfc3339_opts(SecondsFormat::Millis, true);
+        captures.push(BundledCapture { added_at, capture_hash: capture, members, size });
+    }
+    Ok(BundledArtifact {
+        captures,
+        core_hash: core,
+        kind: artifact.kind.clone(),
+        note: snapshot.note_of(artifact.id)?.map(|note| note.text),
+        tags: snapshot.tags(Some(artifact.id))?.into_iter().map(|tag| tag.name).collect(),
+    })
+}
+
+impl From<MemberRow> for BundledMember {
+    fn from(row: MemberRow) -> Self {
+        let MemberRow { name, blob, size } = row;
+        Self { blob, name, size }
+    }
+}
+
+/// Returns the manual links from or to `artifacts`, sorted.
+fn links<'a>(
+    snapshot: &Snapshot<'_>,
+    artifacts: impl Iterator<Item = &'a ArtifactRow>,
+) -> Result<Vec<BundledLink>, StoreError> {
+    let mut links = BTreeMap::new();
+    for artifact in artifacts {
+        for edge in snapshot.stated_edges(artifact.id)? {
+            let (source, target) =
+                (snapshot.artifact_by_id(edge.source)?.core, snapshot.artifact_by_id(edge.target)?.core);
+            let link = BundledLink { note: edge.note, relation: edge.relation, source, target };
+            links.insert((source, link.relation.clone(), target), link);
+        }
+    }
+    Ok(links.into_values().collect())
+}

@@ -1,0 +1,203 @@
+//! Reading and readmission of stored artifacts.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::signatures;
+use crate::artifact::{
+    AdmitOptions, Admitted, Directory, Entry, EntryContent, KeyRing, Kind, SignaturePolicy,
+};
+use crate::formats;
+use crate::json::reader::Limits;
+use crate::storage::check::finding::{
+    CORE_DIFFERS, Finding, KIND_UNKNOWN, KIND_WRONG, NOT_ADMITTED, Subject, WARNINGS_DIFFER,
+};
+use crate::storage::check::{CaptureId, CheckedArtifact, Facts, Inspection, ReadCapture};
+use crate::storage::{Result, Store, StoreError, StoredMember};
+use crate::validation::Report;
+
+/// An item read from the vault: first the captures of an artifact, then its index entries.
+pub(super) enum Item {
+    Capture(Arc<CheckedArtifact>, ReadCapture),
+    /// The end of the artifact's captures, all readable ones of which were returned.
+    End(Arc<CheckedArtifact>, End),
+    /// The check cannot continue.
+    Failed(StoreError),
+}
+
+/// The data that follows the captures of an artifact.
+pub(super) struct End {
+    /// All of its captures, including those whose rows cannot be read.
+    pub(super) captures: Vec<CaptureId>,
+    pub(super) facts: Option<Facts>,
+    pub(super) findings: Vec<Finding>,
+}
+
+/// A reader of artifacts, in order.
+pub(super) struct Reading<'s> {
+    inspection: Inspection<'s>,
+    artifacts: std::vec::IntoIter<CheckedArtifact>,
+    current: Option<Current>,
+    /// Whether to read the index entries.
+    with_facts: bool,
+}
+
+struct Current {
+    artifact: Arc<CheckedArtifact>,
+    captures: Vec<CaptureId>,
+    waiting: VecDeque<CaptureId>,
+    findings: Vec<Finding>,
+}
+
+impl<'s> Reading<'s> {
+    pub(super) fn new(inspection: Inspection<'s>, artifacts: Vec<CheckedArtifact>, with_facts: bool) -> Self {
+        Self { inspection, artifacts: artifacts.into_iter(), current: None, with_facts }
+    }
+
+    fn read(&mut self) -> Result<Option<Item>> {
+        let mut current = match self.current.take() {
+            Some(current) => current,
+            None => match self.artifacts.next() {
+                Some(artifact) => self.begin(artifact)?,
+                None => return Ok(None),
+            },
+        };
+        while let Some(capture) = current.waiting.pop_front() {
+            let read = self.inspection.read(&current.artifact, capture, &mut current.findings)?;
+            if let Some(read) = read {
+                let artifact = current.artifact.clone();
+                self.current = Some(current);
+                return Ok(Some(Item::Capture(artifact, read)));
+            }
+        }
+        let Current { artifact, captures, mut findings, .. } = current;
+        let facts = if self.with_facts { self.inspection.facts(&artifact, &mut findings)? } else { None };
+        Ok(Some(Item::End(artifact, End { captures, facts, findings })))
+    }
+
+    fn begin(&self, artifact: CheckedArtifact) -> Result<Current> {
+        let mut findings = Vec::new();
+        let captures = self.inspection.capture_ids(&artifact, &mut findings)?;
+        let waiting = captures.iter().copied().collect();
+        Ok(Current { artifact: Arc::new(artifact), captures, waiting, findings })
+    }
+}
+
+impl Iterator for Reading<'_> {
+    type Item = Item;
+
+    fn next(&mut self) -> Option<Item> {
+        self.read().unwrap_or_else(|error| Some(Item::Failed(error)))
+    }
+}
+
+impl Item {
+    /// Returns the item with its size in memory, in bytes.
+    pub(super) fn weighed(self) -> (Self, u64) {
+        let size = match &self {
+            Self::Capture(_, capture) => size(capture),
+            Self::End(..) | Self::Failed(_) => 0,
+        };
+        (self, size)
+    }
+}
+
+pub(super) fn size(capture: &ReadCapture) -> u64 {
+    capture.files.iter().flatten().map(|file| file.bytes.len() as u64).sum()
+}
+
+/// Admits a capture again. Returns `None` if it does not match the catalog; the findings are in `capture`.
+pub(super) fn admit(
+    artifact: &CheckedArtifact,
+    capture: &mut ReadCapture,
+    keys: &KeyRing,
+) -> Option<Admitted> {
+    let files = capture.files.take()?;
+    let subject = || Subject::Capture(capture.capture);
+    let known = artifact.kind.as_deref().and_then(formats::named);
+    let outcome = known.map(|kind| admit_as(kind, capture.is_directory, &files, keys));
+    let finding = match outcome {
+        Some(Ok(admitted)) if admitted.core() == artifact.core => {
+            if capture.warnings.as_deref() != Some(admitted.report().violations()) {
+                let detail = format!("a new check gives {}", admitted.report().violations().len());
+                capture.findings.push(Finding::new(WARNINGS_DIFFER, subject(), detail));
+            }
+            let differs = signatures::compare(capture.signature.as_ref(), admitted.signature());
+            capture.findings.extend(differs.map(|(info, detail)| Finding::new(info, subject(), detail)));
+            return Some(admitted);
+        }
+        Some(Ok(admitted)) => {
+            let detail = format!("{} instead of {}", admitted.core(), artifact.core);
+            Finding::new(CORE_DIFFERS, subject(), detail)
+        }
+        Some(Err(report)) => Finding::new(NOT_ADMITTED, subject(), first_of(&report)),
+        None => {
+            let detail = artifact.kind.as_deref().unwrap_or("the vault does not record it");
+            Finding::new(KIND_UNKNOWN, subject(), detail)
+        }
+    };
+    // The core hash proves what an artifact is, whatever kind the vault records.
+    let others = formats::ALL.into_iter().filter(|kind| Some(*kind) != known);
+    for admitted in others.filter_map(|kind| admit_as(kind, capture.is_directory, &files, keys).ok()) {
+        if admitted.core() == artifact.core {
+            let detail = format!("it is of kind {}", admitted.kind().name());
+            capture.findings.push(Finding::new(KIND_WRONG, subject(), detail));
+            return Some(admitted);
+        }
+        if Store::seal_of(&admitted) == capture.seal.as_slice() {
+            let detail = format!("{} instead of {}", admitted.core(), artifact.core);
+            capture.findings.push(Finding::new(CORE_DIFFERS, subject(), detail));
+            return None;
+        }
+    }
+    capture.findings.push(finding);
+    None
+}
+
+/// Admits files from a vault as an artifact of `kind`, and checks signatures with `keys`. A wrong signature does not
+/// cause a rejection.
+pub(super) fn admit_as(
+    kind: Kind,
+    is_directory: bool,
+    files: &[StoredMember],
+    keys: &KeyRing,
+) -> std::result::Result<Admitted, Report> {
+    let options = AdmitOptions {
+        signing_keys: keys.clone(),
+        signature_policy: SignaturePolicy::Record,
+        ..AdmitOptions::default()
+    };
+    admit_stored(kind, is_directory, files, options)
+}
+
+/// Admits files from a vault as an artifact of `kind`.
+pub(crate) fn admit_stored(
+    kind: Kind,
+    is_directory: bool,
+    files: &[StoredMember],
+    options: AdmitOptions,
+) -> std::result::Result<Admitted, Report> {
+    // Artifacts in the vault were within the limits when they were added.
+    let options = AdmitOptions { limits: Limits::most(), ..options };
+    match files {
+        [only] if !is_directory => kind.admit(only.bytes.clone(), &options),
+        _ => {
+            let entries = files.iter().map(|file| Entry {
+                name: file.name.clone(),
+                content: EntryContent::File(file.bytes.clone()),
+            });
+            kind.admit_directory(Directory { entries: entries.collect() }, &options)
+        }
+    }
+}
+
+fn first_of(report: &Report) -> String {
+    let Some(first) =
+        report.violations().iter().find(|violation| violation.severity == crate::validation::Severity::Error)
+    else {
+        return String::new();
+    };
+    let text = format!("{}: {} (rule {})", first.path, first.message, first.rule_id);
+    // Paths and messages contain parts of the document, which may be megabytes long.
+    text.chars().take(1000).collect()
+}

@@ -1,0 +1,149 @@
+//! Rebuild of all indexes from the artifacts' bytes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::reading::{Item, Reading, admit, size};
+use super::{Reporter, SignatureCounts};
+use super::{search, signatures};
+use crate::artifact::{Admitted, KeyRing};
+use crate::intake::pipeline::{self, Event};
+use crate::storage::check::finding::{Finding, SIGNATURE_WRONG, Subject};
+use crate::storage::check::{CaptureId, CheckedArtifact};
+use crate::storage::{Readmitted, Reindexed, Result, Store, StoreError};
+
+/// Artifacts or bytes per written batch.
+const BATCH_ARTIFACTS: usize = 500;
+const BATCH_BYTES: u64 = 16 << 20;
+
+/// Maximum number of passes. An artifact that changes this often during them was indexed by the process that changed
+/// it.
+const ROUNDS: usize = 5;
+
+/// Rebuilds the index; reports the captures whose entries were left unchanged.
+pub(super) fn reindex(store: &Store, keys: &KeyRing, reporter: &mut Reporter<'_>) -> Result<()> {
+    if !keys.is_empty() {
+        reporter.report.signatures = Some(SignatureCounts::default());
+    }
+    let mut findings = Vec::new();
+    let mut artifacts = store.inspect()?.artifacts(None, &mut findings)?;
+    reporter.add_all(findings);
+    let mut not_admitted = 0;
+    for _ in 0..ROUNDS {
+        let reading = Reading::new(store.inspect()?, artifacts, false);
+        let mut pass =
+            Pass { store, reporter, waiting: Waiting::default(), not_admitted: 0, again: Vec::new() };
+        let judge = |item| judge(item, keys);
+        pipeline::in_order(reading, Item::weighed, judge, |event| match event {
+            Event::Result(judged) => pass.take(judged),
+            Event::Idle => pass.write(),
+        })?;
+        pass.write()?;
+        not_admitted += pass.not_admitted;
+        artifacts = pass.again;
+        if artifacts.is_empty() {
+            break;
+        }
+    }
+    store.finish_reindex(reporter.report.artifacts, not_admitted)?;
+    search::rebuild(store)
+}
+
+enum Judged {
+    Capture { id: CaptureId, findings: Vec<Finding>, admitted: Option<Box<Admitted>>, bytes: u64 },
+    End(Arc<CheckedArtifact>, Vec<CaptureId>),
+    Failed(StoreError),
+}
+
+fn judge(item: Item, keys: &KeyRing) -> Judged {
+    match item {
+        Item::Capture(artifact, mut capture) => {
+            let bytes = size(&capture);
+            let admitted = admit(&artifact, &mut capture, keys).map(Box::new);
+            Judged::Capture { id: capture.id, findings: capture.findings, admitted, bytes }
+        }
+        Item::End(artifact, end) => Judged::End(artifact, end.captures),
+        Item::Failed(error) => Judged::Failed(error),
+    }
+}
+
+struct Pass<'r, 'm> {
+    store: &'r Store,
+    reporter: &'r mut Reporter<'m>,
+    waiting: Waiting,
+    not_admitted: u64,
+    again: Vec<CheckedArtifact>,
+}
+
+/// The pending writes, and the captures of the artifact being read.
+#[derive(Default)]
+struct Waiting {
+    batch: Vec<(Readmitted, u64)>,
+    bytes: u64,
+    admitted: HashMap<i64, Admitted>,
+    findings: Vec<Finding>,
+    bytes_of_artifact: u64,
+}
+
+impl Pass<'_, '_> {
+    fn take(&mut self, judged: Judged) -> Result<()> {
+        let waiting = &mut self.waiting;
+        match judged {
+            Judged::Capture { id, mut findings, admitted, bytes } => {
+                waiting.bytes_of_artifact += bytes;
+                if let Some(admitted) = admitted {
+                    if signatures::is_wrong(admitted.signature()) {
+                        let subject = Subject::Capture(admitted.capture());
+                        let detail = "it is now recorded as wrong";
+                        waiting.findings.push(Finding::new(SIGNATURE_WRONG, subject, detail));
+                    }
+                    // The recorded state is corrected together with the rest.
+                    waiting.admitted.insert(id.number(), *admitted);
+                } else {
+                    self.not_admitted += 1;
+                    waiting.findings.append(&mut findings);
+                }
+            }
+            Judged::End(artifact, captures) => {
+                let admitted = |id: CaptureId| (id, waiting.admitted.remove(&id.number()));
+                let captures = captures.into_iter().map(admitted).collect();
+                self.reporter.add_all(std::mem::take(&mut waiting.findings));
+                let bytes = std::mem::take(&mut waiting.bytes_of_artifact);
+                waiting.bytes += bytes;
+                let artifact = CheckedArtifact::clone(&artifact);
+                waiting.batch.push((Readmitted { artifact, captures }, bytes));
+                if waiting.batch.len() >= BATCH_ARTIFACTS || waiting.bytes >= BATCH_BYTES {
+                    return self.write();
+                }
+            }
+            Judged::Failed(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn write(&mut self) -> Result<()> {
+        let (batch, sizes): (Vec<_>, Vec<_>) = std::mem::take(&mut self.waiting.batch).into_iter().unzip();
+        self.waiting.bytes = 0;
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let outcomes = self.store.reindex(&batch)?;
+        for ((readmitted, bytes), outcome) in batch.into_iter().zip(sizes).zip(outcomes) {
+            match outcome {
+                Reindexed::Done => {
+                    self.count_signatures(&readmitted);
+                    self.reporter.checked(readmitted.artifact.core, bytes);
+                }
+                Reindexed::Changed => self.again.push(readmitted.artifact),
+            }
+        }
+        Ok(())
+    }
+    fn count_signatures(&mut self, readmitted: &Readmitted) {
+        let Some(counts) = &mut self.reporter.report.signatures else { return };
+        let admitted = readmitted.captures.iter().filter_map(|(_, admitted)| admitted.as_ref());
+        admitted
+            .filter_map(Admitted::signature)
+            .for_each(|signature| counts.count(signature, signature.state));
+    }
+}

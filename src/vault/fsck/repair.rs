@@ -1,0 +1,393 @@
+//! Repair of findings that have an unambiguous fix.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::PathBuf;
+
+use super::reading::{Item, Reading, admit_as};
+use super::sources::{Source, from_vault};
+use super::{Report, Reporter, reindex, search};
+use crate::artifact::{Admitted, KeyRing};
+use crate::clock;
+use crate::digest::BlobHash;
+use crate::formats;
+use crate::storage::check::finding::{
+    ANNOTATION_DIFFERS, ANNOTATION_LOST, ARTIFACT_EMPTY, BASE_WRONG, BLOB_DAMAGED, BLOB_MISSING,
+    BLOB_UNREFERENCED, CAPTURE_DAMAGED, CAPTURE_LOST, CORE_DIFFERS, DICTIONARY_DAMAGED, EMBEDDED_MISSING,
+    FILE_DAMAGED, FindingInfo, INDEX_MISSING, INDEX_SURPLUS, INSECURE_PERMISSIONS, KIND_DIFFERS,
+    KIND_UNKNOWN, KIND_WRONG, LOG_DAMAGED, MENTION_INDEX_UNSORTED, MENTIONS_MISSING, MENTIONS_SURPLUS,
+    ORDER_DIFFERS, PAYLOAD_SURPLUS, REFERENCE_BROKEN, SEAL_BROKEN, SEARCH_DAMAGED, SEARCH_DIFFERS,
+    SIGNATURE_DIFFERS, SIZE_WRONG, Subject, TIME_DIFFERS, TOMBSTONE_DIFFERS, UNREADABLE, WARNINGS_DIFFER,
+};
+use crate::storage::check::{CheckedArtifact, Integrity, ReadCapture, RecordedSignatures};
+use crate::storage::{PutOutcome, Repair, Result, Store, StoreError, StoredMember};
+
+/// Findings that rebuilding the index repairs.
+const OF_THE_INDEX: &[FindingInfo] = &[
+    INDEX_MISSING,
+    INDEX_SURPLUS,
+    MENTION_INDEX_UNSORTED,
+    MENTIONS_MISSING,
+    MENTIONS_SURPLUS,
+    WARNINGS_DIFFER,
+    SIGNATURE_DIFFERS,
+    SEAL_BROKEN,
+    SIZE_WRONG,
+    KIND_WRONG,
+    KIND_DIFFERS,
+    KIND_UNKNOWN,
+    UNREADABLE,
+    REFERENCE_BROKEN,
+];
+
+/// Findings that the journal's entries repair.
+const OF_THE_JOURNAL: &[FindingInfo] =
+    &[TIME_DIFFERS, ORDER_DIFFERS, ANNOTATION_LOST, ANNOTATION_DIFFERS, TOMBSTONE_DIFFERS, SIGNATURE_DIFFERS];
+
+/// While any of these findings exists, unreferenced bytes may be missing elsewhere and are kept.
+const NOTHING_IS_DROPPED: &[FindingInfo] = &[ARTIFACT_EMPTY, FILE_DAMAGED, REFERENCE_BROKEN, UNREADABLE];
+
+/// Repairs the findings of `report`, in the order of their dependencies.
+pub(super) fn repair(
+    store: &Store,
+    report: &Report,
+    from: &[PathBuf],
+    keys: &KeyRing,
+    reporter: &mut Reporter<'_>,
+) -> Result<Vec<Repair>> {
+    let sources = from.iter().map(|path| Source::open(path)).collect::<Result<Vec<_>>>()?;
+    let mut repair = Repairer {
+        store,
+        report,
+        sources,
+        keys,
+        done: Vec::new(),
+        is_reordered: false,
+        signatures: RecordedSignatures::default(),
+    };
+    as_far_as_possible(repair.file())?;
+    as_far_as_possible(repair.logs())?;
+    let of_the_file = repair.done.len();
+    as_far_as_possible(repair.bytes())?;
+    as_far_as_possible(repair.artifacts())?;
+    as_far_as_possible(repair.captures())?;
+    let changed = repair.done.len() > of_the_file;
+    as_far_as_possible(repair.journal())?;
+    if repair.has_any(OF_THE_INDEX) || changed || repair.is_reordered {
+        as_far_as_possible(reindex::reindex(store, keys, reporter).map(|()| {
+            let did = "rebuilt, with all indexes of artifacts";
+            repair.done.push(Repair { subject: Subject::Mentions, did });
+        }))?;
+    }
+    as_far_as_possible(repair.search())?;
+    as_far_as_possible(repair.unreferenced())?;
+    Ok(repair.done)
+}
+
+/// Ignores errors caused by damage, so that the other steps run; the next check finds what remains.
+fn as_far_as_possible(outcome: Result<()>) -> Result<()> {
+    match outcome {
+        Err(
+            StoreError::Corrupt { .. }
+            | StoreError::Database { .. }
+            | StoreError::Index { .. }
+            | StoreError::Damaged { .. },
+        ) => Ok(()),
+        outcome => outcome,
+    }
+}
+
+struct Repairer<'r> {
+    store: &'r Store,
+    report: &'r Report,
+    sources: Vec<Source>,
+    keys: &'r KeyRing,
+    done: Vec<Repair>,
+    /// Whether rows were renumbered.
+    is_reordered: bool,
+    /// The signature states of captures that the journal recorded before anything was added again.
+    signatures: RecordedSignatures,
+}
+
+impl Repairer<'_> {
+    fn has(&self, info: FindingInfo) -> bool {
+        self.report.findings.iter().any(|finding| finding.info.id == info.id)
+    }
+
+    fn has_any(&self, infos: &[FindingInfo]) -> bool {
+        infos.iter().any(|info| self.has(*info))
+    }
+
+    fn subjects(&self, infos: &[FindingInfo]) -> impl Iterator<Item = &Subject> {
+        let of = |id: &str| infos.iter().any(|info| info.id == id);
+        self.report.findings.iter().filter(move |finding| of(finding.info.id)).map(|finding| &finding.subject)
+    }
+
+    fn file(&mut self) -> Result<()> {
+        for subject in self.subjects(&[INSECURE_PERMISSIONS]).cloned().collect::<Vec<_>>() {
+            self.done.append(&mut self.store.repair_permissions(subject)?);
+        }
+        if self.has(FILE_DAMAGED) {
+            self.done.append(&mut self.store.repair_sql_indexes()?);
+        }
+        Ok(())
+    }
+
+    /// Restores what damaged logs still contain.
+    fn logs(&mut self) -> Result<()> {
+        if !self.has(LOG_DAMAGED) {
+            return Ok(());
+        }
+        for log in self.store.salvager()? {
+            let log = log?;
+            let mut added = HashSet::new();
+            for lost in &log.captures {
+                let Some(scratch) = &log.scratch else { break };
+                if self.store.inspect()?.has_capture(lost.core, lost.capture)? {
+                    continue;
+                }
+                if let Some(admitted) = from_vault(scratch, lost, self.keys)? {
+                    self.add(admitted)?;
+                    added.insert(lost.key());
+                }
+            }
+            self.done.append(&mut self.store.finish_salvage(log, &added)?);
+        }
+        Ok(())
+    }
+
+    /// Repairs dictionaries and blobs.
+    fn bytes(&mut self) -> Result<()> {
+        if self.has(PAYLOAD_SURPLUS) {
+            self.done.append(&mut self.store.drop_surplus()?);
+        }
+        if self.has(DICTIONARY_DAMAGED) {
+            for source in self.sources.iter().filter_map(Source::vault) {
+                self.done.append(&mut self.store.repair_dictionaries(Some(source))?);
+            }
+        }
+        let damaged = self.subjects(&[BLOB_DAMAGED, BLOB_MISSING, BASE_WRONG]);
+        let wanted: BTreeSet<BlobHash> = damaged
+            .filter_map(|subject| match subject {
+                Subject::Blob(blob) => Some(*blob),
+                _ => None,
+            })
+            .collect();
+        for blob in &wanted {
+            self.done.append(&mut self.store.repair_digest(*blob)?);
+        }
+        // Delta bases come first: once they are restored, their dependents may be readable again.
+        let inspection = self.store.inspect()?;
+        let mut whole = BTreeSet::new();
+        for blob in &wanted {
+            if !inspection.is_difference(*blob)? {
+                whole.insert(*blob);
+            }
+        }
+        drop(inspection);
+        self.restore(whole)?;
+        self.restore(wanted)?;
+        if self.has(DICTIONARY_DAMAGED) {
+            self.done.append(&mut self.store.repair_dictionaries(None)?);
+        }
+        Ok(())
+    }
+
+    /// Restores those of the blobs that cannot be read.
+    fn restore(&mut self, blobs: BTreeSet<BlobHash>) -> Result<()> {
+        let inspection = self.store.inspect()?;
+        let mut wanted = BTreeSet::new();
+        for blob in blobs {
+            if inspection.bytes_of(blob)?.is_none() || self.has(BASE_WRONG) {
+                wanted.insert(blob);
+            }
+        }
+        drop(inspection);
+        let mut done = Vec::new();
+        for source in &self.sources {
+            source.blobs(&mut wanted, &mut |blob, bytes| {
+                done.append(&mut self.store.restore_blob(blob, bytes)?);
+                Ok(())
+            })?;
+        }
+        self.done.append(&mut done);
+        Ok(())
+    }
+
+    /// Repairs artifacts whose rows are lost or changed, as far as seals prove their identity.
+    fn artifacts(&mut self) -> Result<()> {
+        if self.has(REFERENCE_BROKEN) {
+            let artifacts = self.store.inspect()?.lost_artifacts(&mut Vec::new())?;
+            self.repair_captures(artifacts, |store, artifact, capture, admitted| {
+                store.repair_artifact(artifact, capture, admitted)
+            })?;
+        }
+        if self.has(CORE_DIFFERS) {
+            let captures: BTreeSet<Subject> = self.subjects(&[CORE_DIFFERS]).cloned().collect();
+            let artifacts = self.store.inspect()?.artifacts(None, &mut Vec::new())?;
+            self.repair_captures(artifacts, |store, artifact, capture, admitted| {
+                if admitted.core() == artifact.core
+                    || !captures.contains(&Subject::Capture(admitted.capture()))
+                {
+                    return Ok(Vec::new());
+                }
+                store.repair_core(artifact, capture, admitted)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Calls `repair` with each capture of `artifacts` and its admitted form.
+    fn repair_captures(
+        &mut self,
+        artifacts: Vec<CheckedArtifact>,
+        repair: impl Fn(
+            &Store,
+            &CheckedArtifact,
+            crate::storage::check::CaptureId,
+            &Admitted,
+        ) -> Result<Vec<Repair>>,
+    ) -> Result<()> {
+        for item in Reading::new(self.store.inspect()?, artifacts, false) {
+            match item {
+                Item::Capture(artifact, capture) => {
+                    let Some(files) = &capture.files else { continue };
+                    if let Some(admitted) = proven(&capture, files, self.keys) {
+                        self.done.append(&mut repair(self.store, &artifact, capture.id, &admitted)?);
+                    }
+                }
+                Item::End(..) => {}
+                Item::Failed(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Restores captures that are in the journal but not in the vault, and artifacts that are contained in others.
+    fn captures(&mut self) -> Result<()> {
+        if self.has_any(&[CAPTURE_LOST, CAPTURE_DAMAGED, ARTIFACT_EMPTY, BLOB_UNREFERENCED]) {
+            let inspection = self.store.inspect()?;
+            let mut lost = inspection.lost_captures()?;
+            self.signatures = inspection.recorded_signatures()?;
+            for subject in self.subjects(&[CAPTURE_DAMAGED]) {
+                if let Subject::Capture(capture) = subject {
+                    lost.extend(inspection.recorded_with_hash(*capture)?);
+                }
+            }
+            let mut lost: BTreeMap<_, _> = lost.into_iter().map(|lost| (lost.key(), lost)).collect();
+            for capture in lost.values().cloned().collect::<Vec<_>>() {
+                let Some(admitted) = from_vault(self.store, &capture, self.keys)? else { continue };
+                lost.remove(&capture.key());
+                // A damaged capture may be intact by now.
+                if !inspection.has_capture(capture.core, capture.capture)? {
+                    self.add(admitted)?;
+                }
+            }
+            drop(inspection);
+            let sources = std::mem::take(&mut self.sources);
+            for source in &sources {
+                source.captures(&mut lost, self.keys, &mut |admitted| self.add(admitted))?;
+            }
+            self.sources = sources;
+        }
+        if self.has(EMBEDDED_MISSING) {
+            self.embedded()?;
+        }
+        Ok(())
+    }
+
+    fn embedded(&mut self) -> Result<()> {
+        let wanted: BTreeSet<Subject> = self.subjects(&[EMBEDDED_MISSING]).cloned().collect();
+        let mut artifacts = self.store.inspect()?.artifacts(None, &mut Vec::new())?;
+        artifacts.retain(|artifact| {
+            artifact
+                .kind
+                .as_deref()
+                .and_then(formats::named)
+                .is_some_and(crate::artifact::Kind::is_of_directories)
+        });
+        for item in Reading::new(self.store.inspect()?, artifacts, false) {
+            let Item::Capture(artifact, capture) = item else { continue };
+            let kind = artifact.kind.as_deref().and_then(formats::named);
+            let (Some(kind), Some(files)) = (kind, capture.files) else { continue };
+            let Ok(mut admitted) = admit_as(kind, capture.is_directory, &files, self.keys) else { continue };
+            for part in admitted.take_embedded() {
+                if wanted.contains(&Subject::Artifact(part.core())) {
+                    self.add(part)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds an artifact as usual, with a journal entry. Artifacts that were removed, or contain a removed one, are not
+    /// added.
+    fn add(&mut self, admitted: Admitted) -> Result<()> {
+        if !self.store.snapshot()?.tombstones_of(&admitted)?.is_empty() {
+            return Ok(());
+        }
+        let preparer = self.store.preparer()?;
+        let subject = Subject::Capture(admitted.capture());
+        let is_damaged = self.subjects(&[CAPTURE_DAMAGED]).any(|damaged| *damaged == subject);
+        // An earlier step may have restored it.
+        if !is_damaged && self.store.snapshot()?.capture(admitted.core(), admitted.capture())?.is_some() {
+            return Ok(());
+        }
+        if is_damaged {
+            self.done.append(&mut self.store.drop_capture(admitted.core(), admitted.capture())?);
+        }
+        let recorded = self.signatures.get(&(admitted.core(), admitted.capture())).cloned();
+        let put = self.store.put_again(&preparer.prepare(admitted), &preparer, recorded, clock::now())?;
+        if matches!(put.outcome, PutOutcome::Refused(_)) {
+            return Ok(());
+        }
+        self.done.push(Repair { subject, did: "added again" });
+        Ok(())
+    }
+
+    /// Restores what the journal determines, after everything else was restored.
+    fn journal(&mut self) -> Result<()> {
+        // Restored rows do not have their times yet.
+        if self.has_any(OF_THE_JOURNAL) || self.has_any(&[REFERENCE_BROKEN]) || !self.done.is_empty() {
+            let mut restored = self.store.restore_from_journal()?;
+            self.done.append(&mut restored.repaired);
+            self.is_reordered = restored.is_reordered;
+        }
+        Ok(())
+    }
+
+    /// Rebuilds the search index.
+    fn search(&mut self) -> Result<()> {
+        if self.has_any(&[SEARCH_DAMAGED, SEARCH_DIFFERS, FILE_DAMAGED]) && self.store.has_search_tables()? {
+            search::rebuild(self.store)?;
+            self.done.append(&mut self.store.record_repair(Subject::Search, "rebuilt")?);
+        }
+        Ok(())
+    }
+
+    /// Removes unreferenced blobs, if they are certainly not needed.
+    fn unreferenced(&mut self) -> Result<()> {
+        if !self.has(BLOB_UNREFERENCED) || self.has(CAPTURE_DAMAGED) {
+            return Ok(());
+        }
+        let inspection = self.store.inspect()?;
+        let mut left = inspection.integrity(Integrity::Quick)?;
+        left.append(&mut inspection.structure()?);
+        left.append(&mut inspection.journal(None)?.findings);
+        let is_sure =
+            !left.iter().any(|finding| NOTHING_IS_DROPPED.iter().any(|info| info.id == finding.info.id));
+        drop(inspection);
+        if is_sure {
+            self.done.append(&mut self.store.drop_unreferenced()?);
+        }
+        Ok(())
+    }
+}
+
+/// Returns the capture as the artifact that its seal identifies, of any kind.
+fn proven(capture: &ReadCapture, files: &[StoredMember], keys: &KeyRing) -> Option<Admitted> {
+    let admit = |kind| admit_as(kind, capture.is_directory, files, keys).ok();
+    formats::ALL
+        .into_iter()
+        .filter_map(admit)
+        .find(|admitted| Store::seal_of(admitted) == capture.seal.as_slice())
+}

@@ -1,0 +1,52 @@
+//! Comparison of the search index with the documents.
+
+use super::Reporter;
+use crate::storage::check::finding::{Finding, SEARCH_DAMAGED, SEARCH_DIFFERS, Subject};
+use crate::storage::{Result, Store, StoreError};
+use crate::vault::search;
+
+/// Compares the index, if there is one, with the captures that it contains.
+pub(super) fn check(store: &Store, reporter: &mut Reporter<'_>) -> Result<()> {
+    let differences = match search::compare(store, &mut |what, done, of| reporter.progress(what, done, of)) {
+        Ok(differences) => differences.unwrap_or_default(),
+        // Other findings report the documents themselves.
+        Err(
+            error @ (StoreError::Corrupt { .. } | StoreError::Database { .. } | StoreError::Index { .. }),
+        ) => {
+            let detail = format!("it cannot be compared with the artifacts: {}", cause(&error));
+            reporter.add(Finding::new(SEARCH_DAMAGED, Subject::Search, detail));
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+    };
+    if differences.strays > 0 {
+        let detail = format!("rows and words that belong to no artifact: {}", differences.strays);
+        reporter.add(Finding::new(SEARCH_DIFFERS, Subject::Search, detail));
+    }
+    if differences.unreachable > 0 {
+        let detail = format!("pages with words that lookups do not find: {}", differences.unreachable);
+        reporter.add(Finding::new(SEARCH_DIFFERS, Subject::Search, detail));
+    }
+    for core in differences.artifacts {
+        let detail = "the search index does not match its documents";
+        reporter.add(Finding::new(SEARCH_DIFFERS, Subject::Artifact(core), detail));
+    }
+    Ok(())
+}
+
+/// Returns the cause of an error, without location and hints.
+fn cause(error: &StoreError) -> String {
+    match error {
+        StoreError::Corrupt { source, .. } | StoreError::Database { source, .. } => source.to_string(),
+        StoreError::Index { message, .. } => message.clone(),
+        error => error.to_string(),
+    }
+}
+
+/// Rebuilds the index if there is one, complete or not.
+pub(super) fn rebuild(store: &Store) -> Result<()> {
+    if store.has_search_tables()? {
+        search::build(store, &mut |_| {})?;
+    }
+    Ok(())
+}

@@ -1,0 +1,211 @@
+//! Sources of lost and damaged bytes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::{Cursor, Read};
+use std::path::{Path, PathBuf};
+
+use super::reading::admit_as;
+use crate::artifact::{AdmitOptions, Admitted, Entry, KeyRing, SignaturePolicy};
+use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
+use crate::files;
+use crate::formats;
+use crate::intake::archive::{self, Format};
+use crate::intake::{self, ExamineOptions, Input, Inputs, Verdict};
+use crate::json::reader::Limits;
+use crate::storage::check::RecordedCapture;
+use crate::storage::{Result, Store, StoreError, StoredMember};
+
+/// Another vault, or files.
+pub(super) enum Source {
+    Vault(Store),
+    Files(PathBuf),
+}
+
+impl Source {
+    /// Opens the source at `path`: a directory, or otherwise a vault.
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let metadata = fs::metadata(path);
+        let metadata = metadata.map_err(|source| StoreError::io(path, source))?;
+        if metadata.is_dir() { Ok(Self::Files(path.to_owned())) } else { Store::open(path).map(Self::Vault) }
+    }
+
+    /// Returns the vault, if the source is one.
+    pub(super) fn vault(&self) -> Option<&Store> {
+        match self {
+            Self::Vault(store) => Some(store),
+            Self::Files(_) => None,
+        }
+    }
+
+    /// Passes the `wanted` bytes that the source has to `give`, and removes them from `wanted`.
+    pub(super) fn blobs(
+        &self,
+        wanted: &mut BTreeSet<BlobHash>,
+        give: &mut dyn FnMut(BlobHash, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        match self {
+            Self::Vault(store) => {
+                let inspection = store.inspect()?;
+                for blob in wanted.clone() {
+                    if let Some(bytes) = inspection.bytes_of(blob)? {
+                        wanted.remove(&blob);
+                        give(blob, &bytes)?;
+                    }
+                }
+                Ok(())
+            }
+            Self::Files(path) => files(path, &mut |bytes| {
+                let members = members(bytes);
+                let parts = members.iter().filter_map(Entry::bytes).chain([bytes]);
+                for part in parts {
+                    let blob = BlobHash(Digest::from_content(part));
+                    if wanted.remove(&blob) {
+                        give(blob, part)?;
+                    }
+                }
+                Ok(!wanted.is_empty())
+            })
+            .map(drop),
+        }
+    }
+
+    /// Passes the `wanted` captures that the source has to `give`, admitted, and removes them from `wanted`.
+    pub(super) fn captures(
+        &self,
+        wanted: &mut BTreeMap<(CoreHash, CaptureHash), RecordedCapture>,
+        keys: &KeyRing,
+        give: &mut dyn FnMut(Admitted) -> Result<()>,
+    ) -> Result<()> {
+        match self {
+            Self::Vault(store) => {
+                for lost in wanted.values().cloned().collect::<Vec<_>>() {
+                    if let Some(admitted) = from_vault(store, &lost, keys)? {
+                        wanted.remove(&lost.key());
+                        give(admitted)?;
+                    }
+                }
+                Ok(())
+            }
+            Self::Files(path) => {
+                documents(path, wanted, keys, give)?;
+                let admit = AdmitOptions {
+                    signing_keys: keys.clone(),
+                    signature_policy: SignaturePolicy::Record,
+                    ..AdmitOptions::default()
+                };
+                let options = ExamineOptions { admit, ..ExamineOptions::default() };
+                for item in Inputs::new(vec![Input::Path(path.clone())]) {
+                    if wanted.is_empty() {
+                        break;
+                    }
+                    // Unreadable files have nothing to offer.
+                    let Ok(Verdict::Admitted(mut admitted)) =
+                        item.and_then(|item| intake::examine(item, &options))
+                    else {
+                        continue;
+                    };
+                    let parts = admitted.take_embedded();
+                    for admitted in parts.into_iter().chain([admitted]) {
+                        if wanted.remove(&(admitted.core(), admitted.capture())).is_some() {
+                            give(admitted)?;
+                        }
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Passes to `give` those of the `wanted` captures that are files below `path`. The kind of a document is known from
+/// the journal, so that documents which several kinds recognise are also found.
+fn documents(
+    path: &Path,
+    wanted: &mut BTreeMap<(CoreHash, CaptureHash), RecordedCapture>,
+    keys: &KeyRing,
+    give: &mut dyn FnMut(Admitted) -> Result<()>,
+) -> Result<()> {
+    files(path, &mut |bytes| {
+        let capture = CaptureHash(Digest::from_content(bytes));
+        let same: Vec<RecordedCapture> =
+            wanted.values().filter(|lost| lost.capture == capture).cloned().collect();
+        for lost in same {
+            let files = [StoredMember { name: String::new(), bytes: bytes.to_vec() }];
+            if let Some(admitted) = recorded(&lost, false, &files, keys) {
+                wanted.remove(&lost.key());
+                give(admitted)?;
+            }
+        }
+        Ok(!wanted.is_empty())
+    })
+    .map(drop)
+}
+
+/// Admits the files of a capture as what the journal records; returns `None` if they are something else.
+fn recorded(
+    lost: &RecordedCapture,
+    is_directory: bool,
+    files: &[StoredMember],
+    keys: &KeyRing,
+) -> Option<Admitted> {
+    let named = lost.kind.as_deref().and_then(formats::named);
+    let kinds = formats::ALL.into_iter().filter(|kind| named.is_none_or(|named| named == *kind));
+    let mut admitted = kinds.filter_map(|kind| admit_as(kind, is_directory, files, keys).ok());
+    admitted.find(|admitted| (admitted.core(), admitted.capture()) == lost.key())
+}
+
+/// Admits a capture that a journal records, from the bytes of `store`.
+pub(super) fn from_vault(store: &Store, lost: &RecordedCapture, keys: &KeyRing) -> Result<Option<Admitted>> {
+    let document = store.inspect()?.bytes_of(BlobHash(lost.capture.0))?;
+    let (is_directory, files) = match document {
+        Some(bytes) => (false, vec![StoredMember { name: String::new(), bytes }]),
+        None => match store.snapshot().and_then(|snapshot| snapshot.members(lost.core, lost.capture)) {
+            Ok(files) => (true, files),
+            Err(_) => return Ok(None),
+        },
+    };
+    Ok(recorded(lost, is_directory, &files, keys))
+}
+
+/// Passes the bytes of every file below `path` to `look` until it returns false, without following links. Unreadable
+/// files are skipped.
+fn files(path: &Path, look: &mut dyn FnMut(&[u8]) -> Result<bool>) -> Result<bool> {
+    let Ok(entries) = fs::read_dir(path) else { return Ok(true) };
+    let mut entries: Vec<_> = entries.flatten().collect();
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let Ok(file_type) = entry.file_type() else { continue };
+        let goes_on = if file_type.is_dir() {
+            files(&entry.path(), look)?
+        } else if file_type.is_file() {
+            match bytes(&entry.path()) {
+                Some(bytes) => look(&bytes)?,
+                None => true,
+            }
+        } else {
+            true
+        };
+        if !goes_on {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Returns the bytes of a file, unless it exceeds the maximum size of artifacts.
+fn bytes(path: &Path) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let length = files::open(path).ok()?.take(Limits::MAX_BYTES + 1).read_to_end(&mut bytes).ok()?;
+    (length as u64 <= Limits::MAX_BYTES).then_some(bytes)
+}
+
+/// Returns the files in an archive that may be part of an artifact.
+fn members(bytes: &[u8]) -> Vec<Entry> {
+    let Some(format) = Format::detect(bytes) else { return Vec::new() };
+    let is_member = |name: &str| {
+        formats::ALL.into_iter().any(|kind| kind.is_of_directories() && kind.members().contains(&name))
+    };
+    let limits = archive::Limits { bytes: Limits::MAX_BYTES, entries: Limits::default().entries };
+    archive::read(format, Cursor::new(bytes), &is_member, limits).entries
+}

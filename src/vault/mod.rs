@@ -1,0 +1,842 @@
+//! The public API of a vault: kinds, store and queries behind one handle.
+
+pub mod add;
+pub mod audit;
+pub mod bundle;
+pub mod diff;
+pub mod fsck;
+pub mod query;
+mod recordings;
+mod removal;
+pub mod replay;
+pub mod retention;
+pub mod search;
+pub mod sql;
+mod verification;
+
+pub use removal::{Forgetting, Referenced, Removal, RemoveError, RemoveOptions};
+pub use search::CaughtUp;
+
+use std::path::{Path, PathBuf};
+
+use crate::artifact::{KeyRing, Kind};
+use crate::clock;
+use crate::digest::{CaptureHash, CoreHash, Digest, DigestPrefix, PrefixResolution};
+use crate::formats::{self, model_io};
+use crate::intake::{self, ExamineOptions, Inputs};
+use crate::json::reader::Limits;
+use crate::storage::check::JournalInspection;
+use crate::storage::{
+    Actor, ArtifactRow, Backup, BackupError, BackupOptions, BackupProgress, CaptureRow, JournalCheck,
+    LogDamage, NoteRow, PinRow, Put, PutOutcome, RemovedPolicy, Repair, RoleCount, Snapshot, Stats, Store,
+    StoreError, StoredMember, TagRow, TimeBasis, Tombstone, Upgrade,
+};
+use crate::validation::{Report, Violation};
+use crate::vault::add::{Monitor, Summary};
+use crate::vault::bundle::{Bundle, Imported};
+use crate::vault::query::{Extension, Graph, HashTarget, Hit, Link, Query, Traversal};
+use crate::vault::sql::{Reader, SqlError};
+
+pub use recordings::RecordingFilter;
+pub use verification::CheckedCapture;
+
+/// A vault.
+///
+/// ```
+/// use runvault::Vault;
+/// use runvault::intake::ExamineOptions;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let directory = tempfile::tempdir()?;
+/// let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
+/// let document = std::fs::read("examples/session.json")?;
+/// let stored = vault.add_document(document.clone(), &ExamineOptions::default())?;
+/// let located = vault.locate(&stored.core.0.into())?;
+/// assert_eq!(vault.read(&located)?, document);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Vault {
+    store: Store,
+}
+
+/// The result of a lookup: an artifact and one of its captures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Located {
+    /// The artifact.
+    pub artifact: ArtifactRow,
+    /// The capture that the hash identifies, or the artifact's preferred one: [`Snapshot::preferred_capture`].
+    pub capture: CaptureRow,
+}
+
+/// Everything that a vault contains about an artifact.
+#[derive(Clone, Debug)]
+pub struct Description {
+    /// The artifact.
+    pub artifact: ArtifactRow,
+    /// Its attributes, sorted by name and value.
+    pub attributes: Vec<(String, String)>,
+    /// Number of digests that it mentions, by role.
+    pub mentions: Vec<RoleCount>,
+    /// Its captures in the order in which they were added.
+    pub captures: Vec<CaptureRow>,
+    /// The hash of its preferred capture ([`Snapshot::preferred_capture`]).
+    pub preferred: CaptureHash,
+    /// Its links.
+    pub links: Vec<Link>,
+    /// The longest artifacts that extend it.
+    pub extended_by: Vec<Extension>,
+    /// Its tags, by name.
+    pub tags: Vec<TagRow>,
+    /// Its note, if it has one.
+    pub note: Option<NoteRow>,
+    /// Its pin, if it has one.
+    pub pin: Option<PinRow>,
+}
+
+/// The result of upgrading a vault.
+#[derive(Debug)]
+pub struct Upgraded {
+    /// The changes to its file.
+    pub upgrade: Upgrade,
+    /// The report of rebuilding the derived data, if that was necessary.
+    pub report: Option<fsck::Report>,
+}
+
+/// The reason that a lookup failed.
+#[derive(Debug, thiserror::Error)]
+pub enum LookupError {
+    /// No hash in the vault begins with the prefix.
+    #[error("nothing in the vault has a hash that begins with {0}")]
+    NotFound(DigestPrefix),
+    /// The artifact or capture with this hash was removed.
+    #[error("{0}")]
+    Removed(Box<Tombstone>),
+    /// No artifact has this tag.
+    #[error("there is no tag {0} in the vault")]
+    NoSuchTag(String),
+    /// The vault has too few artifacts.
+    #[error("there is no latest~{back}: the vault has {count} artifact{}", if *count == 1 { "" } else { "s" })]
+    LatestOutOfRange {
+        /// The requested position, counted back from the latest artifact.
+        back: u64,
+        /// The number of artifacts.
+        count: u64,
+    },
+    /// Several hashes begin with the prefix.
+    #[error("{}", ambiguity(prefix, candidates))]
+    Ambiguous {
+        /// The prefix.
+        prefix: DigestPrefix,
+        /// The hashes that begin with it, in order.
+        candidates: Vec<HashTarget>,
+    },
+    /// The artifact has no such capture.
+    #[error("{core} has no capture whose hash begins with {capture}")]
+    CaptureNotFound {
+        /// The artifact.
+        core: CoreHash,
+        /// The prefix of the capture's hash.
+        capture: DigestPrefix,
+    },
+    /// The artifact is not of the requested kind.
+    #[error("{core} is of kind {found}, not {wanted}")]
+    KindMismatch {
+        /// The artifact.
+        core: CoreHash,
+        /// The requested kind.
+        wanted: &'static str,
+        /// Its kind.
+        found: String,
+    },
+    /// The artifact records no run.
+    #[error(
+        "{core} is of kind {kind}, not a run; contracts are audited against run packs, traces or export packs"
+    )]
+    NotARun {
+        /// The artifact.
+        core: CoreHash,
+        /// Its kind.
+        kind: String,
+    },
+    /// The artifact has several files, but one document was requested.
+    #[error("{core} is of kind {kind}, which has several files")]
+    SeveralMembers {
+        /// The artifact.
+        core: CoreHash,
+        /// Its kind.
+        kind: String,
+    },
+    /// The artifact itself records no responses.
+    #[error("{core} is of kind {kind}, which records no responses itself")]
+    NoRecording {
+        /// The artifact.
+        core: CoreHash,
+        /// Its kind.
+        kind: String,
+    },
+    /// The stored document is intact, but this program cannot interpret it.
+    #[error("the document of {core} cannot be read by this version of runvault: {message}")]
+    Unreadable {
+        /// The artifact.
+        core: CoreHash,
+        /// The cause.
+        message: String,
+    },
+    /// A store error: the vault cannot be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The reason that a document was not added.
+#[derive(Debug, thiserror::Error)]
+pub enum AddError {
+    /// It violates rules.
+    #[error("the document was rejected: {}", first_of(.0))]
+    Rejected(Report),
+    /// A store error: the vault cannot be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Describes the ambiguity of `prefix`.
+fn ambiguity(prefix: &DigestPrefix, candidates: &[HashTarget]) -> String {
+    let count = candidates.len();
+    if is_one_hash(candidates) {
+        return format!(
+            "{prefix} is ambiguous: {count} artifacts of different kinds have a capture with this hash; give the core hash \
+             of one"
+        );
+    }
+    format!("{prefix} is ambiguous: {count} hashes begin with it; give more digits")
+}
+
+/// Returns whether all `candidates` are captures with the same hash, and so with the same bytes.
+fn is_one_hash(candidates: &[HashTarget]) -> bool {
+    candidates.windows(2).all(|pair| match pair {
+        [one, next] => one.digest() == next.digest(),
+        _ => false,
+    })
+}
+
+fn first_of(report: &Report) -> String {
+    let Some(Violation { rule_id, path, message, .. }) = report.violations().first() else {
+        return String::new();
+    };
+    format!(
+        "{path}: {message} (rule {rule_id}); {} violations in total",
+        report.violations().len() + report.omitted()
+    )
+}
+
+impl Vault {
+    /// Opens the vault at `path`.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Missing`] if there is no vault; otherwise the same as [`Store::open`].
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        Store::open(path).map(|store| Self { store })
+    }
+
+    /// Opens the vault at `path`, or prepares one that is created there when the first artifact is stored.
+    ///
+    /// # Errors
+    /// Same as [`Store::create_when_needed`].
+    pub fn create_when_needed(path: &Path) -> Result<Self, StoreError> {
+        Store::create_when_needed(path).map(|store| Self { store })
+    }
+
+    /// Returns whether the vault's file exists.
+    #[must_use]
+    pub fn is_created(&self) -> bool {
+        self.store.is_created()
+    }
+
+    /// Creates a vault at `path`.
+    ///
+    /// # Errors
+    /// Same as [`Store::create`].
+    pub fn create(path: &Path) -> Result<Self, StoreError> {
+        Store::create(path).map(|store| Self { store })
+    }
+
+    /// Upgrades the vault at `path` to the current schema: keeps a copy of it, migrates it, and rebuilds everything
+    /// that is derived from the artifacts' bytes. A current vault is not changed. The upgrade can be interrupted at any
+    /// time; the next call continues it.
+    ///
+    /// # Errors
+    /// Same as [`Store::upgrade`].
+    pub fn upgrade(path: &Path, monitor: &mut dyn fsck::Monitor) -> Result<Upgraded, StoreError> {
+        let (store, upgrade) = Store::upgrade(path)?;
+        let report = if upgrade.is_outdated {
+            Some(fsck::reindex(&store, &KeyRing::default(), monitor)?)
+        } else {
+            None
+        };
+        Ok(Upgraded { upgrade, report })
+    }
+
+    /// Opens the vault at `path`, and creates it if it does not exist.
+    ///
+    /// # Errors
+    /// Same as [`Store::open_or_create`].
+    pub fn open_or_create(path: &Path) -> Result<Self, StoreError> {
+        Store::open_or_create(path).map(|store| Self { store })
+    }
+
+    /// Returns the same vault with `actor` as the author of all further journal entries.
+    ///
+    /// ```
+    /// # use runvault::{Vault, storage::Actor};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("runs.vault");
+    /// let vault = Vault::open_or_create(&path)?.acting_as(Actor::new("nightly build")?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn acting_as(self, actor: Actor) -> Self {
+        Self { store: self.store.acting_as(actor) }
+    }
+
+    /// Returns the path of the vault.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.store.path()
+    }
+
+    /// Returns the damage to the write-ahead log found when this vault was opened, or `None` if it contained everything
+    /// that was committed. [`Vault::repair`] recovers the remaining content of the log.
+    #[must_use]
+    pub fn log_damage(&self) -> Option<&LogDamage> {
+        self.store.log_damage()
+    }
+
+    /// Returns the copies of damaged write-ahead logs beside the vault, including those that a repair has processed.
+    /// They still contain artifacts that were removed from the vault since.
+    ///
+    /// # Errors
+    /// Returns an error if the directory of the vault cannot be read.
+    pub fn log_copies(&self) -> Result<Vec<PathBuf>, StoreError> {
+        self.store.log_copies()
+    }
+
+    /// Adds one document. It is durable when this function returns. A continuation of a document in the vault is joined
+    /// with that document and added as one.
+    ///
+    /// # Errors
+    /// Returns [`AddError::Rejected`] with all violations, also if the artifact was removed before, and
+    /// [`AddError::Store`] if the vault cannot be read or written.
+    pub fn add_document(&self, document: Vec<u8>, options: &ExamineOptions) -> Result<Put, AddError> {
+        let admitted = match intake::examine_document(document, "", options) {
+            Ok(admitted) => admitted,
+            Err(rejection) => add::joined(&self.store, rejection, options)?
+                .map_err(|rejection| AddError::Rejected(rejection.report))?,
+        };
+        let policy = if options.allow_removed { RemovedPolicy::TakeBack } else { RemovedPolicy::Refuse };
+        let preparer = self.store.preparer()?.with_policy(policy);
+        let put = self.store.put_one(&preparer.prepare(admitted), &preparer, clock::now())?;
+        match &put.outcome {
+            PutOutcome::Refused(tombstones) => Err(AddError::Rejected(add::removed(put.core, tombstones))),
+            _ => Ok(put),
+        }
+    }
+
+    /// Adds every artifact in `inputs`; an invalid one does not stop the others.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read or written. Everything already reported to the monitor is stored.
+    pub fn add(
+        &self,
+        inputs: Inputs,
+        options: &ExamineOptions,
+        monitor: &mut dyn Monitor,
+    ) -> Result<Summary, StoreError> {
+        self.add_items(inputs, options, monitor)
+    }
+
+    /// Like [`Vault::add`], for items from another source, such as [`PollingWatcher`](intake::PollingWatcher).
+    ///
+    /// # Errors
+    /// Same as [`Vault::add`].
+    pub fn add_items(
+        &self,
+        items: impl Iterator<Item = add::Found> + Send,
+        options: &ExamineOptions,
+        monitor: &mut dyn Monitor,
+    ) -> Result<Summary, StoreError> {
+        add::add(&self.store, items, options, monitor)
+    }
+
+    /// Adds the contents of a bundle, verified like all other artifacts, and its manual links.
+    ///
+    /// ```
+    /// # use runvault::{Vault, vault::bundle, vault::add::{Examined, Monitor}, intake::{ExamineOptions, SourceError}};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # struct Silent;
+    /// # impl Monitor for Silent {
+    /// #     fn examined(&mut self, _: &Examined) {}
+    /// #     fn unreadable(&mut self, _: &SourceError) {}
+    /// # }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
+    /// # vault.add_document(std::fs::read("examples/session.json")?, &ExamineOptions::default())?;
+    /// let snapshot = vault.snapshot()?;
+    /// let mut packed = Vec::new();
+    /// bundle::write(&snapshot, &snapshot.artifacts(None)?, &mut packed)?;
+    ///
+    /// let other = Vault::open_or_create(&directory.path().join("other.vault"))?;
+    /// let options = ExamineOptions::default();
+    /// let bundle = bundle::read(packed.as_slice(), "runs.rvz", options.admit.limits.bytes)?;
+    /// let imported = other.import(&bundle, &options, &mut Silent)?;
+    /// assert_eq!(imported.summary.added, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read or written. Everything already reported to the monitor is stored.
+    pub fn import(
+        &self,
+        bundle: &Bundle,
+        options: &ExamineOptions,
+        monitor: &mut dyn Monitor,
+    ) -> Result<Imported, StoreError> {
+        bundle::add(&self.store, bundle, options, monitor)
+    }
+
+    /// Copies the current state of the vault to the file `path`, and checks the copy. Others can read and write during
+    /// the backup.
+    ///
+    /// ```
+    /// # use runvault::{Vault, intake::ExamineOptions, storage::BackupOptions};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
+    /// # vault.add_document(std::fs::read("examples/session.json")?, &ExamineOptions::default())?;
+    /// let path = directory.path().join("copy.vault");
+    /// let backup = vault.backup(&path, &BackupOptions::default(), &mut |_| {})?;
+    /// assert_eq!((backup.artifacts, backup.journal.seq), (1, 1));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Same as [`Store::backup`].
+    pub fn backup(
+        &self,
+        path: &Path,
+        options: &BackupOptions,
+        watch: &mut dyn FnMut(BackupProgress),
+    ) -> Result<Backup, BackupError> {
+        self.store.backup(path, options, watch)
+    }
+
+    /// Returns a snapshot of the vault, for several queries that must be consistent with each other.
+    ///
+    /// # Errors
+    /// A store error: the vault cannot be read or written.
+    pub fn snapshot(&self) -> Result<Snapshot<'_>, StoreError> {
+        self.store.snapshot()
+    }
+
+    /// Returns an SQL reader of a snapshot of the vault. [`sql::views`] lists the available views.
+    ///
+    /// ```
+    /// # use runvault::{Vault, artifact::Cell, intake::ExamineOptions};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
+    /// # vault.add_document(std::fs::read("examples/session.json")?, &ExamineOptions::default())?;
+    /// let reader = vault.sql()?;
+    /// let model = ("model", Cell::Text("triage-large-2".to_owned()));
+    /// let mut responses = reader.prepare(
+    ///     "SELECT i.response_content FROM sessions s JOIN interactions i USING (artifact)
+    ///       WHERE s.model_id = :model AND i.i = 1",
+    ///     &[model],
+    /// )?;
+    /// for row in responses.rows() {
+    ///     assert_eq!(row?, [Cell::Text("bug".to_owned())]);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// A store error: the vault cannot be read or written.
+    pub fn sql(&self) -> Result<Reader<'_>, SqlError> {
+        sql::reader(&self.store)
+    }
+
+    /// Checks the vault: the file, every stored byte, every artifact against the rules and the index, and the journal.
+    ///
+    /// # Errors
+    /// Returns an error if the check could not run. Damage is a finding, not an error.
+    pub fn fsck(
+        &self,
+        options: &fsck::Options,
+        monitor: &mut dyn fsck::Monitor,
+    ) -> Result<fsck::Report, StoreError> {
+        fsck::check(&self.store, options, monitor)
+    }
+
+    /// Repairs the findings of a check as far as that is unambiguous, with bytes from `from`: other vaults, and
+    /// directories of files and archives. Signatures of artifacts that are added or indexed again are checked with
+    /// `keys`. Returns the repairs made; run another check for what remains.
+    ///
+    /// # Errors
+    /// A store error: the vault cannot be read or written.
+    pub fn repair(
+        &self,
+        report: &fsck::Report,
+        from: &[PathBuf],
+        keys: &KeyRing,
+        monitor: &mut dyn fsck::Monitor,
+    ) -> Result<Vec<Repair>, StoreError> {
+        fsck::repair(&self.store, report, from, keys, monitor)
+    }
+
+    /// Rebuilds all indexes from the artifacts' bytes, and checks signatures with `keys`; earlier results of signatures
+    /// for which there is no key are kept. An interrupted rebuild leaves a vault that answers correctly. The report
+    /// lists the artifacts that would no longer be admitted; they are not changed.
+    ///
+    /// # Errors
+    /// A store error: the vault cannot be read or written.
+    pub fn reindex(
+        &self,
+        keys: &KeyRing,
+        monitor: &mut dyn fsck::Monitor,
+    ) -> Result<fsck::Report, StoreError> {
+        fsck::reindex(&self.store, keys, monitor)
+    }
+
+    /// Resolves `prefix` to an artifact by its core hash, or to a capture by its own hash.
+    ///
+    /// # Errors
+    /// Returns [`LookupError::NotFound`], [`LookupError::Ambiguous`], [`LookupError::Removed`] if the artifact was
+    /// removed, and [`LookupError::Store`] if the vault cannot be read.
+    pub fn locate(&self, prefix: &DigestPrefix) -> Result<Located, LookupError> {
+        locate(&self.snapshot()?, prefix)
+    }
+
+    /// Returns the artifact with this tag, and its preferred capture.
+    ///
+    /// # Errors
+    /// Returns [`LookupError::NoSuchTag`] if no artifact has the tag, and [`LookupError::Store`] if the vault cannot be
+    /// read.
+    pub fn tagged(&self, name: &str) -> Result<Located, LookupError> {
+        let artifact = self.snapshot()?.tagged(name)?;
+        let artifact = artifact.ok_or_else(|| LookupError::NoSuchTag(name.to_owned()))?;
+        self.locate(&artifact.core.0.into())
+    }
+
+    /// Returns the artifact that arrived last, or `back` artifacts before the last one, and its preferred capture.
+    ///
+    /// ```
+    /// # use runvault::{Vault, intake::ExamineOptions};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
+    /// let options = ExamineOptions::default();
+    /// let session = vault.add_document(std::fs::read("examples/session.json")?, &options)?;
+    /// let run = vault.add_document(std::fs::read("examples/run.rpk")?, &options)?;
+    /// assert_eq!(vault.latest(0)?.artifact.core, run.core);
+    /// assert_eq!(vault.latest(1)?.artifact.core, session.core);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Returns [`LookupError::LatestOutOfRange`] if there are too few artifacts, and [`LookupError::Store`] if the vault
+    /// cannot be read.
+    pub fn latest(&self, back: u64) -> Result<Located, LookupError> {
+        let snapshot = self.snapshot()?;
+        let Some(artifact) = snapshot.latest(back)? else {
+            return Err(LookupError::LatestOutOfRange { back, count: snapshot.artifact_count()? });
+        };
+        locate(&snapshot, &artifact.core.0.into())
+    }
+
+    /// Returns counts, sizes and growth by one of the times of artifacts. Reads no document.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read.
+    pub fn stats(&self, by: TimeBasis) -> Result<Stats, StoreError> {
+        self.snapshot()?.stats(by)
+    }
+
+    /// Verifies that earlier journal entries are unchanged: recomputes the journal's chain, and searches for the entry
+    /// whose chain value is `since`, such as a head that was recorded elsewhere.
+    ///
+    /// # Errors
+    /// A store error: the vault cannot be read or written.
+    pub fn check_journal(&self, since: Option<Digest>) -> Result<JournalCheck, StoreError> {
+        self.snapshot()?.check_journal(since)
+    }
+
+    /// Like [`Vault::check_journal`], and also compares the artifacts, captures, tags, notes, pins, manual links and
+    /// tombstones in the vault with the journal, in both directions. Reads no stored bytes.
+    ///
+    /// # Errors
+    /// Returns an error if the check could not run. Damage is a finding, not an error.
+    pub fn check_catalog(&self, since: Option<Digest>) -> Result<JournalInspection, StoreError> {
+        self.store.inspect()?.journal(since)
+    }
+
+    /// Like [`Vault::locate`], in an existing snapshot of this vault.
+    ///
+    /// # Errors
+    /// Same as [`Vault::locate`].
+    pub fn locate_in(&self, snapshot: &Snapshot<'_>, prefix: &DigestPrefix) -> Result<Located, LookupError> {
+        locate(snapshot, prefix)
+    }
+
+    /// Returns another capture of a located artifact.
+    ///
+    /// # Errors
+    /// Returns [`LookupError::CaptureNotFound`] if no capture of the artifact has the prefix, [`LookupError::Ambiguous`]
+    /// if several have it, and [`LookupError::Store`] if the vault cannot be read.
+    pub fn capture_of(&self, located: &Located, prefix: &DigestPrefix) -> Result<Located, LookupError> {
+        let captures = self.snapshot()?.captures(located.artifact.id)?.into_iter();
+        match captures.filter(|capture| prefix.matches(&capture.capture.0)).collect() {
+            PrefixResolution::None => {
+                Err(LookupError::CaptureNotFound { core: located.artifact.core, capture: *prefix })
+            }
+            PrefixResolution::One(capture) => Ok(Located { artifact: located.artifact.clone(), capture }),
+            PrefixResolution::Ambiguous(captures) => {
+                let target = |row: &CaptureRow| HashTarget::Capture(located.artifact.core, row.capture);
+                let candidates = captures.iter().map(target).collect();
+                Err(LookupError::Ambiguous { prefix: *prefix, candidates })
+            }
+        }
+    }
+
+    /// Returns the exact bytes that `prefix` identifies, hashed again: those of a document's preferred capture, or of a
+    /// capture. A full core hash is the fastest way to read them.
+    ///
+    /// # Errors
+    /// Same as [`Vault::locate`] and [`Vault::read`].
+    pub fn get(&self, prefix: &DigestPrefix) -> Result<Vec<u8>, LookupError> {
+        match self.get_quickly(prefix)? {
+            Some(bytes) => Ok(bytes),
+            None => self.read(&self.locate_bytes(prefix)?),
+        }
+    }
+
+    /// Like [`Vault::locate`], but resolves a hash shared by captures of several artifacts, which have the same bytes,
+    /// to the capture with the smallest core hash.
+    ///
+    /// # Errors
+    /// Same as [`Vault::locate`].
+    pub fn locate_bytes(&self, prefix: &DigestPrefix) -> Result<Located, LookupError> {
+        let snapshot = self.snapshot()?;
+        match locate(&snapshot, prefix) {
+            Err(LookupError::Ambiguous { candidates, .. }) if is_one_hash(&candidates) => {
+                let first = candidates.first().copied().ok_or(LookupError::NotFound(*prefix))?;
+                located(&snapshot, first)?.ok_or(LookupError::NotFound(*prefix))
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Like [`Vault::get`], if `prefix` is the full core hash of a document whose captures have the same signature
+    /// state. Otherwise, or if the document is missing or damaged, returns `None`; locate and read it for the reason.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read.
+    pub fn get_quickly(&self, prefix: &DigestPrefix) -> Result<Option<Vec<u8>>, StoreError> {
+        prefix.whole().map_or(Ok(None), |digest| self.store.document(CoreHash(digest)))
+    }
+
+    /// Returns the exact bytes of a capture of a document, hashed again.
+    ///
+    /// # Errors
+    /// Returns [`LookupError::SeveralMembers`] if the artifact has several files, [`StoreError::Damaged`] if the bytes
+    /// are not those that were stored, and another [`StoreError`] if the vault cannot be read.
+    pub fn read(&self, located: &Located) -> Result<Vec<u8>, LookupError> {
+        let ArtifactRow { core, kind, .. } = &located.artifact;
+        let several = LookupError::SeveralMembers { core: *core, kind: kind.clone() };
+        if formats::named(kind).is_some_and(Kind::is_of_directories) {
+            return Err(several);
+        }
+        let mut members = self.members(located)?;
+        match (members.pop(), members.is_empty()) {
+            (Some(only), true) => Ok(only.bytes),
+            _ => Err(several),
+        }
+    }
+
+    /// Returns the files of a capture by name, hashed again.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Damaged`] if the bytes are not those that were stored, and another error if the vault
+    /// cannot be read.
+    pub fn members(&self, located: &Located) -> Result<Vec<StoredMember>, StoreError> {
+        self.snapshot()?.members(located.artifact.core, located.capture.capture)
+    }
+
+    /// Returns the canonical bytes whose SHA-256 is the core hash.
+    ///
+    /// # Errors
+    /// Same as [`Vault::read`]; also returns [`LookupError::Unreadable`] if the kind is not supported.
+    pub fn read_core(&self, located: &Located) -> Result<Vec<u8>, LookupError> {
+        core_of(&self.snapshot()?, located)
+    }
+
+    /// Returns the recorded session with this `ModelIOHash` as typed data.
+    ///
+    /// ```
+    /// # use runvault::{Vault, intake::ExamineOptions};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
+    /// # vault.add_document(std::fs::read("examples/session.json")?, &ExamineOptions::default())?;
+    /// let hash = "sha256:4df877dec7f41a5df08a2e176ed2fd872cfdbda8ab3a83d6d5059a60c4df49f7".parse()?;
+    /// let session = vault.session(hash)?;
+    /// assert_eq!(session.interactions[1].response_content, "bug");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Returns [`LookupError::KindMismatch`] if the hash is not that of a session; otherwise the same as [`Vault::locate`]
+    /// and [`Vault::read`].
+    pub fn session(&self, model_io_hash: CoreHash) -> Result<model_io::Session, LookupError> {
+        let located = self.locate(&model_io_hash.0.into())?;
+        expect_kind(&located.artifact, Kind::new::<model_io::ModelIo>())?;
+        let core = &located.artifact.core;
+        let unreadable = |message: String| LookupError::Unreadable { core: *core, message };
+        model_io::Session::read(&self.read(&located)?, &Limits::most())
+            .map_err(|error| unreadable(error.to_string()))?
+            .ok_or_else(|| unreadable("it is not a session".to_owned()))
+    }
+
+    /// Returns the artifacts that match `query`.
+    ///
+    /// ```
+    /// # use runvault::{Vault, digest::Digest, vault::query::{Filter, Query}, intake::ExamineOptions};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
+    /// # vault.add_document(std::fs::read("examples/session.json")?, &ExamineOptions::default())?;
+    /// let prompt = Digest::from_content(b"Summarise ticket 4711 in one sentence.");
+    /// let asked = Filter::Mention { group: Some("prompt"), digest: prompt };
+    /// let hits = vault.find(&Query { filters: vec![asked], ..Query::default() })?;
+    /// assert_eq!(hits.len(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// A store error: the vault cannot be read or written.
+    pub fn find(&self, query: &Query) -> Result<Vec<Hit>, StoreError> {
+        query::find(&self.snapshot()?, query)
+    }
+
+    /// Returns the links of an artifact in both directions.
+    ///
+    /// # Errors
+    /// A store error: the vault cannot be read or written.
+    pub fn links(&self, artifact: &ArtifactRow) -> Result<Vec<Link>, StoreError> {
+        query::links(&self.snapshot()?, artifact)
+    }
+
+    /// Returns everything that can be reached from an artifact within the limits of `walk`.
+    ///
+    /// # Errors
+    /// A store error: the vault cannot be read or written.
+    pub fn traverse(&self, artifact: &ArtifactRow, walk: &Traversal) -> Result<Graph, StoreError> {
+        query::traverse(&self.snapshot()?, artifact, walk)
+    }
+
+    /// Returns the text of an artifact's interaction, step or record `index`, exactly as written; `None` if its kind
+    /// has no such parts.
+    ///
+    /// # Errors
+    /// Same as [`Vault::read`].
+    pub fn quote(&self, artifact: &ArtifactRow, index: usize) -> Result<Option<String>, LookupError> {
+        let Some(kind) = formats::named(&artifact.kind) else { return Ok(None) };
+        let document = self.read(&self.locate(&artifact.core.0.into())?)?;
+        Ok(kind.quote(&document, index))
+    }
+
+    /// Returns everything that the vault contains about the artifact that `prefix` identifies.
+    ///
+    /// # Errors
+    /// Same as [`Vault::locate`].
+    pub fn describe(&self, prefix: &DigestPrefix) -> Result<Description, LookupError> {
+        let snapshot = self.snapshot()?;
+        let artifact = locate(&snapshot, prefix)?.artifact;
+        let preferred =
+            snapshot.preferred_capture(artifact.id)?.ok_or(LookupError::NotFound(*prefix))?.capture;
+        let links = query::links(&snapshot, &artifact)?;
+        Ok(Description {
+            extended_by: match formats::named(&artifact.kind).and_then(Kind::versions) {
+                Some(versions) => query::longest_extensions(&snapshot, &artifact, &links, versions)?,
+                None => Vec::new(),
+            },
+            attributes: snapshot.attributes(artifact.id)?,
+            mentions: snapshot.role_counts(artifact.id)?,
+            captures: snapshot.captures(artifact.id)?,
+            preferred,
+            links,
+            tags: snapshot.tags(Some(artifact.id))?,
+            note: snapshot.note_of(artifact.id)?,
+            pin: snapshot.pin_of(artifact.id)?,
+            artifact,
+        })
+    }
+}
+
+fn locate(snapshot: &Snapshot<'_>, prefix: &DigestPrefix) -> Result<Located, LookupError> {
+    let target = match query::resolve(snapshot, prefix)? {
+        PrefixResolution::None => {
+            let tombstone = snapshot.tombstones(prefix)?.into_iter().next();
+            let removed = tombstone.map(|tombstone| LookupError::Removed(Box::new(tombstone)));
+            return Err(removed.unwrap_or(LookupError::NotFound(*prefix)));
+        }
+        PrefixResolution::Ambiguous(candidates) => {
+            return Err(LookupError::Ambiguous { prefix: *prefix, candidates });
+        }
+        PrefixResolution::One(target) => target,
+    };
+    located(snapshot, target)?.ok_or(LookupError::NotFound(*prefix))
+}
+
+fn located(snapshot: &Snapshot<'_>, target: HashTarget) -> Result<Option<Located>, LookupError> {
+    let found = match target {
+        HashTarget::Artifact(core) => match snapshot.artifact(core)? {
+            Some(artifact) => snapshot.preferred_capture(artifact.id)?.zip(Some(artifact)),
+            None => None,
+        },
+        HashTarget::Capture(core, capture) => match snapshot.capture(core, capture)? {
+            Some(capture) => Some((capture.clone(), snapshot.artifact_by_id(capture.artifact)?)),
+            None => None,
+        },
+    };
+    Ok(found.map(|(capture, artifact)| Located { artifact, capture }))
+}
+
+/// Returns the canonical bytes whose SHA-256 is the core hash of a located artifact.
+fn core_of(snapshot: &Snapshot<'_>, located: &Located) -> Result<Vec<u8>, LookupError> {
+    let ArtifactRow { core, kind, .. } = &located.artifact;
+    let unreadable = |message: String| LookupError::Unreadable { core: *core, message };
+    let members = snapshot.members(*core, located.capture.capture)?;
+    let kind = formats::named(kind).ok_or_else(|| unreadable(format!("it does not know the kind {kind}")))?;
+    let mut text = Vec::new();
+    kind.write_core(&StoredMember::borrowed(&members), &Limits::most(), &mut text)
+        .map_err(|error| unreadable(error.to_string()))?;
+    match Digest::from_content(&text) {
+        digest if digest == core.0 => Ok(text),
+        other => Err(unreadable(format!("its core has the hash {other}"))),
+    }
+}
+
+fn expect_kind(artifact: &ArtifactRow, wanted: Kind) -> Result<(), LookupError> {
+    if artifact.kind == wanted.name() {
+        return Ok(());
+    }
+    let (core, found) = (artifact.core, artifact.kind.clone());
+    Err(LookupError::KindMismatch { core, wanted: wanted.name(), found })
+}

@@ -1,0 +1,104 @@
+//! References to missing artifacts.
+
+use super::links::LinkTarget;
+use crate::artifact::Place;
+use crate::storage::{ArtifactRow, Reference, Result, Snapshot};
+
+/// A missing artifact, with all references to it.
+#[derive(Clone, Debug)]
+pub struct Dangling {
+    /// The missing artifact.
+    pub target: LinkTarget,
+    /// The artifacts that refer to it.
+    pub referrers: Vec<Referrer>,
+}
+
+/// An artifact that refers to a missing one.
+#[derive(Clone, Debug)]
+pub struct Referrer {
+    /// The artifact.
+    pub artifact: ArtifactRow,
+    /// The relation of the reference.
+    pub relation: String,
+    /// The role; `None` for names.
+    pub role: Option<String>,
+    /// The location of the reference; empty for names.
+    pub place: String,
+    /// Whether the location refers to data that is not of any artifact kind.
+    pub is_of_no_kind: bool,
+}
+
+/// A filter of the listed references. All conditions must hold.
+#[derive(Clone, Debug, Default)]
+pub struct DanglingQuery {
+    /// Only references of artifacts of this kind.
+    pub kind: Option<String>,
+    /// Only references in this role, such as `reference`, or of this relation, such as `derived-from`.
+    pub role: Option<String>,
+    /// Whether to include references to data that is not of any artifact kind, such as schemas, and so cannot be in a
+    /// vault.
+    pub all: bool,
+}
+
+/// The missing artifacts, and the number of omitted references to data that is not of any artifact kind.
+#[derive(Clone, Debug, Default)]
+pub struct DanglingReferences {
+    /// The missing artifacts: digests in order, then names.
+    pub missing: Vec<Dangling>,
+    /// The number of omitted references.
+    pub left_out: u64,
+}
+
+/// Returns the references to missing artifacts.
+///
+/// # Errors
+/// Returns an error if the database cannot be read.
+pub fn dangling(snapshot: &Snapshot<'_>, query: &DanglingQuery) -> Result<DanglingReferences> {
+    let mut digests = snapshot.missing_digests()?;
+    let mut names = snapshot.missing_names()?;
+    if let Some(role) = &query.role {
+        digests.retain(|reference| reference.role.as_ref() == Some(role) || reference.relation == *role);
+        names.retain(|reference| reference.relation == *role);
+    }
+    let mut missing = grouped(snapshot, &digests, LinkTarget::MissingDigest)?;
+    missing.append(&mut grouped(snapshot, &names, LinkTarget::MissingName)?);
+    let mut left_out = 0;
+    for dangling in &mut missing {
+        if let Some(kind) = &query.kind {
+            dangling.referrers.retain(|referrer| referrer.artifact.kind == *kind);
+        }
+        if !query.all {
+            let before = dangling.referrers.len();
+            dangling.referrers.retain(|referrer| !referrer.is_of_no_kind);
+            left_out += (before - dangling.referrers.len()) as u64;
+        }
+    }
+    missing.retain(|dangling| !dangling.referrers.is_empty());
+    Ok(DanglingReferences { missing, left_out })
+}
+
+fn grouped<T: PartialEq + Clone>(
+    snapshot: &Snapshot<'_>,
+    references: &[Reference<T>],
+    target: fn(T) -> LinkTarget,
+) -> Result<Vec<Dangling>> {
+    let mut all = Vec::new();
+    for group in references.chunk_by(|one, other| one.missing == other.missing) {
+        let Some(first) = group.first() else { continue };
+        let referrers = group.iter().map(|reference| {
+            Ok(Referrer {
+                artifact: snapshot.artifact_by_id(reference.artifact)?,
+                relation: reference.relation.clone(),
+                role: reference.role.clone(),
+                is_of_no_kind: reference.place.as_ref().is_some_and(Place::is_of_no_kind),
+                place: reference.place.as_ref().map(ToString::to_string).unwrap_or_default(),
+            })
+        });
+        let mut referrers = referrers.collect::<Result<Vec<_>>>()?;
+        // Row ids depend on the order of arrival, hashes do not.
+        referrers
+            .sort_by(|one, other| (one.artifact.core, &one.place).cmp(&(other.artifact.core, &other.place)));
+        all.push(Dangling { target: target(first.missing.clone()), referrers });
+    }
+    Ok(all)
+}

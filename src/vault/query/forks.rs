@@ -1,0 +1,209 @@
+//! Forks: two different histories of one run, which reveal a rewritten history or a reused run id.
+//!
+//! Traces of one run share the hash of their header; run packs share the run id. If two of them have different records
+//! or steps at the same index, they fork. One that only ends earlier is a prefix of the other, not a fork.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::histories::Histories;
+use crate::artifact::Place;
+use crate::digest::Digest;
+use crate::storage::{ArtifactId, ArtifactRow, Result, Snapshot};
+
+/// Roles of records and steps.
+const RECORD: &str = "record";
+const STEP: &str = "step";
+
+/// Two different histories of one run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fork {
+    /// What identifies them as histories of one run.
+    pub shared: Shared,
+    /// The index of the first record or step that differs, from 0.
+    pub index: usize,
+    /// Both artifacts, with the hash of their record or step at that index.
+    pub sides: [(ArtifactRow, Digest); 2],
+}
+
+/// The common identity of the histories of one run.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Shared {
+    /// The hash of the header of two traces.
+    Header(Digest),
+    /// The run id of two run packs.
+    RunId(String),
+}
+
+impl Shared {
+    /// Returns the unit of the histories: `record` or `step`.
+    #[must_use]
+    pub fn unit(&self) -> &'static str {
+        match self {
+            Self::Header(_) => RECORD,
+            Self::RunId(_) => STEP,
+        }
+    }
+}
+
+/// All pairs of artifacts that fork, found without comparing each pair.
+pub struct Forks {
+    histories: Vec<Histories>,
+    /// The numbers of the histories that an artifact is in, if there are several: run packs may state two ids.
+    several: HashMap<ArtifactId, Vec<usize>>,
+}
+
+/// Finds every pair of artifacts that forks. The work is linear in the number of records and steps.
+///
+/// # Errors
+/// Returns an error if the database cannot be read.
+pub fn forks(snapshot: &Snapshot<'_>) -> Result<Forks> {
+    let mut histories = Vec::new();
+    let mut member_of: HashMap<ArtifactId, Vec<usize>> = HashMap::new();
+    for header in snapshot.shared_first_mentions(RECORD)? {
+        let artifacts = beginning_with(snapshot, header)?;
+        histories.push(Histories::read(snapshot, Shared::Header(header), &artifacts)?);
+    }
+    for name in snapshot.shared_names(STEP)? {
+        let artifacts = snapshot.originals_named(&name, STEP)?;
+        for artifact in &artifacts {
+            member_of.entry(*artifact).or_default().push(histories.len());
+        }
+        histories.push(Histories::read(snapshot, run_id(&name), &artifacts)?);
+    }
+    member_of.retain(|_, histories| histories.len() > 1);
+    Ok(Forks { histories, several: member_of })
+}
+
+impl Forks {
+    /// Iterates over the pairs, traces first, by what they share and their core hashes. Stopping early skips the
+    /// remaining work.
+    pub fn iter(&self) -> impl Iterator<Item = Fork> {
+        let numbered = (0..).zip(&self.histories);
+        numbered.flat_map(move |(number, histories)| {
+            histories.pairs().filter(move |fork| !self.is_repeated(number, fork))
+        })
+    }
+
+    /// Returns the number of pairs. Two run packs that share two ids count twice.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.histories.iter().map(Histories::count).sum()
+    }
+
+    /// Returns whether both sides are also together in histories with a lower number.
+    fn is_repeated(&self, number: usize, fork: &Fork) -> bool {
+        let [one, other] = fork.sides.each_ref().map(|(side, _)| self.several.get(&side.id));
+        let both = |number: &usize| other.is_some_and(|others| others.contains(number));
+        one.is_some_and(|ours| ours.iter().take_while(|before| **before < number).any(both))
+    }
+}
+
+/// Returns the forks of one artifact, which is the first side of each, in the order in which the others arrived, and
+/// the number of artifacts that it was compared with: at most `limit`, and no more of the vault is read.
+///
+/// # Errors
+/// Returns an error if the database cannot be read.
+pub fn forks_of(snapshot: &Snapshot<'_>, artifact: &ArtifactRow, limit: usize) -> Result<(Vec<Fork>, usize)> {
+    let mut compared = 0;
+    let mut forks = Vec::new();
+    // Histories of one run share a name, which is cheaper to look up than their records.
+    if !snapshot.has_namesake(artifact.id)? {
+        return Ok((forks, compared));
+    }
+    for (shared, ours, others) in relatives(snapshot, artifact.id)? {
+        for other in others {
+            if compared == limit {
+                return Ok((forks, compared));
+            }
+            let theirs = History::read(snapshot, other, shared.unit())?;
+            // The index may contain artifacts that do not begin with the header.
+            if matches!(&shared, Shared::Header(header) if theirs.0.first() != Some(header)) {
+                continue;
+            }
+            compared += 1;
+            if let Some((index, [ours, theirs])) = ours.parting(&theirs) {
+                let sides = [(artifact.clone(), ours), (snapshot.artifact_by_id(other)?, theirs)];
+                forks.push(Fork { shared: shared.clone(), index, sides });
+            }
+        }
+    }
+    Ok((forks, compared))
+}
+
+/// Returns the other artifacts that may record the same run as `artifact`, each once, with what they share and the
+/// history of `artifact`.
+fn relatives(
+    snapshot: &Snapshot<'_>,
+    artifact: ArtifactId,
+) -> Result<Vec<(Shared, History, Vec<ArtifactId>)>> {
+    let mut relatives = Vec::new();
+    let mut known = BTreeSet::from([artifact]);
+    for name in snapshot.own_names(artifact, STEP)? {
+        let mut others = snapshot.originals_named(&name, STEP)?;
+        others.retain(|other| known.insert(*other));
+        if !others.is_empty() {
+            relatives.push((run_id(&name), History::read(snapshot, artifact, STEP)?, others));
+        }
+    }
+    let records = History::read(snapshot, artifact, RECORD)?;
+    if let Some(header) = records.0.first().copied() {
+        let mut others = snapshot.candidates_mentioning(header)?;
+        others.retain(|other| known.insert(*other));
+        relatives.push((Shared::Header(header), records, others));
+    }
+    Ok(relatives)
+}
+
+/// Returns what an artifact shares with other histories of its run: run ids, and the header.
+pub(super) fn shared_by(snapshot: &Snapshot<'_>, artifact: ArtifactId) -> Result<Vec<Shared>> {
+    if !snapshot.has_namesake(artifact)? {
+        return Ok(Vec::new());
+    }
+    let names = snapshot.own_names(artifact, STEP)?;
+    let mut shared: Vec<Shared> = names.iter().map(|name| run_id(name)).collect();
+    shared.extend(History::read(snapshot, artifact, RECORD)?.0.first().copied().map(Shared::Header));
+    Ok(shared)
+}
+
+/// Returns the histories that share this.
+pub(super) fn histories(snapshot: &Snapshot<'_>, shared: &Shared) -> Result<Histories> {
+    let artifacts = match shared {
+        Shared::Header(header) => beginning_with(snapshot, *header)?,
+        Shared::RunId(id) => snapshot.originals_named(&format!("{RUN}:{id}"), STEP)?,
+    };
+    Histories::read(snapshot, shared.clone(), &artifacts)
+}
+
+/// The namespace of run names.
+const RUN: &str = "run";
+
+/// Returns the id in the name of a run, `run:ID`.
+fn run_id(name: &str) -> Shared {
+    Shared::RunId(name.split_once(':').map_or(name, |(_, id)| id).to_owned())
+}
+
+fn beginning_with(snapshot: &Snapshot<'_>, header: Digest) -> Result<Vec<ArtifactId>> {
+    let mentions = snapshot.mentioning(header, Some(RECORD))?.into_iter();
+    let beginning = mentions.filter(|mention| mention.place == Place::Index(0));
+    let mut artifacts: Vec<ArtifactId> = beginning.map(|mention| mention.artifact).collect();
+    artifacts.sort_unstable();
+    artifacts.dedup();
+    Ok(artifacts)
+}
+
+/// The hashes of the records or steps of an artifact, in order.
+struct History(Vec<Digest>);
+
+impl History {
+    fn read(snapshot: &Snapshot<'_>, artifact: ArtifactId, group: &str) -> Result<Self> {
+        Ok(Self(snapshot.mentions_of(artifact, group)?.into_iter().map(|mention| mention.digest).collect()))
+    }
+
+    /// Returns the index at which two histories first differ, with both hashes there; `None` if one is a prefix of the
+    /// other.
+    fn parting(&self, other: &Self) -> Option<(usize, [Digest; 2])> {
+        let both = self.0.iter().zip(&other.0).enumerate();
+        let mut differing = both.filter(|(_, (ours, theirs))| ours != theirs);
+        differing.next().map(|(index, (ours, theirs))| (index, [*ours, *theirs]))
+    }
+}

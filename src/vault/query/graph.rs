@@ -1,0 +1,168 @@
+//! Graph traversal along links.
+
+use std::collections::BTreeMap;
+
+use super::exchanges::ExchangeCache;
+use super::links::{Direction, Link, LinkTarget, Origin, Selection, links_knowing};
+use crate::storage::{ArtifactRow, Result, Snapshot};
+
+/// The limits of a traversal.
+#[derive(Clone, Debug)]
+pub struct Traversal {
+    /// Maximum distance from the start, in links.
+    pub depth: usize,
+    /// Only links of this relation.
+    pub relation: Option<String>,
+    /// Only links in this direction.
+    pub direction: Option<Direction>,
+    /// The maximum number of links.
+    pub limit: usize,
+}
+
+/// The result of a traversal: each node once, the start first, then by distance.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    /// The nodes.
+    pub nodes: Vec<Node>,
+    /// The links between them.
+    pub edges: Vec<Edge>,
+    /// The number of links of examined artifacts that were omitted because of the limit.
+    pub left_out: u64,
+    /// The number of artifacts within range whose links were not examined because of the limit.
+    pub not_followed: u64,
+    /// For each node, the links that are seen from it, as indices into `edges`.
+    seen: Vec<Vec<usize>>,
+}
+
+impl Graph {
+    /// Returns the links between the node `number` and the nodes after it, so that every link belongs to one of its
+    /// ends. Outgoing links first, by relation and number of the other end.
+    #[must_use]
+    pub fn seen_from(&self, number: usize) -> Vec<(Direction, usize, &Edge)> {
+        let seen = self.seen.get(number).map(Vec::as_slice).unwrap_or_default().iter();
+        seen.filter_map(|place| {
+            let edge = self.edges.get(*place)?;
+            let is_from = edge.from == number;
+            Some(if is_from { (Direction::Out, edge.to, edge) } else { (Direction::In, edge.from, edge) })
+        })
+        .collect()
+    }
+
+    /// Determines the node from which each link is seen.
+    fn distribute(&mut self) {
+        let mut seen: Vec<Vec<(Direction, usize, usize)>> = vec![Vec::new(); self.nodes.len()];
+        for (place, Edge { from, to, .. }) in self.edges.iter().enumerate() {
+            let direction = if from < to { Direction::Out } else { Direction::In };
+            if let Some(seen) = seen.get_mut(*from.min(to)).filter(|_| from != to) {
+                seen.push((direction, *from.max(to), place));
+            }
+        }
+        let relation = |place: usize| self.edges.get(place).map(|edge| edge.relation.as_str());
+        for seen in &mut seen {
+            seen.sort_by_key(|(direction, other, place)| (*direction, relation(*place), *other, *place));
+        }
+        self.seen =
+            seen.into_iter().map(|seen| seen.into_iter().map(|(_, _, place)| place).collect()).collect();
+    }
+}
+
+/// A node of the graph.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// The artifact or missing reference.
+    pub target: LinkTarget,
+    /// Its distance from the start, in links.
+    pub depth: usize,
+}
+
+/// A link between two nodes, from the first to the second.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// The number of the source node.
+    pub from: usize,
+    /// The relation.
+    pub relation: String,
+    /// The number of the target node.
+    pub to: usize,
+    /// The origin of the link.
+    pub origin: Origin,
+}
+
+/// Finds what is linked to `artifact` within the range of `traversal`. The work is linear in the links of the examined
+/// artifacts, which are no more than needed for `limit` links.
+///
+/// # Errors
+/// Returns an error if the database cannot be read.
+pub fn traverse(snapshot: &Snapshot<'_>, artifact: &ArtifactRow, traversal: &Traversal) -> Result<Graph> {
+    let beginning = LinkTarget::Artifact(artifact.clone());
+    let mut walker = Walker {
+        numbers: BTreeMap::from([(beginning.key(), 0)]),
+        nodes: vec![Node { target: beginning, depth: 0 }],
+        edges: BTreeMap::new(),
+        left_out: 0,
+    };
+    let mut selection =
+        Selection { relation: traversal.relation.as_deref(), direction: traversal.direction, reached: None };
+    let mut known = ExchangeCache::default();
+    let mut next = 0;
+    while let Some(Node { target, depth }) = walker.nodes.get(next).cloned() {
+        if depth == traversal.depth || walker.edges.len() >= traversal.limit {
+            break;
+        }
+        if let LinkTarget::Artifact(artifact) = target {
+            known.forget_what_is_too_much();
+            for link in links_knowing(snapshot, &artifact, &mut known, &mut selection)? {
+                walker.take((next, depth), link, traversal.limit);
+            }
+        }
+        next += 1;
+    }
+    let Walker { nodes, edges, left_out, .. } = walker;
+    let is_within =
+        |node: &&Node| node.depth < traversal.depth && matches!(node.target, LinkTarget::Artifact(_));
+    let not_followed = nodes.iter().skip(next).filter(is_within).count() as u64;
+    let edges = edges.into_values().collect();
+    let mut graph = Graph { nodes, edges, left_out, not_followed, seen: Vec::new() };
+    graph.distribute();
+    Ok(graph)
+}
+
+/// The key of a link. The last field is whether it is manual: a manual link is separate from a derived one.
+type EdgeKey = (usize, String, usize, bool);
+
+struct Walker {
+    numbers: BTreeMap<(u8, String), usize>,
+    nodes: Vec<Node>,
+    edges: BTreeMap<EdgeKey, Edge>,
+    left_out: u64,
+}
+
+impl Walker {
+    /// Adds a link of the node with this number and depth, unless the limit is reached.
+    fn take(&mut self, (here, depth): (usize, usize), link: Link, limit: usize) {
+        let is_full = self.edges.len() >= limit;
+        let key = link.target.key();
+        let number = match self.numbers.get(&key) {
+            Some(number) => *number,
+            None if is_full => {
+                self.left_out += 1;
+                return;
+            }
+            None => {
+                self.nodes.push(Node { target: link.target.clone(), depth: depth + 1 });
+                self.numbers.insert(key, self.nodes.len() - 1);
+                self.nodes.len() - 1
+            }
+        };
+        let (from, to) = match link.direction {
+            Direction::Out => (here, number),
+            Direction::In => (number, here),
+        };
+        let key = (from, link.relation.clone(), to, matches!(link.origin, Origin::Stated(_)));
+        if is_full && !self.edges.contains_key(&key) {
+            self.left_out += 1;
+            return;
+        }
+        self.edges.entry(key).or_insert(Edge { from, relation: link.relation, to, origin: link.origin });
+    }
+}

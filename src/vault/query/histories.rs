@@ -1,0 +1,286 @@
+//! The histories of one run as a tree: they share nodes as long as their records are equal.
+//!
+//! A tree of n histories has fewer than 2n nodes, so all diverging pairs can be counted without comparing each of them.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::forks::{Fork, Shared};
+use crate::digest::Digest;
+use crate::storage::{ArtifactId, ArtifactRow, Result, Snapshot};
+
+/// The maximum number of record hashes in memory while histories are compared.
+const MAX_HASHES: usize = 1 << 20;
+
+/// The histories of one run, which share a header or a run id.
+pub(super) struct Histories {
+    shared: Shared,
+    /// The artifacts, by core hash.
+    members: Vec<ArtifactRow>,
+    numbers: HashMap<ArtifactId, usize>,
+    /// The nodes, parents before their children.
+    nodes: Vec<Node>,
+    /// The members in the order of the nodes at which they end, and below the position of each member in it.
+    order: Vec<usize>,
+    places: Vec<usize>,
+    /// The node at which each member ends.
+    ends: Vec<usize>,
+}
+
+/// Histories that are equal up to a record.
+struct Node {
+    parent: Option<usize>,
+    /// The hash of the first record after those of the parent.
+    first: Digest,
+    /// The number of records that its members share.
+    depth: usize,
+    children: Vec<usize>,
+    /// The range of positions of its members in the order.
+    from: usize,
+    to: usize,
+}
+
+/// Members that will become a node.
+struct Class {
+    parent: Option<usize>,
+    first: Digest,
+    depth: usize,
+    members: Vec<usize>,
+}
+
+impl Histories {
+    /// Reads the histories of `artifacts`.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub(super) fn read(snapshot: &Snapshot<'_>, shared: Shared, artifacts: &[ArtifactId]) -> Result<Self> {
+        let rows = artifacts.iter().map(|artifact| snapshot.artifact_by_id(*artifact));
+        let mut members = rows.collect::<Result<Vec<_>>>()?;
+        members.sort_by_key(|member| member.core);
+        let count = members.len();
+        let mut tree = Self {
+            shared,
+            numbers: members.iter().map(|member| member.id).zip(0..).collect(),
+            members,
+            nodes: Vec::new(),
+            order: Vec::with_capacity(count),
+            places: vec![0; count],
+            ends: vec![0; count],
+        };
+        let mut hashes = Hashes { snapshot, group: tree.shared.unit(), loaded: HashMap::new() };
+        let first = Digest::from_bytes([0; 32]);
+        let mut classes = vec![Class { parent: None, first, depth: 0, members: (0..count).collect() }];
+        while let Some(class) = classes.pop() {
+            tree.add(class, &mut classes, &mut hashes)?;
+        }
+        tree.close();
+        Ok(tree)
+    }
+
+    /// Adds a node for a class, and pushes the classes of its children.
+    fn add(&mut self, class: Class, classes: &mut Vec<Class>, hashes: &mut Hashes<'_>) -> Result<()> {
+        let Class { parent, first, mut depth, members } = class;
+        let number = self.nodes.len();
+        let mut next: BTreeMap<Digest, Vec<usize>> = BTreeMap::new();
+        let mut ended = Vec::new();
+        if members.len() == 1 {
+            // No other member can diverge from it later.
+            ended.clone_from(&members);
+        }
+        while ended.is_empty() && next.is_empty() {
+            hashes.load(&self.members, &members, depth)?;
+            let at = |member: &usize| hashes.at(*member, depth);
+            let one = members.first().and_then(at);
+            if one.is_some() && members.iter().all(|member| at(member) == one) {
+                depth += 1;
+                continue;
+            }
+            for member in &members {
+                match at(member) {
+                    Some(hash) => next.entry(hash).or_default().push(*member),
+                    None => ended.push(*member),
+                }
+            }
+            if members.is_empty() {
+                break;
+            }
+        }
+        let from = self.order.len();
+        for member in ended {
+            if let (Some(place), Some(end)) = (self.places.get_mut(member), self.ends.get_mut(member)) {
+                (*place, *end) = (self.order.len(), number);
+            }
+            self.order.push(member);
+        }
+        if let Some(parent) = parent.and_then(|parent| self.nodes.get_mut(parent)) {
+            parent.children.push(number);
+        }
+        self.nodes.push(Node { parent, first, depth, children: Vec::new(), from, to: self.order.len() });
+        let class = |(first, members)| Class { parent: Some(number), first, depth, members };
+        classes.extend(next.into_iter().map(class));
+        Ok(())
+    }
+
+    /// Extends the range of each node to its descendants.
+    fn close(&mut self) {
+        for number in (0..self.nodes.len()).rev() {
+            let Some(Node { parent: Some(parent), to, .. }) = self.nodes.get(number) else { continue };
+            let (parent, to) = (*parent, *to);
+            if let Some(parent) = self.nodes.get_mut(parent) {
+                parent.to = parent.to.max(to);
+            }
+        }
+    }
+
+    /// Returns the number of histories.
+    pub(super) fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Returns the artifacts.
+    pub(super) fn members(&self) -> &[ArtifactRow] {
+        &self.members
+    }
+
+    /// Returns the number of pairs that diverge.
+    pub(super) fn count(&self) -> u64 {
+        let pairs = |node: &Node| {
+            let sizes = node.children.iter().filter_map(|child| self.nodes.get(*child)).map(Node::size);
+            let (sum, squares) =
+                sizes.fold((0, 0), |(sum, squares), size| (sum + size, squares + size * size));
+            (sum * sum - squares) / 2
+        };
+        self.nodes.iter().map(pairs).sum()
+    }
+
+    /// Iterates over the pairs that diverge, by core hashes.
+    pub(super) fn pairs(&self) -> impl Iterator<Item = Fork> {
+        (0..self.members.len()).flat_map(move |one| {
+            let mut others: Vec<_> = self.parting_from(one).filter(|parting| parting.other > one).collect();
+            others.sort_unstable_by_key(|parting| parting.other);
+            others.into_iter().filter_map(move |parting| self.fork(one, &parting))
+        })
+    }
+
+    /// Iterates over the forks of an artifact.
+    pub(super) fn forks_of(&self, artifact: ArtifactId) -> impl Iterator<Item = Fork> {
+        let one = self.numbers.get(&artifact).copied();
+        one.into_iter()
+            .flat_map(move |one| self.parting_from(one).filter_map(move |parting| self.fork(one, &parting)))
+    }
+
+    /// Returns whether two histories diverge, from their stored positions.
+    pub(super) fn do_part(&self, one: ArtifactId, other: ArtifactId) -> bool {
+        let numbers = self.numbers.get(&one).zip(self.numbers.get(&other));
+        numbers.is_some_and(|(one, other)| !self.goes_on(*one, *other) && !self.goes_on(*other, *one))
+    }
+
+    /// Returns the fork of two artifacts, if they diverge.
+    pub(super) fn fork_between(&self, one: ArtifactId, other: ArtifactId) -> Option<Fork> {
+        let (one, other) = (*self.numbers.get(&one)?, *self.numbers.get(&other)?);
+        let place = *self.places.get(other)?;
+        let mut below = *self.ends.get(one)?;
+        loop {
+            let node = self.nodes.get(self.nodes.get(below)?.parent?)?;
+            if node.has(place) {
+                let ours = self.nodes.get(below)?.first;
+                let mut children = node.children.iter().filter_map(|child| self.nodes.get(*child));
+                let theirs = children.find(|child| child.has(place))?.first;
+                return self.fork(one, &Parting { other, index: node.depth, ours, theirs });
+            }
+            below = self.nodes.get(below)?.parent?;
+        }
+    }
+
+    /// Returns whether the history `one` equals or continues the history `other`.
+    fn goes_on(&self, one: usize, other: usize) -> bool {
+        let end = self.ends.get(other).and_then(|end| self.nodes.get(*end));
+        end.zip(self.places.get(one)).is_some_and(|(end, place)| end.has(*place))
+    }
+
+    fn fork(&self, one: usize, parting: &Parting) -> Option<Fork> {
+        let sides = [
+            (self.members.get(one)?.clone(), parting.ours),
+            (self.members.get(parting.other)?.clone(), parting.theirs),
+        ];
+        Some(Fork { shared: self.shared.clone(), index: parting.index, sides })
+    }
+
+    /// Iterates over the members that diverge from one, nearest first.
+    fn parting_from(&self, one: usize) -> impl Iterator<Item = Parting> {
+        let end = self.ends.get(one).copied();
+        let ancestors = std::iter::successors(end, |node| self.nodes.get(*node)?.parent);
+        ancestors.flat_map(move |below| {
+            let ours = self.nodes.get(below).map(|node| (node.first, node.parent));
+            let node = ours.and_then(|(_, parent)| self.nodes.get(parent?));
+            let siblings = node.map(|node| node.children.as_slice()).unwrap_or_default().iter();
+            let siblings = siblings.filter(move |sibling| **sibling != below);
+            siblings.filter_map(|sibling| self.nodes.get(*sibling)).flat_map(move |sibling| {
+                let members = self.order.get(sibling.from..sibling.to).unwrap_or_default();
+                members.iter().filter_map(move |other| {
+                    let (ours, _) = ours?;
+                    Some(Parting { other: *other, index: node?.depth, ours, theirs: sibling.first })
+                })
+            })
+        })
+    }
+}
+
+impl Node {
+    fn size(&self) -> u64 {
+        (self.to - self.from) as u64
+    }
+
+    fn has(&self, place: usize) -> bool {
+        (self.from..self.to).contains(&place)
+    }
+}
+
+/// Where a history diverges from another one.
+struct Parting {
+    other: usize,
+    index: usize,
+    ours: Digest,
+    theirs: Digest,
+}
+
+/// The hashes of the records or steps of members, as many at a time as `MAX_HASHES` allows.
+struct Hashes<'s> {
+    snapshot: &'s Snapshot<'s>,
+    group: &'static str,
+    loaded: HashMap<usize, Window>,
+}
+
+struct Window {
+    from: usize,
+    hashes: Vec<Digest>,
+    is_last: bool,
+}
+
+impl Hashes<'_> {
+    /// Ensures that the hashes of the members of a class at `depth` are loaded.
+    fn load(&mut self, rows: &[ArtifactRow], class: &[usize], depth: usize) -> Result<()> {
+        let is_known = |member: &usize| {
+            let window = self.loaded.get(member);
+            window.is_some_and(|window| window.is_last || depth < window.from + window.hashes.len())
+        };
+        if class.iter().all(is_known) {
+            return Ok(());
+        }
+        self.loaded.clear();
+        let most = (MAX_HASHES / class.len().max(1)).max(1);
+        for member in class {
+            let Some(row) = rows.get(*member) else { continue };
+            let mentions = self.snapshot.mentions_of(row.id, self.group)?;
+            let hashes: Vec<Digest> =
+                mentions.iter().skip(depth).take(most).map(|mention| mention.digest).collect();
+            let is_last = depth + hashes.len() >= mentions.len();
+            self.loaded.insert(*member, Window { from: depth, hashes, is_last });
+        }
+        Ok(())
+    }
+
+    fn at(&self, member: usize, depth: usize) -> Option<Digest> {
+        let window = self.loaded.get(&member)?;
+        window.hashes.get(depth.checked_sub(window.from)?).copied()
+    }
+}

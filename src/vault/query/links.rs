@@ -1,0 +1,335 @@
+//! Links derived from what artifacts identify and mention, and manual links.
+//!
+//! Nearly all derived links are one join: A links to B when A mentions a handle that B identifies. Kinds declare both
+//! sides, so this module has no knowledge of kinds, and the order of arrival does not matter. Two relations need more
+//! than one handle and are defined here:
+//!
+//! - `replays`: a run and a session share a prompt *and* its response. A shared prompt or response alone is not a
+//!   replay: the same prompt often occurs again with a different response.
+//! - `forks`: two traces share their header and have different records at one index, or two run packs share the id of
+//!   their run and have different steps at one index. A history that only ends earlier is not a fork.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::exchanges::{ExchangeCache, Exchanges, Pair};
+use super::forks::{self, Fork, Shared};
+use crate::digest::Digest;
+use crate::storage::{ArtifactId, ArtifactRow, MentionRow, NameMention, Result, Snapshot};
+
+/// The direction of a link, seen from an artifact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Direction {
+    /// From the artifact to the other.
+    Out,
+    /// From the other to the artifact.
+    In,
+}
+
+/// The other end of a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinkTarget {
+    /// An artifact in the vault.
+    Artifact(ArtifactRow),
+    /// A core hash that is not in the vault.
+    MissingDigest(Digest),
+    /// A name that is not in the vault.
+    MissingName(String),
+}
+
+impl LinkTarget {
+    /// Returns the sort key that identifies the target: artifacts first, then digests, then names, each in order.
+    #[must_use]
+    pub fn key(&self) -> (u8, String) {
+        match self {
+            Self::Artifact(artifact) => (0, artifact.core.to_string()),
+            Self::MissingDigest(digest) => (1, digest.to_string()),
+            Self::MissingName(name) => (2, name.clone()),
+        }
+    }
+}
+
+/// The origin of a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Derived from the artifacts; contains the first location that it is derived from, as text.
+    Derived(String),
+    /// Added manually, with this note.
+    Stated(Option<String>),
+}
+
+/// A typed edge between an artifact and another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// The direction.
+    pub direction: Direction,
+    /// The relation of the source to the target.
+    pub relation: String,
+    /// The other end.
+    pub target: LinkTarget,
+    /// The origin of the link.
+    pub origin: Origin,
+}
+
+/// Finds all links of `artifact`, outgoing ones first, by relation and target.
+///
+/// # Errors
+/// Returns an error if the database cannot be read.
+pub fn links(snapshot: &Snapshot<'_>, artifact: &ArtifactRow) -> Result<Vec<Link>> {
+    links_knowing(snapshot, artifact, &mut ExchangeCache::default(), &mut Selection::default())
+}
+
+/// Finds the links of many artifacts of one snapshot. Data that they share is looked up once.
+#[derive(Default)]
+pub struct Linker {
+    known: ExchangeCache,
+}
+
+impl Linker {
+    /// Returns all links of `artifact`, like [`links`].
+    ///
+    /// # Errors
+    /// Same as [`links`].
+    pub fn links(&mut self, snapshot: &Snapshot<'_>, artifact: &ArtifactRow) -> Result<Vec<Link>> {
+        self.known.forget_what_is_too_much();
+        links_knowing(snapshot, artifact, &mut self.known, &mut Selection::default())
+    }
+}
+
+/// The links to find.
+#[derive(Default)]
+pub(super) struct Selection<'w> {
+    /// Only links of this relation.
+    pub(super) relation: Option<&'w str>,
+    /// Only links in this direction.
+    pub(super) direction: Option<Direction>,
+    /// Only links to artifacts that have not been reached.
+    pub(super) reached: Option<Reached>,
+}
+
+impl Selection<'_> {
+    fn takes(&self, direction: Direction, relation: &str) -> bool {
+        self.relation.is_none_or(|wanted| wanted == relation)
+            && self.direction.is_none_or(|wanted| wanted == direction)
+    }
+
+    /// Returns whether links to the artifact are wanted.
+    fn is_new(&self, artifact: ArtifactId) -> bool {
+        self.reached.as_ref().is_none_or(|reached| !reached.artifacts.contains(&artifact))
+    }
+}
+
+/// The state of a search. Artifacts that are linked because they share something are examined once for each shared
+/// value, not once for each pair.
+#[derive(Default)]
+pub(super) struct Reached {
+    /// The artifacts reached so far.
+    pub(super) artifacts: HashSet<ArtifactId>,
+    /// Names of which all bearers have been reached, and below of which all referrers have.
+    having: HashSet<String>,
+    referring: HashSet<String>,
+    /// Exchanges of which all runs, or all recordings, have been reached.
+    exchanges: HashSet<(bool, Pair)>,
+    /// The histories of each run that have not been reached.
+    histories: HashMap<Shared, Vec<ArtifactId>>,
+}
+
+/// Finds the links of `artifact` that match `selection`. In a search, their targets are then counted as reached.
+pub(super) fn links_knowing(
+    snapshot: &Snapshot<'_>,
+    artifact: &ArtifactRow,
+    known: &mut ExchangeCache,
+    selection: &mut Selection<'_>,
+) -> Result<Vec<Link>> {
+    let mut found = Found { snapshot, selection, links: BTreeMap::new() };
+    found.manual_links(artifact)?;
+    found.by_digest(artifact)?;
+    found.by_name(artifact)?;
+    found.replays(artifact, known)?;
+    found.forks(artifact, known)?;
+    let links = found.links;
+    if let Some(reached) = &mut selection.reached {
+        reached.artifacts.insert(artifact.id);
+        for link in links.values() {
+            if let LinkTarget::Artifact(target) = &link.target {
+                reached.artifacts.insert(target.id);
+            }
+        }
+    }
+    Ok(links.into_values().collect())
+}
+
+/// The key of a link. The last field is whether it is manual: a manual link is separate from a derived one.
+type LinkKey = (Direction, String, (u8, String), bool);
+
+struct Found<'s, 'w> {
+    snapshot: &'s Snapshot<'s>,
+    selection: &'s mut Selection<'w>,
+    /// One link for each relation and target, however many locations it is derived from.
+    links: BTreeMap<LinkKey, Link>,
+}
+
+impl Found<'_, '_> {
+    fn add(&mut self, direction: Direction, relation: &str, target: LinkTarget, origin: Origin) {
+        if !self.selection.takes(direction, relation) {
+            return;
+        }
+        let key = (direction, relation.to_owned(), target.key(), matches!(origin, Origin::Stated(_)));
+        let link = Link { direction, relation: relation.to_owned(), target, origin };
+        self.links.entry(key).or_insert(link);
+    }
+
+    fn derive(&mut self, direction: Direction, relation: &str, target: LinkTarget, because: String) {
+        self.add(direction, relation, target, Origin::Derived(because));
+    }
+
+    fn artifact(&self, id: ArtifactId) -> Result<LinkTarget> {
+        self.snapshot.artifact_by_id(id).map(LinkTarget::Artifact)
+    }
+
+    fn manual_links(&mut self, artifact: &ArtifactRow) -> Result<()> {
+        for edge in self.snapshot.stated_edges(artifact.id)? {
+            let origin = Origin::Stated(edge.note);
+            if edge.source == artifact.id {
+                self.add(Direction::Out, &edge.relation, self.artifact(edge.target)?, origin.clone());
+            }
+            if edge.target == artifact.id {
+                self.add(Direction::In, &edge.relation, self.artifact(edge.source)?, origin);
+            }
+        }
+        Ok(())
+    }
+
+    fn by_digest(&mut self, artifact: &ArtifactRow) -> Result<()> {
+        for edge in self.snapshot.digest_edges_from(artifact.id)? {
+            let because = format!("{} states its core hash", place(&edge.mention));
+            let Some(target) = edge.target else {
+                let target = LinkTarget::MissingDigest(edge.mention.digest);
+                self.derive(Direction::Out, &edge.relation, target, place(&edge.mention));
+                continue;
+            };
+            if !self.selection.is_new(target) {
+                continue;
+            }
+            let target = self.artifact(target)?;
+            if let Some(inverse) = edge.inverse {
+                self.derive(Direction::In, &inverse, target.clone(), because.clone());
+            }
+            self.derive(Direction::Out, &edge.relation, target, because);
+        }
+        for edge in self.snapshot.digest_edges_to(artifact)? {
+            let because = format!("{} of the other artifact states this core hash", place(&edge.mention));
+            if !self.selection.is_new(edge.mention.artifact) {
+                continue;
+            }
+            let target = self.artifact(edge.mention.artifact)?;
+            if let Some(inverse) = edge.inverse {
+                self.derive(Direction::Out, &inverse, target.clone(), because.clone());
+            }
+            self.derive(Direction::In, &edge.relation, target, because);
+        }
+        Ok(())
+    }
+
+    fn by_name(&mut self, artifact: &ArtifactRow) -> Result<()> {
+        for mention in self.snapshot.names_mentioned(artifact.id)? {
+            let NameMention { relation, handle, dangles } = mention;
+            let is_wanted = self.selection.takes(Direction::Out, &relation);
+            let reached = self.selection.reached.as_mut();
+            if !is_wanted || reached.is_some_and(|reached| !reached.having.insert(handle.clone())) {
+                continue;
+            }
+            let mut named = self.snapshot.named(&handle)?;
+            named.retain(|other| *other != artifact.id);
+            if named.is_empty() && dangles {
+                let because = "nothing in the vault has this name".to_owned();
+                self.derive(Direction::Out, &relation, LinkTarget::MissingName(handle), because);
+                continue;
+            }
+            for other in named.into_iter().filter(|other| self.selection.is_new(*other)).collect::<Vec<_>>() {
+                let target = self.artifact(other)?;
+                self.derive(Direction::Out, &relation, target, format!("it is {handle}"));
+            }
+        }
+        for handle in self.snapshot.names_of(artifact.id)? {
+            let reached = self.selection.reached.as_mut();
+            if reached.is_some_and(|reached| !reached.referring.insert(handle.clone())) {
+                continue;
+            }
+            for (relation, other) in self.snapshot.referring_to(&handle)? {
+                let is_wanted = self.selection.takes(Direction::In, &relation);
+                if other != artifact.id && is_wanted && self.selection.is_new(other) {
+                    let target = self.artifact(other)?;
+                    self.derive(Direction::In, &relation, target, format!("this is {handle}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn replays(&mut self, artifact: &ArtifactRow, known: &mut ExchangeCache) -> Result<()> {
+        if self.selection.relation.is_some_and(|relation| relation != REPLAYS) {
+            return Ok(());
+        }
+        let exchanges = Exchanges::read(self.snapshot, artifact.id)?;
+        let passed = self.selection.reached.as_mut().map(|reached| &mut reached.exchanges);
+        let shared = exchanges.shared_with_others(self.snapshot, artifact, known, passed)?;
+        for (other, (ours, theirs)) in shared {
+            if !self.selection.is_new(other) {
+                continue;
+            }
+            let target = self.artifact(other)?;
+            if exchanges.is_recording() {
+                self.derive(Direction::In, REPLAYS, target, replayed_by(&ours, &theirs));
+            } else {
+                let because = format!("{ours} has the prompt and the response of {theirs}");
+                self.derive(Direction::Out, REPLAYS, target, because);
+            }
+        }
+        Ok(())
+    }
+
+    fn forks(&mut self, artifact: &ArtifactRow, known: &mut ExchangeCache) -> Result<()> {
+        // Neither of two histories came first, so a fork looks the same from both sides.
+        if !self.selection.takes(Direction::Out, FORKS) {
+            return Ok(());
+        }
+        for shared in forks::shared_by(self.snapshot, artifact.id)? {
+            let histories = known.histories(self.snapshot, &shared)?;
+            let forks: Vec<Fork> = match &mut self.selection.reached {
+                None => histories.forks_of(artifact.id).collect(),
+                Some(Reached { artifacts, histories: waiting, .. }) => {
+                    let all = || histories.members().iter().map(|member| member.id).collect();
+                    let waiting = waiting.entry(shared).or_insert_with(all);
+                    waiting.retain(|other| *other != artifact.id && !artifacts.contains(other));
+                    let parting = waiting.extract_if(.., |other| histories.do_part(artifact.id, *other));
+                    parting.filter_map(|other| histories.fork_between(artifact.id, other)).collect()
+                }
+            };
+            for Fork { shared, index, sides: [_, (other, _)] } in forks {
+                let because = match shared {
+                    Shared::Header(_) => format!("same header, different record {index}"),
+                    Shared::RunId(id) => format!("same run id {id}, different step {index}"),
+                };
+                self.derive(Direction::Out, FORKS, LinkTarget::Artifact(other), because);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Describes why a session is replayed by a run, with the locations of the exchange in both.
+pub(super) fn replayed_by(ours: &str, theirs: &str) -> String {
+    format!("{theirs} has the prompt and the response of {ours}")
+}
+
+/// The relations that are not derived from single mentions.
+pub(super) const REPLAYS: &str = "replays";
+const FORKS: &str = "forks";
+
+/// Formats the location of a mention: `interaction 3`, or its pointer.
+pub(super) fn place(mention: &MentionRow) -> String {
+    match mention.unit.as_str() {
+        "" => mention.place.to_string(),
+        unit => format!("{unit} {}", mention.place),
+    }
+}

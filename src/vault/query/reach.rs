@@ -1,0 +1,112 @@
+//! Searches along links: reachable artifacts, and shortest paths.
+//!
+//! Links to artifacts that were already reached are skipped. So artifacts that are linked because they share a name, an
+//! exchange or a header are examined once for it, and the work is linear in their mentions.
+
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use super::exchanges::ExchangeCache;
+use super::links::{Link, LinkTarget, Reached, Selection, links_knowing};
+use crate::digest::CoreHash;
+use crate::storage::{ArtifactRow, Result, Snapshot};
+
+/// A step of a chain of links: the link, and the artifact that it is seen from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathStep {
+    /// Where the step begins.
+    pub from: ArtifactRow,
+    /// Where it leads, and why.
+    pub link: Link,
+}
+
+/// Maximum number of artifacts whose links a search reads.
+pub const MAX_SEARCHED: usize = 10_000;
+
+/// Finds the shortest path of links from `one` to `other`, in any direction; returns `None` if there is none among the
+/// 10,000 artifacts nearest to `one`. Of equally short paths, returns the first by relation and hash.
+///
+/// # Errors
+/// Returns an error if the database cannot be read.
+pub fn shortest_path(
+    snapshot: &Snapshot<'_>,
+    one: &ArtifactRow,
+    other: &ArtifactRow,
+) -> Result<Option<Vec<PathStep>>> {
+    let mut reached_by: HashMap<CoreHash, Option<PathStep>> = HashMap::from([(one.core, None)]);
+    let mut waiting = VecDeque::from([one.clone()]);
+    let mut search = Search::default();
+    let mut searched = 0;
+    while let Some(from) = waiting.pop_front().filter(|_| searched < MAX_SEARCHED) {
+        if reached_by.contains_key(&other.core) {
+            break;
+        }
+        searched += 1;
+        for (target, link) in search.new_links(snapshot, &from)? {
+            if let Entry::Vacant(unknown) = reached_by.entry(target.core) {
+                unknown.insert(Some(PathStep { from: from.clone(), link }));
+                waiting.push_back(target);
+            }
+        }
+    }
+    let mut path = Vec::new();
+    let mut at = other.core;
+    while let Some(step) = reached_by.remove(&at) {
+        let Some(step) = step else {
+            path.reverse();
+            return Ok(Some(path));
+        };
+        at = step.from.core;
+        path.push(step);
+    }
+    Ok(None)
+}
+
+/// Returns `artifacts` and everything reachable from them along links, derived or manual, in either direction; each
+/// once, by core hash.
+///
+/// # Errors
+/// Returns an error if the database cannot be read.
+pub fn reachable(snapshot: &Snapshot<'_>, artifacts: Vec<ArtifactRow>) -> Result<Vec<ArtifactRow>> {
+    let mut reached: BTreeMap<CoreHash, ArtifactRow> = BTreeMap::new();
+    let mut search = Search::default();
+    let mut waiting = VecDeque::from(artifacts);
+    while let Some(artifact) = waiting.pop_front() {
+        if reached.contains_key(&artifact.core) {
+            continue;
+        }
+        waiting.extend(search.new_links(snapshot, &artifact)?.into_iter().map(|(target, _)| target));
+        reached.insert(artifact.core, artifact);
+    }
+    Ok(reached.into_values().collect())
+}
+
+/// A search along all links.
+struct Search {
+    known: ExchangeCache,
+    selection: Selection<'static>,
+}
+
+impl Default for Search {
+    fn default() -> Self {
+        let reached = Some(Reached::default());
+        Self { known: ExchangeCache::default(), selection: Selection { reached, ..Selection::default() } }
+    }
+}
+
+impl Search {
+    /// Returns the links of `artifact` to artifacts that have not been reached before.
+    fn new_links(
+        &mut self,
+        snapshot: &Snapshot<'_>,
+        artifact: &ArtifactRow,
+    ) -> Result<Vec<(ArtifactRow, Link)>> {
+        self.known.forget_what_is_too_much();
+        let links = links_knowing(snapshot, artifact, &mut self.known, &mut self.selection)?.into_iter();
+        let target = |link: Link| match &link.target {
+            LinkTarget::Artifact(target) => Some((target.clone(), link)),
+            LinkTarget::MissingDigest(_) | LinkTarget::MissingName(_) => None,
+        };
+        Ok(links.filter_map(target).collect())
+    }
+}

@@ -1,0 +1,62 @@
+//! Detection of the longest version of a recording.
+
+use std::collections::BTreeSet;
+
+use super::links::{Direction, Link, LinkTarget, Origin};
+use crate::artifact::Versions;
+use crate::storage::{ArtifactId, ArtifactRow, Result, Snapshot};
+
+/// An artifact that extends another one.
+#[derive(Clone, Debug)]
+pub struct Extension {
+    /// The longer artifact.
+    pub artifact: ArtifactRow,
+    /// Its attributes, sorted by name and value.
+    pub attributes: Vec<(String, String)>,
+}
+
+/// Returns those of `artifacts` that another one of them extends, by the kinds whose artifacts can.
+///
+/// # Errors
+/// Returns an error if the database cannot be read.
+pub fn extended<'a>(
+    snapshot: &Snapshot<'_>,
+    artifacts: &(impl Iterator<Item = &'a ArtifactRow> + Clone),
+    versions: &[(&str, Versions)],
+) -> Result<BTreeSet<ArtifactId>> {
+    let mut all = BTreeSet::new();
+    for (kind, Versions { relation, attribute }) in versions {
+        let of_kind: Vec<&ArtifactRow> =
+            artifacts.clone().filter(|artifact| artifact.kind == *kind).collect();
+        if of_kind.len() > 1 {
+            all.extend(snapshot.related_among(&of_kind, relation, attribute)?);
+        }
+    }
+    Ok(all)
+}
+
+/// Returns the longest artifacts that extend `artifact` according to its `links`: those that no other one of them
+/// extends.
+///
+/// # Errors
+/// Returns an error if the database cannot be read.
+pub fn longest_extensions(
+    snapshot: &Snapshot<'_>,
+    artifact: &ArtifactRow,
+    links: &[Link],
+    versions: Versions,
+) -> Result<Vec<Extension>> {
+    let longer = links.iter().filter_map(|link| match &link.target {
+        LinkTarget::Artifact(other) => {
+            let extends = link.direction == Direction::In && link.relation == versions.relation;
+            (extends && matches!(link.origin, Origin::Derived(_))).then_some(other)
+        }
+        LinkTarget::MissingDigest(_) | LinkTarget::MissingName(_) => None,
+    });
+    let extended = extended(snapshot, &longer, &[(&artifact.kind, versions)])?;
+    let longest = longer.filter(|other| !extended.contains(&other.id));
+    let extension = |artifact: &ArtifactRow| {
+        Ok(Extension { artifact: artifact.clone(), attributes: snapshot.attributes(artifact.id)? })
+    };
+    longest.map(extension).collect()
+}

@@ -1,0 +1,299 @@
+//! Replay of recordings: a repeated request gets its recorded response.
+//!
+//! A [`Player`] replaces a model client, or a tool. It has the responses of one artifact and does not depend on the
+//! artifact's format. A request is always compared with the recording: if there is nothing to compare it with, there is
+//! no response.
+
+mod index;
+mod miss;
+mod request;
+
+use crate::artifact::{Arguments, Exchange, Kind, Member, Playback, Responder};
+use crate::digest::Digest;
+use crate::intake::{self, ExamineOptions};
+use crate::json::reader::{Limits, ReadError};
+use crate::validation::Report;
+
+use index::{Asked, Index};
+pub use miss::Miss;
+pub use request::{Mode, Occurrence, Played, Repeat, Request, arguments_digest};
+
+fn first_of(report: &Report) -> String {
+    let first = report.violations().first();
+    first.map_or(String::new(), |first| format!("{}: {} (rule {})", first.path, first.message, first.rule_id))
+}
+
+/// The reason that a document cannot be replayed.
+#[derive(Debug, thiserror::Error)]
+pub enum NotPlayable {
+    /// It is not a valid document of a known kind.
+    #[error("the document was rejected: {}", first_of(.0))]
+    Rejected(Report),
+    /// Its kind records no responses.
+    #[error("artifacts of kind {0} record no responses")]
+    RecordsNothing(&'static str),
+    /// It is a recording that cannot be read.
+    #[error(transparent)]
+    Unreadable(#[from] ReadError),
+}
+
+/// A player of a recording, in place of the recorded model.
+///
+/// ```
+/// use runvault::vault::replay::{Miss, Player};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut player = Player::new(std::fs::read("examples/session.json")?)?;
+/// assert_eq!(player.respond("Which label fits ticket 4711: bug, question or billing?")?, "bug");
+/// assert!(matches!(player.respond("What else?"), Err(Miss::NotRecorded { .. })));
+/// assert_eq!(player.unused().count(), 2);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// [`Vault::player`](crate::Vault::player) creates one for an artifact in a vault.
+#[derive(Debug)]
+pub struct Player {
+    recorded: Vec<Recorded>,
+    mode: Mode,
+    repeat: Repeat,
+    unit: &'static str,
+    playback: Playback,
+    /// The index of the prompts and calls, for lookups.
+    index: Index,
+    /// The next responses of a sequence.
+    next: Next,
+    /// Number of responses played, including those skipped at the start of a sequence.
+    calls: usize,
+}
+
+#[derive(Debug)]
+struct Recorded {
+    exchange: Exchange,
+    is_used: bool,
+}
+
+/// Lower bounds of the next unused response: of any, of a model's, of a tool's.
+#[derive(Debug, Default)]
+struct Next {
+    any: usize,
+    model: usize,
+    tool: usize,
+}
+
+impl Player {
+    /// Verifies a document and creates a player of it for lookups.
+    ///
+    /// # Errors
+    /// Returns [`NotPlayable`], with the report if a rule is violated.
+    pub fn new(document: Vec<u8>) -> Result<Self, NotPlayable> {
+        let admitted = intake::examine_document(document, "", &ExamineOptions::default())
+            .map_err(|rejection| NotPlayable::Rejected(rejection.report))?;
+        let document = admitted.members().first().map(Member::bytes);
+        Self::with_limits(admitted.kind(), document.unwrap_or_default(), &Limits::most())
+    }
+
+    /// Creates a player of an admitted `document` of `kind` for lookups.
+    pub(crate) fn with_limits(kind: Kind, document: &[u8], limits: &Limits) -> Result<Self, NotPlayable> {
+        let playback = kind.playback().ok_or(NotPlayable::RecordsNothing(kind.name()))?;
+        let unit = match playback {
+            Playback::ByPrompt => "interaction",
+            Playback::InOrder => "step",
+        };
+        let exchanges = kind.exchanges(document, limits)?;
+        let index = Index::new(exchanges.iter());
+        let recorded = exchanges.into_iter().map(|exchange| Recorded { exchange, is_used: false }).collect();
+        let (mode, repeat, next) = (Mode::Lookup, Repeat::Never, Next::default());
+        Ok(Self { recorded, mode, repeat, unit, playback, index, next, calls: 0 })
+    }
+
+    /// Returns the player with this mode.
+    #[must_use]
+    pub fn in_mode(self, mode: Mode) -> Self {
+        Self { mode, ..self }
+    }
+
+    /// Returns the player with this policy for requests that are repeated more often than they were recorded.
+    #[must_use]
+    pub fn repeating(self, repeat: Repeat) -> Self {
+        Self { repeat, ..self }
+    }
+
+    /// Starts a sequence at the response with this number, from 0.
+    #[must_use]
+    pub fn from_call(mut self, call: usize) -> Self {
+        self.next = Next { any: call, model: call, tool: call };
+        self.calls = call;
+        self
+    }
+
+    /// Returns the mode.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// Returns the unit of the recording: `interaction` or `step`.
+    #[must_use]
+    pub fn unit(&self) -> &'static str {
+        self.unit
+    }
+
+    /// Returns all recorded exchanges, in order.
+    #[must_use]
+    pub fn exchanges(&self) -> impl ExactSizeIterator<Item = &Exchange> {
+        self.recorded.iter().map(|recorded| &recorded.exchange)
+    }
+
+    /// Returns the exchanges that were not played yet, in order. Of a request that was recorded several times, each
+    /// exchange counts separately.
+    pub fn unused(&self) -> impl Iterator<Item = &Exchange> {
+        self.recorded.iter().filter(|recorded| !recorded.is_used).map(|recorded| &recorded.exchange)
+    }
+
+    /// Returns the exchanges of a prompt in order, for lookups.
+    pub fn recorded(&self, prompt: Digest) -> impl Iterator<Item = &Exchange> {
+        let places = self.index.get(&Asked::Prompt(prompt));
+        places.iter().filter_map(|at| self.recorded.get(*at)).map(|recorded| &recorded.exchange)
+    }
+
+    /// Returns the recorded response to `prompt`. The n-th request for a prompt gets the response of its n-th
+    /// recording.
+    ///
+    /// # Errors
+    /// Returns a [`Miss`] if there is none, or an error was recorded.
+    pub fn respond(&mut self, prompt: &str) -> Result<&str, Miss> {
+        let request = Request::prompt(Digest::from_content(prompt.as_bytes()));
+        self.play(&request).map(|played| played.exchange.response.as_str())
+    }
+
+    /// Returns the recorded response to a request.
+    ///
+    /// # Errors
+    /// Returns a [`Miss`] if there is none; a sequence then does not advance. Returns [`Miss::RecordedError`] if an
+    /// error was recorded: returning it counts as playing it.
+    pub fn play(&mut self, request: &Request) -> Result<Played<'_>, Miss> {
+        let (at, occurrence) = match self.mode {
+            Mode::Lookup => self.look_up(request)?,
+            Mode::Sequential => self.go_on(request)?,
+        };
+        let exhausted = Miss::Exhausted { call: self.calls, responder: request.responder };
+        let Recorded { exchange, is_used } = self.recorded.get_mut(at).ok_or(exhausted)?;
+        *is_used = true;
+        self.calls += 1;
+        if exchange.is_error {
+            return Err(Miss::RecordedError { unit: self.unit, exchange: Box::new(exchange.clone()) });
+        }
+        Ok(Played { exchange, occurrence })
+    }
+
+    fn look_up(&mut self, request: &Request) -> Result<(usize, Option<Occurrence>), Miss> {
+        let Some(asked) = asked(request)? else {
+            return match self.playback {
+                Playback::ByPrompt => Err(Miss::NoPrompt),
+                Playback::InOrder => self.first_left(request.responder).map(|at| (at, None)),
+            };
+        };
+        let Some(places) = self.index.get_mut(&asked) else {
+            return Err(not_recorded(asked, &self.index));
+        };
+        let of = places.at.len();
+        let is_used = |at: usize| self.recorded.get(at).is_some_and(|recorded| recorded.is_used);
+        let number = match request.occurrence {
+            Some(number) => number.get(),
+            None => match (places.first_left(is_used), self.repeat) {
+                (Some(first), _) => first + 1,
+                (None, Repeat::Last) => of,
+                (None, Repeat::Never) => of + 1,
+            },
+        };
+        match places.at.get(number - 1) {
+            Some(at) => Ok((*at, Some(Occurrence { number, of }))),
+            None => Err(no_occurrence(asked, number, of)),
+        }
+    }
+
+    fn go_on(&mut self, request: &Request) -> Result<(usize, Option<Occurrence>), Miss> {
+        let asked = asked(request)?;
+        let implied = asked.as_ref().map(|asked| match asked {
+            Asked::Prompt(_) => Responder::Model,
+            Asked::Call { .. } => Responder::Tool,
+        });
+        let at = self.first_left(request.responder.or(implied))?;
+        if let (Some(asked), Some(recorded)) = (asked, self.recorded.get(at)) {
+            self.compare(asked, &recorded.exchange)?;
+        }
+        Ok((at, None))
+    }
+
+    /// Compares `asked` with the request of `exchange`.
+    fn compare(&self, asked: Asked, exchange: &Exchange) -> Result<(), Miss> {
+        let (call, unit, index) = (self.calls, self.unit, exchange.index);
+        match asked {
+            Asked::Prompt(asked) if exchange.prompts.contains(&asked) => Ok(()),
+            Asked::Prompt(asked) => {
+                Err(Miss::OutOfOrder { call, unit, index, expected: exchange.prompts.clone(), asked })
+            }
+            Asked::Call { tool: asked, .. } if asked != exchange.tool => {
+                Err(Miss::OtherTool { call, unit, index, expected: exchange.tool.clone(), asked })
+            }
+            Asked::Call { arguments: asked, .. } => {
+                let expected = exchange.arguments.as_ref().map(Arguments::digest);
+                let is_same = expected == Some(asked);
+                if is_same {
+                    Ok(())
+                } else {
+                    Err(Miss::OtherArguments { call, unit, index, expected, asked })
+                }
+            }
+        }
+    }
+
+    /// Returns the first unused exchange of `responder`, or of any responder.
+    fn first_left(&mut self, responder: Option<Responder>) -> Result<usize, Miss> {
+        let left = self.next.take(responder, &self.recorded);
+        left.ok_or(Miss::Exhausted { call: self.calls, responder })
+    }
+}
+
+/// Returns what a request asks for; `None` if it asks for the next response.
+fn asked(request: &Request) -> Result<Option<Asked>, Miss> {
+    Ok(match (request.prompt, &request.tool, request.arguments) {
+        (Some(prompt), ..) => Some(Asked::Prompt(prompt)),
+        (None, tool, Some(arguments)) => Some(Asked::Call { tool: tool.clone(), arguments }),
+        (None, Some(_), None) => return Err(Miss::NoArguments),
+        (None, None, None) => None,
+    })
+}
+
+fn not_recorded(asked: Asked, index: &Index) -> Miss {
+    match asked {
+        Asked::Prompt(prompt) => Miss::NotRecorded { prompt },
+        Asked::Call { tool, arguments } => {
+            let calls = index.calls_of(tool.as_deref());
+            Miss::CallNotRecorded { tool, arguments, calls }
+        }
+    }
+}
+
+fn no_occurrence(asked: Asked, wanted: usize, recorded: usize) -> Miss {
+    match asked {
+        Asked::Prompt(prompt) => Miss::NoOccurrence { prompt, wanted, recorded },
+        Asked::Call { tool, arguments } => Miss::NoCallOccurrence { tool, arguments, wanted, recorded },
+    }
+}
+
+impl Next {
+    /// Returns the first unused exchange of `responder`, or of any responder.
+    fn take(&mut self, responder: Option<Responder>, recorded: &[Recorded]) -> Option<usize> {
+        let next = match responder {
+            None => &mut self.any,
+            Some(Responder::Model) => &mut self.model,
+            Some(Responder::Tool) => &mut self.tool,
+        };
+        let wanted = |exchange: &Exchange| responder.is_none_or(|responder| responder == exchange.responder);
+        let is_left = |recorded: &Recorded| !recorded.is_used && wanted(&recorded.exchange);
+        *next += recorded.get(*next..)?.iter().position(is_left)?;
+        Some(*next)
+    }
+}

@@ -1,0 +1,113 @@
+//! Retention of artifacts that kept artifacts depend on.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use super::{Decision, Reason};
+use crate::storage::{ArtifactId, Result, Snapshot};
+use crate::vault::query::{DependentFinder, Hold, Holding};
+
+/// Keeps artifacts whose bytes a kept artifact contains or that it links to, until no further artifact is kept for
+/// this. Each group of dependents is examined once, and again when its first member is kept.
+pub(super) fn keep_held(
+    snapshot: &Snapshot<'_>,
+    decisions: &mut [Decision],
+    ignores_links: bool,
+) -> Result<()> {
+    let leaving = decisions.iter().filter(|decision| !decision.is_kept());
+    let leaving: HashSet<ArtifactId> = leaving.map(|decision| decision.artifact.id).collect();
+    let mut finder = DependentFinder::default();
+    let mut waiting = Vec::new();
+    for (number, decision) in decisions.iter().enumerate().filter(|(_, decision)| !decision.is_kept()) {
+        let mut holds = Vec::from_iter(finder.containers(snapshot, &decision.artifact)?);
+        if !ignores_links {
+            holds.extend(finder.linking(snapshot, &decision.artifact)?);
+        }
+        if !holds.is_empty() {
+            waiting.push(Waiting { number, holds });
+        }
+    }
+    let groups = Groups::new(&finder, &waiting, &leaving);
+    settle(snapshot, decisions, &finder, (waiting, groups))
+}
+
+/// An artifact that is removed unless a kept artifact depends on it.
+struct Waiting {
+    /// The number of its decision.
+    number: usize,
+    holds: Vec<Hold>,
+}
+
+/// The groups of dependents.
+struct Groups {
+    /// The first kept dependent of each group that has one.
+    kept: HashMap<usize, ArtifactId>,
+    /// The waiting artifacts that the members of each other group depend on.
+    held: HashMap<usize, Vec<usize>>,
+    /// The other groups that each artifact is a member of.
+    of_holder: HashMap<ArtifactId, Vec<usize>>,
+}
+
+impl Groups {
+    fn new(finder: &DependentFinder, waiting: &[Waiting], leaving: &HashSet<ArtifactId>) -> Self {
+        let mut groups = Self { kept: HashMap::new(), held: HashMap::new(), of_holder: HashMap::new() };
+        for (at, waiting) in waiting.iter().enumerate() {
+            for Hold { group, .. } in &waiting.holds {
+                if !groups.kept.contains_key(group) && !groups.held.contains_key(group) {
+                    groups.look_at(finder, *group, leaving);
+                }
+                if let Some(held) = groups.held.get_mut(group) {
+                    held.push(at);
+                }
+            }
+        }
+        groups
+    }
+
+    fn look_at(&mut self, finder: &DependentFinder, group: usize, leaving: &HashSet<ArtifactId>) {
+        let holders = finder.group(group).map(|group| group.holders.as_slice()).unwrap_or_default();
+        if let Some(holder) = holders.iter().find(|holder| !leaving.contains(holder)) {
+            self.kept.insert(group, *holder);
+            return;
+        }
+        self.held.insert(group, Vec::new());
+        for holder in holders {
+            self.of_holder.entry(*holder).or_default().push(group);
+        }
+    }
+}
+
+fn settle(
+    snapshot: &Snapshot<'_>,
+    decisions: &mut [Decision],
+    finder: &DependentFinder,
+    (waiting, mut groups): (Vec<Waiting>, Groups),
+) -> Result<()> {
+    // Start with the artifacts that have a dependent kept by a rule, each with the first such reason.
+    let mut due: VecDeque<(usize, usize, ArtifactId)> = VecDeque::new();
+    for (at, one) in waiting.iter().enumerate() {
+        let held = one.holds.iter().find_map(|hold| Some((hold.group, *groups.kept.get(&hold.group)?)));
+        due.extend(held.map(|(group, holder)| (at, group, holder)));
+    }
+    while let Some((at, group, holder)) = due.pop_front() {
+        let Some(Waiting { number, holds }) = waiting.get(at) else { continue };
+        let Some(decision) = decisions.get_mut(*number).filter(|decision| !decision.is_kept()) else {
+            continue;
+        };
+        let Some(hold) = holds.iter().find(|hold| hold.group == group) else { continue };
+        let Some(holding) = finder.holding(snapshot, hold, holder)? else { continue };
+        decision.reasons.push(reason(holding));
+        let kept = decision.artifact.id;
+        for group in groups.of_holder.remove(&kept).unwrap_or_default() {
+            let waiting = groups.held.remove(&group).unwrap_or_default();
+            due.extend(waiting.into_iter().map(|at| (at, group, kept)));
+        }
+    }
+    Ok(())
+}
+
+fn reason(holding: Holding) -> Reason {
+    match holding {
+        Holding::Contained(container) => Reason::Contained(Box::new(container)),
+        Holding::Linked(link) => Reason::Linked(Box::new(link)),
+    }
+}

@@ -1,0 +1,313 @@
+//! Retention policies.
+//!
+//! The rules are those of backup programs: artifacts are divided into groups, and an artifact is kept if any rule keeps
+//! it within its group. Pinned artifacts are kept, and so are artifacts that a kept artifact contains or links to.
+
+mod held;
+mod pattern;
+mod period;
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Duration, Utc};
+
+use crate::storage::{ArtifactRow, Chronology, Head, Result, Snapshot, TimeBasis};
+use crate::vault::query::Link;
+
+pub use pattern::{PatternError, TagPattern};
+pub use period::{Period, Span};
+
+use period::Choice;
+
+/// A retention policy.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// Keep this number of the newest artifacts of each group.
+    pub keep_last: Option<usize>,
+    /// Keep artifacts whose time is within this duration before now. If the limit cannot be computed, all are kept.
+    pub keep_within: Option<Duration>,
+    /// Keep the newest artifact of each of this number of last non-empty periods, and the oldest of a group while there
+    /// are fewer.
+    pub keep_periods: Vec<(Period, usize)>,
+    /// Keep artifacts with a tag that matches one of these patterns.
+    pub keep_tags: Vec<TagPattern>,
+    /// The time that is used. Artifacts without this time are kept.
+    pub by: TimeBasis,
+    /// The keys by which artifacts are grouped. Without any, all artifacts are one group.
+    pub group_by: Vec<GroupKey>,
+    /// The kinds that the policy applies to; all if empty. Other artifacts are kept and are not in the plan.
+    pub kinds: Vec<String>,
+    /// Remove artifacts even if a kept artifact links to them. Artifacts whose bytes a kept artifact contains are still
+    /// kept.
+    pub ignores_links: bool,
+}
+
+impl Default for Policy {
+    /// Returns a policy without rules, by the time when artifacts were last seen, with a group for each kind.
+    fn default() -> Self {
+        Self {
+            keep_last: None,
+            keep_within: None,
+            keep_periods: Vec::new(),
+            keep_tags: Vec::new(),
+            by: TimeBasis::default(),
+            group_by: vec![GroupKey::Kind],
+            kinds: Vec::new(),
+            ignores_links: false,
+        }
+    }
+}
+
+/// A key by which artifacts are grouped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GroupKey {
+    /// The kind.
+    Kind,
+    /// The set of values of the attribute with this name, which may be empty.
+    Attribute(String),
+}
+
+/// The group of an artifact: the name and the values of each key of the policy.
+pub type Group = Vec<(String, Vec<String>)>;
+
+/// The reason that an artifact is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// It is among this number of newest artifacts.
+    Last(usize),
+    /// Its time is within this duration before now.
+    Within(Duration),
+    /// It is the newest of this span.
+    Newest(Span),
+    /// It is the oldest of its group, and there are fewer spans than the rule keeps.
+    Oldest(Span),
+    /// It has a matching tag.
+    Tag {
+        /// The pattern.
+        pattern: TagPattern,
+        /// The tag.
+        tag: String,
+    },
+    /// It is pinned.
+    Pinned,
+    /// It does not have the time that the policy uses: it states no time of creation.
+    Undated,
+    /// A kept artifact contains its bytes, as a pack contains its session, so that they would remain.
+    Contained(Box<ArtifactRow>),
+    /// A kept artifact links to it.
+    Linked(Box<Link>),
+}
+
+/// The reason that a rule does not keep an artifact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Miss {
+    /// It is not among this number of newest artifacts.
+    Last(usize),
+    /// It is older than this duration.
+    Within(Duration),
+    /// A newer artifact of this span is kept.
+    Superseded(Span),
+    /// It is older than this number of kept periods.
+    TooOld(Period, usize),
+    /// It has no matching tag.
+    Tag,
+}
+
+/// The decision on an artifact.
+#[derive(Clone, Debug)]
+pub struct Decision {
+    /// The artifact.
+    pub artifact: ArtifactRow,
+    /// The group.
+    pub group: Group,
+    /// The time that is used, if the artifact has it.
+    pub at: Option<DateTime<Utc>>,
+    /// The total size of its captures in bytes.
+    pub size: u64,
+    /// The reasons to keep it; it is to be removed if there are none.
+    pub reasons: Vec<Reason>,
+    /// The reasons that rules do not keep it.
+    pub misses: Vec<Miss>,
+}
+
+impl Decision {
+    /// Returns whether it is kept.
+    #[must_use]
+    pub fn is_kept(&self) -> bool {
+        !self.reasons.is_empty()
+    }
+}
+
+/// The decisions of a policy on every artifact of its kinds.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The policy.
+    pub policy: Policy,
+    /// The time of the plan, from which ages are measured.
+    pub now: DateTime<Utc>,
+    /// The journal's head at that time.
+    pub head: Head,
+    /// The decisions, by group, newest first.
+    pub decisions: Vec<Decision>,
+}
+
+/// Number of artifacts of a kind that would be removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// The kind.
+    pub kind: String,
+    /// Number of artifacts to be removed.
+    pub removed: u64,
+    /// Total number.
+    pub total: u64,
+}
+
+impl Plan {
+    /// Applies `policy` to the artifacts of a snapshot at the time `now`.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn new(snapshot: &Snapshot<'_>, policy: Policy, now: DateTime<Utc>) -> Result<Self> {
+        let times = snapshot.chronology(policy.by)?;
+        let mut groups: BTreeMap<Group, Vec<ArtifactRow>> = BTreeMap::new();
+        for artifact in snapshot.artifacts(None)? {
+            if policy.kinds.is_empty() || policy.kinds.contains(&artifact.kind) {
+                groups.entry(group(snapshot, &policy, &artifact)?).or_default().push(artifact);
+            }
+        }
+        let mut decisions = Vec::new();
+        for (group, mut artifacts) in groups {
+            artifacts.sort_by(|one, other| times.newest_first(one, other));
+            decide(snapshot, (&policy, now), &times, (group, artifacts), &mut decisions)?;
+        }
+        held::keep_held(snapshot, &mut decisions, policy.ignores_links)?;
+        Ok(Self { policy, now, head: snapshot.journal_head()?, decisions })
+    }
+
+    /// Returns the artifacts that would be removed.
+    pub fn removed(&self) -> impl Iterator<Item = &Decision> {
+        self.decisions.iter().filter(|decision| !decision.is_kept())
+    }
+
+    /// Returns the number of artifacts to be removed of each kind, by kind.
+    #[must_use]
+    pub fn shares(&self) -> Vec<Share> {
+        let mut shares: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+        for decision in &self.decisions {
+            let (removed, total) = shares.entry(&decision.artifact.kind).or_default();
+            *removed += u64::from(!decision.is_kept());
+            *total += 1;
+        }
+        let share = |(kind, (removed, total)): (&str, _)| Share { kind: kind.to_owned(), removed, total };
+        shares.into_iter().map(share).collect()
+    }
+}
+
+/// Returns the group of an artifact.
+fn group(snapshot: &Snapshot<'_>, policy: &Policy, artifact: &ArtifactRow) -> Result<Group> {
+    let has_attributes = policy.group_by.iter().any(|key| *key != GroupKey::Kind);
+    let attributes = if has_attributes { snapshot.attributes(artifact.id)? } else { Vec::new() };
+    let values = |key: &GroupKey| match key {
+        GroupKey::Kind => ("kind".to_owned(), vec![artifact.kind.clone()]),
+        GroupKey::Attribute(name) => {
+            let values = attributes.iter().filter(|(other, _)| other == name);
+            (name.clone(), values.map(|(_, value)| value.clone()).collect())
+        }
+    };
+    Ok(policy.group_by.iter().map(values).collect())
+}
+
+/// Decides on the artifacts of a group, which are sorted newest first.
+fn decide(
+    snapshot: &Snapshot<'_>,
+    (policy, now): (&Policy, DateTime<Utc>),
+    times: &Chronology,
+    (group, artifacts): (Group, Vec<ArtifactRow>),
+    decisions: &mut Vec<Decision>,
+) -> Result<()> {
+    let dated: Vec<DateTime<Utc>> = artifacts.iter().filter_map(|artifact| times.time(artifact)).collect();
+    // Artifacts without a time come last.
+    let mut verdicts = policy.by_time(&dated, now).into_iter();
+    for artifact in artifacts {
+        let at = times.time(&artifact);
+        let undated = || Verdict { reasons: vec![Reason::Undated], misses: Vec::new() };
+        let Verdict { mut reasons, mut misses } = verdicts.next().unwrap_or_else(undated);
+        let tagged = policy.by_tag(snapshot, &artifact)?;
+        if tagged.is_empty() && !policy.keep_tags.is_empty() {
+            misses.push(Miss::Tag);
+        }
+        reasons.extend(tagged);
+        if snapshot.pin_of(artifact.id)?.is_some() {
+            reasons.push(Reason::Pinned);
+        }
+        let size = snapshot.captures(artifact.id)?.iter().map(|capture| capture.size).sum();
+        decisions.push(Decision { artifact, group: group.clone(), at, size, reasons, misses });
+    }
+    Ok(())
+}
+
+/// The result of the time rules for an artifact.
+#[derive(Clone, Default)]
+struct Verdict {
+    reasons: Vec<Reason>,
+    misses: Vec<Miss>,
+}
+
+impl Verdict {
+    fn add(&mut self, is_kept: bool, reason: Reason, miss: Miss) {
+        if is_kept { self.reasons.push(reason) } else { self.misses.push(miss) }
+    }
+}
+
+impl Policy {
+    /// Returns whether a rule can keep anything. Keeping the last 0 counts as a rule: it states explicitly that nothing
+    /// is to be kept.
+    #[must_use]
+    pub fn keeps_something(&self) -> bool {
+        self.keep_last.is_some()
+            || self.keep_within.is_some_and(|within| within > Duration::zero())
+            || self.keep_periods.iter().any(|(_, count)| *count > 0)
+            || !self.keep_tags.is_empty()
+    }
+
+    /// Applies the time rules to the artifacts of a group with these times, newest first.
+    fn by_time(&self, times: &[DateTime<Utc>], now: DateTime<Utc>) -> Vec<Verdict> {
+        let mut verdicts = vec![Verdict::default(); times.len()];
+        if let Some(last) = self.keep_last {
+            for (age, verdict) in verdicts.iter_mut().enumerate() {
+                verdict.add(age < last, Reason::Last(last), Miss::Last(last));
+            }
+        }
+        if let Some(within) = self.keep_within {
+            // A cutoff before the earliest representable time keeps everything.
+            let since = now.checked_sub_signed(within);
+            for (verdict, time) in verdicts.iter_mut().zip(times) {
+                let is_kept = since.is_none_or(|since| *time >= since);
+                verdict.add(is_kept, Reason::Within(within), Miss::Within(within));
+            }
+        }
+        for (period, count) in &self.keep_periods {
+            for (verdict, choice) in verdicts.iter_mut().zip(period.choose(times, *count)) {
+                match choice {
+                    Choice::Newest(span) => verdict.reasons.push(Reason::Newest(span)),
+                    Choice::Oldest(span) => verdict.reasons.push(Reason::Oldest(span)),
+                    Choice::Superseded(span) => verdict.misses.push(Miss::Superseded(span)),
+                    Choice::TooOld => verdict.misses.push(Miss::TooOld(*period, *count)),
+                }
+            }
+        }
+        verdicts
+    }
+
+    /// Returns the reasons to keep an artifact because of its tags.
+    pub(crate) fn by_tag(&self, snapshot: &Snapshot<'_>, artifact: &ArtifactRow) -> Result<Vec<Reason>> {
+        if self.keep_tags.is_empty() {
+            return Ok(Vec::new());
+        }
+        let reason = |tag: String| {
+            let pattern = self.keep_tags.iter().find(|pattern| pattern.matches(&tag))?.clone();
+            Some(Reason::Tag { pattern, tag })
+        };
+        Ok(snapshot.tags(Some(artifact.id))?.into_iter().filter_map(|tag| reason(tag.name)).collect())
+    }
+}

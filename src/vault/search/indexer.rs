@@ -1,0 +1,213 @@
+//! Synchronisation of the index with the vault.
+
+use std::time::Duration;
+
+use super::passages::{indexed, member_passages};
+use crate::digest::CoreHash;
+use crate::intake::pipeline::{self, Event};
+use crate::storage::{CapturePassages, SearchableCapture, Snapshot, Store, StoreError, StoredMember};
+
+/// Number of captures read from one snapshot. While a snapshot is open, the write-ahead log grows.
+const ROUND: u32 = 10_000;
+
+/// Captures or bytes of text per transaction: others wait no longer than for an addition.
+const BATCH_CAPTURES: usize = 2_000;
+const BATCH_BYTES: usize = 8 << 20;
+
+/// Maximum number of rounds without progress: concurrent additions and removals can invalidate a round, but not many in
+/// a row.
+const MOST_ROUNDS_WITHOUT_PROGRESS: u32 = 16;
+
+/// Progress of indexing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Number of captures indexed.
+    pub done: u64,
+    /// Total number, as far as it is known.
+    pub of: u64,
+}
+
+/// The result of indexing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Indexed {
+    /// Number of captures.
+    pub captures: u64,
+    /// The artifacts of captures with damaged bytes, one for each such capture. They are in the index without passages.
+    pub damaged: Vec<CoreHash>,
+}
+
+/// Rebuilds the index.
+///
+/// # Errors
+/// Returns an error if the vault cannot be read or written. Entries already indexed are kept, and the next call of
+/// [`sync_index`] continues.
+pub fn build(store: &Store, watch: &mut dyn FnMut(Progress)) -> Result<Indexed, StoreError> {
+    store.begin_search_index()?;
+    Ok(sync_index(store, watch)?.unwrap_or_default())
+}
+
+/// Indexes captures added since the last update, and rebuilds an index of another version. Returns `None` if there is
+/// no index.
+///
+/// # Errors
+/// Same as [`build`].
+pub fn sync_index(store: &Store, watch: &mut dyn FnMut(Progress)) -> Result<Option<Indexed>, StoreError> {
+    sync_index_within(store, Store::PATIENCE, watch)
+}
+
+/// Same as [`sync_index`], but waits at most `patience` for other writers each time.
+///
+/// # Errors
+/// Same as [`build`]; also [`StoreError::Busy`] if other writers do not finish.
+pub fn sync_index_within(
+    store: &Store,
+    patience: Duration,
+    watch: &mut dyn FnMut(Progress),
+) -> Result<Option<Indexed>, StoreError> {
+    match store.snapshot()?.search_index()? {
+        None => return Ok(None),
+        Some(index) if !index.is_current => store.begin_search_index_within(patience)?,
+        Some(index) if index.waiting == 0 => return Ok(Some(Indexed::default())),
+        Some(_) => {}
+    }
+    let mut keeping = Keeping { patience, ..Keeping::new(store, watch) };
+    while keeping.round()? {
+        if keeping.rounds_without_progress > MOST_ROUNDS_WITHOUT_PROGRESS {
+            return Err(StoreError::out_of_order(store.path(), "capture"));
+        }
+    }
+    Ok(Some(keeping.indexed))
+}
+
+struct Keeping<'k> {
+    store: &'k Store,
+    patience: Duration,
+    watch: &'k mut dyn FnMut(Progress),
+    indexed: Indexed,
+    batch: Vec<CapturePassages>,
+    bytes: usize,
+    /// Whether another process changed the index, which makes the data read so far useless.
+    is_late: bool,
+    of: u64,
+    /// Number of captures not in the index when the last round began.
+    waiting: u64,
+    rounds_without_progress: u32,
+}
+
+impl<'k> Keeping<'k> {
+    fn new(store: &'k Store, watch: &'k mut dyn FnMut(Progress)) -> Self {
+        let indexed = Indexed::default();
+        Self {
+            store,
+            patience: Store::PATIENCE,
+            watch,
+            indexed,
+            batch: Vec::new(),
+            bytes: 0,
+            is_late: false,
+            of: 0,
+            waiting: 0,
+            rounds_without_progress: 0,
+        }
+    }
+
+    /// Indexes the next captures; returns false if there are none.
+    fn round(&mut self) -> Result<bool, StoreError> {
+        let snapshot = self.store.snapshot()?;
+        let captures = snapshot.unindexed(ROUND)?;
+        if captures.is_empty() {
+            return Ok(false);
+        }
+        let waiting = snapshot.search_index()?.map_or(0, |index| index.waiting);
+        // If another process was faster, fewer captures are waiting now.
+        let is_stuck = self.is_late && waiting == self.waiting;
+        self.rounds_without_progress = if is_stuck { self.rounds_without_progress + 1 } else { 0 };
+        self.waiting = waiting;
+        self.of = self.indexed.captures + waiting;
+        self.is_late = false;
+        let reading = captures.into_iter().map(move |capture| Read::new(&snapshot, capture));
+        let work = |read: Result<Read, StoreError>| read.map(Read::passages);
+        pipeline::in_order(reading, weighed, work, |event| match event {
+            Event::Result(passages) => self.take(passages?),
+            Event::Idle => Ok(()),
+        })?;
+        self.write()?;
+        Ok(true)
+    }
+
+    fn take(&mut self, (passages, damaged): (CapturePassages, Option<CoreHash>)) -> Result<(), StoreError> {
+        if self.is_late {
+            return Ok(());
+        }
+        self.bytes += passages.bytes();
+        self.batch.push(passages);
+        self.indexed.damaged.extend(damaged);
+        if self.batch.len() >= BATCH_CAPTURES || self.bytes >= BATCH_BYTES {
+            return self.write();
+        }
+        Ok(())
+    }
+
+    fn write(&mut self) -> Result<(), StoreError> {
+        self.bytes = 0;
+        let batch = std::mem::take(&mut self.batch);
+        if self.is_late || batch.is_empty() {
+            return Ok(());
+        }
+        self.is_late = !self.store.index_passages_within(&batch, self.patience)?;
+        if !self.is_late {
+            self.indexed.captures += batch.len() as u64;
+            (self.watch)(Progress { done: self.indexed.captures, of: self.of });
+        }
+        Ok(())
+    }
+}
+
+/// A capture that was read.
+pub(super) struct Read {
+    pub(super) capture: SearchableCapture,
+    /// Its files; empty if they are damaged.
+    members: Vec<StoredMember>,
+    /// The files of the artifact's first capture, if this is another one.
+    first: Vec<StoredMember>,
+    is_damaged: bool,
+    is_first_damaged: bool,
+}
+
+impl Read {
+    pub(super) fn new(snapshot: &Snapshot<'_>, capture: SearchableCapture) -> Result<Self, StoreError> {
+        let core = capture.artifact.core;
+        let (members, is_damaged) = match snapshot.members(core, capture.capture) {
+            Err(StoreError::Damaged { .. }) => (Vec::new(), true),
+            members => (members?, false),
+        };
+        let (first, is_first_damaged) = match capture.first.map(|first| snapshot.members(core, first)) {
+            None => (Vec::new(), false),
+            // A damaged capture has no entries in the index.
+            Some(Err(StoreError::Damaged { .. })) => (Vec::new(), true),
+            Some(members) => (members?, false),
+        };
+        Ok(Self { capture, members, first, is_damaged, is_first_damaged })
+    }
+
+    /// Returns whether everything was read that determines the index entries of the capture.
+    pub(super) fn is_whole(&self) -> bool {
+        !self.is_damaged && !self.is_first_damaged
+    }
+
+    /// Returns the passages to index, and the artifact if its bytes are damaged.
+    pub(super) fn passages(self) -> (CapturePassages, Option<CoreHash>) {
+        let Self { capture, members, first, is_damaged, .. } = self;
+        let kind = &capture.artifact.kind;
+        let passages = indexed(member_passages(kind, &members), &member_passages(kind, &first));
+        let damaged = is_damaged.then_some(capture.artifact.core);
+        (capture.with(passages), damaged)
+    }
+}
+
+/// Returns the result with its size in memory, in bytes.
+pub(super) fn weighed(read: Result<Read, StoreError>) -> (Result<Read, StoreError>, u64) {
+    let files = read.iter().flat_map(|read| read.members.iter().chain(&read.first));
+    let bytes = files.map(|file| file.bytes.len() as u64).sum();
+    (read, bytes)
+}

@@ -1,0 +1,166 @@
+//! Full-text search.
+//!
+//! Kinds define the texts of their artifacts, and the store keeps the index. This module keeps the index in sync with
+//! the vault, parses queries, and reads the texts of the results from the documents.
+
+mod operation;
+
+pub use operation::CaughtUp;
+mod compare;
+mod indexer;
+mod passages;
+mod snippet;
+mod words;
+
+use std::collections::BTreeSet;
+
+use crate::artifact::{Field, Passage, Place};
+use crate::digest::{CaptureHash, CoreHash};
+use crate::storage::{ArtifactId, ArtifactRow, FoundPassage, Matcher, Snapshot, Store, StoreError, Terms};
+use crate::vault::query::{self, Query};
+
+pub use crate::storage::{Grouping, SearchIndex};
+pub use compare::compare;
+pub use indexer::{Indexed, Progress, build, sync_index, sync_index_within};
+use passages::capture_passages;
+pub use snippet::{Snippet, WIDTH};
+pub use words::{MAX_TERMS, Words, WordsError};
+
+/// A full-text query.
+#[derive(Clone, Debug)]
+pub struct SearchQuery {
+    /// The words.
+    pub words: Words,
+    /// The fields to search; all if empty.
+    pub fields: Vec<Field>,
+    /// The artifacts to search; all if `None`. The order and limit of the query are ignored.
+    pub among: Option<Query>,
+    /// Whether to return every passage or only the best of each artifact.
+    pub grouping: Grouping,
+    /// Maximum number of hits.
+    pub limit: usize,
+    /// Approximate number of characters of a snippet.
+    pub width: usize,
+}
+
+impl SearchQuery {
+    /// Creates a query for `words` in all fields of all artifacts, for the best 20 artifacts.
+    #[must_use]
+    pub fn new(words: Words) -> Self {
+        let grouping = Grouping::Artifact;
+        Self { words, fields: Vec::new(), among: None, grouping, limit: 20, width: WIDTH }
+    }
+}
+
+/// A matching passage.
+#[derive(Clone, Debug)]
+pub struct SearchHit {
+    /// The artifact.
+    pub artifact: ArtifactRow,
+    /// The capture that the passage was read from.
+    pub capture: CaptureHash,
+    /// The field.
+    pub field: Field,
+    /// The unit of the location, such as `step`; empty if it is a pointer.
+    pub unit: &'static str,
+    /// The location.
+    pub place: Place,
+    /// The relevance score; higher is better. Scores of different queries cannot be compared.
+    pub score: f64,
+    /// Number of further matching passages of the artifact; 0 if all are listed.
+    pub more: u64,
+    /// The matching part of its text.
+    pub snippet: Snippet,
+}
+
+/// The reason that a search failed.
+#[derive(Debug, thiserror::Error)]
+pub enum SearchError {
+    /// The vault has no index.
+    #[error("the vault has no search index")]
+    NoIndex,
+    /// The index does not match a document.
+    #[error("the search index does not match {core}: its document does not contain the indexed text")]
+    Differs {
+        /// The artifact.
+        core: CoreHash,
+    },
+    /// A store error.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Returns the passages that match, best first.
+///
+/// # Errors
+/// Returns [`SearchError::NoIndex`] if there is no index, [`SearchError::Differs`] if it does not match a document, and
+/// [`SearchError::Store`] if the vault cannot be read or written.
+pub fn search(store: &Store, query: &SearchQuery) -> Result<Vec<SearchHit>, SearchError> {
+    let snapshot = store.snapshot()?;
+    if !snapshot.search_index()?.is_some_and(|index| index.is_current) {
+        return Err(SearchError::NoIndex);
+    }
+    let among = query.among.as_ref().map(|among| ids(&snapshot, among)).transpose()?;
+    let terms = Terms { alternatives: query.words.alternatives().to_vec(), fields: query.fields.clone() };
+    let found = snapshot.search(&terms, among.as_ref(), query.grouping, query.limit)?;
+    Answer { snapshot, matcher: store.matcher()?, terms, width: query.width }.hits(found)
+}
+
+fn ids(snapshot: &Snapshot<'_>, among: &Query) -> Result<BTreeSet<ArtifactId>, StoreError> {
+    let all = Query { limit: None, ..among.clone() };
+    Ok(query::find(snapshot, &all)?.into_iter().map(|hit| hit.artifact.id).collect())
+}
+
+/// The inputs for building the hits.
+struct Answer<'s> {
+    snapshot: Snapshot<'s>,
+    matcher: Matcher,
+    terms: Terms,
+    width: usize,
+}
+
+impl Answer<'_> {
+    /// Returns the hits in the order of `found`. Each capture is read once, however many hits it has.
+    fn hits(&self, found: Vec<FoundPassage>) -> Result<Vec<SearchHit>, SearchError> {
+        let mut by_capture: Vec<(usize, FoundPassage)> = found.into_iter().enumerate().collect();
+        by_capture.sort_by_key(|(_, found)| (found.capture, found.artifact));
+        let mut hits = Vec::new();
+        // Artifacts of different kinds may have captures with the same hash.
+        let is_same = |one: &FoundPassage, other: &FoundPassage| {
+            (one.capture, one.artifact) == (other.capture, other.artifact)
+        };
+        for group in by_capture.chunk_by(|(_, one), (_, other)| is_same(one, other)) {
+            let Some((_, first)) = group.first() else { continue };
+            let artifact = self.snapshot.artifact_by_id(first.artifact)?;
+            let passages = capture_passages(&self.snapshot, &artifact, first.capture)?;
+            for (place, found) in group {
+                let differs = || SearchError::Differs { core: artifact.core };
+                let passage = passages.get(found.number).ok_or_else(differs)?;
+                let hit = self.hit(found, &artifact, passage)?;
+                hits.push((*place, hit.ok_or_else(differs)?));
+            }
+        }
+        hits.sort_by_key(|(place, _)| *place);
+        Ok(hits.into_iter().map(|(_, hit)| hit).collect())
+    }
+
+    /// Returns a hit if the passage matches its index entry.
+    fn hit(
+        &self,
+        found: &FoundPassage,
+        artifact: &ArtifactRow,
+        passage: &Passage,
+    ) -> Result<Option<SearchHit>, StoreError> {
+        let matches = self.matcher.matches(&self.terms, passage.field, &passage.text)?;
+        Ok(matches.map(|matches| SearchHit {
+            artifact: artifact.clone(),
+            capture: found.capture,
+            field: passage.field,
+            unit: passage.unit,
+            place: passage.place.clone(),
+            score: found.score,
+            more: found.more,
+            snippet: Snippet::new(&passage.text, &matches, self.width),
+        }))
+    }
+}

@@ -1,0 +1,114 @@
+//! Full-text search and its index.
+
+use std::time::Duration;
+
+use crate::storage::StoreError;
+use crate::vault::Vault;
+use crate::vault::search::{self, Indexed, Progress, SearchError, SearchHit, SearchIndex, SearchQuery};
+
+/// How long a search waits for writers.
+const SHORT: Duration = Duration::from_secs(1);
+
+/// The state of the search index after an update.
+#[derive(Debug)]
+pub struct CaughtUp {
+    /// Counts of what was indexed; zero if there was a hindrance.
+    pub indexed: Indexed,
+    /// The reason why the index does not contain everything in the vault, if any.
+    pub hindrance: Option<StoreError>,
+}
+
+impl Vault {
+    /// Returns the matching passages, best first. Captures added since the last search are indexed first, unless the
+    /// vault cannot be written at the moment: the search then uses the current index, and [`Vault::search_index`]
+    /// reports how many captures it lacks.
+    ///
+    /// ```
+    /// # use runvault::{Vault, vault::search::SearchQuery, intake::ExamineOptions};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
+    /// # vault.add_document(std::fs::read("examples/session.json")?, &ExamineOptions::default())?;
+    /// vault.build_search(&mut |_| {})?;
+    /// let hits = vault.search(&SearchQuery::new("export CSV".parse()?))?;
+    /// assert_eq!(hits[0].place.to_string(), "0");
+    /// assert_eq!(hits[0].snippet.text, "The export to CSV stops after 1,000 rows since the last update.");
+    /// assert_eq!(hits[0].snippet.highlights, [4..10, 14..17]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Returns [`SearchError::NoIndex`] if [`Vault::build_search`] was never called, [`SearchError::Differs`] if the
+    /// index does not match a document, and [`SearchError::Store`] if the vault cannot be read or written.
+    pub fn search(&self, query: &SearchQuery) -> Result<Vec<SearchHit>, SearchError> {
+        self.catch_up_search(&mut |_| {})?;
+        self.search_as_is(query)
+    }
+
+    /// Returns the matching passages that are currently in the index, best first.
+    ///
+    /// # Errors
+    /// Same as [`Vault::search`].
+    pub fn search_as_is(&self, query: &SearchQuery) -> Result<Vec<SearchHit>, SearchError> {
+        search::search(&self.store, query)
+    }
+
+    /// Adds new captures to the search index as far as possible without waiting for other writers: at most about a
+    /// second for each batch. Reading must not depend on writing.
+    ///
+    /// # Errors
+    /// Returns [`SearchError::NoIndex`] if there is no index, and [`SearchError::Store`] if the index cannot be read.
+    pub fn catch_up_search(&self, watch: &mut dyn FnMut(Progress)) -> Result<CaughtUp, SearchError> {
+        match search::sync_index_within(&self.store, SHORT, watch) {
+            Ok(indexed) => Ok(CaughtUp { indexed: indexed.ok_or(SearchError::NoIndex)?, hindrance: None }),
+            Err(error)
+                if error.is_transient() && self.search_index()?.is_some_and(|index| index.is_current) =>
+            {
+                Ok(CaughtUp { indexed: Indexed::default(), hindrance: Some(error) })
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Returns the search index; `None` if the vault has none.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read or written.
+    pub fn search_index(&self) -> Result<Option<SearchIndex>, StoreError> {
+        self.snapshot()?.search_index()
+    }
+
+    /// Returns the number of bytes that the search index takes in the vault's file; 0 if there is none.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read or written.
+    pub fn search_index_size(&self) -> Result<u64, StoreError> {
+        self.snapshot()?.search_index_size()
+    }
+
+    /// Builds the search index, replacing any existing one. Others can use the vault during this. If it is interrupted,
+    /// the next search completes the index.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read or written.
+    pub fn build_search(&self, watch: &mut dyn FnMut(Progress)) -> Result<Indexed, StoreError> {
+        search::build(&self.store, watch)
+    }
+
+    /// Indexes artifacts added since the last update. Returns `None` if there is no index.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read or written.
+    pub fn update_search(&self, watch: &mut dyn FnMut(Progress)) -> Result<Option<Indexed>, StoreError> {
+        search::sync_index(&self.store, watch)
+    }
+
+    /// Removes the search index; returns false if there is none. [`Vault::reclaim`] frees the space.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read or written.
+    pub fn drop_search(&self) -> Result<bool, StoreError> {
+        self.store.drop_search_index()
+    }
+}

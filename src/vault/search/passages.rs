@@ -1,0 +1,68 @@
+//! Passages of captures in the vault.
+
+use std::collections::BTreeSet;
+
+use crate::artifact::{Field, Passage, Place};
+use crate::digest::CaptureHash;
+use crate::formats;
+use crate::json::reader::Limits;
+use crate::storage::{ArtifactRow, Snapshot, StoreError, StoredMember};
+
+/// Returns the passages of a capture, from its verified bytes; none if its kind is not supported or it cannot be
+/// parsed.
+pub(crate) fn capture_passages(
+    snapshot: &Snapshot<'_>,
+    artifact: &ArtifactRow,
+    capture: CaptureHash,
+) -> Result<Vec<Passage>, StoreError> {
+    Ok(member_passages(&artifact.kind, &snapshot.members(artifact.core, capture)?))
+}
+
+/// Returns the passages of an artifact of a kind with these files.
+pub(crate) fn member_passages(kind: &str, members: &[StoredMember]) -> Vec<Passage> {
+    let members = StoredMember::borrowed(members);
+    let passages = formats::named(kind).and_then(|kind| kind.passages(&members, &Limits::most()).ok());
+    passages.unwrap_or_default()
+}
+
+/// Returns the passages of a capture that are indexed: not those that the artifact's first capture has at the same
+/// location.
+pub(crate) fn indexed(passages: Vec<Passage>, first: &[Passage]) -> Vec<Option<(Field, String)>> {
+    let known: BTreeSet<_> = first.iter().map(identity).collect();
+    let text = |passage: Passage| {
+        let is_known = known.contains(&identity(&passage));
+        (!is_known).then_some((passage.field, passage.text))
+    };
+    passages.into_iter().map(text).collect()
+}
+
+/// Returns the part of a passage by which it is compared with others.
+fn identity(passage: &Passage) -> (Field, &Place, &str) {
+    (passage.field, &passage.place, &passage.text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::artifact::Place;
+
+    #[test]
+    fn what_the_first_capture_says_in_the_same_place_is_left_out() {
+        let passage = |field, index, text: &str| Passage {
+            field,
+            unit: "step",
+            place: Place::Index(index),
+            text: text.to_owned(),
+        };
+        let first =
+            [passage(Field::Tool, 1, "b"), passage(Field::Tool, 0, "a"), passage(Field::Step, 0, "c")];
+        let second = vec![
+            passage(Field::Tool, 0, "a"),
+            passage(Field::Tool, 1, "a"),
+            passage(Field::Output, 0, "c"),
+            passage(Field::Step, 0, "c"),
+        ];
+        let text = |field, text: &str| Some((field, text.to_owned()));
+        assert_eq!(indexed(second, &first), [None, text(Field::Tool, "a"), text(Field::Output, "c"), None]);
+    }
+}
