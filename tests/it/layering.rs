@@ -223,7 +223,8 @@ fn kinds_do_not_know_each_other() {
         }
     }
     // Nothing outside the list names a kind's folder, but for typed sessions and the effects of contracts.
-    let typed = [("model_io", "vault/mod.rs"), ("contract", "audit/operation.rs"), ("contract", "audit/mod.rs")];
+    let typed =
+        [("model_io", "vault/mod.rs"), ("contract", "audit/operation.rs"), ("contract", "audit/mod.rs")];
     for path in rust_files(&repository("src")).into_iter().filter(|path| !path.starts_with(&kinds)) {
         let text = std::fs::read_to_string(&path).unwrap();
         for folder in &folders {

@@ -1,0 +1,285 @@
+//! The traits that an engine implements, and their types.
+
+mod query;
+mod records;
+
+pub use query::{Condition, Cursor, Direction, Filter, Hit, Match, Order, Page, Paged, Period};
+pub use records::{
+    Annotations, ArtifactRecord, Attribute, CaptureRecord, CaptureTarget, Containment, FileRecord,
+    JournalRecord, ManualLink, MemberRecord, Mention, NameMention, NameUse, Names, Note, Pin, ReferenceEdge,
+    Resolution, Tag, UnresolvedReference, UnresolvedTarget,
+};
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use super::sqlite::{Head, JournalQuery, Prepared, Put, RemovedPolicy, Result, RoleCount, Tombstone};
+use crate::artifact::Admitted;
+use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
+
+/// An engine that is open for one vault. Threads share it.
+pub trait Storage: Send + Sync {
+    /// Returns a snapshot of the current state. It does not change while it is held, whatever others write.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read.
+    fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>>;
+
+    /// Begins a change that the journal records at the time `at`, after waiting for other writers to finish.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read or written.
+    fn transaction(&self, at: DateTime<Utc>) -> Result<Box<dyn Transaction + '_>>;
+
+    /// Returns a preparer of artifacts: it does what storing needs no transaction for, such as compression, in the
+    /// thread that calls it.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read.
+    fn preparer(&self) -> Result<Box<dyn Preparer>>;
+
+    /// Stores `batch` in one transaction. All of it is durable when this returns; if it fails, none of it is stored.
+    /// The outcomes are in the order of the batch; with [`RemovedPolicy::RefuseAndStop`] they end with the first
+    /// refusal.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be written: the disk is full, other writers do not finish within
+    /// [`PutOptions::patience`], or the vault is damaged.
+    fn put(&self, batch: &[Prepared], options: &PutOptions) -> Result<Vec<Put>>;
+
+    /// Returns what the engine can do beyond this interface.
+    fn capabilities(&self) -> Capabilities;
+}
+
+/// How artifacts are stored.
+#[derive(Clone, Copy, Debug)]
+pub struct PutOptions {
+    /// What happens to artifacts that were removed before.
+    pub policy: RemovedPolicy,
+    /// The time that the journal records. If its last entry is later, that entry's time is recorded.
+    pub at: DateTime<Utc>,
+    /// Maximum time to wait for other writers.
+    pub patience: Duration,
+}
+
+/// What an engine can do beyond the interface.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Capabilities {
+    /// SQL queries of the documented views.
+    pub sql: bool,
+    /// Copying the vault to a file.
+    pub file_backup: bool,
+    /// A full-text index.
+    pub full_text: bool,
+}
+
+/// A preparer of artifacts for storage in one vault.
+pub trait Preparer: Send + Sync {
+    /// Prepares `admitted`.
+    fn prepare(&self, admitted: Admitted) -> Prepared;
+}
+
+/// A consistent view of a vault at one point in time.
+///
+/// Every method returns an error if the vault cannot be read or what is read is damaged. Methods that take core hashes
+/// return an empty value for those that are not stored.
+#[expect(clippy::missing_errors_doc, reason = "the errors are those above")]
+pub trait Snapshot {
+    /// Returns the artifacts with these core hashes.
+    fn artifacts(&self, of: &[CoreHash]) -> Result<Vec<Option<ArtifactRecord>>>;
+
+    /// Returns the captures of each artifact in the order in which they were added.
+    fn captures(&self, of: &[CoreHash]) -> Result<Vec<Vec<CaptureRecord>>>;
+
+    /// Returns the attributes of each artifact, sorted by name and value.
+    fn attributes(&self, of: &[CoreHash]) -> Result<Vec<Vec<Attribute>>>;
+
+    /// Returns the tags, the note and the pin of each artifact.
+    fn annotations(&self, of: &[CoreHash]) -> Result<Vec<Annotations>>;
+
+    /// Returns the artifacts, captures and tombstones whose hash begins with `prefix`, up to `limit` of each.
+    fn resolve(&self, prefix: &DigestPrefix, limit: usize) -> Result<Resolution>;
+
+    /// Returns a page of the artifacts that match `filter`, in `order`, with their matches.
+    fn find(&self, filter: &Filter, order: Order, page: &Page) -> Result<Paged<Hit>>;
+
+    /// Returns the number of artifacts that match `filter`.
+    fn count(&self, filter: &Filter) -> Result<u64>;
+
+    /// Returns the mentions of each artifact, in any role or in those of one group, ordered by place, role and digest.
+    fn mentions(&self, of: &[CoreHash], group: Option<&str>) -> Result<Vec<Vec<Mention>>>;
+
+    /// Returns the number of mentions of each artifact by role, sorted by role.
+    fn mention_counts(&self, of: &[CoreHash]) -> Result<Vec<Vec<RoleCount>>>;
+
+    /// Returns the mentions of each digest, in any role or in those of one group, ordered by artifact, role and place.
+    fn mentioning(&self, digests: &[Digest], group: Option<&str>) -> Result<Vec<Vec<Mention>>>;
+
+    /// Returns, for each digest, the artifacts of these kinds that may mention it, by core hash: all that do, and few
+    /// others.
+    fn candidates(&self, digests: &[Digest], kinds: &[String]) -> Result<Vec<Vec<CoreHash>>>;
+
+    /// Returns the kinds whose artifacts can mention digests in the roles of a group, sorted.
+    fn kinds_with_group(&self, group: &str) -> Result<Vec<String>>;
+
+    /// Returns up to `limit` mentioned digests that begin with `prefix`, in any role or in those of one group, sorted.
+    fn mentioned_with_prefix(
+        &self,
+        prefix: &DigestPrefix,
+        group: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Digest>>;
+
+    /// Returns the digests that several artifacts mention at place 0 in the roles of one group, sorted.
+    fn shared_first_mentions(&self, group: &str) -> Result<Vec<Digest>>;
+
+    /// Returns the references of each artifact to digests, or those of other artifacts to its core hash. Outgoing ones
+    /// are ordered by relation, digest and place, incoming ones by relation, artifact and place. Outgoing references to
+    /// a digest that is not stored are included if the relation requires it to be. References of an artifact to itself
+    /// are not.
+    fn references(&self, of: &[CoreHash], direction: Direction) -> Result<Vec<Vec<ReferenceEdge>>>;
+
+    /// Returns the names that each artifact has, and those by which it refers to others.
+    fn names(&self, of: &[CoreHash]) -> Result<Vec<Names>>;
+
+    /// Returns, for each name, the artifacts that have it and those that refer to others by it.
+    fn named(&self, names: &[String]) -> Result<Vec<NameUse>>;
+
+    /// Returns the names that several originals of kinds with mentions in the roles of `group` have, sorted.
+    fn shared_names(&self, group: &str) -> Result<Vec<String>>;
+
+    /// Returns whether another artifact of the same kind has a name of each artifact, or refers to a name that it
+    /// refers to.
+    fn has_namesake(&self, of: &[CoreHash]) -> Result<Vec<bool>>;
+
+    /// Returns those of `among` that another one of them refers to by `relation`, which holds only between artifacts
+    /// with the same value of `attribute`.
+    fn related_among(
+        &self,
+        among: &[CoreHash],
+        relation: &str,
+        attribute: &str,
+    ) -> Result<BTreeSet<CoreHash>>;
+
+    /// Returns the manual links from and to each artifact, ordered by relation, source and target.
+    fn manual_links(&self, of: &[CoreHash]) -> Result<Vec<Vec<ManualLink>>>;
+
+    /// Returns the other artifacts that contain each artifact, by core hash.
+    fn containers(&self, of: &[CoreHash], by: Containment) -> Result<Vec<Vec<CoreHash>>>;
+
+    /// Returns all references to digests and names that the vault does not have: digests before names, each sorted by
+    /// target, artifact and place.
+    fn unresolved(&self) -> Result<Vec<UnresolvedReference>>;
+
+    /// Returns the members of a capture, sorted by name. Their bindings to the capture and to its artifact are hashed
+    /// again; the bytes are not read.
+    fn members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<MemberRecord>>;
+
+    /// Returns the bytes of a member of a capture, hashed again.
+    fn read(&self, core: CoreHash, capture: CaptureHash, blob: BlobHash) -> Result<Vec<u8>>;
+
+    /// Returns, for each blob, the file with these bytes that was added first in a capture of several files.
+    fn files(&self, blobs: &[BlobHash]) -> Result<Vec<Option<FileRecord>>>;
+
+    /// Returns up to `limit` of the journal entries that match `query`, from the entry `from` on.
+    fn journal(&self, query: &JournalQuery, from: u64, limit: usize) -> Result<Vec<JournalRecord>>;
+
+    /// Returns the last journal entry.
+    fn journal_head(&self) -> Result<Head>;
+
+    /// Returns the removed artifacts and captures, or those of one kind, in the order of their removal.
+    fn tombstones(&self, kind: Option<&str>) -> Result<Vec<Tombstone>>;
+
+    /// Returns the tombstones of an admitted artifact and of everything in it, one for each artifact, by core hash.
+    fn tombstones_of(&self, admitted: &Admitted) -> Result<Vec<Tombstone>>;
+
+    /// Returns the names of the attributes that artifacts have, sorted.
+    fn attribute_names(&self) -> Result<Vec<String>>;
+
+    /// Returns up to `limit` values of an attribute that begin with `text`, sorted.
+    fn attribute_values(&self, name: &str, text: &str, limit: usize) -> Result<Vec<String>>;
+}
+
+/// A change of a vault. There is no other writer while it exists; readers see the previous state. Nothing is changed
+/// before [`Transaction::commit`], and nothing at all if that is not called.
+///
+/// Every method returns an error if the vault cannot be read or written. Those that name an artifact return an error
+/// of the kind `Gone` if it is not stored, and those that store text one of the kind `Invalid` if the text is not
+/// valid.
+#[expect(clippy::missing_errors_doc, reason = "the errors are those above")]
+pub trait Transaction {
+    /// Returns a snapshot that includes the changes so far.
+    fn snapshot(&self) -> &dyn Snapshot;
+
+    /// Prepares the removal of artifacts, such as re-encoding what depends on their bytes, in steps of bounded
+    /// duration. Returns false if there is more to prepare: commit this transaction and continue in another.
+    fn prepare_removal(&mut self, of: &[CoreHash]) -> Result<bool>;
+
+    /// Removes an artifact with all its captures, its annotations and its manual links. Tombstones remain.
+    fn remove(&mut self, core: CoreHash, reason: Option<&str>) -> Result<()>;
+
+    /// Changes the annotations of artifacts. Returns false if it was so already.
+    fn annotate(&mut self, change: &Annotation<'_>) -> Result<bool>;
+
+    /// Commits the changes: they are durable when this returns, and if it fails, nothing was changed. Returns the last
+    /// journal entry.
+    fn commit(self: Box<Self>) -> Result<Head>;
+}
+
+/// A change of annotations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Annotation<'a> {
+    /// Sets a tag on an artifact, and removes it from any other.
+    SetTag {
+        /// The artifact.
+        core: CoreHash,
+        /// The tag.
+        name: &'a str,
+    },
+    /// Removes a tag.
+    RemoveTag {
+        /// The tag.
+        name: &'a str,
+    },
+    /// Sets the note of an artifact, or removes it if `text` is `None`.
+    SetNote {
+        /// The artifact.
+        core: CoreHash,
+        /// The text.
+        text: Option<&'a str>,
+    },
+    /// Protects an artifact from removal.
+    Pin {
+        /// The artifact.
+        core: CoreHash,
+        /// The reason.
+        note: Option<&'a str>,
+    },
+    /// Removes the protection.
+    Unpin {
+        /// The artifact.
+        core: CoreHash,
+    },
+    /// Adds a manual link, or replaces its note.
+    AddLink {
+        /// The source.
+        source: CoreHash,
+        /// The relation.
+        relation: &'a str,
+        /// The target.
+        target: CoreHash,
+        /// The note.
+        note: Option<&'a str>,
+    },
+    /// Removes a manual link.
+    RemoveLink {
+        /// The source.
+        source: CoreHash,
+        /// The relation.
+        relation: &'a str,
+        /// The target.
+        target: CoreHash,
+    },
+}

@@ -1,0 +1,180 @@
+//! Filters, orders and pages.
+
+use chrono::{DateTime, Utc};
+
+use super::records::{ArtifactRecord, Mention};
+use crate::artifact::{Signature, SignatureState};
+use crate::digest::{CaptureHash, CoreHash, Digest};
+use crate::storage::sqlite::TimeBasis;
+
+/// The direction of an edge, seen from an artifact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Direction {
+    /// From the artifact to another.
+    Out,
+    /// From another to the artifact.
+    In,
+}
+
+/// A filter of artifacts. Everything given must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// The names of the kinds; any if empty.
+    pub kinds: Vec<String>,
+    /// The conditions.
+    pub conditions: Vec<Condition>,
+    /// Whether an artifact also matches a condition if an artifact that it contains does, such as the session of a
+    /// pack.
+    pub through_members: bool,
+    /// The period of one of the artifact's times. Artifacts without that time do not match.
+    pub period: Option<Period>,
+    /// The digits with which the core hash begins, in lowercase.
+    pub digits: Option<String>,
+}
+
+/// A period of one of the times of an artifact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Period {
+    /// The time.
+    pub basis: TimeBasis,
+    /// The beginning, inclusive.
+    pub since: Option<DateTime<Utc>>,
+    /// The end, exclusive.
+    pub until: Option<DateTime<Utc>>,
+}
+
+/// A condition on artifacts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// The artifact mentions this digest.
+    Mention {
+        /// The group of the role, such as `prompt`; any if `None`.
+        group: Option<String>,
+        /// The digest.
+        digest: Digest,
+    },
+    /// The artifact has this attribute.
+    Attribute {
+        /// The name.
+        name: String,
+        /// The value.
+        value: String,
+    },
+    /// The artifact has a signed capture.
+    Signature {
+        /// The state of the signature.
+        state: SignatureState,
+        /// The key id that the capture states; any if `None`.
+        key_id: Option<String>,
+    },
+    /// The artifact has an unsigned capture.
+    Unsigned,
+    /// The artifact has a note that contains this text, ignoring case.
+    Note {
+        /// The text; every note contains an empty text.
+        text: String,
+    },
+    /// The artifact has a tag: this one, or any if `None`.
+    Tagged {
+        /// The tag.
+        name: Option<String>,
+    },
+    /// The artifact is pinned.
+    Pinned,
+}
+
+/// A matching artifact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hit {
+    /// The artifact.
+    pub artifact: ArtifactRecord,
+    /// The matches, in the order of the conditions; those of one condition by artifact (which may be a member), role
+    /// and place.
+    pub matches: Vec<Match>,
+}
+
+/// A match of a condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Match {
+    /// A mention.
+    Mention(Mention),
+    /// An attribute.
+    Attribute {
+        /// The name.
+        name: String,
+        /// The value.
+        value: String,
+    },
+    /// A signed capture.
+    Signature {
+        /// The capture.
+        capture: CaptureHash,
+        /// The state of its signature.
+        signature: Signature,
+    },
+    /// The artifact has an unsigned capture.
+    Unsigned,
+    /// The full text of the note.
+    Note(String),
+    /// A tag.
+    Tag(String),
+    /// The artifact is pinned.
+    Pinned,
+}
+
+/// The order of results. It is total: equal keys are ordered as documented, and last by core hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Newest first by this time, those without it last. Equal times are ordered by the journal, later first: by first
+    /// addition for [`TimeBasis::FirstSeen`], by arrival otherwise. For [`TimeBasis::LastSeen`] arrival alone decides.
+    Newest(TimeBasis),
+    /// By core hash.
+    Core,
+    /// By kind, then by arrival, newest first.
+    Kind,
+}
+
+/// A part of a result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// Maximum number of items.
+    pub limit: usize,
+    /// The item after which the page begins; the first page if `None`.
+    pub after: Option<Cursor>,
+}
+
+impl Page {
+    /// Returns the first page of up to `limit` items.
+    #[must_use]
+    pub fn first(limit: usize) -> Self {
+        Self { limit, after: None }
+    }
+
+    /// Returns a page of all items.
+    #[must_use]
+    pub fn all() -> Self {
+        Self::first(usize::MAX)
+    }
+}
+
+/// The last item of a page: its sort key and its core hash. It stays valid if the item is removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cursor {
+    /// The kind, if the order is by kind.
+    pub kind: Option<String>,
+    /// The time, if the order is by a time and the item has it.
+    pub time: Option<DateTime<Utc>>,
+    /// The position by which equal times and kinds are ordered; 0 if the order is by core hash.
+    pub position: u64,
+    /// The core hash.
+    pub core: CoreHash,
+}
+
+/// A page of a result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Paged<T> {
+    /// The items.
+    pub items: Vec<T>,
+    /// Where the next page begins; `None` if this is the last.
+    pub next: Option<Cursor>,
+}

@@ -1,0 +1,255 @@
+//! What snapshots return.
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+
+use crate::artifact::{Place, Signature};
+use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
+use crate::storage::sqlite::Tombstone;
+use crate::validation::Violation;
+
+/// An artifact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArtifactRecord {
+    /// Its core hash.
+    pub core: CoreHash,
+    /// The name of its kind.
+    pub kind: String,
+    /// The time at which its first capture was added.
+    pub added_at: DateTime<Utc>,
+    /// The time at which one of its captures was last added or seen again.
+    pub seen_at: DateTime<Utc>,
+    /// Its position in the order of first additions. Positions increase, and are only comparable within one vault.
+    pub addition: u64,
+    /// Its position in the order in which artifacts were last added or seen again, which is that of the journal.
+    pub arrival: u64,
+}
+
+/// A capture of an artifact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaptureRecord {
+    /// Its hash.
+    pub capture: CaptureHash,
+    /// Its artifact.
+    pub artifact: CoreHash,
+    /// Its size in bytes.
+    pub size: u64,
+    /// The time at which it was added.
+    pub added_at: DateTime<Utc>,
+    /// The time at which it was last added or seen again.
+    pub seen_at: DateTime<Utc>,
+    /// The warnings that were reported at its admission.
+    pub warnings: Vec<Violation>,
+    /// Its signature state; `None` if it has no signature.
+    pub signature: Option<Signature>,
+}
+
+/// A named value that is derived from an artifact.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Attribute {
+    /// The name.
+    pub name: String,
+    /// The value.
+    pub value: String,
+}
+
+/// What people attached to an artifact.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Annotations {
+    /// Its tags, by name.
+    pub tags: Vec<Tag>,
+    /// Its note.
+    pub note: Option<Note>,
+    /// Its pin.
+    pub pin: Option<Pin>,
+}
+
+/// A tag.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tag {
+    /// The name.
+    pub name: String,
+    /// The time at which it was set.
+    pub at: DateTime<Utc>,
+}
+
+/// A note.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// The text.
+    pub text: String,
+    /// The time at which it was written.
+    pub at: DateTime<Utc>,
+}
+
+/// A pin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pin {
+    /// The reason.
+    pub note: Option<String>,
+    /// The time at which it was set.
+    pub at: DateTime<Utc>,
+}
+
+/// The hashes that begin with a prefix. A list is as long as the limit if there may be more.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resolution {
+    /// The artifacts, by core hash.
+    pub artifacts: Vec<CoreHash>,
+    /// The captures, by hash and core hash.
+    pub captures: Vec<CaptureTarget>,
+    /// The tombstones of artifacts and captures that are not stored, by digest and entry.
+    pub tombstones: Vec<Tombstone>,
+}
+
+/// A capture of an artifact. Captures of artifacts of several kinds may have the same bytes, and so the same hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CaptureTarget {
+    /// Its hash.
+    pub capture: CaptureHash,
+    /// Its artifact.
+    pub artifact: CoreHash,
+}
+
+/// A mention of a digest by an artifact.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mention {
+    /// The mentioning artifact.
+    pub artifact: CoreHash,
+    /// The role.
+    pub role: String,
+    /// The unit of the place; empty if the place is a pointer.
+    pub unit: String,
+    /// The place.
+    pub place: Place,
+    /// The digest.
+    pub digest: Digest,
+}
+
+/// A mention that relates its artifact to the one that the digest identifies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReferenceEdge {
+    /// The mention.
+    pub mention: Mention,
+    /// The relation of the mentioning artifact to the other.
+    pub relation: String,
+    /// The relation of the other artifact to the mentioning one, if that has a name of its own.
+    pub inverse: Option<String>,
+    /// Whether the artifact that the digest identifies is stored.
+    pub is_resolved: bool,
+}
+
+/// The names of an artifact.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names {
+    /// Those that it has, as `namespace:name`, sorted.
+    pub own: Vec<String>,
+    /// Those of which it is an original: it has the name and does not refer to it. Sorted.
+    pub original: Vec<String>,
+    /// Those by which it refers to others, sorted by relation and name.
+    pub mentioned: Vec<NameMention>,
+}
+
+/// A name by which an artifact refers to others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameMention {
+    /// The relation of the artifact to them.
+    pub relation: String,
+    /// The name, as `namespace:name`.
+    pub handle: String,
+    /// Whether the reference is reported if no artifact has the name.
+    pub dangles: bool,
+}
+
+/// The artifacts that use a name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NameUse {
+    /// Those that have it, in the order in which they were added.
+    pub identified: Vec<CoreHash>,
+    /// Those of them that are originals: they do not refer to it.
+    pub originals: Vec<CoreHash>,
+    /// Those that refer to others by it, each with its relation, sorted by relation and order of addition.
+    pub referring: Vec<(String, CoreHash)>,
+}
+
+/// A manual link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ManualLink {
+    /// The source artifact.
+    pub source: CoreHash,
+    /// The relation.
+    pub relation: String,
+    /// The target artifact.
+    pub target: CoreHash,
+    /// The note on the link.
+    pub note: Option<String>,
+}
+
+/// What makes an artifact contain another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Containment {
+    /// It states that it contains the other, as a pack does its session.
+    Stated,
+    /// It states that, or a document of the other is one of its documents or files. Files that several packs share do
+    /// not make one pack part of another.
+    Bytes,
+}
+
+/// A reference to something that the vault does not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnresolvedReference {
+    /// What is missing.
+    pub missing: UnresolvedTarget,
+    /// The referring artifact.
+    pub artifact: CoreHash,
+    /// The relation.
+    pub relation: String,
+    /// The role; `None` for names.
+    pub role: Option<String>,
+    /// The place; `None` for names.
+    pub place: Option<Place>,
+}
+
+/// What a reference refers to.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum UnresolvedTarget {
+    /// A core hash.
+    Digest(Digest),
+    /// A name, as `namespace:name`.
+    Name(String),
+}
+
+/// A member of a capture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberRecord {
+    /// Its name.
+    pub name: String,
+    /// The hash of its bytes.
+    pub blob: BlobHash,
+    /// Its size in bytes.
+    pub size: u64,
+}
+
+/// A file of a capture of several files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileRecord {
+    /// The artifact.
+    pub artifact: CoreHash,
+    /// The capture.
+    pub capture: CaptureHash,
+    /// The name of the file.
+    pub name: String,
+}
+
+/// A journal entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JournalRecord {
+    /// Its number: 1, 2, 3, and so on.
+    pub seq: u64,
+    /// Its time.
+    pub at: DateTime<Utc>,
+    /// Its text: a JSON object in its RFC 8785 form.
+    pub entry: String,
+    /// Its chain value.
+    pub chain: Digest,
+}
