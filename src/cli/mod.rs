@@ -5,13 +5,16 @@ mod args;
 mod commands;
 mod hints;
 mod output;
+mod remedies;
+mod suggestions;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{FromArgMatches, Parser};
 
 use args::vault::VaultArgs;
-use args::{completing, help};
+use args::{completing, help, spellings};
 use clap::Args;
 use commands::Command;
 use output::exit::{self, Failure, Status};
@@ -38,8 +41,9 @@ pub(crate) fn main() -> ExitCode {
     if let Some(status) = completing::answer() {
         return status;
     }
-    let cli = Cli::parse_single_command().map_or_else(
-        || help::command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)),
+    let words = spellings::modernise(std::env::args_os().collect());
+    let cli = Cli::parse_single_command(&words).map_or_else(
+        || help::command().try_get_matches_from(&words).and_then(|matches| Cli::from_arg_matches(&matches)),
         Ok,
     );
     match cli {
@@ -52,10 +56,11 @@ impl Cli {
     /// Parses the arguments if they are those of a single command without errors. Defining all commands takes longer
     /// than most of them run, so this defines only the command that seems to be used. Otherwise, all commands are
     /// defined and parsed.
-    fn parse_single_command() -> Option<Self> {
-        let command = std::env::args_os().skip(1).find_map(|argument| Command::alone(argument.to_str()?))?;
+    fn parse_single_command(words: &[OsString]) -> Option<Self> {
+        let name = words.get(spellings::command_index(words)?)?;
+        let command = Command::alone(name.to_str()?)?;
         let root = VaultArgs::augment_args(clap::Command::new("runvault")).subcommand(command);
-        let matches = root.try_get_matches().ok()?;
+        let matches = root.try_get_matches_from(words).ok()?;
         Self::from_arg_matches(&matches).ok()
     }
 

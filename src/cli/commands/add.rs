@@ -14,8 +14,8 @@ use serde::Serialize;
 use crate::cli::args::inputs::InputArgs;
 use crate::cli::args::settings;
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
+use crate::cli::commands::index::build;
 use crate::cli::commands::mover::{MoveArgs, Mover};
-use crate::cli::commands::search;
 use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::fork_notes::ForkNotes;
@@ -100,7 +100,7 @@ impl Args {
         if let Some(vault) = added_to.filter(Vault::is_created) {
             forks.report(&vault)?;
             time::warn_of_future(&vault)?;
-            search::after_adding(&vault, search)?;
+            build::after_adding(&vault, search)?;
         }
         Ok(status)
     }

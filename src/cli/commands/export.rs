@@ -10,7 +10,7 @@ use runvault::storage::{ArtifactRow, Snapshot};
 use runvault::vault::bundle::{self, WriteError, Written};
 
 use crate::cli::args::hash::Named;
-use crate::cli::args::inputs::a_kind;
+use crate::cli::args::kind::kind;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::commands::find::Conditions;
 use crate::cli::output::disk::{self, ModeArgs};
@@ -47,7 +47,7 @@ pub(crate) struct Args {
     mode: ModeArgs,
 
     /// Only artifacts of this kind
-    #[arg(long, value_parser = a_kind())]
+    #[arg(long, value_name = "KIND", value_parser = kind)]
     kind: Option<Kind>,
 
     #[command(flatten)]

@@ -1,13 +1,14 @@
 //! `runvault import`
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::digest::CoreHash;
+use runvault::formats;
 use runvault::intake::ExamineOptions;
 use runvault::vault::bundle::{
     self, Bundle, BundledLink, Imported, ImportedLink, ImportedNote, ImportedTag, LinkOutcome, NoteOutcome,
@@ -19,7 +20,7 @@ use crate::cli::args::inputs::CheckArgs;
 use crate::cli::args::settings;
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
 use crate::cli::commands::add::{Printer, Shown};
-use crate::cli::commands::search;
+use crate::cli::commands::index::build;
 use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::fork_notes::ForkNotes;
@@ -91,7 +92,7 @@ impl Args {
         if let Some(vault) = added_to.filter(Vault::is_created) {
             forks.report(&vault)?;
             time::warn_of_future(&vault)?;
-            search::after_adding(&vault, search)?;
+            build::after_adding(&vault, search)?;
         }
         Ok(status)
     }
@@ -104,7 +105,22 @@ impl Args {
         let name = self.file.to_string_lossy();
         let file = File::open(&self.file);
         let file = file.map_err(|error| Failure::CouldNotRun(format!("cannot read {name}: {error}")))?;
-        Ok(bundle::read(io::BufReader::new(file), &self.file, limit)?)
+        let bundle = bundle::read(io::BufReader::new(file), &self.file, limit);
+        bundle.map_err(|error| self.not_a_bundle().unwrap_or_else(|| error.into()))
+    }
+
+    /// Returns the error for a file that is an artifact, or a directory, instead of a bundle.
+    fn not_a_bundle(&self) -> Option<Failure> {
+        const EXAMINED: u64 = 16 << 20;
+        let name = self.file.to_string_lossy();
+        let add = format!("not a bundle; \"runvault add {name}\" adds artifacts");
+        if self.file.is_dir() {
+            return Some(Failure::No(format!("{name} is a directory, {add}")));
+        }
+        let mut document = Vec::new();
+        File::open(&self.file).ok()?.take(EXAMINED).read_to_end(&mut document).ok()?;
+        let (kind, _) = formats::recognise(&document)?;
+        Some(Failure::No(format!("{name} is a {}, {add}", kind.noun())))
     }
 
     /// Returns `verb` in its completed form, or in a dry run in its conditional form.

@@ -16,6 +16,7 @@ use crate::cli::hints;
 use crate::cli::output::escape::escaped;
 use crate::cli::output::stdout::{self, BAD};
 use crate::cli::output::stop;
+use crate::cli::suggestions;
 
 /// The status of a completed command.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -92,7 +93,7 @@ impl From<StoreError> for Failure {
 impl From<BundleError> for Failure {
     fn from(error: BundleError) -> Self {
         match error {
-            BundleError::Broken { .. } => Self::No(error.to_string()),
+            BundleError::Broken { .. } => Self::No(hints::for_bundle(&error)),
             BundleError::Io { .. } => Self::CouldNotRun(error.to_string()),
         }
     }
@@ -152,8 +153,17 @@ pub(crate) fn usage_exit_code(error: clap::Error) -> ExitCode {
         stdout::help(&error.render().ansi().to_string());
         return ExitCode::SUCCESS;
     }
-    stdout::note(&usage_text(error));
+    match suggestion(&error) {
+        Some(suggestion) => stdout::error(&suggestion),
+        None => stdout::note(&usage_text(error)),
+    }
     ExitCode::from(3)
+}
+
+/// Returns the error for a command that does not exist here but is known from other programs.
+fn suggestion(error: &clap::Error) -> Option<String> {
+    let ContextValue::String(name) = error.get(ContextKind::InvalidSubcommand)? else { return None };
+    Some(format!("there is no command {name}; {}", suggestions::for_command(name)?))
 }
 
 /// Returns the text of a usage error. Arguments may be file names from untrusted sources, so they are escaped in place,

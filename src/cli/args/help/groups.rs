@@ -5,13 +5,13 @@ use clap::Command;
 /// Groups of commands. clap itself adds `help`.
 const GROUPS: [(&str, &[&str]); 9] = [
     ("Everyday", &["init", "add", "watch", "verify", "get", "show", "find", "search"]),
-    ("Replay and compare", &["replay", "stub", "diff"]),
-    ("Links", &["links", "link", "unlink", "why", "dangling", "forks", "audit"]),
+    ("Replay and compare", &["replay", "diff"]),
+    ("Links", &["links", "link", "path", "unresolved", "forks", "audit"]),
     ("Tables and numbers", &["sql", "stats"]),
-    ("Names, notes and protection", &["tag", "untag", "tags", "note", "pin", "unpin", "pins"]),
+    ("Names, notes and protection", &["tag", "note", "pin"]),
     ("Copies", &["backup", "export", "import"]),
     ("Removal", &["rm", "forget", "gc", "tombstones"]),
-    ("Trust", &["fsck", "reindex", "upgrade", "log", "rules"]),
+    ("Trust", &["fsck", "index", "upgrade", "log", "rules"]),
     ("Settings and help", &["config", "completions", "man", "help"]),
 ];
 

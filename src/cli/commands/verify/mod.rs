@@ -24,7 +24,7 @@ use crate::cli::output::stdout::{self, BAD, FAINT, GOOD, HASH, counted};
 ///
 /// The checks are those of "add": what it would reject is invalid, what it would skip is skipped.
 ///
-/// An argument that names an existing file is that file. Otherwise, a hash, a hash prefix, @tag or latest names an
+/// An argument that names an existing file is that file. Otherwise, a hash, a hash prefix, a tag, a run id or latest names an
 /// artifact in the vault: each of its captures is read, hashed and checked again, with the given keys. The hash of a
 /// capture names that capture only.
 #[derive(ClapArgs)]
@@ -47,7 +47,7 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
-        let (stored, inputs) = self.input.split()?;
+        let (stored, inputs) = self.input.split(vault)?;
         let options = self.input.options()?;
         let listed = self.input.checks.listed()?;
         let stored = stored::Stored::locate(&stored, &options, vault)?;

@@ -1,4 +1,4 @@
-//! `runvault reindex`
+//! `runvault index rebuild`
 
 use std::io::Write;
 use std::time::Instant;
@@ -60,7 +60,9 @@ pub(crate) fn note_signatures(counts: SignatureCounts) {
     let SignatureCounts { verified, verified_now, unchecked, wrong } = counts;
     let now = match verified_now {
         0 => String::new(),
-        now => format!(" ({now} recorded as not checked; \"reindex\" with the same keys records the result)"),
+        now => format!(
+            " ({now} recorded as not checked; \"index rebuild\" with the same keys records the result)"
+        ),
     };
     stdout::note(&format!("signatures: {verified} verified{now}, {unchecked} not checked, {wrong} wrong"));
 }
