@@ -13,12 +13,13 @@ use std::process::ExitCode;
 
 use clap::{FromArgMatches, Parser};
 
+use args::output::OutputArgs;
 use args::vault::VaultArgs;
 use args::{completing, help, spellings};
 use clap::Args;
 use commands::Command;
 use output::exit::{self, Failure, Status};
-use output::time;
+use output::{pager, time};
 
 /// A verified, content-addressed archive for AI agent runs.
 #[derive(Parser)]
@@ -28,6 +29,9 @@ use output::time;
 struct Cli {
     #[command(flatten)]
     vault: VaultArgs,
+
+    #[command(flatten)]
+    output: OutputArgs,
 
     #[command(subcommand)]
     command: Command,
@@ -43,11 +47,19 @@ pub(crate) fn main() -> ExitCode {
     }
     let words = spellings::modernise(std::env::args_os().collect());
     let cli = Cli::parse_single_command(&words).map_or_else(
-        || help::command().try_get_matches_from(&words).and_then(|matches| Cli::from_arg_matches(&matches)),
+        || {
+            help::command_for(&words)
+                .try_get_matches_from(&words)
+                .and_then(|matches| Cli::from_arg_matches(&matches))
+        },
         Ok,
     );
     match cli {
-        Ok(cli) => exit::exit_code(cli.run()),
+        Ok(cli) => {
+            let status = exit::exit_code(cli.run());
+            pager::finish();
+            status
+        }
         Err(error) => exit::usage_exit_code(error),
     }
 }
@@ -59,12 +71,14 @@ impl Cli {
     fn parse_single_command(words: &[OsString]) -> Option<Self> {
         let name = words.get(spellings::command_index(words)?)?;
         let command = Command::alone(name.to_str()?)?;
-        let root = VaultArgs::augment_args(clap::Command::new("runvault")).subcommand(command);
+        let root = VaultArgs::augment_args(clap::Command::new("runvault"));
+        let root = OutputArgs::augment_args(root).subcommand(command);
         let matches = root.try_get_matches_from(words).ok()?;
         Self::from_arg_matches(&matches).ok()
     }
 
     fn run(self) -> Result<Status, Failure> {
+        self.output.apply(self.command.name());
         self.command.run(&self.vault)
     }
 }

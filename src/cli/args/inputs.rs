@@ -86,6 +86,11 @@ impl InputArgs {
         self.paths.iter().any(|path| path.to_str() == Some("-"))
     }
 
+    /// Returns the paths to count for progress; `None` if standard input is one of the inputs.
+    pub(crate) fn files(&self) -> Option<Vec<PathBuf>> {
+        (!self.has_standard_input()).then(|| self.paths.clone())
+    }
+
     fn standard_input(&self) -> Result<Input, Failure> {
         let mut bytes = Vec::new();
         // One byte more than allowed is enough to reject it.
@@ -107,7 +112,9 @@ impl CheckArgs {
     pub(crate) fn options(&self, kind: Option<Kind>) -> Result<ExamineOptions, Failure> {
         let signing_keys = self.keys.ring()?;
         if self.require_signature && signing_keys.is_empty() {
-            stdout::note("note: signatures are required but not checked, because no signing key was given");
+            stdout::message(
+                "note: signatures are required but not checked, because no signing key was given",
+            );
         }
         Ok(ExamineOptions {
             kind,

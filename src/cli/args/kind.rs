@@ -6,11 +6,8 @@ use runvault::formats;
 /// Parses any name of a kind, for clap: its id, such as `model_io`, or its noun in singular or plural.
 pub(crate) fn kind(text: &str) -> Result<Kind, String> {
     formats::ALL.into_iter().find(|kind| kind.is_called(text)).ok_or_else(|| {
-        let name = |kind: Kind| match kind.name() == kind.noun() {
-            true => kind.name().to_owned(),
-            false => format!("{} ({})", kind.name(), kind.noun()),
-        };
-        format!("expected one of {}", formats::ALL.map(name).join(", "))
+        let plurals = formats::ALL.map(Kind::plural).join(", ");
+        format!("expected one of {}, or {plurals}", formats::names())
     })
 }
 
@@ -32,7 +29,7 @@ mod tests {
         }
         assert_eq!((found("trace"), found("contracts")), (Ok("trace"), Ok("contract")));
         let error = found("recording").unwrap_err();
-        assert!(error.contains("model_io (session), rpk (run pack), trace, contract"), "{error}");
+        assert!(error.contains("model_io, rpk, ") && error.contains("sessions, runs, "), "{error}");
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub(crate) mod keys;
 pub(crate) mod kind;
 pub(crate) mod length;
 pub(crate) mod limits;
+pub(crate) mod output;
 pub(crate) mod prompt;
 mod resolve;
 pub(crate) mod settings;

@@ -53,10 +53,6 @@ pub(crate) struct Args {
     #[arg(long)]
     dry_run: bool,
 
-    /// Also list artifacts that are already stored
-    #[arg(short, long)]
-    verbose: bool,
-
     /// Print one line of JSON for each capture, link, tag and note
     #[arg(long)]
     json: bool,
@@ -69,7 +65,7 @@ impl Args {
         let search = settings::search()?;
         let bundle = self.read(&options)?;
         let listed = self.checks.listed()?;
-        let shown = Shown { dry_run: self.dry_run, verbose: self.verbose, json: self.json, listed };
+        let shown = Shown { dry_run: self.dry_run, json: self.json, listed };
         let path = vault.path()?;
         let mut printer = Printer::new("importing", shown, &path);
         printer.forks = Some(ForkNotes::default());
@@ -195,7 +191,7 @@ fn note_missing(link: &BundledLink, ends: &[CoreHash]) {
     let BundledLink { source, relation, target, .. } = link;
     let relation = escaped(relation);
     let ends: Vec<String> = ends.iter().map(|end| format!("{HASH}{end}{HASH:#}")).collect();
-    stdout::note(&format!(
+    stdout::message(&format!(
         "{CAUTION}not linked{CAUTION:#} {source:.12} {GOOD}{relation}{GOOD:#} {target:.12}: not in the vault: {}",
         ends.join(", ")
     ));
@@ -208,7 +204,11 @@ fn note_tag(tag: &ImportedTag) {
         TagOutcome::Taken(holder) => format!("it names {HASH}{holder:.12}{HASH:#} here"),
         TagOutcome::Missing => format!("not in the vault: {HASH}{}{HASH:#}", tag.core),
     };
-    stdout::note(&format!("{CAUTION}not tagged{CAUTION:#} {:.12} @{}: {why}", tag.core, escaped(&tag.name)));
+    stdout::message(&format!(
+        "{CAUTION}not tagged{CAUTION:#} {:.12} @{}: {why}",
+        tag.core,
+        escaped(&tag.name)
+    ));
 }
 
 /// Reports why a note was not set.
@@ -218,7 +218,7 @@ fn report_note(note: &ImportedNote) {
         NoteOutcome::Other => "it has another note here",
         NoteOutcome::Missing => "it is not in the vault",
     };
-    stdout::note(&format!("{CAUTION}not noted{CAUTION:#} {HASH}{:.12}{HASH:#}: {why}", note.core));
+    stdout::message(&format!("{CAUTION}not noted{CAUTION:#} {HASH}{:.12}{HASH:#}: {why}", note.core));
 }
 
 #[derive(Serialize)]

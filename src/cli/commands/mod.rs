@@ -91,6 +91,13 @@ macro_rules! commands {
                 })
             }
 
+            /// Returns the name of the command.
+            pub(crate) fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$command(_) => stringify!($name)),*
+                }
+            }
+
             /// Runs the command.
             pub(crate) fn run(self, vault: &VaultArgs) -> Result<Status, Failure> {
                 match self {

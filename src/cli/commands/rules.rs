@@ -119,7 +119,7 @@ fn explain(out: &mut dyn Write, row: &Row) -> io::Result<()> {
         Severity::Warning => CAUTION,
     };
     writeln!(out, "{} ({kind}, {style}{}{style:#}): {}", rule.id, rule.severity, rule.summary)?;
-    writeln!(out, "{}", wrapped(&row.explanation(), 80))
+    writeln!(out, "{}", wrapped(&row.explanation(), stdout::width().map_or(80, |width| width.min(80))))
 }
 
 /// Wraps `text` into lines of at most `width` characters.

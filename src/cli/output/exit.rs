@@ -69,6 +69,9 @@ pub(crate) enum Failure {
     /// Interrupted by Ctrl-C, with all unfinished work undone.
     #[error("interrupted; nothing was written")]
     Interrupted,
+    /// Interrupted by Ctrl-C, with everything that was reported stored.
+    #[error("interrupted; the other inputs were not examined")]
+    Stopped,
     /// The output was closed by its reader.
     #[error("the output was closed")]
     ClosedPipe,
@@ -135,14 +138,14 @@ pub(crate) fn exit_code(outcome: Result<Status, Failure>) -> ExitCode {
     stdout::error(&failure.to_string());
     if let Failure::Ambiguous { candidates: lines, .. } | Failure::Refused { because: lines, .. } = &failure {
         for line in lines {
-            stdout::note(&format!("  {}", escaped(line)));
+            stdout::message(&format!("  {}", escaped(line)));
         }
     }
     ExitCode::from(match failure {
         Failure::No(_) | Failure::Ambiguous { .. } | Failure::Refused { .. } => 1,
         Failure::CouldNotRun(_) => 2,
         Failure::Usage(_) => 3,
-        Failure::Interrupted => stop::INTERRUPTED,
+        Failure::Interrupted | Failure::Stopped => stop::INTERRUPTED,
         Failure::ClosedPipe => 0,
     })
 }
@@ -155,7 +158,7 @@ pub(crate) fn usage_exit_code(error: clap::Error) -> ExitCode {
     }
     match suggestion(&error) {
         Some(suggestion) => stdout::error(&suggestion),
-        None => stdout::note(&usage_text(error)),
+        None => stdout::message(&usage_text(error)),
     }
     ExitCode::from(3)
 }

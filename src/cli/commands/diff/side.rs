@@ -163,7 +163,7 @@ fn rejected(name: &str, rejection: &Rejection) -> Failure {
     let mut listed = Vec::new();
     // Writing to memory cannot fail.
     let _ = report::write(&mut listed, &rejection.report, report::LISTED);
-    stdout::note(String::from_utf8_lossy(&listed).trim_end());
+    stdout::message(String::from_utf8_lossy(&listed).trim_end());
     let kind = rejection.kind.map_or("artifact", Kind::name);
     Failure::CouldNotRun(format!("{name} is not a valid {kind} and cannot be compared"))
 }

@@ -86,7 +86,10 @@ impl Args {
         let resume = self.resume.as_deref().map(|path| Resume::open(path, &asked(&options), vault.path()));
         let resume = resume.transpose()?;
         options.after = resume.as_ref().and_then(|resume| resume.position.after);
-        let progress = Progress::with_unit("artifacts", "checking");
+        let mut progress = Progress::with_unit("artifacts", "checking");
+        if options.depth == Depth::Full && options.kind.is_none() && options.after.is_none() {
+            progress.count_artifacts(&vault);
+        }
         let mut printer = Printer { as_json: self.json, progress, resume, trouble: None };
         let report = if self.repair {
             self.repair(&vault, &options, &mut printer)?

@@ -33,6 +33,7 @@ impl Args {
         let keys = self.keys.ring()?;
         let vault = vault.open()?;
         let mut printer = Printer::new();
+        printer.0.count_artifacts(&vault);
         let report = vault.reindex(&keys, &mut printer)?;
         drop(printer);
         print_report(&report, started)

@@ -87,10 +87,6 @@ pub(crate) struct Args {
     #[command(flatten)]
     checks: CheckArgs,
 
-    /// Also list files that are already stored and files that are not artifacts
-    #[arg(short, long)]
-    verbose: bool,
-
     /// Print one line of JSON for each artifact
     #[arg(long)]
     json: bool,
@@ -147,7 +143,7 @@ impl Args {
 
     fn shown(&self) -> Result<Shown, Failure> {
         let listed = self.checks.listed()?;
-        Ok(Shown { dry_run: false, verbose: self.verbose, json: self.json, listed })
+        Ok(Shown { dry_run: false, json: self.json, listed })
     }
 
     fn shown_directories(&self) -> String {
