@@ -112,7 +112,7 @@ fn everything_that_is_admitted_is_clean() {
     let sandbox = Sandbox::new();
     sandbox.run(["add".into(), repository("tests/corpus")]).expect(1);
     assert_eq!(findings(&sandbox, &[]), "");
-    sandbox.run(["reindex"]).expect(0);
+    sandbox.run(["index", "rebuild"]).expect(0);
     assert_eq!(findings(&sandbox, &[]), "");
 }
 
@@ -122,7 +122,7 @@ fn vaults_of_earlier_schemas_are_clean() {
     let sandbox = of_bytes(&zstd::decode_all(file).unwrap());
     sandbox.run(["upgrade"]).expect(0);
     assert_eq!(findings(&sandbox, &[]), "");
-    sandbox.run(["reindex"]).expect(0);
+    sandbox.run(["index", "rebuild"]).expect(0);
     assert_eq!(findings(&sandbox, &[]), "");
 }
 

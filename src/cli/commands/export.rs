@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
-use runvault::Vault;
+use runvault::{LookupError, Vault};
 use runvault::artifact::Kind;
 use runvault::json::reader::Limits;
 use runvault::storage::{ArtifactRow, Snapshot};
@@ -92,7 +92,10 @@ impl Args {
                 return Err(Failure::Usage(message.to_owned()));
             }
             (false, false) => {
-                let locate = |named: &Named| Ok(vault.locate_in(snapshot, &named.prefix(vault)?)?.artifact);
+                let locate = |named: &Named| match vault.locate_in(snapshot, &named.prefix(vault)?) {
+                    Err(LookupError::NotFound(_)) => Ok(named.locate(vault)?.artifact),
+                    located => Ok(located?.artifact),
+                };
                 return self.hashes.iter().map(locate).collect();
             }
             _ => {}
