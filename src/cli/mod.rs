@@ -24,7 +24,7 @@ use output::{pager, time};
 /// A verified, content-addressed archive for AI agent runs.
 #[derive(Parser)]
 #[command(name = "runvault", version, propagate_version = true, max_term_width = 100)]
-#[command(after_help = "Exit status: 0 success; 1 negative result (violations, not found, different); \
+#[command(after_long_help = "Exit status: 0 success; 1 negative result (violations, not found, different); \
     2 could not run (I/O, database); 3 usage error.")]
 struct Cli {
     #[command(flatten)]

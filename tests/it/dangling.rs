@@ -54,7 +54,10 @@ fn references_are_filtered_by_role_and_kind() {
     assert!(!digests.is_empty() && digests.iter().all(|digest| digest.starts_with("sha256:")), "{digests:?}");
     assert_eq!([digests, names].concat(), all);
     let of = |kind: &str| missing(&sandbox.run(["unresolved", "--kind", kind, "--json"]).expect(0));
-    assert_eq!(of("trace"), missing(&sandbox.run(["unresolved", "--role", "records-run", "--json"]).expect(0)));
+    assert_eq!(
+        of("trace"),
+        missing(&sandbox.run(["unresolved", "--role", "records-run", "--json"]).expect(0))
+    );
     assert_eq!([of("model_io"), of("trace")].concat(), all);
     assert!(of("pack").is_empty());
     sandbox.run(["unresolved", "--kind", "nothing"]).expect(3);

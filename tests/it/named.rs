@@ -32,6 +32,14 @@ fn a_run_id_names_the_run() {
 }
 
 #[test]
+fn a_run_goes_before_the_packs_made_from_it() {
+    let sandbox = Sandbox::new();
+    sandbox.add([repository("examples/run.rpk"), repository("examples/pack")]);
+    let shown = sandbox.run(["show", "run-triage-4711", "--format", "{{kind}}"]).expect(0).stdout;
+    assert_eq!(shown, "rpk\n");
+}
+
+#[test]
 fn a_run_id_of_several_artifacts_is_ambiguous() {
     let sandbox = Sandbox::new();
     let step =

@@ -7,11 +7,16 @@ use crate::cli::output::{pager, verbosity};
 /// Options of the output of every command.
 #[derive(Args)]
 pub(crate) struct OutputArgs {
-    /// Print no summaries, notes or progress; only data, warnings and errors
+    /// Print only data, warnings and errors
+    ///
+    /// Summaries, notes and progress are omitted, and "add", "import" and "watch" list only what is rejected.
     #[arg(short, long, global = true, help_heading = "Output", conflicts_with = "verbose")]
     quiet: bool,
 
-    /// Print more: which vault is used, and for "add", "verify", "import" and "watch" every file and signature
+    /// Print details: the vault, every file, signatures
+    ///
+    /// Names the vault that is used. "add", "import", "verify" and "watch" also list files that are already stored and
+    /// files that are not artifacts, and the states of signatures.
     #[arg(short, long, global = true, help_heading = "Output")]
     verbose: bool,
 

@@ -1,5 +1,6 @@
 //! Resolution of names and hashes that are not hashes of artifacts.
 
+use runvault::artifact::Playback;
 use runvault::digest::{DigestPrefix, PrefixResolution};
 use runvault::storage::{Snapshot, StoreError, is_tag};
 use runvault::vault::query::{self, Filter, Hit, Query};
@@ -31,6 +32,13 @@ pub(super) fn by_name(vault: &Vault, name: &str) -> Result<Option<Located>, Fail
         let artifacts = hits.iter().map(|hit| &hit.artifact);
         let extended = query::extended(&snapshot, &artifacts, &formats::versions())?;
         hits.retain(|hit| !extended.contains(&hit.artifact.id));
+        // Other artifacts of a run, such as its export pack, have its id too.
+        let is_recording = |hit: &Hit| {
+            formats::named(&hit.artifact.kind).is_some_and(|kind| kind.playback() == Some(Playback::InOrder))
+        };
+        if hits.iter().any(is_recording) {
+            hits.retain(is_recording);
+        }
         match hits.as_slice() {
             [] => {}
             [only] => return Ok(Some(vault.locate(&only.artifact.core.0.into())?)),

@@ -18,8 +18,10 @@ use crate::cli::output::verbosity;
 /// Which vault to use.
 #[derive(Args)]
 pub(crate) struct VaultArgs {
-    /// Path of the vault. Default: the setting vault, else runvault/default.vault in the user's data directory, which
-    /// is created on first use
+    /// Path of the vault
+    ///
+    /// Default: the setting vault, else runvault/default.vault in the user's data directory, which is created on first
+    /// use.
     #[arg(long, global = true, value_name = "PATH", help_heading = "Vault")]
     vault: Option<PathBuf>,
 

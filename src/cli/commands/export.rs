@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
-use runvault::{LookupError, Vault};
 use runvault::artifact::Kind;
 use runvault::json::reader::Limits;
 use runvault::storage::{ArtifactRow, Snapshot};
 use runvault::vault::bundle::{self, WriteError, Written};
+use runvault::{LookupError, Vault};
 
 use crate::cli::args::hash::Named;
 use crate::cli::args::kind::kind;

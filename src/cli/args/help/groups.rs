@@ -8,12 +8,13 @@ use crate::cli::output::fit;
 type Group = (&'static str, &'static [&'static str]);
 
 /// The groups of the summary.
-pub(super) const SUMMARY: [Group; 4] = [
-    ("Everyday", &["add", "verify", "get", "show", "find", "search"]),
-    ("Use", &["replay", "diff", "links", "sql", "stats"]),
-    ("Keep", &["tag", "note", "pin", "backup", "export", "import", "rm", "forget"]),
-    ("Check", &["fsck", "log", "help"]),
-];
+pub(super) const SUMMARY: [Group; 1] = [(
+    "Common commands",
+    &[
+        "add", "verify", "get", "show", "find", "search", "replay", "diff", "links", "sql", "stats", "tag",
+        "note", "pin", "backup", "export", "import", "rm", "forget", "fsck", "log", "help",
+    ],
+)];
 
 /// Groups of all commands. clap itself adds `help`.
 pub(super) const GROUPS: [Group; 9] = [

@@ -2,6 +2,7 @@
 
 mod examples;
 mod groups;
+mod narrow;
 mod short;
 #[cfg(test)]
 mod tests;
@@ -27,8 +28,9 @@ const DOCUMENTED_WIDTH: usize = 80;
 pub(crate) fn command_for(words: &[OsString]) -> Command {
     let asks_for_summary =
         words.len() < 2 || words.iter().take_while(|word| *word != "--").any(|word| word == "-h");
+    let width = stdout::width().unwrap_or(DOCUMENTED_WIDTH);
     let listed: &[_] = if asks_for_summary { &groups::SUMMARY } else { &groups::GROUPS };
-    groups::arranged(extended(Cli::command()), listed, stdout::width().unwrap_or(DOCUMENTED_WIDTH))
+    narrow::fitted(groups::arranged(extended(Cli::command()), listed, width), width)
 }
 
 fn extended(root: Command) -> Command {

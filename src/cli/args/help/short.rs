@@ -34,6 +34,7 @@ const RARE: &[&str] = &[
     "occurrence",
     "policy",
     "prompt-file",
+    "prompt-hash",
     "record-hash",
     "repeat",
     "require-signature",
