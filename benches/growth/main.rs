@@ -60,7 +60,7 @@ const ROWS: &[Row] = &[
         what: "runs of one name",
         size: 250,
         fill: make::runs_of_one_name,
-        arguments: &["why", "@one", "@other"],
+        arguments: &["path", "@one", "@other"],
         statuses: &[1],
         repeats: true,
     },

@@ -11,6 +11,8 @@ use crate::validation::{Findings, RuleInfo, Violation};
 pub trait ArtifactDirectory: 'static {
     /// The kind's name, such as `pack`.
     const NAME: &'static str;
+    /// The noun for one of its artifacts, such as `export pack`.
+    const NOUN: &'static str;
     /// The plural noun for its artifacts, such as `packs`.
     const PLURAL: &'static str;
     /// The file names that its artifacts can contain. Other files are not read.

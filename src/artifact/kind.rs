@@ -18,6 +18,7 @@ pub struct Kind(&'static KindTable);
 
 struct KindTable {
     name: &'static str,
+    noun: &'static str,
     plural: &'static str,
     stated_by: Option<&'static str>,
     attributes: &'static [&'static str],
@@ -68,6 +69,7 @@ impl Kind {
             &const {
                 KindTable {
                     name: K::NAME,
+                    noun: K::NOUN,
                     plural: K::PLURAL,
                     stated_by: K::STATED_BY,
                     attributes: K::ATTRIBUTES,
@@ -103,6 +105,7 @@ impl Kind {
             &const {
                 KindTable {
                     name: K::NAME,
+                    noun: K::NOUN,
                     plural: K::PLURAL,
                     stated_by: K::STATED_BY,
                     attributes: K::ATTRIBUTES,
@@ -133,6 +136,23 @@ impl Kind {
     #[must_use]
     pub fn name(self) -> &'static str {
         self.0.name
+    }
+
+    /// Returns the noun for one of its artifacts, such as `session`.
+    #[must_use]
+    pub fn noun(self) -> &'static str {
+        self.0.noun
+    }
+
+    /// Returns whether users call the kind by this name: its name, its noun or its plural noun, in singular or plural,
+    /// with spaces, hyphens or underscores between words.
+    #[must_use]
+    pub fn is_called(self, name: &str) -> bool {
+        let name = name.to_lowercase().replace(['-', '_'], " ");
+        let name = name.strip_suffix('s').unwrap_or(&name);
+        [self.name(), self.noun(), self.plural()]
+            .into_iter()
+            .any(|own| own.strip_suffix('s').unwrap_or(own).replace('_', " ") == *name)
     }
 
     /// Returns the plural noun for its artifacts, such as `sessions`.

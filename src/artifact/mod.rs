@@ -47,6 +47,8 @@ pub use version::{KnownMajors, is_semver};
 pub trait Artifact: 'static {
     /// The kind's name, such as `model_io`.
     const NAME: &'static str;
+    /// The noun for one of its artifacts, such as `session`.
+    const NOUN: &'static str;
     /// The plural noun for its artifacts, such as `sessions`.
     const PLURAL: &'static str;
     /// The member name of an artifact that is a single file.

@@ -24,6 +24,15 @@ pub fn named(name: &str) -> Option<Kind> {
     ALL.into_iter().find(|kind| kind.name() == name)
 }
 
+/// Returns the noun for an artifact of the kind named `name`, with an article, such as `a session`. Unknown kinds have
+/// only their name.
+#[must_use]
+pub fn noun(name: &str) -> String {
+    let Some(kind) = named(name) else { return format!("of kind {name}") };
+    let article = if kind.noun().starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+    format!("{article} {}", kind.noun())
+}
+
 /// Returns the names of all kinds for messages.
 #[must_use]
 pub fn names() -> String {

@@ -330,9 +330,7 @@ fn unrecognised(bytes: &[u8], options: &ExamineOptions) -> Violation {
     let message = match (read, first) {
         (Err(error), _) => return document::violation(&error),
         (Ok(()), None) => "the document is empty".to_owned(),
-        (Ok(()), _) => {
-            format!("no kind recognises the document; use --kind to require one of {}", formats::names())
-        }
+        (Ok(()), _) => "no kind recognises the document".to_owned(),
     };
     Violation::new(document::UNRECOGNISED, "", message)
 }

@@ -140,7 +140,7 @@ pub enum LookupError {
         capture: DigestPrefix,
     },
     /// The artifact is not of the requested kind.
-    #[error("{core} is of kind {found}, not {wanted}")]
+    #[error("{core} is {}, not {}", formats::noun(found), formats::noun(wanted))]
     KindMismatch {
         /// The artifact.
         core: CoreHash,
@@ -151,7 +151,8 @@ pub enum LookupError {
     },
     /// The artifact records no run.
     #[error(
-        "{core} is of kind {kind}, not a run; contracts are audited against run packs, traces or export packs"
+        "{core} is {}, not a run; contracts are audited against run packs, traces or export packs",
+        formats::noun(kind)
     )]
     NotARun {
         /// The artifact.
@@ -160,7 +161,7 @@ pub enum LookupError {
         kind: String,
     },
     /// The artifact has several files, but one document was requested.
-    #[error("{core} is of kind {kind}, which has several files")]
+    #[error("{core} is {}, which has several files", formats::noun(kind))]
     SeveralMembers {
         /// The artifact.
         core: CoreHash,
@@ -168,7 +169,7 @@ pub enum LookupError {
         kind: String,
     },
     /// The artifact itself records no responses.
-    #[error("{core} is of kind {kind}, which records no responses itself")]
+    #[error("{core} is {}, which records no responses itself", formats::noun(kind))]
     NoRecording {
         /// The artifact.
         core: CoreHash,

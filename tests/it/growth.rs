@@ -101,10 +101,10 @@ fn no_path_is_found_among_many_runs_of_one_name() {
     let vault = fill(&sandbox, (0..1_200).map(|number| run_pack("run-1", &answer(number))));
     tag_latest(&vault, "one");
     tag_latest(&fill(&sandbox, std::iter::once(session("alone", &[]))), "other");
-    let none = sandbox.run(["why", "@one", "@other"]).expect(1);
+    let none = sandbox.run(["path", "@one", "@other"]).expect(1);
     assert!(none.stderr.contains("no path of links from"), "{}", none.stderr);
     // Whoever shares the name is one step away.
-    let chain = sandbox.run(["why", "@one", "latest~5", "--json"]).expect(0).json();
+    let chain = sandbox.run(["path", "@one", "latest~5", "--json"]).expect(0).json();
     assert_eq!(chain.len(), 1);
     assert_eq!(chain[0]["relation"], "forks");
 }
@@ -143,7 +143,7 @@ fn sessions_and_runs_that_share_many_exchanges_are_forgotten() {
     sandbox.run(kept.into_iter().chain(["--yes"])).expect(0);
     assert_eq!(vault.snapshot().unwrap().artifact_count().unwrap(), 1);
     sandbox.run(["forget", "--keep-last", "0", "--yes"]).expect(0);
-    sandbox.run(["untag", "kept"]);
+    sandbox.run(["tag", "remove", "kept"]);
     assert_eq!(vault.snapshot().unwrap().artifact_count().unwrap(), 0);
     sandbox.run(["fsck"]).expect(0);
 }

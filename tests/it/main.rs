@@ -31,6 +31,7 @@ mod fuzzing;
 mod growing;
 mod growth;
 mod intake;
+mod interrupted;
 mod journal;
 mod language;
 mod large;
@@ -39,6 +40,7 @@ mod layering;
 mod limits;
 mod man;
 mod moving;
+mod named;
 #[cfg(unix)]
 mod names;
 mod notes;

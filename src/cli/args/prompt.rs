@@ -41,6 +41,11 @@ impl Prompt {
 }
 
 impl PromptArgs {
+    /// Returns whether a prompt was given.
+    pub(crate) fn is_given(&self) -> bool {
+        self.prompt.is_some() || self.prompt_file.is_some() || self.prompt_hash.is_some()
+    }
+
     /// Returns the prompt, if one was given.
     pub(crate) fn prompt(&self, vault: &Vault) -> Result<Option<Prompt>, Failure> {
         let prompt = match (&self.prompt, &self.prompt_file, &self.prompt_hash) {

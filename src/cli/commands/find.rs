@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use crate::cli::args::hash;
 use crate::cli::args::hash::Named;
+use crate::cli::args::kind::kind;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::columns::{self, Column};
 use crate::cli::output::escape::{brief, escaped};
@@ -35,7 +36,7 @@ use crate::cli::output::time::By;
 /// pack also matches if the session that it contains does. A trace that a longer matching trace extends is not listed.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// sessions, runs, traces, contracts, packs or artifacts (any kind)
+    /// A kind: sessions, runs, traces, contracts or packs; or artifacts (any kind)
     #[arg(value_name = "WHAT", default_value = "artifacts", value_parser = what)]
     what: What,
 
@@ -160,13 +161,11 @@ struct What {
 }
 
 fn what(text: &str) -> Result<What, String> {
-    let mut kinds =
-        formats::ALL.into_iter().map(|kind| What { kind: Some(kind.name()), plural: kind.plural() });
-    let any = What { kind: None, plural: "artifacts" };
-    kinds.by_ref().chain([any]).find(|what| what.plural == text).ok_or_else(|| {
-        let plurals: Vec<&str> = formats::ALL.into_iter().map(Kind::plural).collect();
-        format!("expected one of {} or artifacts", plurals.join(", "))
-    })
+    if ["artifact", "artifacts"].contains(&text) {
+        return Ok(What { kind: None, plural: "artifacts" });
+    }
+    let known = kind(text).map_err(|error| format!("{error} or artifacts"))?;
+    Ok(What { kind: Some(known.name()), plural: known.plural() })
 }
 
 pub(crate) fn attribute(text: &str) -> Result<(String, String), String> {

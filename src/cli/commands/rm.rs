@@ -116,7 +116,7 @@ pub(crate) fn refusal(error: RemoveError) -> Failure {
                 let note = pin.note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
                 format!("{} {}{note}", pin.kind, pin.core)
             };
-            let message = format!("{message}; \"runvault unpin\" allows removal");
+            let message = format!("{message}; \"runvault pin remove\" allows removal");
             Failure::Refused { message, because: pins.iter().map(line).collect() }
         }
         RemoveError::Contained { contained } => {

@@ -34,7 +34,7 @@ use crate::cli::output::time;
 /// Prints its kind, attributes, captures, tags, note and links.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// A core hash, a capture hash, a prefix of either, @tag, or latest
+    /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
     hash: Named,
 
     /// Print one line in this format, such as '{{kind}} {{size}}'; the names are those of "find --columns"

@@ -8,7 +8,7 @@ use runvault::digest::CoreHash;
 use runvault::storage::Tombstone;
 use serde::Serialize;
 
-use crate::cli::args::inputs::a_kind;
+use crate::cli::args::kind::kind;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::columns::KIND_WIDTH;
 use crate::cli::output::exit::{Failure, Status};
@@ -24,7 +24,7 @@ use crate::cli::output::time;
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// Only artifacts of this kind
-    #[arg(long, value_parser = a_kind())]
+    #[arg(long, value_name = "KIND", value_parser = kind)]
     kind: Option<Kind>,
 
     /// Print one line of JSON for each

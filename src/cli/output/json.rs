@@ -11,6 +11,7 @@ use runvault::vault::add::Examined;
 use serde::Serialize;
 use serde_json::ser::{CharEscape, Formatter};
 
+use crate::cli::hints;
 use crate::cli::output::escape::is_hidden;
 
 /// Returns the bytes of a name as hex digits if it is not UTF-8. JSON cannot represent it: the name itself then
@@ -46,7 +47,7 @@ struct ExaminedLine<'e, V> {
     continues: Option<CoreHash>,
     #[serde(flatten)]
     signature: Option<SignatureMembers<'e>>,
-    violations: &'e [Violation],
+    violations: Vec<Violation>,
     /// Number of further violations; reports of hostile documents are truncated, and so are those limited on request.
     #[serde(skip_serializing_if = "is_zero")]
     violations_omitted: usize,
@@ -84,7 +85,7 @@ pub(crate) fn examined(
         core_hash: examined.core,
         continues: examined.continues,
         signature: examined.signature.as_ref().map(SignatureMembers::new),
-        violations: listed,
+        violations: hints::for_violations(listed),
         violations_omitted: examined.report.omitted() + left_out.len(),
     };
     line(out, &value)

@@ -34,6 +34,7 @@ pub struct Contract;
 
 impl Artifact for Contract {
     const NAME: &'static str = "contract";
+    const NOUN: &'static str = "contract";
     const PLURAL: &'static str = "contracts";
     const MEMBER: &'static str = "contract";
     const FILE_NAMES: &'static [&'static str] = &[];

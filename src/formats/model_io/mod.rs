@@ -30,6 +30,7 @@ pub struct ModelIo;
 
 impl Artifact for ModelIo {
     const NAME: &'static str = "model_io";
+    const NOUN: &'static str = "session";
     const PLURAL: &'static str = "sessions";
     const MEMBER: &'static str = "model_io.json";
     const FILE_NAMES: &'static [&'static str] = &["model_io.json"];

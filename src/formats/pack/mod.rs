@@ -33,6 +33,7 @@ pub struct Pack;
 
 impl ArtifactDirectory for Pack {
     const NAME: &'static str = "pack";
+    const NOUN: &'static str = "export pack";
     const PLURAL: &'static str = "packs";
     const MEMBERS: &'static [&'static str] = &members::NAMES;
     const ATTRIBUTES: &'static [&'static str] = &[

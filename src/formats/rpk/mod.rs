@@ -50,6 +50,7 @@ pub struct Rpk;
 
 impl Artifact for Rpk {
     const NAME: &'static str = "rpk";
+    const NOUN: &'static str = "run pack";
     const PLURAL: &'static str = "runs";
     const MEMBER: &'static str = "run.rpk";
     const FILE_NAMES: &'static [&'static str] = &["*.rpk", "*.bundle"];

@@ -74,6 +74,7 @@ pub struct Trace;
 
 impl Artifact for Trace {
     const NAME: &'static str = "trace";
+    const NOUN: &'static str = "trace";
     const PLURAL: &'static str = "traces";
     const MEMBER: &'static str = "trace.ndjson";
     const FILE_NAMES: &'static [&'static str] = &[];

@@ -24,8 +24,8 @@ pub const REMOVED: RuleInfo = RuleInfo {
     severity: Severity::Error,
     summary: "An artifact that was removed from a vault is added again only on request.",
     why: "It was removed for a reason, and files, packs and bundles that still contain it must not undo that silently. \
-          The rule also applies to a pack with a session, or any other file, that was removed. With --allow-removed it \
-          is stored again; the journal records that and by whom. \"runvault tombstones\" lists what was removed.",
+          The rule also applies to a pack with a session, or any other file, that was removed. If it is \
+          allowed, the artifact is stored again; the journal records that and by whom.",
 };
 
 /// The rules of adding, which apply in addition to those of the kind.

@@ -171,7 +171,7 @@ fn copies_of_a_vault_have_its_index_and_dropping_it_gives_the_space_back() {
     sandbox.run(["backup", "copy.vault"]).expect(0);
     let before = hits(&sandbox, &["export"]);
     assert_eq!(hits(&sandbox, &["export", "--vault", "copy.vault"]), before);
-    sandbox.run(["reindex"]).expect(0);
+    sandbox.run(["index", "rebuild"]).expect(0);
     assert_eq!(hits(&sandbox, &["export"]), before);
     sandbox.run(["gc"]).expect(0);
     let size = || std::fs::metadata(sandbox.vault()).unwrap().len();

@@ -1,4 +1,4 @@
-//! `runvault dangling`
+//! `runvault unresolved`
 
 use std::io::Write;
 
@@ -8,7 +8,7 @@ use runvault::digest::CoreHash;
 use runvault::vault::query::{self, DanglingQuery, DanglingReferences};
 use serde::Serialize;
 
-use crate::cli::args::inputs::a_kind;
+use crate::cli::args::kind::kind;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::commands::links::{JsonTarget, target_text};
 use crate::cli::output::escape::escaped;
@@ -24,7 +24,7 @@ use crate::cli::output::stdout::{self, FAINT, HASH, counted};
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// Only references from artifacts of this kind
-    #[arg(long, value_parser = a_kind())]
+    #[arg(long, value_name = "KIND", value_parser = kind)]
     kind: Option<Kind>,
 
     /// Only references with this role or relation, such as reference, records-run or derived-from
@@ -95,7 +95,7 @@ impl Args {
                     format!(", {} to objects that are not artifacts omitted", counted(left_out, "reference"))
                 }
             };
-            stdout::note(&format!("{} dangling{left_out}", all.len()));
+            stdout::note(&format!("{} unresolved{left_out}", all.len()));
         }
         Ok(Status::Done)
     }
