@@ -1,6 +1,6 @@
 use std::fmt;
 
-use super::Draft;
+use super::{Draft, FileReference};
 
 use crate::digest::Digest;
 use crate::json::Value;
@@ -176,6 +176,7 @@ impl<'v> Collector<'v, '_> {
                 }
             }
             Value::Object(object) => {
+                FileReference::collect(object, &mut self.draft.files);
                 for (name, member) in object.iter() {
                     self.tokens.push(Token::Name(name));
                     self.text(name);

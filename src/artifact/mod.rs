@@ -9,6 +9,7 @@ mod admitted;
 mod directory;
 pub mod document;
 mod exchange;
+mod file_reference;
 mod kind;
 mod mention;
 mod part;
@@ -30,6 +31,7 @@ use crate::validation::{Findings, RuleInfo};
 pub use admitted::{Admitted, Member};
 pub use directory::{ArtifactDirectory, Directory, Entry, EntryContent, MemberBytes, Peek, is_capture_of};
 pub use exchange::{Arguments, Exchange, Playback, Responder};
+pub use file_reference::FileReference;
 pub use kind::Kind;
 pub use mention::{Mention, Place, REFERENCE, Relation, Role};
 pub use part::{Content, Part, PartKind, differ, same_place};
@@ -39,7 +41,7 @@ pub use signature::{
     KeyError, KeyRing, MAX_KEY_BYTES, MAX_KEY_ID_BYTES, Signature, SignaturePolicy, SignatureState,
     SigningKey,
 };
-pub use table::{Cell, Cells, Column, ColumnType, Table};
+pub use table::{ArtifactView, Cell, Cells, Column, ColumnType, Table};
 pub use timestamp::{CREATED_AT, MissingOffset, parse_timestamp, timestamp_text};
 pub use version::{KnownMajors, is_semver};
 
@@ -47,7 +49,9 @@ pub use version::{KnownMajors, is_semver};
 pub trait Artifact: 'static {
     /// The kind's name, such as `model_io`.
     const NAME: &'static str;
-    /// The plural noun for its artifacts, such as `sessions`.
+    /// The noun for one of its artifacts, such as `session`.
+    const NOUN: &'static str;
+    /// The plural noun for its artifacts, such as `sessions`, which is also the name of their SQL view.
     const PLURAL: &'static str;
     /// The member name of an artifact that is a single file.
     const MEMBER: &'static str;
@@ -66,6 +70,11 @@ pub trait Artifact: 'static {
     const CAN_BE_SIGNED: bool = false;
     /// How recorded responses are replayed, if artifacts of this kind record any.
     const PLAYBACK: Option<Playback> = None;
+    /// Whether any bytes are an artifact of this kind, whose core hash is their digest. Documents are of such a kind
+    /// only on request: they are not recognised by their content.
+    const TAKES_ANY_BYTES: bool = false;
+    /// The SQL view of its artifacts.
+    const VIEW: ArtifactView;
     /// The SQL tables of its contents.
     const TABLES: &'static [Table] = &[];
 
@@ -261,6 +270,8 @@ pub struct Draft {
     pub signature: Option<Signature>,
     /// Artifacts that are contained in it and are stored with it, each as a separate artifact.
     pub embedded: Vec<Admitted>,
+    /// The files that it refers to by path and digest.
+    pub files: Vec<FileReference>,
     /// Whether its file may still grow.
     pub completeness: Completeness,
     /// The total size of the pointers in `mentions` in bytes.
@@ -279,13 +290,14 @@ impl Draft {
             refers_to: Vec::new(),
             signature: None,
             embedded: Vec::new(),
+            files: Vec::new(),
             completeness: Completeness::Complete,
             pointer_bytes: 0,
         }
     }
 
     /// Adds a [`REFERENCE`] for every string and member name in `value` that is exactly `sha256:` and 64 lowercase hex
-    /// digits. `prefix` is prepended to the pointers. Locations that match one of `indexed`, in which `*` matches any
+    /// digits, and the [files](FileReference) whose paths are beside such digests. `prefix` is prepended to the pointers. Locations that match one of `indexed`, in which `*` matches any
     /// one token, are skipped: the kind indexes them under a role of their own.
     pub fn collect_references(&mut self, value: &Value<'_>, prefix: &str, indexed: &[&str]) {
         mention::collect_references(value, prefix, indexed, self);
@@ -316,6 +328,8 @@ impl Draft {
         self.attributes.dedup();
         self.identified_by.sort_unstable();
         self.identified_by.dedup();
+        self.files.sort_unstable();
+        self.files.dedup();
     }
 }
 

@@ -1,5 +1,6 @@
 //! The kinds of artifacts. This is the only list of kinds: a new kind is a folder and a line here.
 
+pub mod attachment;
 pub mod contract;
 pub mod model_io;
 pub mod pack;
@@ -10,18 +11,25 @@ use crate::artifact::{Kind, Peek, Recognition, Versions};
 use crate::json::reader::{self, MemberNames};
 
 /// Every kind, in the order in which they recognise documents.
-pub static ALL: [Kind; 5] = [
+pub static ALL: [Kind; 6] = [
     Kind::new::<model_io::ModelIo>(),
     Kind::new::<rpk::Rpk>(),
     Kind::new::<trace::Trace>(),
     Kind::new::<contract::Contract>(),
     Kind::for_directories::<pack::Pack>(),
+    Kind::new::<attachment::Attachment>(),
 ];
 
 /// Returns the kind named `name`.
 #[must_use]
 pub fn named(name: &str) -> Option<Kind> {
     ALL.into_iter().find(|kind| kind.name() == name)
+}
+
+/// Returns the kind that users call by `name`: its name or one of its nouns, in singular or plural.
+#[must_use]
+pub fn called(name: &str) -> Option<Kind> {
+    ALL.into_iter().find(|kind| kind.is_called(name))
 }
 
 /// Returns the names of all kinds for messages.

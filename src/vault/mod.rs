@@ -339,6 +339,9 @@ impl Vault {
         let put = self.store.put_one(&preparer.prepare(admitted), &preparer, clock::now())?;
         match &put.outcome {
             PutOutcome::Refused(tombstones) => Err(AddError::Rejected(add::removed(put.core, tombstones))),
+            PutOutcome::KindConflict(conflict) => {
+                Err(AddError::Rejected(add::conflicting(put.core, conflict)))
+            }
             _ => Ok(put),
         }
     }

@@ -4,12 +4,13 @@ mod parts;
 mod rules;
 mod session;
 mod table;
+mod view;
 
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, CREATED_AT, Draft, Exchange, Field, Mention, MissingOffset, Part, Passage,
-    Passages, Playback, Recognition, Responder, Role, Table, document, unreadable,
+    AdmitOptions, Artifact, ArtifactView, CREATED_AT, Draft, Exchange, Field, Mention, MissingOffset, Part,
+    Passage, Passages, Playback, Recognition, Responder, Role, Table, document, unreadable,
 };
 use crate::digest::{CoreHash, Digest};
 use crate::json::Value;
@@ -30,12 +31,14 @@ pub struct ModelIo;
 
 impl Artifact for ModelIo {
     const NAME: &'static str = "model_io";
+    const NOUN: &'static str = "session";
     const PLURAL: &'static str = "sessions";
     const MEMBER: &'static str = "model_io.json";
     const FILE_NAMES: &'static [&'static str] = &["model_io.json"];
     const ATTRIBUTES: &'static [&'static str] =
         &["adapter_id", CREATED_AT, "interactions", "mode", "model_id"];
     const PLAYBACK: Option<Playback> = Some(Playback::ByPrompt);
+    const VIEW: ArtifactView = view::ARTIFACTS;
     const TABLES: &'static [Table] = &[table::INTERACTIONS];
 
     fn rules() -> Vec<RuleInfo> {

@@ -16,12 +16,13 @@ mod patch;
 mod recognise;
 mod rules;
 mod runner;
+mod view;
 
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, ArtifactDirectory, CREATED_AT, Directory, Draft, Entry, EntryContent, EventVisitor,
-    MemberBytes, Part, Passage, Peek, document,
+    AdmitOptions, ArtifactDirectory, ArtifactView, CREATED_AT, Directory, Draft, Entry, EntryContent,
+    EventVisitor, MemberBytes, Part, Passage, Peek, document,
 };
 use crate::json::reader::{Limits, ReadError};
 use crate::validation::{Findings, RuleInfo, Violation, apply};
@@ -33,6 +34,7 @@ pub struct Pack;
 
 impl ArtifactDirectory for Pack {
     const NAME: &'static str = "pack";
+    const NOUN: &'static str = "export pack";
     const PLURAL: &'static str = "packs";
     const MEMBERS: &'static [&'static str] = &members::NAMES;
     const ATTRIBUTES: &'static [&'static str] = &[
@@ -48,6 +50,7 @@ impl ArtifactDirectory for Pack {
     ];
     const UNREADABLE: RuleInfo = rules::IO;
     const IS_RUN: bool = true;
+    const VIEW: ArtifactView = view::ARTIFACTS;
 
     fn rules() -> Vec<RuleInfo> {
         rules::all()

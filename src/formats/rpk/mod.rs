@@ -15,12 +15,14 @@ mod shape;
 mod signature;
 mod table;
 mod texts;
+mod view;
 
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, Attribute, CREATED_AT, Draft, EventVisitor, Exchange, Mention, MissingOffset,
-    NameHandle, Part, Passage, Playback, Recognition, Relation, Role, RunEvent, Table, document, unreadable,
+    AdmitOptions, Artifact, ArtifactView, Attribute, CREATED_AT, Draft, EventVisitor, Exchange, Mention,
+    MissingOffset, NameHandle, Part, Passage, Playback, Recognition, Relation, Role, RunEvent, Table,
+    document, unreadable,
 };
 use crate::digest::{CoreHash, Digest};
 use crate::json::canonical::replaykit::{self, Uncanonical, Volatile};
@@ -50,6 +52,7 @@ pub struct Rpk;
 
 impl Artifact for Rpk {
     const NAME: &'static str = "rpk";
+    const NOUN: &'static str = "run pack";
     const PLURAL: &'static str = "runs";
     const MEMBER: &'static str = "run.rpk";
     const FILE_NAMES: &'static [&'static str] = &["*.rpk", "*.bundle"];
@@ -69,6 +72,7 @@ impl Artifact for Rpk {
     const IS_RUN: bool = true;
     const CAN_BE_SIGNED: bool = true;
     const PLAYBACK: Option<Playback> = Some(Playback::InOrder);
+    const VIEW: ArtifactView = view::ARTIFACTS;
     const TABLES: &'static [Table] = &[table::STEPS];
 
     fn rules() -> Vec<RuleInfo> {

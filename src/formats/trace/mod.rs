@@ -13,12 +13,13 @@ mod rules;
 mod step_result;
 mod table;
 mod time;
+mod view;
 
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, CREATED_AT, Draft, EventVisitor, Joined, Mention, MissingOffset, NameHandle,
-    Part, Passage, Recognition, Relation, Rest, Role, Table, Versions, document, unreadable,
+    AdmitOptions, Artifact, ArtifactView, CREATED_AT, Draft, EventVisitor, Joined, Mention, MissingOffset,
+    NameHandle, Part, Passage, Recognition, Relation, Rest, Role, Table, Versions, document, unreadable,
 };
 use crate::digest::{CoreHash, Digest};
 use crate::json::Value;
@@ -74,6 +75,7 @@ pub struct Trace;
 
 impl Artifact for Trace {
     const NAME: &'static str = "trace";
+    const NOUN: &'static str = "trace";
     const PLURAL: &'static str = "traces";
     const MEMBER: &'static str = "trace.ndjson";
     const FILE_NAMES: &'static [&'static str] = &[];
@@ -81,6 +83,7 @@ impl Artifact for Trace {
         &[CREATED_AT, "engine_version", "records", "step", "trace_id"];
     const IS_RUN: bool = true;
     const VERSIONS: Option<Versions> = Some(Versions { relation: EXTENDS.name, attribute: "trace_id" });
+    const VIEW: ArtifactView = view::ARTIFACTS;
     const TABLES: &'static [Table] = &[table::RECORDS];
 
     fn rules() -> Vec<RuleInfo> {
