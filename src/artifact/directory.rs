@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use super::{AdmitOptions, ArtifactView, Draft, EventVisitor, Part, Passage, Table};
+use super::{AdmitOptions, ArtifactView, Draft, EventVisitor, Field, Part, Passage, Table};
 use crate::digest::{BlobHash, CaptureHash, Digest};
 use crate::json::canonical::rfc8785;
 use crate::json::reader::{Limits, ReadError};
@@ -25,6 +25,8 @@ pub trait ArtifactDirectory: 'static {
     const ATTRIBUTES: &'static [&'static str];
     /// Whether artifacts of this kind record runs, so that they can be audited against contracts.
     const IS_RUN: bool = false;
+    /// The searchable fields that only its artifacts have.
+    const FIELDS: &'static [Field] = &[];
     /// The SQL view of its artifacts.
     const VIEW: ArtifactView;
     /// The SQL tables of its contents.

@@ -2,7 +2,7 @@ use crate::digest::Digest;
 use crate::json::{Object, Value};
 
 /// Names of members that contain the path of a file whose digest is in the same object.
-const PATHS: [&str; 5] = ["path", "file", "file_path", "filename", "name"];
+const PATHS: [&str; 6] = ["path", "file", "file_path", "filename", "name", "schema"];
 
 /// Maximum length of a path in bytes, and maximum number of its components.
 const MAX_PATH: usize = 4096;

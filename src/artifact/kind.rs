@@ -5,8 +5,8 @@ use super::directory::{ArtifactDirectory, Directory, EntryContent, MemberBytes, 
 use super::passage::{OfDirectory, OfDocument};
 use super::value_budget::Room;
 use super::{
-    AdmitOptions, Admitted, Artifact, ArtifactView, Draft, EventVisitor, Exchange, Joined, Member, Part,
-    Passage, Playback, Recognition, Rest, Table, Versions,
+    AdmitOptions, Admitted, Artifact, ArtifactView, Draft, EventVisitor, Exchange, Field, Joined, Member,
+    Part, Passage, Playback, Recognition, Rest, StatedContent, Table, Versions,
 };
 use crate::digest::{BlobHash, CaptureHash};
 use crate::json::reader::{Limits, MemberNames, ReadError};
@@ -27,7 +27,9 @@ struct KindTable {
     versions: Option<Versions>,
     can_be_signed: bool,
     playback: Option<Playback>,
+    fields: &'static [Field],
     view: ArtifactView,
+    contents: &'static [StatedContent],
     tables: &'static [Table],
     rules: fn() -> Vec<RuleInfo>,
     form: Form,
@@ -80,7 +82,9 @@ impl Kind {
                     versions: K::VERSIONS,
                     can_be_signed: K::CAN_BE_SIGNED,
                     playback: K::PLAYBACK,
+                    fields: K::FIELDS,
                     view: K::VIEW,
+                    contents: K::CONTENTS,
                     tables: K::TABLES,
                     rules: K::rules,
                     form: Form::Document {
@@ -118,7 +122,9 @@ impl Kind {
                     versions: None,
                     can_be_signed: false,
                     playback: None,
+                    fields: K::FIELDS,
                     view: K::VIEW,
+                    contents: &[],
                     tables: K::TABLES,
                     rules: K::rules,
                     form: Form::Directory {
@@ -437,6 +443,18 @@ impl Kind {
     #[must_use]
     pub fn playback(self) -> Option<Playback> {
         self.0.playback
+    }
+
+    /// Returns the searchable fields that only its artifacts have.
+    #[must_use]
+    pub fn fields(self) -> &'static [Field] {
+        self.0.fields
+    }
+
+    /// Returns the contents whose digests its artifacts state, and which a vault can have as artifacts of their own.
+    #[must_use]
+    pub fn contents(self) -> &'static [StatedContent] {
+        self.0.contents
     }
 
     /// Returns the SQL view of its artifacts.

@@ -16,6 +16,7 @@ mod part;
 mod passage;
 mod run_event;
 mod signature;
+mod stated_content;
 mod table;
 mod timestamp;
 mod value_budget;
@@ -33,7 +34,7 @@ pub use directory::{ArtifactDirectory, Directory, Entry, EntryContent, MemberByt
 pub use exchange::{Arguments, Exchange, Playback, Responder};
 pub use file_reference::FileReference;
 pub use kind::Kind;
-pub use mention::{Mention, Place, REFERENCE, Relation, Role};
+pub use mention::{Mention, Place, REFERENCE, REFERS_TO, Relation, Role, group, relation};
 pub use part::{Content, Part, PartKind, differ, same_place};
 pub use passage::{Field, Passage, Passages, words_of};
 pub use run_event::{Answer, Call, CallNames, EventVisitor, RunEvent};
@@ -41,6 +42,7 @@ pub use signature::{
     KeyError, KeyRing, MAX_KEY_BYTES, MAX_KEY_ID_BYTES, Signature, SignaturePolicy, SignatureState,
     SigningKey,
 };
+pub use stated_content::StatedContent;
 pub use table::{ArtifactView, Cell, Cells, Column, ColumnType, Table};
 pub use timestamp::{CREATED_AT, MissingOffset, parse_timestamp, timestamp_text};
 pub use version::{KnownMajors, is_semver};
@@ -73,8 +75,12 @@ pub trait Artifact: 'static {
     /// Whether any bytes are an artifact of this kind, whose core hash is their digest. Documents are of such a kind
     /// only on request: they are not recognised by their content.
     const TAKES_ANY_BYTES: bool = false;
+    /// The searchable fields that only its artifacts have.
+    const FIELDS: &'static [Field] = &[];
     /// The SQL view of its artifacts.
     const VIEW: ArtifactView;
+    /// The contents whose digests its artifacts state, and which a vault can have as artifacts of their own.
+    const CONTENTS: &'static [StatedContent] = &[];
     /// The SQL tables of its contents.
     const TABLES: &'static [Table] = &[];
 
@@ -157,6 +163,8 @@ pub struct Versions {
     pub relation: &'static str,
     /// The attribute that has the same value in both.
     pub attribute: &'static str,
+    /// The attribute that is the number of parts of a document, and the noun for one of them.
+    pub length: (&'static str, &'static str),
 }
 
 /// A document that is the rest of a longer one.

@@ -7,7 +7,7 @@ pub mod pack;
 pub mod rpk;
 pub mod trace;
 
-use crate::artifact::{Kind, Peek, Recognition, Versions};
+use crate::artifact::{Field, Kind, Peek, Recognition, Versions};
 use crate::json::reader::{self, MemberNames};
 
 /// Every kind, in the order in which they recognise documents.
@@ -19,6 +19,21 @@ pub static ALL: [Kind; 6] = [
     Kind::for_directories::<pack::Pack>(),
     Kind::new::<attachment::Attachment>(),
 ];
+
+/// The kind whose artifacts state the [`Terms`] that runs are audited against.
+pub const TERMS: Kind = Kind::new::<contract::Contract>();
+
+/// The kind whose artifacts are read as a [`Session`].
+pub const SESSIONS: Kind = Kind::new::<model_io::ModelIo>();
+
+pub use contract::{Bound, Bounds, Effect, Evidence, IoRef, SchemaSource, Stated, Terms, comparable};
+pub use model_io::{Interaction, Mode, Session};
+
+/// Returns the searchable fields of all kinds.
+#[must_use]
+pub fn fields() -> Vec<Field> {
+    Field::SHARED.into_iter().chain(ALL.into_iter().flat_map(Kind::fields).copied()).collect()
+}
 
 /// Returns the kind named `name`.
 #[must_use]
