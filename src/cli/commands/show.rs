@@ -147,10 +147,11 @@ fn extensions(description: &Description, fields: &mut Fields) {
 }
 
 fn extension(Extension { artifact, attributes }: &Extension) -> String {
-    let length = formats::named(&artifact.kind).and_then(Kind::versions).and_then(|Versions { length, .. }| {
-        let (_, count) = attributes.iter().find(|(name, _)| name == length.0)?;
-        Some(format!(" ({})", counted(count.parse().ok()?, length.1)))
-    });
+    let length =
+        formats::named(&artifact.kind).and_then(Kind::versions).and_then(|Versions { length, .. }| {
+            let (_, count) = attributes.iter().find(|(name, _)| name == length.0)?;
+            Some(format!(" ({})", counted(count.parse().ok()?, length.1)))
+        });
     format!("{} {:.12}{}", brief(&artifact.kind), artifact.core, length.unwrap_or_default())
 }
 

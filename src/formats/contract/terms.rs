@@ -105,7 +105,9 @@ impl IoRef {
             mode: text(value, "mode").unwrap_or_default(),
             is_required: matches!(value.get("required"), Some(Value::Bool(true))),
             schema: match schema.as_str() {
-                Some(name) => SchemaSource::Named(digest_of_schema(value, name).unwrap_or_else(|| name.to_owned())),
+                Some(name) => {
+                    SchemaSource::Named(digest_of_schema(value, name).unwrap_or_else(|| name.to_owned()))
+                }
                 None => SchemaSource::Inline(schema.to_owned_value()),
             },
             tools: statement::names(value.get("tools")),

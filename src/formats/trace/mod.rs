@@ -92,11 +92,8 @@ impl Artifact for Trace {
     const ATTRIBUTES: &'static [&'static str] =
         &[CREATED_AT, "engine_version", "records", "step", "trace_id"];
     const IS_RUN: bool = true;
-    const VERSIONS: Option<Versions> = Some(Versions {
-        relation: EXTENDS.name,
-        attribute: "trace_id",
-        length: ("records", "record"),
-    });
+    const VERSIONS: Option<Versions> =
+        Some(Versions { relation: EXTENDS.name, attribute: "trace_id", length: ("records", "record") });
     const VIEW: ArtifactView = view::ARTIFACTS;
     const CONTENTS: &'static [StatedContent] = &contents::ALL;
     const TABLES: &'static [Table] = &[table::RECORDS];
