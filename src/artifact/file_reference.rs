@@ -40,13 +40,20 @@ impl FileReference {
     pub(super) fn collect(object: &Object<'_>, references: &mut Vec<Self>) {
         let digest = |(_, value): (&str, &Value<'_>)| value.as_str().and_then(Digest::parse_prefixed);
         for digest in object.iter().filter_map(digest) {
-            for path in PATHS.into_iter().filter_map(|name| object.get(name)?.as_str()) {
+            for path in PATHS.into_iter().filter_map(|name| path_in(object, name)) {
                 if references.len() < MAX_REFERENCES {
                     references.extend(Self::new(path, digest));
                 }
             }
         }
     }
+}
+
+/// Returns the path in the member `name`. What is only called a name is one if it looks like a file name: steps and
+/// tools have names too.
+fn path_in<'o>(object: &'o Object<'_>, name: &str) -> Option<&'o str> {
+    let path = object.get(name)?.as_str()?;
+    (name != "name" || path.contains(['.', '/'])).then_some(path)
 }
 
 #[cfg(test)]
@@ -72,13 +79,13 @@ mod tests {
     fn the_path_and_the_digest_are_in_one_object() {
         let digest = Digest::from_content(b"x");
         let text = format!(
-            r#"{{"path": "a", "sha256": "{digest}", "file": 1, "name": "b", "in": {{"path": "c"}}, "bare": "{}"}}"#,
+            r#"{{"path": "a", "sha256": "{digest}", "file": 1, "name": "b.c", "filename": "d", "in": {{"path": "c"}}, "bare": "{}"}}"#,
             digest.hex()
         );
         let value = reader::read(text.as_bytes(), &Limits::default()).unwrap();
         let mut references = Vec::new();
         FileReference::collect(value.as_object().unwrap(), &mut references);
-        let expected = ["a", "b"].map(|path| FileReference::new(path, digest).unwrap());
+        let expected = ["a", "d", "b.c"].map(|path| FileReference::new(path, digest).unwrap());
         assert_eq!(references, expected);
     }
 }
