@@ -196,6 +196,16 @@ impl Place {
         Self { path, directory, sort: FileType::Directory }
     }
 
+    /// Returns the path.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the directory that the file was opened in, or `None` if it is a directory or this is unknown.
+    pub(super) fn directory_of_file(&self) -> Option<FileId> {
+        self.directory.filter(|_| self.sort != FileType::Directory)
+    }
+
     /// Returns the file, to be read again, or `None` if it is a directory.
     pub(crate) fn into_file(self) -> Option<Item> {
         match self.sort {

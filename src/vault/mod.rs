@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use crate::artifact::{KeyRing, Kind};
 use crate::clock;
 use crate::digest::{CaptureHash, CoreHash, Digest, DigestPrefix, PrefixResolution};
-use crate::formats::{self, model_io};
+use crate::formats::{self, Session};
 use crate::intake::{self, ExamineOptions, Inputs};
 use crate::json::reader::Limits;
 use crate::storage::check::JournalInspection;
@@ -340,6 +340,9 @@ impl Vault {
         let put = self.store.put_one(&preparer.prepare(admitted), &preparer, clock::now())?;
         match &put.outcome {
             PutOutcome::Refused(tombstones) => Err(AddError::Rejected(add::removed(put.core, tombstones))),
+            PutOutcome::KindConflict(conflict) => {
+                Err(AddError::Rejected(add::conflicting(put.core, conflict)))
+            }
             _ => Ok(put),
         }
     }
@@ -703,12 +706,12 @@ impl Vault {
     /// # Errors
     /// Returns [`LookupError::KindMismatch`] if the hash is not that of a session; otherwise the same as [`Vault::locate`]
     /// and [`Vault::read`].
-    pub fn session(&self, model_io_hash: CoreHash) -> Result<model_io::Session, LookupError> {
+    pub fn session(&self, model_io_hash: CoreHash) -> Result<Session, LookupError> {
         let located = self.locate(&model_io_hash.0.into())?;
-        expect_kind(&located.artifact, Kind::new::<model_io::ModelIo>())?;
+        expect_kind(&located.artifact, formats::SESSIONS)?;
         let core = &located.artifact.core;
         let unreadable = |message: String| LookupError::Unreadable { core: *core, message };
-        model_io::Session::read(&self.read(&located)?, &Limits::most())
+        Session::read(&self.read(&located)?, &Limits::most())
             .map_err(|error| unreadable(error.to_string()))?
             .ok_or_else(|| unreadable("it is not a session".to_owned()))
     }

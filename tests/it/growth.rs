@@ -323,3 +323,24 @@ fn large_documents_take_a_few_times_their_size() {
         assert!(bytes == document.into_bytes(), "it comes out as it went in");
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn large_attachments_take_a_few_times_their_size() {
+    let megabytes = if std::env::var_os(LARGE).is_some() { 850 } else { 34 };
+    let sandbox = Sandbox::new();
+    // Neither text nor compressible.
+    let digest = |number: u64| runvault::digest::Digest::from_content(&number.to_le_bytes());
+    let bytes: Vec<u8> =
+        (0..megabytes * 1_000_000 / 32).flat_map(|number| *digest(number).as_bytes()).collect();
+    sandbox.write("large", &bytes);
+    let mebibytes = 64 + 3 * megabytes;
+    let add = ["add", "--as", "attachment", "large", "--max-size", "900M"];
+    expect_success(within_memory(&sandbox, mebibytes, &add));
+    expect_success(within_memory(&sandbox, mebibytes, &["get", "latest", "-o", "out"]));
+    if let Ok(read) = std::fs::read(sandbox.path("out")) {
+        assert!(read == bytes, "it comes out as it went in");
+        let stored = std::fs::metadata(sandbox.vault()).unwrap().len();
+        assert!(stored < bytes.len() as u64 * 21 / 20, "{stored} bytes for {}", bytes.len());
+    }
+}

@@ -22,8 +22,8 @@ pub(crate) struct InputArgs {
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
 
-    /// Require this kind instead of recognising it by content
-    #[arg(long, value_name = "KIND", value_parser = kind)]
+    /// Require this kind instead of recognising it by content; a kind that takes any bytes is never recognised
+    #[arg(long, visible_alias = "as", value_name = "KIND", value_parser = kind)]
     kind: Option<Kind>,
 
     /// Reject every file in a directory that is not an artifact, instead of skipping it

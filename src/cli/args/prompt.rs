@@ -51,9 +51,10 @@ impl PromptArgs {
         let prompt = match (&self.prompt, &self.prompt_file, &self.prompt_hash) {
             (Some(text), ..) => Prompt::from_bytes(text.clone().into_bytes()),
             (None, Some(path), _) => Prompt::from_bytes(read(path)?),
-            (None, None, Some(prefix)) => {
-                Prompt { digest: find::mentioned(vault, prefix, Some("prompt"))?, bytes: None }
-            }
+            (None, None, Some(prefix)) => Prompt {
+                digest: find::mentioned(vault, prefix, Some(runvault::artifact::group::PROMPT))?,
+                bytes: None,
+            },
             (None, None, None) => return Ok(None),
         };
         Ok(Some(prompt))

@@ -346,7 +346,12 @@ fn line(out: &mut impl Write, word: &str, style: Style, examined: &Examined) -> 
     let hash = examined.core.map(|core| format!("{HASH}{core:.12}{HASH:#} ")).unwrap_or_default();
     let joined =
         examined.continues.map(|core| format!(" (continues {HASH}{core:.12}{HASH:#})")).unwrap_or_default();
-    writeln!(out, "{style}{word:<13}{style:#} {kind:<8} {hash}{}{joined}", escaped(&examined.path))
+    let attached = match examined.attachments.len() as u64 {
+        0 => String::new(),
+        count => format!(" (with {} that it refers to)", counted(count, "file")),
+    };
+    let path = escaped(&examined.path);
+    writeln!(out, "{style}{word:<13}{style:#} {kind:<8} {hash}{path}{joined}{attached}")
 }
 
 fn text_of(summary: &Summary, printer: &Printer, started: Instant) -> String {

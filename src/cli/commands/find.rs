@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, Utc};
 use clap::{Args as ClapArgs, ValueEnum};
 use runvault::Vault;
-use runvault::artifact::{Kind, SignatureState};
+use runvault::artifact::{Kind, SignatureState, group};
 use runvault::digest::{CaptureHash, CoreHash, Digest, DigestPrefix, PrefixResolution};
 use runvault::formats;
 use runvault::storage::{Snapshot, StoreError, TimeBasis};
@@ -325,10 +325,10 @@ impl Conditions {
         let mut mention =
             |group: Option<&'static str>, digest: Digest| filters.push(Filter::Mention { group, digest });
         if let Some(text) = &self.prompt {
-            mention(Some("prompt"), Digest::from_content(text.as_bytes()));
+            mention(Some(group::PROMPT), Digest::from_content(text.as_bytes()));
         }
         if let Some(path) = &self.prompt_file {
-            mention(Some("prompt"), digest_of(path)?);
+            mention(Some(group::PROMPT), digest_of(path)?);
         }
         for (group, prefix) in self.hashes() {
             if let Some(prefix) = prefix {
@@ -375,11 +375,11 @@ impl Conditions {
     /// Returns the conditions that are hashes, each with its group of roles.
     fn hashes(&self) -> [(Option<&'static str>, Option<&DigestPrefix>); 7] {
         [
-            (Some("prompt"), self.prompt_hash.as_ref()),
-            (Some("response"), self.response_hash.as_ref()),
-            (Some("step"), self.step_hash.as_ref()),
-            (Some("record"), self.record_hash.as_ref()),
-            (Some("state"), self.state_hash.as_ref()),
+            (Some(group::PROMPT), self.prompt_hash.as_ref()),
+            (Some(group::RESPONSE), self.response_hash.as_ref()),
+            (Some(group::STEP), self.step_hash.as_ref()),
+            (Some(group::RECORD), self.record_hash.as_ref()),
+            (Some(group::STATE), self.state_hash.as_ref()),
             (Some("intent"), self.intent_hash.as_ref()),
             (Some("bundle"), self.bundle_hash.as_ref()),
         ]

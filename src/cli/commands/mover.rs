@@ -229,6 +229,7 @@ impl Waiting {
             outcome: Outcome::Present,
             core: self.core,
             continues: None,
+            attachments: Vec::new(),
             size: 0,
             report: Report::default(),
             signature: None,

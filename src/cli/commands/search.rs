@@ -61,7 +61,7 @@ pub(crate) struct Args {
 }
 
 fn field(name: &str) -> Result<Field, String> {
-    Field::ALL.into_iter().find(|field| field.name() == name).ok_or_else(|| {
+    formats::fields().into_iter().find(|field| field.name() == name).ok_or_else(|| {
         let names: Vec<&str> = fields().collect();
         format!("expected one of {}", names.join(", "))
     })
@@ -69,7 +69,7 @@ fn field(name: &str) -> Result<Field, String> {
 
 /// Returns the names of the searchable fields.
 pub(crate) fn fields() -> impl Iterator<Item = &'static str> {
-    Field::ALL.into_iter().map(Field::name)
+    formats::fields().into_iter().map(Field::name)
 }
 
 impl From<SearchError> for Failure {

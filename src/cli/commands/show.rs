@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anstyle::Style;
 use clap::Args as ClapArgs;
 use runvault::Description;
-use runvault::artifact::{CREATED_AT, Kind};
+use runvault::artifact::{CREATED_AT, Kind, Versions};
 use runvault::clock;
 use runvault::digest::{CaptureHash, CoreHash};
 use runvault::formats;
@@ -147,10 +147,12 @@ fn extensions(description: &Description, fields: &mut Fields) {
 }
 
 fn extension(Extension { artifact, attributes }: &Extension) -> String {
-    let records = attributes.iter().find(|(name, _)| name == "records");
-    let count = records.and_then(|(_, count)| count.parse().ok());
-    let records = count.map(|count| format!(" ({})", counted(count, "record"))).unwrap_or_default();
-    format!("{} {:.12}{records}", brief(&artifact.kind), artifact.core)
+    let length =
+        formats::named(&artifact.kind).and_then(Kind::versions).and_then(|Versions { length, .. }| {
+            let (_, count) = attributes.iter().find(|(name, _)| name == length.0)?;
+            Some(format!(" ({})", counted(count.parse().ok()?, length.1)))
+        });
+    format!("{} {:.12}{}", brief(&artifact.kind), artifact.core, length.unwrap_or_default())
 }
 
 fn attributes(attributes: &[(String, String)], fields: &mut Fields) {

@@ -18,9 +18,9 @@ use crate::cli::output::stdout::{self, FAINT, HASH, counted};
 
 /// List references to missing artifacts.
 ///
-/// Prints each missing hash with the artifacts that refer to it. References to objects that are not artifacts of any
-/// kind, such as schemas, prompts and proposals, are left out unless --all is given; they are recognised by the name of
-/// the member that holds the digest.
+/// Prints each missing hash with the artifacts that refer to it. References to objects that no format defines, such as
+/// schemas, prompts and proposals, are left out unless --all is given: they are in a vault only if they were added with
+/// "add --as attachment". They are recognised by the name of the member that holds the digest.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// Only references from artifacts of this kind
@@ -31,7 +31,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ROLE")]
     role: Option<String>,
 
-    /// Also list references to objects that are not artifacts of any kind
+    /// Also list references to objects that are in a vault only as attachments
     #[arg(long)]
     all: bool,
 

@@ -45,6 +45,9 @@ struct ExaminedLine<'e, V> {
     /// The artifact that the document continues, if it is a continuation.
     #[serde(skip_serializing_if = "Option::is_none")]
     continues: Option<CoreHash>,
+    /// The files beside it that are stored with it.
+    #[serde(skip_serializing_if = "<[CoreHash]>::is_empty")]
+    attachments: &'e [CoreHash],
     #[serde(flatten)]
     signature: Option<SignatureMembers<'e>>,
     violations: Vec<Violation>,
@@ -84,6 +87,7 @@ pub(crate) fn examined(
         verdict,
         core_hash: examined.core,
         continues: examined.continues,
+        attachments: &examined.attachments,
         signature: examined.signature.as_ref().map(SignatureMembers::new),
         violations: hints::for_violations(listed),
         violations_omitted: examined.report.omitted() + left_out.len(),

@@ -12,13 +12,15 @@ mod shape;
 mod statement;
 mod tables;
 mod terms;
+mod view;
 mod yaml;
 
 use std::collections::HashMap;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, Draft, Part, Passage, Recognition, Table, document, unreadable,
+    AdmitOptions, Artifact, ArtifactView, Draft, Field, Part, Passage, Recognition, Table, document,
+    unreadable,
 };
 use crate::digest::CoreHash;
 use crate::json::Value;
@@ -28,6 +30,9 @@ use crate::validation::{Findings, RuleInfo, apply};
 
 pub use statement::{Bound, Bounds, Stated, comparable};
 pub use terms::{Effect, Evidence, IoRef, SchemaSource, Terms};
+
+/// The field of its refs and effects.
+const FIELD: Field = Field::new("contract");
 
 /// The kind `contract`.
 pub struct Contract;
@@ -41,6 +46,8 @@ impl Artifact for Contract {
     const ATTRIBUTES: &'static [&'static str] =
         &["effect", "effects", "io_ref", "io_ref_kind", "io_ref_mode", "io_refs", "target"];
     const STATED_BY: Option<&'static str> = Some("governs");
+    const FIELDS: &'static [Field] = &[FIELD];
+    const VIEW: ArtifactView = view::ARTIFACTS;
     const TABLES: &'static [Table] = &[tables::EFFECTS, tables::IO_REFS];
 
     fn rules() -> Vec<RuleInfo> {

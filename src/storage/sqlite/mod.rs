@@ -77,12 +77,13 @@ pub use search::{
     CapturePassages, FoundPassage, Grouping, Matcher, SearchComparison, SearchDifferences, SearchIndex,
     SearchableCapture, Term, Terms,
 };
+pub(crate) use sql::TIMES;
 pub use sql::{Computed, Reader, Rows, RowsOf, Saved, SqlError, Statement, View};
 pub use stats::{Dated, Day, Extremes, KindStats, Sized, Stats, Storage};
 pub use times::{Chronology, TimeBasis};
 pub use tombstones::RemovedPolicy;
 pub use wal::{LogDamage, LogDefect, SalvagedLog, Salvager};
-pub use write::{Put, PutOutcome};
+pub use write::{KindConflict, Put, PutOutcome};
 
 use dictionaries::{Dictionaries, Readers};
 use pool::{BUSY_TIMEOUT, Lease, Pool};

@@ -79,6 +79,11 @@ impl Prepared {
     pub fn admitted(&self) -> &Admitted {
         &self.admitted
     }
+
+    /// Iterates over the artifacts that are stored with it.
+    pub fn embedded(&self) -> impl Iterator<Item = &Admitted> {
+        self.embedded.iter().map(Self::admitted)
+    }
 }
 
 impl AsRef<Admitted> for Prepared {

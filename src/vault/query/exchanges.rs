@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::forks::{self, Shared};
 use super::histories::Histories;
 use super::links::place;
+use crate::artifact::group;
 use crate::digest::{CoreHash, Digest};
 use crate::storage::check::CaptureId;
 use crate::storage::{ArtifactId, ArtifactRow, KindId, Result, Snapshot};
@@ -13,8 +14,8 @@ use crate::storage::{ArtifactId, ArtifactRow, KindId, Result, Snapshot};
 pub(super) type Pair = (Digest, Digest);
 
 /// The roles of prompts and of responses.
-const PROMPT: &str = "prompt";
-const RESPONSE: &str = "response";
+const PROMPT: &str = group::PROMPT;
+const RESPONSE: &str = group::RESPONSE;
 
 /// The exchanges of an artifact.
 pub(super) struct Exchanges {

@@ -25,7 +25,7 @@ pub fn extended<'a>(
     versions: &[(&str, Versions)],
 ) -> Result<BTreeSet<ArtifactId>> {
     let mut all = BTreeSet::new();
-    for (kind, Versions { relation, attribute }) in versions {
+    for (kind, Versions { relation, attribute, .. }) in versions {
         let of_kind: Vec<&ArtifactRow> =
             artifacts.clone().filter(|artifact| artifact.kind == *kind).collect();
         if of_kind.len() > 1 {

@@ -67,7 +67,7 @@ impl Which {
             Self::Any => true,
             Self::Runs => kind.is_run(),
             Self::Recordings => kind.playback().is_some(),
-            Self::Contracts => kind.name() == "contract",
+            Self::Contracts => kind == formats::TERMS,
         }
     }
 

@@ -6,6 +6,7 @@ use rusqlite::OptionalExtension;
 
 use super::Snapshot;
 use super::mentions::{Roles, mention};
+use crate::artifact::relation;
 use crate::digest::{CoreHash, Digest};
 use crate::storage::sqlite::rows::{
     ArtifactId, ArtifactRow, DigestEdge, MentionRow, NameMention, Reference, StatedEdge,
@@ -13,7 +14,7 @@ use crate::storage::sqlite::rows::{
 use crate::storage::sqlite::{Result, mention_index};
 
 /// The relation of an artifact to its embedded artifacts, which are stored with it.
-const CONTAINS: &str = "contains";
+const CONTAINS: &str = relation::CONTAINS;
 
 impl Snapshot<'_> {
     /// Returns the mentions that relate an artifact to others, ordered by relation, digest and place. Unresolved ones
