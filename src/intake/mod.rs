@@ -1,6 +1,7 @@
 //! From paths to verdicts: finding files, recognising kinds by content, admitting documents.
 
 pub mod archive;
+mod candidate;
 mod continuation;
 mod directory;
 mod file;

@@ -90,6 +90,7 @@ impl Args {
             add::dry_run(snapshot.as_ref(), self.input.inputs()?, &options, &mut printer)?
         } else {
             let inputs = self.input.inputs()?;
+            let inputs = if self.moving.moves { inputs.recovering() } else { inputs };
             let vault = vault.open_to_add(self.create)?;
             let summary = vault.add(inputs, &options, &mut printer)?;
             added_to = Some(vault);
