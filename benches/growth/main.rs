@@ -138,7 +138,16 @@ const ROWS: &[Row] = &[
     },
     Row {
         name: "parts",
-        what: "parts of a trace",
+        what: "parts of traces of 20 records",
+        size: 1_000,
+        fill: make::parts_of_many,
+        arguments: &["add", "parts", "--create"],
+        statuses: &[0],
+        repeats: false,
+    },
+    Row {
+        name: "one-trace",
+        what: "parts of one trace",
         size: 100,
         fill: make::parts,
         arguments: &["add", "parts", "--create"],

@@ -2,6 +2,7 @@
 
 pub mod archive;
 mod beside;
+mod candidate;
 mod continuation;
 mod directory;
 mod file;

@@ -89,6 +89,7 @@ impl Args {
             add::dry_run(snapshot.as_ref(), self.input.inputs()?, &options, &mut printer)?
         } else {
             let inputs = self.input.inputs()?;
+            let inputs = if self.moving.moves { inputs.recovering() } else { inputs };
             let vault = vault.open_to_add(self.create)?;
             // Standard input was read before, so that Ctrl-C ends a wait for it.
             let stop = Stop::on_signals()?;

@@ -241,7 +241,7 @@ pub(crate) fn joined(
     options: &ExamineOptions,
 ) -> Result<std::result::Result<Admitted, Rejection>> {
     let Some(continuation) = rejection.continuation.take() else { return Ok(Err(rejection)) };
-    let report = match joining::in_vault(&store.snapshot()?, &continuation.wanted())? {
+    let report = match in_store(store, &continuation.wanted())? {
         Some(beginning) => match continuation.admit_after(beginning.document(), &options.admit) {
             Ok(admitted) => return Ok(Ok(admitted)),
             Err(report) => report,
@@ -249,6 +249,14 @@ pub(crate) fn joined(
         None => continuation.unmatched(),
     };
     Ok(Err(Rejection { report, ..rejection }))
+}
+
+/// Returns the document in a vault that extends to `wanted`. A vault that is created by the first addition has none yet.
+fn in_store(store: &Store, wanted: &Predecessor) -> Result<Option<FirstPart>> {
+    if !store.is_created() {
+        return Ok(None);
+    }
+    joining::in_vault(&store.snapshot()?, wanted)
 }
 
 /// The state of adding to a vault.
@@ -265,7 +273,7 @@ impl Target<Prepared> for Adding<'_, '_> {
         if let Some(beginning) = self.batch.beginning(wanted) {
             return Ok(Some(beginning));
         }
-        joining::in_vault(&self.batch.store.snapshot()?, wanted)
+        in_store(self.batch.store, wanted)
     }
 
     fn push(&mut self, number: usize, item: Item<Prepared>) -> std::result::Result<(), End> {

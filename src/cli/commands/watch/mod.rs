@@ -105,7 +105,8 @@ impl Args {
         time::warn_of_future(&vault)?;
         let held = Held::new(vault.path());
         let settling = PollingWatcher::new(self.directories.clone(), self.settle).with_kind(self.kind);
-        let mut settling = settling.without(self.files_of(vault.path()));
+        let settling = settling.without(self.files_of(vault.path()));
+        let mut settling = settling.recovering(self.moving.moves);
         if self.new_only {
             settling.look();
             settling.all_done();
