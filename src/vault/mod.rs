@@ -1,6 +1,7 @@
 //! The public API of a vault: kinds, store and queries behind one handle.
 
 pub mod add;
+pub mod api;
 pub mod audit;
 pub mod bundle;
 pub mod diff;
@@ -12,6 +13,8 @@ pub mod replay;
 pub mod retention;
 pub mod search;
 pub mod sql;
+pub mod stats;
+pub mod tombstones;
 mod verification;
 
 pub use removal::{Forgetting, Referenced, Removal, RemoveError, RemoveOptions};
@@ -28,8 +31,8 @@ use crate::json::reader::Limits;
 use crate::storage::check::JournalInspection;
 use crate::storage::{
     Actor, ArtifactRow, Backup, BackupError, BackupOptions, BackupProgress, CaptureRow, JournalCheck,
-    LogDamage, NoteRow, PinRow, Put, PutOutcome, RemovedPolicy, Repair, RoleCount, Snapshot, Stats, Store,
-    StoreError, StoredMember, TagRow, TimeBasis, Tombstone, Upgrade,
+    LogDamage, NoteRow, PinRow, Put, PutOutcome, RemovedPolicy, Repair, RoleCount, Snapshot, Store,
+    StoreError, StoredMember, TagRow, Tombstone, Upgrade,
 };
 use crate::validation::{Report, Violation};
 use crate::vault::add::{Monitor, Summary};
@@ -560,14 +563,6 @@ impl Vault {
             return Err(LookupError::LatestOutOfRange { back, count: snapshot.artifact_count()? });
         };
         locate(&snapshot, &artifact.core.0.into())
-    }
-
-    /// Returns counts, sizes and growth by one of the times of artifacts. Reads no document.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read.
-    pub fn stats(&self, by: TimeBasis) -> Result<Stats, StoreError> {
-        self.snapshot()?.stats(by)
     }
 
     /// Verifies that earlier journal entries are unchanged: recomputes the journal's chain, and searches for the entry

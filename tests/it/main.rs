@@ -7,6 +7,7 @@
     reason = "tests are read from top to bottom"
 )]
 
+mod api;
 mod attachments;
 mod audit;
 mod backup;

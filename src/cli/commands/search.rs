@@ -7,6 +7,7 @@ use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::artifact::{Field, Kind};
 use runvault::digest::{CaptureHash, CoreHash};
+use runvault::formats;
 use runvault::vault::query::Query;
 use runvault::vault::search::{Grouping, SearchError, SearchHit, SearchQuery, Snippet, WIDTH, Words};
 use serde::Serialize;
