@@ -26,6 +26,7 @@ use rusqlite::{Connection, OptionalExtension};
 use super::check::finding::{Finding, LOG_DAMAGED, Subject};
 use super::{Result, Store, StoreError, pool};
 use crate::digest::{CaptureHash, CoreHash, Digest};
+use crate::files::open_vaults::has_open;
 use copies::{LogCopy, beside};
 use index::Index;
 use scan::Scan;
@@ -233,6 +234,16 @@ fn is_unused(path: &Path) -> io::Result<bool> {
         Ok(_) => Ok(Index::read_copy(&index)?.is_none_or(|index| index.frames <= index.in_file)),
         Err(_) => Ok(!index.exists()),
     }
+}
+
+/// Returns whether the log of the vault at `path`, which may have been deleted, is empty and is not in use.
+pub(super) fn is_left_empty(path: &Path) -> bool {
+    let (log, index) = (beside(path, "-wal"), beside(path, "-shm"));
+    let is_empty = std::fs::symlink_metadata(&log).is_ok_and(|log| log.is_file() && log.len() == 0);
+    is_empty
+        && !has_open(&index)
+        && is_unused(path).unwrap_or(false)
+        && !index::is_in_use(&index).unwrap_or(true)
 }
 
 /// Returns the damage to a log if two successive scans agree, because other processes may be writing to it.
