@@ -28,8 +28,8 @@ use crate::json::reader::Limits;
 use crate::storage::check::JournalInspection;
 use crate::storage::{
     Actor, ArtifactRow, Backup, BackupError, BackupOptions, BackupProgress, CaptureRow, JournalCheck,
-    LogDamage, NoteRow, PinRow, Put, PutOutcome, RemovedPolicy, Repair, RoleCount, Snapshot, Stats, Store,
-    StoreError, StoredMember, TagRow, TimeBasis, Tombstone, Upgrade,
+    LogDamage, NoteRow, PinRow, Put, PutOutcome, RemovedPolicy, Repair, RoleCount, Snapshot, Stats,
+    StorageError, Store, StoredMember, TagRow, TimeBasis, Tombstone, Upgrade,
 };
 use crate::validation::{Report, Violation};
 use crate::vault::add::{Monitor, Summary};
@@ -185,7 +185,7 @@ pub enum LookupError {
     },
     /// A store error: the vault cannot be read or written.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(#[from] StorageError),
 }
 
 /// The reason that a document was not added.
@@ -196,7 +196,7 @@ pub enum AddError {
     Rejected(Report),
     /// A store error: the vault cannot be read or written.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(#[from] StorageError),
 }
 
 /// Describes the ambiguity of `prefix`.
@@ -233,8 +233,8 @@ impl Vault {
     /// Opens the vault at `path`.
     ///
     /// # Errors
-    /// Returns [`StoreError::Missing`] if there is no vault; otherwise the same as [`Store::open`].
-    pub fn open(path: &Path) -> Result<Self, StoreError> {
+    /// Returns [`Missing`](crate::storage::ErrorKind::Missing) if there is no vault; otherwise the same as [`Store::open`].
+    pub fn open(path: &Path) -> Result<Self, StorageError> {
         Store::open(path).map(|store| Self { store })
     }
 
@@ -242,7 +242,7 @@ impl Vault {
     ///
     /// # Errors
     /// Same as [`Store::create_when_needed`].
-    pub fn create_when_needed(path: &Path) -> Result<Self, StoreError> {
+    pub fn create_when_needed(path: &Path) -> Result<Self, StorageError> {
         Store::create_when_needed(path).map(|store| Self { store })
     }
 
@@ -256,7 +256,7 @@ impl Vault {
     ///
     /// # Errors
     /// Same as [`Store::create`].
-    pub fn create(path: &Path) -> Result<Self, StoreError> {
+    pub fn create(path: &Path) -> Result<Self, StorageError> {
         Store::create(path).map(|store| Self { store })
     }
 
@@ -266,7 +266,7 @@ impl Vault {
     ///
     /// # Errors
     /// Same as [`Store::upgrade`].
-    pub fn upgrade(path: &Path, monitor: &mut dyn fsck::Monitor) -> Result<Upgraded, StoreError> {
+    pub fn upgrade(path: &Path, monitor: &mut dyn fsck::Monitor) -> Result<Upgraded, StorageError> {
         let (store, upgrade) = Store::upgrade(path)?;
         let report = if upgrade.is_outdated {
             Some(fsck::reindex(&store, &KeyRing::default(), monitor)?)
@@ -280,7 +280,7 @@ impl Vault {
     ///
     /// # Errors
     /// Same as [`Store::open_or_create`].
-    pub fn open_or_create(path: &Path) -> Result<Self, StoreError> {
+    pub fn open_or_create(path: &Path) -> Result<Self, StorageError> {
         Store::open_or_create(path).map(|store| Self { store })
     }
 
@@ -318,7 +318,7 @@ impl Vault {
     ///
     /// # Errors
     /// Returns an error if the directory of the vault cannot be read.
-    pub fn log_copies(&self) -> Result<Vec<PathBuf>, StoreError> {
+    pub fn log_copies(&self) -> Result<Vec<PathBuf>, StorageError> {
         self.store.log_copies()
     }
 
@@ -352,7 +352,7 @@ impl Vault {
         inputs: Inputs,
         options: &ExamineOptions,
         monitor: &mut dyn Monitor,
-    ) -> Result<Summary, StoreError> {
+    ) -> Result<Summary, StorageError> {
         self.add_items(inputs, options, monitor)
     }
 
@@ -365,7 +365,7 @@ impl Vault {
         items: impl Iterator<Item = add::Found> + Send,
         options: &ExamineOptions,
         monitor: &mut dyn Monitor,
-    ) -> Result<Summary, StoreError> {
+    ) -> Result<Summary, StorageError> {
         add::add(&self.store, items, options, monitor)
     }
 
@@ -402,7 +402,7 @@ impl Vault {
         bundle: &Bundle,
         options: &ExamineOptions,
         monitor: &mut dyn Monitor,
-    ) -> Result<Imported, StoreError> {
+    ) -> Result<Imported, StorageError> {
         bundle::add(&self.store, bundle, options, monitor)
     }
 
@@ -437,7 +437,7 @@ impl Vault {
     ///
     /// # Errors
     /// A store error: the vault cannot be read or written.
-    pub fn snapshot(&self) -> Result<Snapshot<'_>, StoreError> {
+    pub fn snapshot(&self) -> Result<Snapshot<'_>, StorageError> {
         self.store.snapshot()
     }
 
@@ -477,7 +477,7 @@ impl Vault {
         &self,
         options: &fsck::Options,
         monitor: &mut dyn fsck::Monitor,
-    ) -> Result<fsck::Report, StoreError> {
+    ) -> Result<fsck::Report, StorageError> {
         fsck::check(&self.store, options, monitor)
     }
 
@@ -493,7 +493,7 @@ impl Vault {
         from: &[PathBuf],
         keys: &KeyRing,
         monitor: &mut dyn fsck::Monitor,
-    ) -> Result<Vec<Repair>, StoreError> {
+    ) -> Result<Vec<Repair>, StorageError> {
         fsck::repair(&self.store, report, from, keys, monitor)
     }
 
@@ -507,7 +507,7 @@ impl Vault {
         &self,
         keys: &KeyRing,
         monitor: &mut dyn fsck::Monitor,
-    ) -> Result<fsck::Report, StoreError> {
+    ) -> Result<fsck::Report, StorageError> {
         fsck::reindex(&self.store, keys, monitor)
     }
 
@@ -562,7 +562,7 @@ impl Vault {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read.
-    pub fn stats(&self, by: TimeBasis) -> Result<Stats, StoreError> {
+    pub fn stats(&self, by: TimeBasis) -> Result<Stats, StorageError> {
         self.snapshot()?.stats(by)
     }
 
@@ -571,7 +571,7 @@ impl Vault {
     ///
     /// # Errors
     /// A store error: the vault cannot be read or written.
-    pub fn check_journal(&self, since: Option<Digest>) -> Result<JournalCheck, StoreError> {
+    pub fn check_journal(&self, since: Option<Digest>) -> Result<JournalCheck, StorageError> {
         self.snapshot()?.check_journal(since)
     }
 
@@ -580,7 +580,7 @@ impl Vault {
     ///
     /// # Errors
     /// Returns an error if the check could not run. Damage is a finding, not an error.
-    pub fn check_catalog(&self, since: Option<Digest>) -> Result<JournalInspection, StoreError> {
+    pub fn check_catalog(&self, since: Option<Digest>) -> Result<JournalInspection, StorageError> {
         self.store.inspect()?.journal(since)
     }
 
@@ -645,15 +645,15 @@ impl Vault {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read.
-    pub fn get_quickly(&self, prefix: &DigestPrefix) -> Result<Option<Vec<u8>>, StoreError> {
+    pub fn get_quickly(&self, prefix: &DigestPrefix) -> Result<Option<Vec<u8>>, StorageError> {
         prefix.whole().map_or(Ok(None), |digest| self.store.document(CoreHash(digest)))
     }
 
     /// Returns the exact bytes of a capture of a document, hashed again.
     ///
     /// # Errors
-    /// Returns [`LookupError::SeveralMembers`] if the artifact has several files, [`StoreError::Damaged`] if the bytes
-    /// are not those that were stored, and another [`StoreError`] if the vault cannot be read.
+    /// Returns [`LookupError::SeveralMembers`] if the artifact has several files, [`Damaged`](crate::storage::ErrorKind::Damaged) if the bytes
+    /// are not those that were stored, and another [`StorageError`] if the vault cannot be read.
     pub fn read(&self, located: &Located) -> Result<Vec<u8>, LookupError> {
         let ArtifactRow { core, kind, .. } = &located.artifact;
         let several = LookupError::SeveralMembers { core: *core, kind: kind.clone() };
@@ -670,9 +670,9 @@ impl Vault {
     /// Returns the files of a capture by name, hashed again.
     ///
     /// # Errors
-    /// Returns [`StoreError::Damaged`] if the bytes are not those that were stored, and another error if the vault
+    /// Returns [`Damaged`](crate::storage::ErrorKind::Damaged) if the bytes are not those that were stored, and another error if the vault
     /// cannot be read.
-    pub fn members(&self, located: &Located) -> Result<Vec<StoredMember>, StoreError> {
+    pub fn members(&self, located: &Located) -> Result<Vec<StoredMember>, StorageError> {
         self.snapshot()?.members(located.artifact.core, located.capture.capture)
     }
 
@@ -730,7 +730,7 @@ impl Vault {
     ///
     /// # Errors
     /// A store error: the vault cannot be read or written.
-    pub fn find(&self, query: &Query) -> Result<Vec<Hit>, StoreError> {
+    pub fn find(&self, query: &Query) -> Result<Vec<Hit>, StorageError> {
         query::find(&self.snapshot()?, query)
     }
 
@@ -738,7 +738,7 @@ impl Vault {
     ///
     /// # Errors
     /// A store error: the vault cannot be read or written.
-    pub fn links(&self, artifact: &ArtifactRow) -> Result<Vec<Link>, StoreError> {
+    pub fn links(&self, artifact: &ArtifactRow) -> Result<Vec<Link>, StorageError> {
         query::links(&self.snapshot()?, artifact)
     }
 
@@ -746,7 +746,7 @@ impl Vault {
     ///
     /// # Errors
     /// A store error: the vault cannot be read or written.
-    pub fn traverse(&self, artifact: &ArtifactRow, walk: &Traversal) -> Result<Graph, StoreError> {
+    pub fn traverse(&self, artifact: &ArtifactRow, walk: &Traversal) -> Result<Graph, StorageError> {
         query::traverse(&self.snapshot()?, artifact, walk)
     }
 

@@ -7,7 +7,7 @@ use crate::artifact::Playback;
 use crate::digest::Digest;
 use crate::formats;
 use crate::json::reader::Limits;
-use crate::storage::{Snapshot, StoreError};
+use crate::storage::{Snapshot, StorageError};
 use crate::vault::query::{self, Filter, Hit, Query};
 use crate::vault::replay::{NotPlayable, Player};
 
@@ -56,14 +56,14 @@ impl Vault {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read.
-    pub fn recordings_of(&self, prompt: Digest, wanted: &RecordingFilter) -> Result<Vec<Hit>, StoreError> {
+    pub fn recordings_of(&self, prompt: Digest, wanted: &RecordingFilter) -> Result<Vec<Hit>, StorageError> {
         let snapshot = self.snapshot()?;
         let filters = vec![Filter::Mention { group: Some("prompt"), digest: prompt }];
         let (since, until) = (wanted.since, wanted.until);
         let mut recordings = Vec::new();
         let query = Query { filters, since, until, ..Query::default() };
         let most = wanted.limit.unwrap_or(usize::MAX);
-        query::find_until::<StoreError>(&snapshot, &query, &mut |hit| {
+        query::find_until::<StorageError>(&snapshot, &query, &mut |hit| {
             // Few artifacts have the prompt, but very many may have an attribute.
             if is_by_prompt(&hit) && has_attributes(&snapshot, &hit, &wanted.attributes)? {
                 recordings.push(hit);
@@ -83,7 +83,7 @@ fn has_attributes(
     snapshot: &Snapshot<'_>,
     hit: &Hit,
     wanted: &[(String, String)],
-) -> Result<bool, StoreError> {
+) -> Result<bool, StorageError> {
     if wanted.is_empty() {
         return Ok(true);
     }

@@ -9,7 +9,7 @@ use crate::digest::CoreHash;
 use crate::formats;
 use crate::storage::{
     ArtifactRow, Edit, Erasure, Heirs, PinRow, Reclaimable, Reclaimed, Removed, Snapshot, StatedLink,
-    StoreError,
+    StorageError,
 };
 use crate::vault::query::{self, Contained, DependentFinder, Link};
 use crate::vault::retention::{Decision, Plan, Policy};
@@ -69,7 +69,7 @@ pub enum RemoveError {
     },
     /// A store error: the vault cannot be read or written.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(#[from] StorageError),
 }
 
 /// An artifact that remaining artifacts link to.
@@ -141,7 +141,7 @@ impl Vault {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read.
-    pub fn plan_retention(&self, policy: Policy) -> Result<Plan, StoreError> {
+    pub fn plan_retention(&self, policy: Policy) -> Result<Plan, StorageError> {
         Plan::new(&self.snapshot()?, policy, clock::now())
     }
 
@@ -184,7 +184,7 @@ impl Vault {
     }
 
     /// Returns the artifacts that `plan` removes and its policy would still remove, and those that it would now keep.
-    fn still_leaving(&self, plan: &Plan) -> Result<(Vec<ArtifactRow>, Vec<ArtifactRow>), StoreError> {
+    fn still_leaving(&self, plan: &Plan) -> Result<(Vec<ArtifactRow>, Vec<ArtifactRow>), StorageError> {
         let snapshot = self.snapshot()?;
         if snapshot.journal_head()? == plan.head {
             return Ok((plan.removed().map(|decision| decision.artifact.clone()).collect(), Vec::new()));
@@ -204,7 +204,7 @@ impl Vault {
     ///
     /// # Errors
     /// A store error: the vault cannot be read or written.
-    pub fn reclaimable(&self) -> Result<Reclaimable, StoreError> {
+    pub fn reclaimable(&self) -> Result<Reclaimable, StorageError> {
         self.store.reclaimable()
     }
 
@@ -212,7 +212,7 @@ impl Vault {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written. Steps already completed are kept.
-    pub fn reclaim(&self) -> Result<Option<Reclaimed>, StoreError> {
+    pub fn reclaim(&self) -> Result<Option<Reclaimed>, StorageError> {
         self.store.reclaim(clock::now())
     }
 
@@ -220,7 +220,7 @@ impl Vault {
     ///
     /// # Errors
     /// A store error: the vault cannot be read or written.
-    pub fn pin(&self, artifact: &ArtifactRow, note: Option<&str>) -> Result<bool, StoreError> {
+    pub fn pin(&self, artifact: &ArtifactRow, note: Option<&str>) -> Result<bool, StorageError> {
         self.change(|edit| edit.pin(artifact, note))
     }
 
@@ -228,7 +228,7 @@ impl Vault {
     ///
     /// # Errors
     /// A store error: the vault cannot be read or written.
-    pub fn unpin(&self, artifact: &ArtifactRow) -> Result<bool, StoreError> {
+    pub fn unpin(&self, artifact: &ArtifactRow) -> Result<bool, StorageError> {
         self.change(|edit| edit.unpin(artifact))
     }
 
@@ -236,7 +236,7 @@ impl Vault {
     ///
     /// # Errors
     /// A store error: the vault cannot be read or written.
-    pub fn tag(&self, artifact: &ArtifactRow, name: &str) -> Result<bool, StoreError> {
+    pub fn tag(&self, artifact: &ArtifactRow, name: &str) -> Result<bool, StorageError> {
         self.change(|edit| edit.tag(artifact, name))
     }
 
@@ -244,7 +244,7 @@ impl Vault {
     ///
     /// # Errors
     /// A store error: the vault cannot be read or written.
-    pub fn untag(&self, name: &str) -> Result<bool, StoreError> {
+    pub fn untag(&self, name: &str) -> Result<bool, StorageError> {
         self.change(|edit| edit.untag(name))
     }
 
@@ -252,7 +252,7 @@ impl Vault {
     ///
     /// # Errors
     /// A store error: the vault cannot be read or written.
-    pub fn note(&self, artifact: &ArtifactRow, text: &str) -> Result<bool, StoreError> {
+    pub fn note(&self, artifact: &ArtifactRow, text: &str) -> Result<bool, StorageError> {
         self.change(|edit| edit.set_note(artifact, text))
     }
 
@@ -260,7 +260,7 @@ impl Vault {
     ///
     /// # Errors
     /// A store error: the vault cannot be read or written.
-    pub fn remove_note(&self, artifact: &ArtifactRow) -> Result<bool, StoreError> {
+    pub fn remove_note(&self, artifact: &ArtifactRow) -> Result<bool, StorageError> {
         self.change(|edit| edit.remove_note(artifact))
     }
 
@@ -268,7 +268,7 @@ impl Vault {
     ///
     /// # Errors
     /// A store error: the vault cannot be read or written.
-    pub fn state_link(&self, link: StatedLink<'_>, note: Option<&str>) -> Result<bool, StoreError> {
+    pub fn state_link(&self, link: StatedLink<'_>, note: Option<&str>) -> Result<bool, StorageError> {
         self.change(|edit| edit.state_link(link, note))
     }
 
@@ -276,14 +276,14 @@ impl Vault {
     ///
     /// # Errors
     /// A store error: the vault cannot be read or written.
-    pub fn take_back_link(&self, link: StatedLink<'_>) -> Result<bool, StoreError> {
+    pub fn take_back_link(&self, link: StatedLink<'_>) -> Result<bool, StorageError> {
         self.change(|edit| edit.take_back_link(link))
     }
 
     fn change(
         &self,
-        work: impl FnOnce(&mut Edit<'_>) -> Result<bool, StoreError>,
-    ) -> Result<bool, StoreError> {
+        work: impl FnOnce(&mut Edit<'_>) -> Result<bool, StorageError>,
+    ) -> Result<bool, StorageError> {
         let mut edit = self.store.edit(clock::now())?;
         let did = work(&mut edit)?;
         if did {
@@ -303,7 +303,7 @@ fn leaving(
     let mut present = present(snapshot, artifacts)?;
     let mut known: BTreeSet<CoreHash> = present.iter().map(|artifact| artifact.core).collect();
     if let Some(gone) = artifacts.iter().find(|artifact| !known.contains(&artifact.core)) {
-        return Err(StoreError::Gone { core: gone.core }.into());
+        return Err(StorageError::gone(gone.core).into());
     }
     // An artifact that was named twice is removed only once.
     present.retain(|artifact| known.remove(&artifact.core));
@@ -320,7 +320,7 @@ fn leaving(
 }
 
 /// Returns the current rows of the artifacts that still exist.
-fn present(snapshot: &Snapshot<'_>, artifacts: &[ArtifactRow]) -> Result<Vec<ArtifactRow>, StoreError> {
+fn present(snapshot: &Snapshot<'_>, artifacts: &[ArtifactRow]) -> Result<Vec<ArtifactRow>, StorageError> {
     let now = artifacts.iter().map(|artifact| snapshot.artifact(artifact.core));
     now.filter_map(Result::transpose).collect()
 }
@@ -334,7 +334,7 @@ struct Batch {
 }
 
 /// Returns the current rows of the artifacts that still exist.
-fn unchanged(edit: &Edit<'_>, planned: &[ArtifactRow], policy: &Policy) -> Result<Batch, StoreError> {
+fn unchanged(edit: &Edit<'_>, planned: &[ArtifactRow], policy: &Policy) -> Result<Batch, StorageError> {
     let mut batch = Batch { leaving: Vec::new(), spared: Vec::new() };
     for planned in planned {
         let Some(now) = edit.snapshot().artifact(planned.core)? else { continue };

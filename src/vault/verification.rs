@@ -4,7 +4,7 @@ use super::{LookupError, Vault};
 use crate::artifact::{AdmitOptions, Kind, Signature};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::formats;
-use crate::storage::{ArtifactRow, CaptureRow, Snapshot, StoreError};
+use crate::storage::{ArtifactRow, CaptureRow, ErrorKind, Snapshot, StorageError};
 use crate::validation::Report;
 use crate::vault::fsck;
 
@@ -55,7 +55,7 @@ impl Vault {
         })?;
         let snapshot = self.snapshot()?;
         // Row ids may have changed since the lookup.
-        let artifact = snapshot.artifact(artifact.core)?.ok_or(StoreError::Gone { core: artifact.core })?;
+        let artifact = snapshot.artifact(artifact.core)?.ok_or_else(|| StorageError::gone(artifact.core))?;
         let mut captures = snapshot.captures(artifact.id)?;
         captures.retain(|capture| only.is_none_or(|only| only == capture.capture));
         let check = |capture| check(&snapshot, kind, artifact.core, capture, options);
@@ -74,8 +74,8 @@ fn check(
         CheckedCapture { capture, damage: None, report: Report::default(), core: None, signature: None };
     let files = match snapshot.members(core, checked.capture.capture) {
         Ok(files) => files,
-        Err(StoreError::Damaged { defect, .. }) => {
-            return Ok(CheckedCapture { damage: Some(defect.to_string()), ..checked });
+        Err(error) if error.kind() == ErrorKind::Damaged => {
+            return Ok(CheckedCapture { damage: Some(error.cause()), ..checked });
         }
         Err(error) => return Err(error.into()),
     };

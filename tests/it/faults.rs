@@ -164,7 +164,7 @@ fn documents() -> Vec<Input> {
 fn add(
     vault: &Vault,
     inputs: Vec<Input>,
-) -> (Result<runvault::vault::add::Summary, runvault::storage::StoreError>, Acknowledged) {
+) -> (Result<runvault::vault::add::Summary, runvault::storage::StorageError>, Acknowledged) {
     let mut acknowledged = Acknowledged::default();
     let outcome = vault.add(Inputs::new(inputs), &ExamineOptions::default(), &mut acknowledged);
     (outcome, acknowledged)

@@ -10,7 +10,7 @@ use runvault::Vault;
 use runvault::artifact::{Kind, SignatureState};
 use runvault::digest::{CaptureHash, CoreHash, Digest, DigestPrefix, PrefixResolution};
 use runvault::formats;
-use runvault::storage::{Snapshot, StoreError, TimeBasis};
+use runvault::storage::{Snapshot, StorageError, TimeBasis};
 use runvault::vault::query::{self, Filter, Hit, Match, Query, Sort};
 use serde::Serialize;
 
@@ -253,7 +253,7 @@ impl Args {
     fn hits(&self, snapshot: &Snapshot<'_>, query: &Query) -> Result<Found, Failure> {
         let most = self.most().max(COUNTED);
         let mut hits = Vec::new();
-        query::find_until::<StoreError>(snapshot, query, &mut |hit| {
+        query::find_until::<StorageError>(snapshot, query, &mut |hit| {
             hits.push(hit);
             Ok(hits.len() <= most)
         })?;

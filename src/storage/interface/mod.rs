@@ -7,7 +7,7 @@ pub use query::{Condition, Cursor, Direction, Filter, Hit, Match, Order, Page, P
 pub use records::{
     Annotations, ArtifactRecord, Attribute, CaptureRecord, CaptureTarget, Containment, FileRecord,
     JournalRecord, ManualLink, MemberRecord, Mention, NameMention, NameUse, Names, Note, Pin, ReferenceEdge,
-    Resolution, Tag, UnresolvedReference, UnresolvedTarget,
+    Resolution, RoleCount, SharedFile, StoredMember, Tag, UnresolvedReference, UnresolvedTarget,
 };
 
 use std::collections::BTreeSet;
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::sqlite::{Head, JournalQuery, Prepared, Put, RemovedPolicy, Result, RoleCount, Tombstone};
+use super::{Head, JournalQuery, Prepared, Put, RemovedPolicy, Result, Tombstone};
 use crate::artifact::Admitted;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 
@@ -172,6 +172,17 @@ pub trait Snapshot {
     /// Returns all references to digests and names that the vault does not have: digests before names, each sorted by
     /// target, artifact and place.
     fn unresolved(&self) -> Result<Vec<UnresolvedReference>>;
+
+    /// Returns the captures with these hashes of these artifacts.
+    fn captures_with(&self, targets: &[CaptureTarget]) -> Result<Vec<Option<CaptureRecord>>>;
+
+    /// Returns the preferred capture of each artifact: the one of the lowest [`preference`](super::preference), and of
+    /// those the one that was added first.
+    fn preferred_captures(&self, of: &[CoreHash]) -> Result<Vec<Option<CaptureRecord>>>;
+
+    /// Returns the files of each artifact, in any of its captures, whose bytes artifacts other than `of` also have, by
+    /// name.
+    fn shared_files(&self, of: &[CoreHash]) -> Result<Vec<Vec<SharedFile>>>;
 
     /// Returns the members of a capture, sorted by name. Their bindings to the capture and to its artifact are hashed
     /// again; the bytes are not read.

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Utc};
 use rusqlite::Connection;
 
-use super::actor::Actor;
 use super::journal::{Event, Journal};
 use super::mention_index;
 use super::pool::Lease;
 use super::read::{Snapshot, artifact_id};
 use super::rows::ArtifactRow;
-use super::{Result, StoreError};
+use super::{Result, StorageError};
+use crate::storage::Actor;
 
 /// A write transaction. There is no other writer while it exists; readers see the previous state. Nothing is changed
 /// before [`Edit::commit`], and nothing at all if that is not called.
@@ -34,7 +34,7 @@ impl<'s> Edit<'s> {
     ) -> Result<Self> {
         // Deleted content is overwritten.
         let snapshot = look(connection)?;
-        secure_delete(snapshot.connection(), true).map_err(|error| StoreError::from_sqlite(path, error))?;
+        secure_delete(snapshot.connection(), true).map_err(|error| StorageError::from_sqlite(path, error))?;
         let journal =
             Journal::open(snapshot.connection(), actor, at).map_err(|error| snapshot.failed(error))?;
         Ok(Self { snapshot, journal, orphans: BTreeSet::new(), unlisted: Vec::new() })
@@ -85,7 +85,7 @@ impl<'s> Edit<'s> {
     pub(super) fn number(&self, artifact: &ArtifactRow) -> Result<i64> {
         let id =
             artifact_id(self.connection(), artifact.core).map_err(|error| self.snapshot.failed(error))?;
-        id.ok_or(StoreError::Gone { core: artifact.core })
+        id.ok_or_else(|| StorageError::gone(artifact.core))
     }
 }
 

@@ -7,28 +7,19 @@ use super::journal::Event;
 use super::manual_links::changed;
 use super::read::Snapshot;
 use super::rows::{ArtifactId, ArtifactRow, Milliseconds, PinRow, TagRow};
-use super::{Result, StoreError};
+use super::{Result, StorageError};
 use crate::digest::CoreHash;
-
-/// Maximum length of a tag in bytes.
-pub const MAX_TAG_BYTES: usize = 100;
-
-/// Returns whether `name` is a valid tag: 1 to 100 of the letters a-z and A-Z, digits, and `-`, `_`, `.`, `/`.
-#[must_use]
-pub fn is_tag(name: &str) -> bool {
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte);
-    (1..=MAX_TAG_BYTES).contains(&name.len()) && name.bytes().all(fits)
-}
+use crate::storage::annotations::tag_defect;
 
 impl Edit<'_> {
     /// Tags an artifact; returns false if it already has the tag. The tag is removed from any other artifact.
     ///
     /// # Errors
-    /// Returns [`StoreError::NotAnAnnotation`] if the tag is not valid ([`is_tag`]), [`StoreError::Gone`] if the
+    /// Returns [`Invalid`](crate::storage::ErrorKind::Invalid) if the tag is not valid ([`is_tag`]), [`Gone`](crate::storage::ErrorKind::Gone) if the
     /// artifact was removed, and an error if the database cannot be written.
     pub fn tag(&mut self, artifact: &ArtifactRow, name: &str) -> Result<bool> {
-        if !is_tag(name) {
-            return Err(StoreError::NotAnAnnotation(format!("{name:?} cannot be a tag")));
+        if let Some(defect) = tag_defect(name) {
+            return Err(StorageError::invalid(defect));
         }
         let (id, at) = (self.number(artifact)?, self.journal.at().timestamp_millis());
         self.recorded(&Event::Tag { core: artifact.core, name }, |connection| {

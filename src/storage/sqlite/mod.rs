@@ -4,7 +4,6 @@
 //! call of [`Store::put`] stores all of its artifacts or none, and they are on disk when it returns; everything that is
 //! read is hashed again.
 
-mod actor;
 mod backup;
 pub mod check;
 mod compress;
@@ -53,24 +52,19 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use rusqlite::Connection;
 
-pub use actor::{Actor, ActorError};
 pub use backup::{Backup, BackupError, BackupOptions, BackupProgress};
 use check::Inspection;
 pub use edit::Edit;
-pub use error::{BusyReason, PayloadDefect, StoreError};
-pub use manual_links::{MAX_LINK_NOTE_BYTES, MAX_RELATION_BYTES, StatedLink, is_relation};
-pub use marks::{MAX_TAG_BYTES, is_tag};
-pub use notes::{MAX_NOTE_BYTES, is_note};
-pub use payload::Prepared;
-pub use read::{Head, JournalCheck, JournalDefect, JournalQuery, Snapshot};
+pub use manual_links::StatedLink;
+pub use read::Snapshot;
 pub use reclaim::{Erasure, Reclaimable, Reclaimed, Remnant};
 pub use reindex::{Readmitted, Reindexed};
 pub use release::Heirs;
-pub use remove::{Removed, SharedFile};
+pub use remove::Removed;
 pub use repair::{Repair, Restored};
 pub use rows::{
-    ArtifactId, ArtifactRow, CaptureRow, DigestEdge, FileRow, JournalRow, KindId, MemberRow, MentionRow,
-    NameMention, NoteRow, PinRow, Reference, RoleCount, StatedEdge, StoredMember, TagRow, Tombstone,
+    ArtifactId, ArtifactRow, CaptureRow, DigestEdge, FileRow, KindId, MentionRow, NoteRow, PinRow, Reference,
+    StatedEdge, TagRow,
 };
 pub use schema::VERSION as SCHEMA_VERSION;
 pub use search::{
@@ -79,10 +73,8 @@ pub use search::{
 };
 pub use sql::{Computed, Reader, Rows, RowsOf, Saved, SqlError, Statement, View};
 pub use stats::{Dated, Day, Extremes, KindStats, Sized, Stats, Storage};
-pub use times::{Chronology, TimeBasis};
-pub use tombstones::RemovedPolicy;
+pub use times::Chronology;
 pub use wal::{LogDamage, LogDefect, SalvagedLog, Salvager};
-pub use write::{Put, PutOutcome};
 
 use dictionaries::{Dictionaries, Readers};
 use pool::{BUSY_TIMEOUT, Lease, Pool};
@@ -94,9 +86,7 @@ use crate::artifact::{Admitted, Signature};
 use crate::clock;
 use crate::digest::CoreHash;
 use crate::files::open_vaults::Registration;
-
-/// The result of a store operation.
-pub type Result<T> = std::result::Result<T, StoreError>;
+use crate::storage::{Actor, ErrorKind, Prepared, Put, RemovedPolicy, Result, StorageError};
 
 /// A vault file.
 ///
@@ -143,7 +133,7 @@ impl Preparer {
     /// Prepares `admitted`. Needs no database, so that other threads can do it while one writes.
     #[must_use]
     pub fn prepare(&self, admitted: Admitted) -> Prepared {
-        Prepared::new(admitted, &self.dictionaries)
+        payload::prepare(admitted, &self.dictionaries)
     }
 }
 
@@ -154,8 +144,8 @@ impl Store {
     /// Opens the vault at `path`. If neither the vault nor its directory can be written, it is opened read-only.
     ///
     /// # Errors
-    /// Returns [`StoreError::Missing`] if there is no file, [`StoreError::NotAVault`] if it is not a vault,
-    /// [`StoreError::Older`] or [`StoreError::Newer`] if another version of this program wrote it, and another error if
+    /// Returns [`Missing`](crate::storage::ErrorKind::Missing) if there is no file, [`NotAVault`](crate::storage::ErrorKind::NotAVault) if it is not a vault,
+    /// [`Older`](crate::storage::ErrorKind::Older) or [`Newer`](crate::storage::ErrorKind::Newer) if another version of this program wrote it, and another error if
     /// the file cannot be read.
     pub fn open(path: &Path) -> Result<Self> {
         Self::prepare(path, CreatePolicy::Open)
@@ -164,11 +154,11 @@ impl Store {
     /// Creates a vault at `path`, readable by its owner only.
     ///
     /// # Errors
-    /// Returns [`StoreError::Exists`] if the path exists and is not an empty file, and another error if the file cannot
+    /// Returns [`Exists`](crate::storage::ErrorKind::Exists) if the path exists and is not an empty file, and another error if the file cannot
     /// be written.
     pub fn create(path: &Path) -> Result<Self> {
         if std::fs::symlink_metadata(path).is_ok_and(|file| file.len() > 0 || !file.is_file()) {
-            return Err(StoreError::Exists { path: path.to_owned() });
+            return Err(StorageError::exists(path));
         }
         Self::open_or_create(path)
     }
@@ -178,7 +168,7 @@ impl Store {
     /// [`Store::finish_reindex`].
     ///
     /// # Errors
-    /// Same as [`Store::open`], except [`StoreError::Older`].
+    /// Same as [`Store::open`], except [`Older`](crate::storage::ErrorKind::Older).
     pub fn upgrade(path: &Path) -> Result<(Self, Upgrade)> {
         let (_registration, incident) = Self::look(path)?;
         let from = schema::version(path)?;
@@ -189,22 +179,22 @@ impl Store {
             None => None,
         };
         let copy = (from < i64::from(SCHEMA_VERSION)).then(|| schema::copy_path(path, from));
-        let is_outdated =
-            matches!(derived::expect_current(&*store.connection()?, path), Err(StoreError::Older { .. }));
+        let is_outdated = derived::expect_current(&*store.connection()?, path)
+            .is_err_and(|error| error.kind() == ErrorKind::Older);
         Ok((store, Upgrade { from, copy, is_outdated }))
     }
 
     /// Opens the vault at `path`, or creates it, readable by its owner only, if there is none.
     ///
     /// # Errors
-    /// Same as [`Store::open`], except [`StoreError::Missing`].
+    /// Same as [`Store::open`], except [`Missing`](crate::storage::ErrorKind::Missing).
     pub fn open_or_create(path: &Path) -> Result<Self> {
         pool::create_file(path)?;
         Self::prepare(path, CreatePolicy::Create)
     }
 
     /// Returns a store whose vault is created at `path` when something is first stored in it. Until then, reading from
-    /// it returns [`StoreError::Missing`].
+    /// it returns [`Missing`](crate::storage::ErrorKind::Missing).
     ///
     /// # Errors
     /// Same as [`Store::open`] if the file exists.
@@ -263,7 +253,7 @@ impl Store {
     fn look(path: &Path) -> Result<(Registration, Option<Incident>)> {
         let look = || {
             pool::expect_file(path)?;
-            pool::expect_no_rollback_journal(path).map_err(|error| StoreError::from_sqlite(path, error))?;
+            pool::expect_no_rollback_journal(path).map_err(|error| StorageError::from_sqlite(path, error))?;
             wal::look(path)
         };
         let (registration, incident) = Registration::after(path, look)?;
@@ -293,7 +283,7 @@ impl Store {
         let connection = self.connection()?;
         let last = connection.prepare_cached("SELECT coalesce(max(id), 0) FROM artifact");
         last.and_then(|mut last| last.query_row([], |row| row.get(0)))
-            .map_err(|error| StoreError::from_sqlite(&self.path, error))
+            .map_err(|error| StorageError::from_sqlite(&self.path, error))
     }
 
     /// Returns a preparer of artifacts for this vault.
@@ -306,7 +296,7 @@ impl Store {
         }
         Dictionaries::load(&*self.connection()?)
             .map(Preparer::new)
-            .map_err(|error| StoreError::from_sqlite(&self.path, error))
+            .map_err(|error| StorageError::from_sqlite(&self.path, error))
     }
 
     /// Stores `batch` in one transaction. When this returns, all of it is on disk; if it fails, none of it is in the
@@ -328,7 +318,7 @@ impl Store {
     /// Like [`Store::put`], but waits no longer than `patience` for other writers.
     ///
     /// # Errors
-    /// Same as [`Store::put`]; returns [`StoreError::Busy`] if other writers do not finish in time.
+    /// Same as [`Store::put`]; returns [`Busy`](crate::storage::ErrorKind::Busy) if other writers do not finish in time.
     pub fn put_within<'p>(
         &self,
         batch: impl IntoIterator<Item = &'p Prepared>,
@@ -343,7 +333,7 @@ impl Store {
         self.create_now()?;
         let mut connection = self.connection()?;
         write::put(&mut connection, batch, &Putting { patience, ..self.putting(preparer, at) })
-            .map_err(|error| StoreError::from_sqlite(&self.path, error))
+            .map_err(|error| StorageError::from_sqlite(&self.path, error))
     }
 
     /// Stores one artifact, in the same way as [`Store::put`].
@@ -354,7 +344,7 @@ impl Store {
         self.create_now()?;
         let mut connection = self.connection()?;
         write::put_one(&mut connection, artifact, &self.putting(preparer, at))
-            .map_err(|error| StoreError::from_sqlite(&self.path, error))
+            .map_err(|error| StorageError::from_sqlite(&self.path, error))
     }
 
     /// Stores one artifact whose capture was lost, like [`Store::put_one`]. Restores the previously `recorded`
@@ -372,7 +362,7 @@ impl Store {
         self.create_now()?;
         let mut connection = self.connection()?;
         write::put_again(&mut connection, artifact, recorded, &self.putting(preparer, at))
-            .map_err(|error| StoreError::from_sqlite(&self.path, error))
+            .map_err(|error| StorageError::from_sqlite(&self.path, error))
     }
 
     /// Begins a change to the vault's content, after waiting for other writers to finish.
@@ -390,7 +380,7 @@ impl Store {
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
     pub fn empty_log(&self) -> Result<bool> {
-        pool::empty_log(&*self.connection()?).map_err(|error| StoreError::from_sqlite(&self.path, error))
+        pool::empty_log(&*self.connection()?).map_err(|error| StorageError::from_sqlite(&self.path, error))
     }
 
     /// Returns the bytes of the preferred capture of the document with this core hash, if the fast path applies; it
@@ -401,7 +391,7 @@ impl Store {
     /// Returns an error if the vault cannot be read or written.
     pub fn document(&self, core: CoreHash) -> Result<Option<Vec<u8>>> {
         fetch::document(&*self.connection()?, &self.readers, core)
-            .map_err(|error| StoreError::from_sqlite(&self.path, error))
+            .map_err(|error| StorageError::from_sqlite(&self.path, error))
     }
 
     /// Returns a snapshot of the current state. It does not change while it is held, whatever others write.
@@ -441,7 +431,7 @@ impl Store {
     pub fn reindex(&self, batch: &[Readmitted]) -> Result<Vec<Reindexed>> {
         let mut connection = self.connection()?;
         reindex::artifacts(&mut connection, batch, self.actor.as_ref(), clock::now())
-            .map_err(|error| StoreError::from_sqlite(&self.path, error))
+            .map_err(|error| StorageError::from_sqlite(&self.path, error))
     }
 
     /// Completes [`Store::reindex`]: rebuilds the mention index, and records in the journal how many artifacts there
@@ -452,12 +442,12 @@ impl Store {
     pub fn finish_reindex(&self, artifacts: u64, not_admitted: u64) -> Result<()> {
         let mut connection = self.connection()?;
         reindex::finish(&mut connection, artifacts, not_admitted, self.actor.as_ref(), clock::now())
-            .map_err(|error| StoreError::from_sqlite(&self.path, error))
+            .map_err(|error| StorageError::from_sqlite(&self.path, error))
     }
 
     fn connection(&self) -> Result<Lease<'_>> {
         if !self.is_created() {
-            return Err(StoreError::Missing { path: self.path.clone() });
+            return Err(StorageError::missing(&self.path));
         }
         self.pool.lease()
     }

@@ -7,27 +7,18 @@ use super::journal::Event;
 use super::manual_links::changed;
 use super::read::Snapshot;
 use super::rows::{ArtifactId, ArtifactRow, Milliseconds, NoteRow};
-use super::{Result, StoreError};
-
-/// Maximum length of a note in bytes: about a page.
-pub const MAX_NOTE_BYTES: usize = 4096;
-
-/// Returns whether `text` is a valid note: not only white space, and at most 4,096 bytes.
-#[must_use]
-pub fn is_note(text: &str) -> bool {
-    text.len() <= MAX_NOTE_BYTES && !text.trim().is_empty()
-}
+use super::{Result, StorageError};
+use crate::storage::annotations::note_defect;
 
 impl Edit<'_> {
     /// Sets the note of an artifact, replacing any other; returns false if it already has this one.
     ///
     /// # Errors
-    /// Returns [`StoreError::NotAnAnnotation`] if the note is not valid ([`is_note`]); otherwise the same as
+    /// Returns [`Invalid`](crate::storage::ErrorKind::Invalid) if the note is not valid ([`is_note`]); otherwise the same as
     /// [`Edit::tag`].
     pub fn set_note(&mut self, artifact: &ArtifactRow, text: &str) -> Result<bool> {
-        if !is_note(text) {
-            let message = format!("a note must not be blank, and has at most {MAX_NOTE_BYTES} bytes");
-            return Err(StoreError::NotAnAnnotation(message));
+        if let Some(defect) = note_defect(text) {
+            return Err(StorageError::invalid(defect));
         }
         let (id, at) = (self.number(artifact)?, self.journal.at().timestamp_millis());
         self.recorded(&Event::Note { core: artifact.core, note: Some(text) }, |connection| {
@@ -71,15 +62,4 @@ impl Snapshot<'_> {
 
 fn note_row(row: &Row<'_>) -> rusqlite::Result<NoteRow> {
     Ok(NoteRow { artifact: row.get(0)?, text: row.get(1)?, at: row.get::<_, Milliseconds>(2)?.0 })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn notes_have_something_to_say_and_an_end() {
-        assert!(is_note("a") && is_note(&"a".repeat(MAX_NOTE_BYTES)) && is_note("two\nlines"));
-        assert!(!is_note("") && !is_note(" \n\t") && !is_note(&"a".repeat(MAX_NOTE_BYTES + 1)));
-    }
 }

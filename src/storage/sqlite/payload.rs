@@ -10,9 +10,9 @@ use super::compress::{self, Beside, Dictionary};
 use super::dictionaries::{Choice, Dictionaries, Readers};
 use super::digest_stripping::{self, Stripped};
 use super::error::{PayloadDefect, ReadFailure};
-use super::tombstones;
 use crate::artifact::Admitted;
 use crate::digest::{BlobHash, Digest};
+use crate::storage::Prepared;
 
 /// Encoding: the unmodified bytes.
 pub(super) const RAW: i64 = 0;
@@ -22,17 +22,6 @@ pub(super) const FRAME: i64 = 1;
 pub(super) const CUT: i64 = 2;
 /// Encoding: the same, both as deltas against another payload.
 pub(super) const DIFFERENCE: i64 = 3;
-
-/// An artifact whose files are compressed and ready to be stored. Preparing needs no database, so that other threads
-/// can do it while one writes.
-pub struct Prepared {
-    pub(super) admitted: Admitted,
-    pub(super) payloads: Vec<Payload>,
-    /// The artifacts embedded in it.
-    pub(super) embedded: Vec<Prepared>,
-    /// Every digest under which it or an embedded artifact may have been removed.
-    pub(super) digests: Vec<Digest>,
-}
 
 /// Bytes in their stored form, unless they are stored as a delta.
 pub(super) struct Payload {
@@ -50,12 +39,10 @@ pub(super) enum Body {
     Waiting,
 }
 
-impl Prepared {
-    /// Compresses the files of `admitted` and of its embedded artifacts.
-    pub(super) fn new(mut admitted: Admitted, dictionaries: &Dictionaries) -> Self {
-        let digests = tombstones::digests(&admitted);
-        let embedded =
-            admitted.take_embedded().into_iter().map(|part| Self::new(part, dictionaries)).collect();
+/// Compresses the files of `admitted` and of its embedded artifacts. Needs no database, so that other threads can do it
+/// while one writes.
+pub(super) fn prepare(admitted: Admitted, dictionaries: &Dictionaries) -> Prepared {
+    Prepared::new(admitted, &|admitted, digests| -> Vec<Payload> {
         let kind = admitted.kind().name();
         let payload = |bytes: &[u8]| {
             if bytes.len() >= LARGE {
@@ -63,28 +50,22 @@ impl Prepared {
             }
             let cut = digest_stripping::strip(bytes);
             let text = cut.as_ref().map_or(bytes, |cut| &cut.text);
-            match dictionaries.for_text(kind, text, &digests) {
+            match dictionaries.for_text(kind, text, digests) {
                 Choice::Now(dictionary) => Payload::new(bytes, cut, dictionary),
                 Choice::Later => {
                     Payload { digests: cut.map(|cut| cut.digests).unwrap_or_default(), body: Body::Waiting }
                 }
             }
         };
-        let payloads = admitted.members().iter().map(|member| payload(member.bytes())).collect();
-        Self { admitted, payloads, embedded, digests }
-    }
-
-    /// Returns the artifact.
-    #[must_use]
-    pub fn admitted(&self) -> &Admitted {
-        &self.admitted
-    }
+        admitted.members().iter().map(|member| payload(member.bytes())).collect()
+    })
 }
 
-impl AsRef<Admitted> for Prepared {
-    fn as_ref(&self) -> &Admitted {
-        &self.admitted
-    }
+/// Returns the payloads of `prepared`, in the order of its members.
+pub(super) fn payloads(prepared: &Prepared) -> rusqlite::Result<&[Payload]> {
+    let payloads = prepared.private::<Vec<Payload>>().map(Vec::as_slice);
+    payloads
+        .ok_or_else(|| rusqlite::Error::ToSqlConversionFailure("it was prepared for another engine".into()))
 }
 
 /// Size in bytes above which the stripped text of a file is never in memory as a whole.

@@ -12,7 +12,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::ffi::{SQLITE_IOERR_SHMOPEN, SQLITE_IOERR_SHMSIZE};
 use rusqlite::{Connection, Error, ErrorCode, MAIN_DB, OpenFlags, ffi};
 
-use super::{Result, StoreError, wal};
+use super::{Result, StorageError, wal};
 use crate::files;
 
 /// The time that a writer waits for another one to finish.
@@ -26,10 +26,10 @@ const PATIENCE_WITH_READERS: Duration = Duration::from_secs(5);
 pub(super) fn create_file(path: &Path) -> Result<()> {
     let failed = |path: &Path| {
         let path = path.to_owned();
-        move |source| StoreError::io(&path, source)
+        move |source| StorageError::io(&path, source)
     };
     if path.as_os_str().is_empty() {
-        return Err(StoreError::EmptyPath);
+        return Err(empty_path());
     }
     let directory = files::parent(path);
     files::create_dir_all(directory).map_err(failed(directory))?;
@@ -59,18 +59,18 @@ pub(super) fn create_private(path: &Path) -> std::io::Result<()> {
 /// cannot open the file, and would block on a named pipe.
 pub(super) fn expect_file(path: &Path) -> Result<()> {
     let failed = |source: std::io::Error| match source.kind() {
-        ErrorKind::NotFound if path.as_os_str().is_empty() => StoreError::EmptyPath,
-        ErrorKind::NotFound => StoreError::Missing { path: path.to_owned() },
-        _ => StoreError::io(path, source),
+        ErrorKind::NotFound if path.as_os_str().is_empty() => empty_path(),
+        ErrorKind::NotFound => StorageError::missing(path),
+        _ => StorageError::io(path, source),
     };
     let metadata = std::fs::metadata(path).map_err(failed)?;
     if !metadata.is_file() {
         let reason = "it is not a file".to_owned();
-        return Err(StoreError::NotAVault { path: path.to_owned(), reason });
+        return Err(StorageError::not_a_vault(path, reason));
     }
     match links(&metadata) {
         0 | 1 => files::expect_readable(path).map_err(failed),
-        links => Err(StoreError::HardLinks { path: path.to_owned(), links }),
+        links => Err(StorageError::hard_links(path, links)),
     }
 }
 
@@ -263,7 +263,7 @@ impl Pool {
     pub(super) fn lease(&self) -> Result<Lease<'_>> {
         let idle = self.idle().pop();
         let connection = idle.map_or_else(|| connect(&self.path), Ok);
-        let connection = connection.map_err(|error| StoreError::from_sqlite(&self.path, error))?;
+        let connection = connection.map_err(|error| StorageError::from_sqlite(&self.path, error))?;
         Ok(Lease { pool: self, connection: Some(connection) })
     }
 
@@ -300,4 +300,8 @@ impl Drop for Lease<'_> {
             self.connection.take().filter(|connection| !connection.is_readonly(MAIN_DB).unwrap_or(true));
         self.pool.idle().extend(connection);
     }
+}
+
+fn empty_path() -> StorageError {
+    StorageError::invalid("the path of the vault is empty")
 }

@@ -8,8 +8,6 @@ mod mentions;
 mod names;
 mod versions;
 
-pub use journal::{Head, JournalCheck, JournalDefect, JournalQuery};
-
 use std::cell::OnceCell;
 use std::path::Path;
 
@@ -24,7 +22,7 @@ use super::pool::{BUSY_TIMEOUT, Lease};
 use super::rows::{ArtifactId, ArtifactRow, CaptureRow, Milliseconds};
 use super::signatures::signature;
 use super::write_lock;
-use super::{Result, StoreError};
+use super::{Result, StorageError};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 
 /// Returns the first bytes of a digest, by which it is indexed.
@@ -328,8 +326,8 @@ impl<'s> Snapshot<'s> {
             .map_err(|error| self.failed(error))
     }
 
-    pub(super) fn failed(&self, error: rusqlite::Error) -> StoreError {
-        StoreError::from_sqlite(self.path, error)
+    pub(super) fn failed(&self, error: rusqlite::Error) -> StorageError {
+        StorageError::from_sqlite(self.path, error)
     }
 }
 

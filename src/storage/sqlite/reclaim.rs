@@ -16,7 +16,7 @@ use super::recode::Numbered;
 use super::remove::IS_ORPHAN;
 use super::search;
 use super::write_lock;
-use super::{Result, Store, StoreError};
+use super::{Result, StorageError, Store};
 
 /// The reclaimable space of a vault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -140,7 +140,7 @@ impl Store {
         if !has_changed && !left.has_removals && left.free_bytes == 0 {
             return Ok(None);
         }
-        let failed = |error| StoreError::from_sqlite(&self.path, error);
+        let failed = |error| StorageError::from_sqlite(&self.path, error);
         let connection = self.connection()?;
         search::forget_words(&connection).map_err(failed)?;
         vacuum(&connection).map_err(failed)?;
@@ -166,7 +166,7 @@ impl Store {
     }
 
     fn try_to_erase(&self, remnants: &mut Vec<Remnant>) -> Result<()> {
-        let failed = |error| StoreError::from_sqlite(&self.path, error);
+        let failed = |error| StorageError::from_sqlite(&self.path, error);
         let connection = self.connection()?;
         if database_size(&connection).map_err(failed)? > Erasure::REWRITTEN {
             remnants.push(Remnant::LargeFile);
@@ -201,7 +201,7 @@ impl Store {
         let mut log = self.path.as_os_str().to_owned();
         log.push("-wal");
         let size = std::fs::metadata(&self.path).map(|metadata| metadata.len());
-        let size = size.map_err(|source| StoreError::io(&self.path, source))?;
+        let size = size.map_err(|source| StorageError::io(&self.path, source))?;
         Ok(size + std::fs::metadata(log).map_or(0, |metadata| metadata.len()))
     }
 
@@ -245,7 +245,7 @@ impl Store {
             }
             edit.commit()?;
             if last <= after {
-                return Err(StoreError::from_sqlite(&self.path, out_of_order("payload")));
+                return Err(StorageError::from_sqlite(&self.path, out_of_order("payload")));
             }
             after = last;
         }

@@ -24,7 +24,7 @@ impl Edit<'_> {
     /// not change.
     ///
     /// # Errors
-    /// Returns [`StoreError::Payload`](super::StoreError::Payload) if a payload cannot be read, and an error if the
+    /// Returns [`Damaged`](crate::storage::ErrorKind::Damaged) if a payload cannot be read, and an error if the
     /// database cannot be read or written.
     pub fn release(&self, leaving: &[ArtifactRow], heirs: &mut Heirs) -> Result<bool> {
         self.release_some(leaving, heirs).map_err(|failure| self.failed(failure))

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension};
 use super::ArtifactId;
 use super::Result;
 use super::edit::Edit;
-use super::error::{ReadFailure, StoreError};
+use super::error::{ReadFailure, StorageError};
 use super::journal::Event;
 use super::manual_links::StatedLink;
 use super::mention_index;
@@ -17,6 +17,7 @@ use super::rows::{ArtifactRow, CaptureRow, StatedEdge};
 use super::search;
 use super::signatures;
 use crate::digest::{CaptureHash, Digest};
+use crate::storage::SharedFile;
 
 /// A removed artifact.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,22 +31,6 @@ pub struct Removed {
     pub shared: Vec<SharedFile>,
     /// Its files by name, with their blobs.
     files: BTreeSet<(String, i64)>,
-}
-
-/// A file of a removed artifact whose bytes other artifacts also have.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SharedFile {
-    /// Its name in the artifact.
-    pub name: String,
-    /// The artifacts that have the bytes, by core hash; at most [`SharedFile::LISTED`].
-    pub holders: Vec<ArtifactRow>,
-    /// The number of artifacts that have the bytes.
-    pub count: u64,
-}
-
-impl SharedFile {
-    /// The maximum number of artifacts that are listed; the others are counted.
-    pub const LISTED: usize = 5;
 }
 
 impl Removed {
@@ -93,7 +78,8 @@ impl Snapshot<'_> {
                 }
                 let count = holders.len() as u64;
                 let holders = holders.iter().copied().take(SharedFile::LISTED);
-                let holders = holders.map(|holder| self.artifact_by_id(holder)).collect::<Result<_>>()?;
+                let holders = holders.map(|holder| self.artifact_by_id(holder).map(|row| row.core));
+                let holders = holders.collect::<Result<_>>()?;
                 removed.shared.push(SharedFile { name: name.clone(), holders, count });
             }
         }
@@ -110,14 +96,14 @@ impl Edit<'_> {
     /// is also removed, unless other artifacts share it. A tombstone remains.
     ///
     /// # Errors
-    /// Returns [`StoreError::Gone`] if it was removed before, [`StoreError::Pinned`] if it is pinned,
-    /// [`StoreError::Payload`] if a delta against its content cannot be read, and another error if the database cannot
+    /// Returns [`Gone`](crate::storage::ErrorKind::Gone) if it was removed before, [`Pinned`](crate::storage::ErrorKind::Pinned) if it is pinned,
+    /// [`Damaged`](crate::storage::ErrorKind::Damaged) if a delta against its content cannot be read, and another error if the database cannot
     /// be read or written.
     pub fn remove(&mut self, artifact: &ArtifactRow, reason: Option<&str>) -> Result<Removed> {
         let id = self.number(artifact)?;
         let artifact = ArtifactRow { id: super::ArtifactId(id), ..artifact.clone() };
         if self.snapshot.pin_of(artifact.id)?.is_some() {
-            return Err(StoreError::Pinned { core: artifact.core });
+            return Err(StorageError::pinned(artifact.core));
         }
         for edge in self.snapshot.stated_edges(artifact.id)? {
             self.unlink(&edge)?;
@@ -240,12 +226,10 @@ impl Edit<'_> {
         sweep().map_err(|failure| self.failed(failure))
     }
 
-    pub(super) fn failed(&self, failure: ReadFailure) -> StoreError {
+    pub(super) fn failed(&self, failure: ReadFailure) -> StorageError {
         match failure {
             ReadFailure::Database(error) => self.snapshot.failed(error),
-            ReadFailure::Defect(defect) => {
-                StoreError::Payload { path: self.snapshot.path().to_owned(), defect: Box::new(defect) }
-            }
+            ReadFailure::Defect(defect) => StorageError::payload(self.snapshot.path(), defect),
         }
     }
 }

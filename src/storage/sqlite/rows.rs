@@ -1,12 +1,10 @@
 //! Rows returned by queries.
 
-use std::fmt;
-
 use chrono::{DateTime, Utc};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 
-use crate::artifact::{MemberBytes, Place, Signature};
-use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
+use crate::artifact::{Place, Signature};
+use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::validation::Violation;
 
 /// An artifact's row id. Row ids increase in the order of arrival and are only meaningful within their vault.
@@ -62,17 +60,6 @@ pub struct CaptureRow {
     pub signature: Option<Signature>,
 }
 
-/// A member of a capture.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MemberRow {
-    /// Its name.
-    pub name: String,
-    /// The hash of its bytes.
-    pub blob: BlobHash,
-    /// Its size in bytes.
-    pub size: u64,
-}
-
 /// A file of a capture of several files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileRow {
@@ -82,23 +69,6 @@ pub struct FileRow {
     pub capture: CaptureHash,
     /// The name of the file.
     pub name: String,
-}
-
-/// A member of a capture, read and verified.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoredMember {
-    /// Its name.
-    pub name: String,
-    /// Its bytes.
-    pub bytes: Vec<u8>,
-}
-
-impl StoredMember {
-    /// Borrows all `members` of a capture, in the form that kinds and archives expect.
-    #[must_use]
-    pub fn borrowed(members: &[Self]) -> Vec<MemberBytes<'_>> {
-        members.iter().map(|member| MemberBytes { name: &member.name, bytes: &member.bytes }).collect()
-    }
 }
 
 /// A mention in the vault.
@@ -129,17 +99,6 @@ pub struct DigestEdge {
     pub target: Option<ArtifactId>,
 }
 
-/// A name by which an artifact refers to others.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NameMention {
-    /// The relation of the artifact to them.
-    pub relation: String,
-    /// The name, as `namespace:name`.
-    pub handle: String,
-    /// Whether the reference is reported if no artifact has the name.
-    pub dangles: bool,
-}
-
 /// A manual link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatedEdge {
@@ -166,15 +125,6 @@ pub struct Reference<T> {
     pub role: Option<String>,
     /// The place; `None` for names.
     pub place: Option<Place>,
-}
-
-/// The number of an artifact's mentions in one role.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RoleCount {
-    /// The role.
-    pub role: String,
-    /// The number of mentions.
-    pub count: u64,
 }
 
 /// A tag of an artifact.
@@ -214,68 +164,6 @@ pub struct NoteRow {
     pub text: String,
     /// The time at which it was written.
     pub at: DateTime<Utc>,
-}
-
-/// A journal entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JournalRow {
-    /// Its number: 1, 2, 3, and so on.
-    pub seq: u64,
-    /// Its time.
-    pub at: DateTime<Utc>,
-    /// Its text: a JSON object in its RFC 8785 form.
-    pub entry: String,
-    /// Its chain value.
-    pub chain: Digest,
-}
-
-/// The journal's record of a removal.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tombstone {
-    /// The removed core hash or capture hash.
-    pub digest: Digest,
-    /// The number of the entry.
-    pub entry: u64,
-    /// The time of the removal.
-    pub at: DateTime<Utc>,
-    /// The core hash of the artifact.
-    pub core: CoreHash,
-    /// The name of its kind.
-    pub kind: String,
-    /// The actor.
-    pub actor: Option<String>,
-    /// The reason.
-    pub reason: Option<String>,
-    /// Number of remaining captures of the artifact.
-    pub left: u64,
-    /// Number of bytes that were removed.
-    pub size: u64,
-}
-
-impl Tombstone {
-    /// Describes the removal: `removed by dana on 2026-11-20 13:04:03 UTC: names a customer`, with the actor and the
-    /// reason if they are recorded.
-    #[must_use]
-    pub fn removal(&self) -> String {
-        let by = self.actor.as_ref().map(|actor| format!(" by {actor}")).unwrap_or_default();
-        let why = self.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-        format!("removed{by} on {}{why}", self.at.format("%Y-%m-%d %H:%M:%S UTC"))
-    }
-}
-
-impl fmt::Display for Tombstone {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { digest, entry, at, core, kind, actor, reason, .. } = self;
-        let whose = if *digest == core.0 { String::new() } else { format!(", a capture of {core:.12}") };
-        write!(f, "{digest} (a {kind}{whose}) was removed on {}", at.format("%Y-%m-%d %H:%M:%S UTC"))?;
-        if let Some(actor) = actor {
-            write!(f, " by {actor}")?;
-        }
-        if let Some(reason) = reason {
-            write!(f, ": {reason}")?;
-        }
-        write!(f, " (entry {entry} of the journal)")
-    }
 }
 
 impl FromSql for ArtifactId {

@@ -22,7 +22,7 @@ use super::pool::BUSY_TIMEOUT;
 use super::read::Snapshot;
 use super::rows::{ArtifactId, ArtifactRow};
 use super::write_lock;
-use super::{Result, Store, StoreError};
+use super::{Result, StorageError, Store};
 use crate::digest::CaptureHash;
 
 pub use compare::{SearchComparison, SearchDifferences};
@@ -138,7 +138,7 @@ impl Store {
     /// The same, waiting for other writers no longer than `patience`.
     ///
     /// # Errors
-    /// Same as [`Store::begin_search_index`]; returns [`StoreError::Busy`] if other writers do not finish in time.
+    /// Same as [`Store::begin_search_index`]; returns [`Busy`](crate::storage::ErrorKind::Busy) if other writers do not finish in time.
     pub fn begin_search_index_within(&self, patience: Duration) -> Result<()> {
         self.change_search(patience, |connection| {
             drop_tables(connection)?;
@@ -164,7 +164,7 @@ impl Store {
     /// # Errors
     /// Returns an error if the database cannot be read.
     pub fn has_search_tables(&self) -> Result<bool> {
-        has_tables(&*self.connection()?).map_err(|error| StoreError::from_sqlite(&self.path, error))
+        has_tables(&*self.connection()?).map_err(|error| StorageError::from_sqlite(&self.path, error))
     }
 
     fn change_search(
@@ -184,7 +184,7 @@ impl Store {
         let outcome = change();
         // If this fails, additions are slower.
         let _ = secure_delete(&connection, false);
-        outcome.map_err(|error| StoreError::from_sqlite(&self.path, error))
+        outcome.map_err(|error| StorageError::from_sqlite(&self.path, error))
     }
 }
 

@@ -6,9 +6,9 @@ use rusqlite::{Connection, Row};
 use super::Result;
 use super::read::Snapshot;
 use super::rows::{ArtifactRow, Milliseconds};
-use super::times::TimeBasis;
 use super::{mention_index, search};
 use crate::artifact::CREATED_AT;
+use crate::storage::TimeBasis;
 
 /// Number of largest artifacts that are listed.
 const LARGEST: u32 = 5;

@@ -5,22 +5,10 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 
-use super::Result;
 use super::read::Snapshot;
 use super::rows::{ArtifactId, ArtifactRow, Milliseconds};
 use crate::artifact::CREATED_AT;
-
-/// One of the times that an artifact has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum TimeBasis {
-    /// The time at which it was first added.
-    FirstSeen,
-    /// The time at which it was last added or seen again.
-    #[default]
-    LastSeen,
-    /// The creation time that it states: the latest of those that its captures state. It may state none.
-    Created,
-}
+use crate::storage::{Result, TimeBasis};
 
 /// The times of the artifacts of a snapshot, for one basis.
 #[derive(Clone, Debug)]

@@ -12,46 +12,20 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
-use super::actor::Actor;
 use super::delta::DeltaBaseFinder;
 use super::dictionaries::{self, Dictionaries};
 use super::error::out_of_order;
 use super::journal::{Addition, Journal};
 use super::mention_index;
-use super::payload::{Payloads, Prepared};
+use super::payload::Payloads;
 use super::read::{artifact_id, blob_id, capture_id};
-use super::rows::Tombstone;
-use super::tombstones::{RemovedPolicy, Tombstones};
+use super::tombstones::Tombstones;
 use super::write_lock;
 use crate::artifact::{Admitted, Kind, Signature};
 use crate::digest::{CaptureHash, CoreHash, Digest, Hasher};
+use crate::storage::{Actor, Prepared, Put, PutOutcome, RemovedPolicy};
 use seen::Sightings;
 pub(super) use seen::arrival;
-
-/// The outcome of storing an artifact.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PutOutcome {
-    /// The artifact is new.
-    Added,
-    /// The artifact existed, this capture of it is new.
-    NewCapture,
-    /// This capture existed; it is recorded as seen again, and nothing else changed.
-    Present,
-    /// It, or an artifact embedded in it, was removed before: nothing was stored. Contains the tombstones, one per
-    /// artifact.
-    Refused(Vec<Tombstone>),
-}
-
-/// The result of storing an artifact.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Put {
-    /// The artifact.
-    pub core: CoreHash,
-    /// The capture.
-    pub capture: CaptureHash,
-    /// The outcome.
-    pub outcome: PutOutcome,
-}
 
 /// The context in which the artifacts of a transaction are stored.
 pub(super) struct Putting<'a> {
@@ -171,7 +145,7 @@ impl<'t> Writer<'t> {
     }
 
     fn put(&mut self, prepared: &Prepared) -> rusqlite::Result<Put> {
-        for embedded in &prepared.embedded {
+        for embedded in prepared.embedded() {
             self.put(embedded)?;
         }
         let admitted = prepared.admitted();

@@ -8,7 +8,7 @@ use super::{Examination, Finding, Item};
 use crate::artifact::Admitted;
 use crate::digest::{CoreHash, Digest};
 use crate::intake::{Continuation, ExamineOptions, Original, Place, Predecessor, Rejection, Verdict};
-use crate::storage::{Result, Snapshot, StoreError};
+use crate::storage::{Result, Snapshot, StorageError};
 
 /// Maximum total size in bytes of documents kept in memory until their beginning arrives; files beyond that are read
 /// again.
@@ -40,7 +40,7 @@ impl FirstPart {
 /// The destination of documents, which also finds their beginnings.
 pub(super) trait Target<A> {
     /// The error that stops processing.
-    type Error: From<StoreError>;
+    type Error: From<StorageError>;
 
     /// Returns the document that extends to `wanted` or further.
     fn first_part(&mut self, wanted: &Predecessor) -> Result<Option<FirstPart>>;

@@ -14,7 +14,8 @@ use crate::digest::{CaptureHash, CoreHash};
 use crate::intake::pipeline::{self, Event};
 use crate::intake::{self, ExamineOptions, Original, Place, Predecessor, Rejection, SourceError, Verdict};
 use crate::storage::{
-    Prepared, Preparer, Put, PutOutcome, RemovedPolicy, Result, Snapshot, Store, StoreError, Tombstone,
+    ErrorKind, Prepared, Preparer, Put, PutOutcome, RemovedPolicy, Result, Snapshot, StorageError, Store,
+    Tombstone,
 };
 use crate::validation::{Findings, Report, RuleInfo, Severity};
 
@@ -285,11 +286,11 @@ fn policy(options: &ExamineOptions, monitor: &dyn Monitor) -> RemovedPolicy {
 enum End {
     /// At a failed document, as requested.
     Stopped,
-    Failed(StoreError),
+    Failed(StorageError),
 }
 
-impl From<StoreError> for End {
-    fn from(error: StoreError) -> Self {
+impl From<StorageError> for End {
+    fn from(error: StorageError) -> Self {
         Self::Failed(error)
     }
 }
@@ -396,7 +397,7 @@ enum Grown {
 }
 
 impl Target<Admitted> for DryRun<'_, '_> {
-    type Error = StoreError;
+    type Error = StorageError;
 
     fn first_part(&mut self, wanted: &Predecessor) -> Result<Option<FirstPart>> {
         let core = CoreHash(wanted.after);
@@ -662,7 +663,7 @@ impl Batch<'_> {
         let are_present = self.are_present(prepared())?;
         let patience = if are_present { self.seen_patience } else { Store::PATIENCE };
         match self.store.put_within(prepared(), self.preparer, self.at, patience) {
-            Err(StoreError::Busy { .. }) if are_present && accepts_unrecorded => {
+            Err(error) if error.kind() == ErrorKind::Busy && are_present && accepts_unrecorded => {
                 let fates = prepared().map(|_| Fate::Has(Outcome::PresentUnrecorded)).collect();
                 self.seen_patience = Duration::ZERO;
                 Ok(fates)

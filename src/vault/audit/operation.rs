@@ -4,7 +4,7 @@ use crate::artifact::{Kind, Place};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::formats::{self, contract};
 use crate::json::reader::Limits;
-use crate::storage::{ArtifactRow, Snapshot, StoreError, StoredMember};
+use crate::storage::{ArtifactRow, Snapshot, StorageError, StoredMember};
 use crate::vault::audit::{self, Audit, AuditError, AuditedRun, Held, Terms};
 use crate::vault::query::{Direction, LinkTarget};
 use crate::vault::{Located, LookupError, Vault, expect_kind};
@@ -89,7 +89,7 @@ fn digests_of_files(
     kind: Kind,
     run: &ArtifactRow,
     members: &[StoredMember],
-) -> Result<Vec<(String, Digest)>, StoreError> {
+) -> Result<Vec<(String, Digest)>, StorageError> {
     if kind.document_member().is_some() {
         return Ok(Vec::new());
     }
@@ -127,7 +127,7 @@ fn held(snapshot: &Snapshot<'_>, digest: Digest) -> Result<Option<Held>, LookupE
 fn file_with(
     snapshot: &Snapshot<'_>,
     digest: Digest,
-) -> Result<Option<(ArtifactRow, CaptureHash, Option<String>)>, StoreError> {
+) -> Result<Option<(ArtifactRow, CaptureHash, Option<String>)>, StorageError> {
     // Captures of different artifacts with this hash have the same bytes.
     if let Some(capture) = snapshot.captures_with_hash(CaptureHash(digest))?.into_iter().next() {
         let artifact = snapshot.artifact_by_id(capture.artifact)?;

@@ -9,7 +9,7 @@ use super::container::Packer;
 use super::manifest::{self, BundledArtifact, BundledCapture, BundledLink, BundledMember, Manifest};
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::files;
-use crate::storage::{ArtifactRow, CaptureRow, MemberRow, Snapshot, StoreError};
+use crate::storage::{ArtifactRow, CaptureRow, MemberRecord, Snapshot, StorageError};
 
 /// The name of the first entry.
 pub(super) const MANIFEST: &str = "manifest.json";
@@ -50,7 +50,7 @@ pub enum WriteError {
     Inconsistent(String),
     /// A store error.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(#[from] StorageError),
     /// The bundle cannot be written.
     #[error("cannot write the bundle: {}", files::describe(.0))]
     Io(#[from] io::Error),
@@ -108,7 +108,7 @@ fn describe(
     snapshot: &Snapshot<'_>,
     artifact: &ArtifactRow,
     needed: &mut BTreeMap<BlobHash, Needed>,
-) -> Result<BundledArtifact, StoreError> {
+) -> Result<BundledArtifact, StorageError> {
     let core = artifact.core;
     let mut captures = Vec::new();
     for CaptureRow { capture, added_at, .. } in snapshot.captures(artifact.id)? {
@@ -130,9 +130,9 @@ fn describe(
     })
 }
 
-impl From<MemberRow> for BundledMember {
-    fn from(row: MemberRow) -> Self {
-        let MemberRow { name, blob, size } = row;
+impl From<MemberRecord> for BundledMember {
+    fn from(row: MemberRecord) -> Self {
+        let MemberRecord { name, blob, size } = row;
         Self { blob, name, size }
     }
 }
@@ -141,7 +141,7 @@ impl From<MemberRow> for BundledMember {
 fn links<'a>(
     snapshot: &Snapshot<'_>,
     artifacts: impl Iterator<Item = &'a ArtifactRow>,
-) -> Result<Vec<BundledLink>, StoreError> {
+) -> Result<Vec<BundledLink>, StorageError> {
     let mut links = BTreeMap::new();
     for artifact in artifacts {
         for edge in snapshot.stated_edges(artifact.id)? {

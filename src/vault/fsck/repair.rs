@@ -19,7 +19,7 @@ use crate::storage::check::finding::{
     SIGNATURE_DIFFERS, SIZE_WRONG, Subject, TIME_DIFFERS, TOMBSTONE_DIFFERS, UNREADABLE, WARNINGS_DIFFER,
 };
 use crate::storage::check::{CheckedArtifact, Integrity, ReadCapture, RecordedSignatures};
-use crate::storage::{PutOutcome, Repair, Result, Store, StoreError, StoredMember};
+use crate::storage::{ErrorKind, PutOutcome, Repair, Result, Store, StoredMember};
 
 /// Findings that rebuilding the index repairs.
 const OF_THE_INDEX: &[FindingInfo] = &[
@@ -86,12 +86,12 @@ pub(super) fn repair(
 /// Ignores errors caused by damage, so that the other steps run; the next check finds what remains.
 fn as_far_as_possible(outcome: Result<()>) -> Result<()> {
     match outcome {
-        Err(
-            StoreError::Corrupt { .. }
-            | StoreError::Database { .. }
-            | StoreError::Index { .. }
-            | StoreError::Damaged { .. },
-        ) => Ok(()),
+        Err(error)
+            if error.is_of_damaged_file()
+                || matches!(error.kind(), ErrorKind::IndexDamaged | ErrorKind::Damaged) =>
+        {
+            Ok(())
+        }
         outcome => outcome,
     }
 }

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 
 use crate::artifact::{Place, Signature, SignatureState};
 use crate::digest::{CaptureHash, Digest};
-use crate::storage::{ArtifactId, ArtifactRow, MentionRow, Result, Snapshot, StoreError, TimeBasis};
+use crate::storage::{ArtifactId, ArtifactRow, MentionRow, Result, Snapshot, StorageError, TimeBasis};
 
 /// A query for artifacts. All conditions must hold.
 #[derive(Clone, Debug, Default)]
@@ -157,7 +157,7 @@ pub fn find(snapshot: &Snapshot<'_>, query: &Query) -> Result<Vec<Hit>> {
 ///
 /// # Errors
 /// Returns the error of `visit`, or one if the database cannot be read.
-pub fn find_until<E: From<StoreError>>(
+pub fn find_until<E: From<StorageError>>(
     snapshot: &Snapshot<'_>,
     query: &Query,
     visit: &mut dyn FnMut(Hit) -> std::result::Result<bool, E>,

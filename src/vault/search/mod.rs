@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 
 use crate::artifact::{Field, Passage, Place};
 use crate::digest::{CaptureHash, CoreHash};
-use crate::storage::{ArtifactId, ArtifactRow, FoundPassage, Matcher, Snapshot, Store, StoreError, Terms};
+use crate::storage::{ArtifactId, ArtifactRow, FoundPassage, Matcher, Snapshot, StorageError, Store, Terms};
 use crate::vault::query::{self, Query};
 
 pub use crate::storage::{Grouping, SearchIndex};
@@ -87,7 +87,7 @@ pub enum SearchError {
     },
     /// A store error.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(#[from] StorageError),
 }
 
 /// Returns the passages that match, best first.
@@ -106,7 +106,7 @@ pub fn search(store: &Store, query: &SearchQuery) -> Result<Vec<SearchHit>, Sear
     Answer { snapshot, matcher: store.matcher()?, terms, width: query.width }.hits(found)
 }
 
-fn ids(snapshot: &Snapshot<'_>, among: &Query) -> Result<BTreeSet<ArtifactId>, StoreError> {
+fn ids(snapshot: &Snapshot<'_>, among: &Query) -> Result<BTreeSet<ArtifactId>, StorageError> {
     let all = Query { limit: None, ..among.clone() };
     Ok(query::find(snapshot, &all)?.into_iter().map(|hit| hit.artifact.id).collect())
 }
@@ -150,7 +150,7 @@ impl Answer<'_> {
         found: &FoundPassage,
         artifact: &ArtifactRow,
         passage: &Passage,
-    ) -> Result<Option<SearchHit>, StoreError> {
+    ) -> Result<Option<SearchHit>, StorageError> {
         let matches = self.matcher.matches(&self.terms, passage.field, &passage.text)?;
         Ok(matches.map(|matches| SearchHit {
             artifact: artifact.clone(),

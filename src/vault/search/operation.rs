@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::storage::StoreError;
+use crate::storage::StorageError;
 use crate::vault::Vault;
 use crate::vault::search::{self, Indexed, Progress, SearchError, SearchHit, SearchIndex, SearchQuery};
 
@@ -15,7 +15,7 @@ pub struct CaughtUp {
     /// Counts of what was indexed; zero if there was a hindrance.
     pub indexed: Indexed,
     /// The reason why the index does not contain everything in the vault, if any.
-    pub hindrance: Option<StoreError>,
+    pub hindrance: Option<StorageError>,
 }
 
 impl Vault {
@@ -75,7 +75,7 @@ impl Vault {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
-    pub fn search_index(&self) -> Result<Option<SearchIndex>, StoreError> {
+    pub fn search_index(&self) -> Result<Option<SearchIndex>, StorageError> {
         self.snapshot()?.search_index()
     }
 
@@ -83,7 +83,7 @@ impl Vault {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
-    pub fn search_index_size(&self) -> Result<u64, StoreError> {
+    pub fn search_index_size(&self) -> Result<u64, StorageError> {
         self.snapshot()?.search_index_size()
     }
 
@@ -92,7 +92,7 @@ impl Vault {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
-    pub fn build_search(&self, watch: &mut dyn FnMut(Progress)) -> Result<Indexed, StoreError> {
+    pub fn build_search(&self, watch: &mut dyn FnMut(Progress)) -> Result<Indexed, StorageError> {
         search::build(&self.store, watch)
     }
 
@@ -100,7 +100,7 @@ impl Vault {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
-    pub fn update_search(&self, watch: &mut dyn FnMut(Progress)) -> Result<Option<Indexed>, StoreError> {
+    pub fn update_search(&self, watch: &mut dyn FnMut(Progress)) -> Result<Option<Indexed>, StorageError> {
         search::sync_index(&self.store, watch)
     }
 
@@ -108,7 +108,7 @@ impl Vault {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
-    pub fn drop_search(&self) -> Result<bool, StoreError> {
+    pub fn drop_search(&self) -> Result<bool, StorageError> {
         self.store.drop_search_index()
     }
 }

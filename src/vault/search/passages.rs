@@ -6,7 +6,7 @@ use crate::artifact::{Field, Passage, Place};
 use crate::digest::CaptureHash;
 use crate::formats;
 use crate::json::reader::Limits;
-use crate::storage::{ArtifactRow, Snapshot, StoreError, StoredMember};
+use crate::storage::{ArtifactRow, Snapshot, StorageError, StoredMember};
 
 /// Returns the passages of a capture, from its verified bytes; none if its kind is not supported or it cannot be
 /// parsed.
@@ -14,7 +14,7 @@ pub(crate) fn capture_passages(
     snapshot: &Snapshot<'_>,
     artifact: &ArtifactRow,
     capture: CaptureHash,
-) -> Result<Vec<Passage>, StoreError> {
+) -> Result<Vec<Passage>, StorageError> {
     Ok(member_passages(&artifact.kind, &snapshot.members(artifact.core, capture)?))
 }
 

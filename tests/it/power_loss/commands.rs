@@ -136,7 +136,7 @@ fn an_upgrade_is_done_or_can_be_done_and_its_copy_is_whole() {
         image.expect_whole("v.vault.schema-3", None, &copy);
         let is_upgraded = !matches!(
             Vault::open(&image.path("v.vault")),
-            Err(runvault::storage::StoreError::Older { found, .. }) if found.contains("schema version 3")
+            Err(error) if error.kind() == runvault::storage::ErrorKind::Older && error.to_string().contains("schema version 3")
         );
         if is_upgraded {
             assert_eq!(image.read("v.vault.schema-3"), Some(copy.clone()), "{}", image.which);

@@ -6,7 +6,7 @@ use runvault::Vault;
 use runvault::artifact::Kind;
 use runvault::digest::PREFIX;
 use runvault::formats;
-use runvault::storage::{ArtifactRow, Snapshot, StoreError};
+use runvault::storage::{ArtifactRow, Snapshot, StorageError};
 
 use super::line::Line;
 use crate::cli::args::hash;
@@ -122,7 +122,7 @@ impl Source {
 
     /// Returns the candidates for the typed text; none if there is any error.
     pub(super) fn candidates(self, typed: &str, line: &Line) -> Vec<CompletionCandidate> {
-        let vault = |ask: &dyn Fn(&Snapshot<'_>) -> Result<Vec<CompletionCandidate>, StoreError>| {
+        let vault = |ask: &dyn Fn(&Snapshot<'_>) -> Result<Vec<CompletionCandidate>, StorageError>| {
             let asked = |vault: Vault| vault.snapshot().and_then(|snapshot| ask(&snapshot)).ok();
             line.vault().and_then(asked).unwrap_or_default()
         };
@@ -191,7 +191,7 @@ fn artifacts(
     snapshot: &Snapshot<'_>,
     typed: &str,
     which: Which,
-) -> Result<Vec<CompletionCandidate>, StoreError> {
+) -> Result<Vec<CompletionCandidate>, StorageError> {
     let mut candidates = Vec::new();
     if which == Which::Any && LATEST.starts_with(typed) {
         candidates.extend(candidate(LATEST.to_owned(), "the artifact that arrived last".to_owned()));
@@ -216,7 +216,7 @@ fn artifacts(
     Ok(candidates)
 }
 
-fn what_it_is(snapshot: &Snapshot<'_>, row: &ArtifactRow) -> Result<String, StoreError> {
+fn what_it_is(snapshot: &Snapshot<'_>, row: &ArtifactRow) -> Result<String, StorageError> {
     let label = find::label(&snapshot.attributes(row.id)?);
     Ok(format!("{} {} {label}", row.kind, time::display(row.seen_at)).trim_end().to_owned())
 }
@@ -226,7 +226,7 @@ fn tags(
     prefix: &str,
     typed: &str,
     which: Which,
-) -> Result<Vec<CompletionCandidate>, StoreError> {
+) -> Result<Vec<CompletionCandidate>, StorageError> {
     let mut candidates = Vec::new();
     for tag in snapshot.tags(None)?.into_iter().filter(|tag| tag.name.starts_with(typed)).take(OFFERED) {
         let row = snapshot.artifact_by_id(tag.artifact)?;
@@ -238,12 +238,16 @@ fn tags(
     Ok(candidates)
 }
 
-fn values(snapshot: &Snapshot<'_>, name: &str, typed: &str) -> Result<Vec<CompletionCandidate>, StoreError> {
+fn values(
+    snapshot: &Snapshot<'_>,
+    name: &str,
+    typed: &str,
+) -> Result<Vec<CompletionCandidate>, StorageError> {
     let values = snapshot.attribute_values(name, typed, OFFERED)?;
     Ok(values.into_iter().filter_map(|value| candidate(value, String::new())).collect())
 }
 
-fn attributes(snapshot: &Snapshot<'_>, typed: &str) -> Result<Vec<CompletionCandidate>, StoreError> {
+fn attributes(snapshot: &Snapshot<'_>, typed: &str) -> Result<Vec<CompletionCandidate>, StorageError> {
     let pairs: Vec<String> = match typed.split_once('=') {
         Some((name, value)) => {
             let values = snapshot.attribute_values(name, value, OFFERED)?;

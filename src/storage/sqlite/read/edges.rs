@@ -7,10 +7,9 @@ use rusqlite::OptionalExtension;
 use super::Snapshot;
 use super::mentions::{Roles, mention};
 use crate::digest::{CoreHash, Digest};
-use crate::storage::sqlite::rows::{
-    ArtifactId, ArtifactRow, DigestEdge, MentionRow, NameMention, Reference, StatedEdge,
-};
-use crate::storage::sqlite::{Result, mention_index};
+use crate::storage::sqlite::mention_index;
+use crate::storage::sqlite::rows::{ArtifactId, ArtifactRow, DigestEdge, MentionRow, Reference, StatedEdge};
+use crate::storage::{NameMention, Result};
 
 /// The relation of an artifact to its embedded artifacts, which are stored with it.
 const CONTAINS: &str = "contains";

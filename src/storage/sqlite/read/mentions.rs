@@ -10,9 +10,10 @@ use crate::artifact::Place;
 use crate::digest::{Digest, DigestPrefix};
 use crate::storage::sqlite::check::CaptureId;
 use crate::storage::sqlite::lists::Stated;
+use crate::storage::sqlite::mention_index;
 use crate::storage::sqlite::mention_index::Segments;
-use crate::storage::sqlite::rows::{ArtifactId, KindId, MentionRow, RoleCount};
-use crate::storage::sqlite::{Result, mention_index};
+use crate::storage::sqlite::rows::{ArtifactId, KindId, MentionRow};
+use crate::storage::{Result, RoleCount};
 
 /// A row of the `role` table.
 #[derive(Clone)]

@@ -14,7 +14,7 @@ use rusqlite::{Connection, ErrorCode};
 use super::highlight::temporary;
 use super::{CapturePassages, SCHEMA, Snapshot, VERSION, indexer, pages, state};
 use crate::digest::{CoreHash, Digest};
-use crate::storage::sqlite::{Result, StoreError};
+use crate::storage::sqlite::{Result, StorageError};
 
 /// The words of an index with their places.
 const WORDS: &str =
@@ -110,7 +110,7 @@ impl SearchComparison {
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
                 self.differences.artifacts.insert(core);
             }
-            Err(error) => return Err(StoreError::from_sqlite(&self.path, error)),
+            Err(error) => return Err(StorageError::from_sqlite(&self.path, error)),
         }
         Ok(())
     }
@@ -127,7 +127,7 @@ impl SearchComparison {
     pub fn finish(mut self) -> Result<SearchDifferences> {
         self.differences.strays += self.ranges.len() as u64;
         let path = std::mem::take(&mut self.path);
-        self.compare().map_err(|error| StoreError::from_sqlite(&path, error))?;
+        self.compare().map_err(|error| StorageError::from_sqlite(&path, error))?;
         Ok(self.differences)
     }
 

@@ -9,7 +9,7 @@ use super::{ArtifactRow, Snapshot, State, VERSION, drop_tables, has_tables, inde
 use crate::artifact::Field;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::sqlite::error::out_of_order;
-use crate::storage::sqlite::{Result, Store, StoreError, write_lock};
+use crate::storage::sqlite::{Result, StorageError, Store, write_lock};
 
 /// A capture whose passages are or should be in the index.
 #[derive(Clone, Debug)]
@@ -121,7 +121,7 @@ impl Store {
     /// The same, waiting for other writers no longer than `patience`.
     ///
     /// # Errors
-    /// Same as [`Store::index_passages`]; returns [`StoreError::Busy`] if other writers do not finish in time.
+    /// Same as [`Store::index_passages`]; returns [`Busy`](crate::storage::ErrorKind::Busy) if other writers do not finish in time.
     pub fn index_passages_within(&self, batch: &[CapturePassages], patience: Duration) -> Result<bool> {
         let connection = self.connection()?;
         let index = || {
@@ -143,7 +143,7 @@ impl Store {
             Some(ErrorCode::ConstraintViolation) => index_damage(format!("the search index: {error}")),
             _ => error,
         };
-        index().map_err(|error| StoreError::from_sqlite(&self.path, failed(error)))
+        index().map_err(|error| StorageError::from_sqlite(&self.path, failed(error)))
     }
 }
 

@@ -14,7 +14,7 @@ use super::SqlError;
 use crate::artifact::{Cell, Cells, Column};
 use crate::files::open_vaults::Registration;
 use crate::storage::sqlite::rows::{ArtifactId, ArtifactRow};
-use crate::storage::sqlite::{Snapshot, Store, StoreError};
+use crate::storage::sqlite::{Snapshot, StorageError, Store};
 
 /// Maximum size in bytes of the cached rows, which joins read repeatedly.
 const KEPT_BYTES: usize = 64 << 20;
@@ -99,7 +99,7 @@ impl Source {
         *self.told.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
     }
 
-    fn note_rereading(&self) -> Result<(), StoreError> {
+    fn note_rereading(&self) -> Result<(), StorageError> {
         let asked = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
         if asked.is_multiple_of(OFTEN) && asked / OFTEN_FOR_EACH >= self.store.last_artifact()? {
             let told = self.told.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -10,7 +10,9 @@ use super::guard::Guard;
 use super::{Computed, SqlError, View};
 use crate::artifact::Cell;
 use crate::digest::Digest;
-use crate::storage::sqlite::{BusyReason, Store, StoreError, pool, schema};
+use crate::storage::StorageError;
+use crate::storage::sqlite::error::BusyReason;
+use crate::storage::sqlite::{Store, pool, schema};
 
 /// A reader that answers SQL queries about the vault in its state when the reader was created.
 ///
@@ -29,10 +31,10 @@ impl Store {
     /// Creates a reader for SQL queries, which can use these views besides those in the vault's file.
     ///
     /// # Errors
-    /// Returns [`StoreError::Busy`] if others write so often that no state of the vault could be held, and another
+    /// Returns [`Busy`](crate::storage::ErrorKind::Busy) if others write so often that no state of the vault could be held, and another
     /// error if the vault cannot be read.
     pub fn reader(&self, computed: Vec<Computed>) -> Result<Reader<'_>, SqlError> {
-        let failed = |error| StoreError::from_sqlite(self.path(), error);
+        let failed = |error| StorageError::from_sqlite(self.path(), error);
         let views = View::plain().into_iter().chain(computed.iter().map(View::from)).collect();
         let [connection, other] = connect_twice(self.path())?;
         schema::expect_views(&connection, |name| View::plain().iter().any(|view| view.name == name))
@@ -49,7 +51,7 @@ impl Store {
 }
 
 /// Opens two connections that see the same state of the vault at `path`.
-fn connect_twice(path: &Path) -> Result<[Connection; 2], StoreError> {
+fn connect_twice(path: &Path) -> Result<[Connection; 2], StorageError> {
     /// Maximum number of attempts. If others write this often, they do not stop.
     const TRIES: usize = 1000;
     let connect = || {
@@ -63,8 +65,8 @@ fn connect_twice(path: &Path) -> Result<[Connection; 2], StoreError> {
         }
         Ok(None)
     };
-    let both = connect().map_err(|error| StoreError::from_sqlite(path, error))?;
-    both.ok_or_else(|| StoreError::Busy { path: path.to_owned(), reason: BusyReason::Contended })
+    let both = connect().map_err(|error| StorageError::from_sqlite(path, error))?;
+    both.ok_or_else(|| StorageError::busy(path, BusyReason::Contended))
 }
 
 /// Returns the head of the journal. It identifies a state, since every change to a vault has an entry.
@@ -131,7 +133,7 @@ impl Reader<'_> {
                 let message = message.unwrap_or_else(|| code.to_string());
                 SqlError::Query(format!("{message}{}", self.hint(&message, query)))
             }
-            error => StoreError::from_sqlite(self.path, error).into(),
+            error => StorageError::from_sqlite(self.path, error).into(),
         }
     }
 

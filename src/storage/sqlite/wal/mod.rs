@@ -24,7 +24,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension};
 
 use super::check::finding::{Finding, LOG_DAMAGED, Subject};
-use super::{Result, Store, StoreError, pool};
+use super::{Result, StorageError, Store, pool};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use copies::{LogCopy, beside};
 use index::Index;
@@ -190,7 +190,7 @@ pub(super) struct Incident {
 /// Checks the log of the vault at `path`, which no connection of this process has open, and copies it if it does not
 /// contain everything that was committed. Returns `None` if the log is complete or was copied before.
 pub(super) fn look(path: &Path) -> Result<Option<Incident>> {
-    find(&real(path)).map_err(|source| StoreError::io(path, source))
+    find(&real(path)).map_err(|source| StorageError::io(path, source))
 }
 
 /// Resolves symbolic links to the vault: SQLite stores the log beside the real file.
@@ -354,9 +354,9 @@ fn chain_of(connection: &Connection, seq: i64) -> rusqlite::Result<Option<Digest
 
 /// Returns the journal entries in a log that are not in the vault.
 fn missing_entries(connection: &Connection, log: &Path, scan: &Scan) -> Result<Vec<LoggedEntry>> {
-    let failed = |error| StoreError::from_sqlite(log, error);
+    let failed = |error| StorageError::from_sqlite(log, error);
     let mut missing = Vec::new();
-    for entry in entries(log, scan).map_err(|source| StoreError::io(log, source))? {
+    for entry in entries(log, scan).map_err(|source| StorageError::io(log, source))? {
         let is_missing = match chain_of(connection, entry.seq).map_err(failed)? {
             // A damaged frame may contain anything.
             Some(chain) => chain != entry.chain && entry.frame != scan.broken,
@@ -414,7 +414,7 @@ impl Store {
     pub fn check_logs(&self) -> Result<Vec<Finding>> {
         let connection = self.connection()?;
         let vault = real(&self.path);
-        let failed = |source| StoreError::io(&vault, source);
+        let failed = |source| StorageError::io(&vault, source);
         let mut findings = Vec::new();
         if let Some(damage) = self.log_damage().filter(|damage| damage.copy.is_none()) {
             findings.push(finding(&beside(&vault, "-wal"), damage));
@@ -433,7 +433,7 @@ impl Store {
     /// # Errors
     /// Returns an error if the directory cannot be read.
     pub fn log_copies(&self) -> Result<Vec<PathBuf>> {
-        let copies = copies::all(&real(&self.path)).map_err(|source| StoreError::io(&self.path, source))?;
+        let copies = copies::all(&real(&self.path)).map_err(|source| StorageError::io(&self.path, source))?;
         Ok(copies.into_iter().map(|copy| copy.path).collect())
     }
 }

@@ -1,14 +1,14 @@
 //! Treatment of artifacts that were removed before: they are rejected, or their removal is reverted on request.
 
-use super::{Put, PutOutcome, Writer};
+use super::Writer;
 use crate::storage::sqlite::journal::Event;
-use crate::storage::sqlite::payload::Prepared;
-use crate::storage::sqlite::tombstones::{self, RemovedPolicy};
+use crate::storage::sqlite::tombstones;
+use crate::storage::{Prepared, Put, PutOutcome, RemovedPolicy};
 
 impl Writer<'_> {
     /// Stores an artifact, unless it or an artifact or file in it was removed.
     pub(super) fn put_unless_removed(&mut self, prepared: &Prepared) -> rusqlite::Result<Put> {
-        let removed = tombstones::for_digests(self.transaction, &prepared.digests)?;
+        let removed = tombstones::for_digests(self.transaction, prepared.digests())?;
         if !removed.is_empty() && self.policy != RemovedPolicy::TakeBack {
             let (core, capture) = (prepared.admitted().core(), prepared.admitted().capture());
             return Ok(Put { core, capture, outcome: PutOutcome::Refused(removed) });

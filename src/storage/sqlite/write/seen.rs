@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use super::Writer;
 use crate::digest::{CaptureHash, CoreHash};
+use crate::storage::sqlite::Snapshot;
 use crate::storage::sqlite::journal::Event;
-use crate::storage::sqlite::payload::Prepared;
-use crate::storage::sqlite::{Result, Snapshot};
+use crate::storage::{Prepared, Result};
 
 /// Maximum number of captures in an entry, to limit the memory for an entry.
 const MAX_CAPTURES: usize = 1_000;
@@ -48,7 +48,7 @@ impl Snapshot<'_> {
     /// # Errors
     /// Returns an error if the vault cannot be read.
     pub fn has_all_of(&self, artifact: &Prepared) -> Result<bool> {
-        for part in &artifact.embedded {
+        for part in artifact.embedded() {
             if !self.has_all_of(part)? {
                 return Ok(false);
             }

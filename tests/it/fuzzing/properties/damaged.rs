@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use runvault::digest::CoreHash;
 use runvault::intake::ExamineOptions;
-use runvault::storage::{JournalQuery, StoreError, TimeBasis};
+use runvault::storage::{JournalQuery, StorageError, TimeBasis};
 use runvault::vault::fsck::{self, Finding};
 use runvault::vault::query::{self, DanglingQuery, Query, Traversal};
 use runvault::vault::search::SearchQuery;
@@ -163,7 +163,7 @@ fn read(vault: &Vault) {
     if let Ok(snapshot) = vault.snapshot() {
         let _ = query::dangling(&snapshot, &DanglingQuery { kind: None, role: None, all: true });
         let _ = query::forks(&snapshot);
-        let _ = snapshot.journal::<StoreError>(&JournalQuery::default(), |_| Ok(()));
+        let _ = snapshot.journal::<StorageError>(&JournalQuery::default(), |_| Ok(()));
     }
     for hit in vault.find(&Query::default()).unwrap_or_default().iter().take(20) {
         let _ = vault

@@ -6,7 +6,7 @@ use std::path::Path;
 use runvault::Vault;
 use runvault::digest::CoreHash;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
-use runvault::storage::{JournalQuery, StoreError};
+use runvault::storage::{JournalQuery, StorageError};
 use runvault::vault::add::{Examined, Monitor};
 use runvault::vault::bundle::{self, Imported};
 use runvault::vault::query::{Query, Sort};
@@ -104,7 +104,7 @@ pub(super) fn journal(data: &[u8]) {
         replace(&text).unwrap();
         let mut entries = 0;
         // An entry that is no JSON is an error of who asks for its action, not of who checks.
-        let _ = place.vault.snapshot().unwrap().journal::<StoreError>(&JournalQuery::default(), |_| {
+        let _ = place.vault.snapshot().unwrap().journal::<StorageError>(&JournalQuery::default(), |_| {
             entries += 1;
             Ok(())
         });
