@@ -18,14 +18,35 @@ mod tombstone;
 
 pub use actor::{Actor, ActorError};
 pub use annotations::{
-    MAX_LINK_NOTE_BYTES, MAX_NOTE_BYTES, MAX_RELATION_BYTES, MAX_TAG_BYTES, is_note, is_relation, is_tag,
+    MAX_LINK_NOTE_BYTES, MAX_NOTE_BYTES, MAX_RELATION_BYTES, MAX_TAG_BYTES, StatedLink, is_note, is_relation,
+    is_tag,
 };
 pub use error::{ErrorKind, PayloadDefect, Result, StorageError};
 pub use interface::{
-    CaptureTarget, JournalRecord, MemberRecord, NameMention, RoleCount, SharedFile, StoredMember,
+    Annotation, Annotations, ArtifactRecord, Attribute, Capabilities, CaptureRecord, CaptureTarget,
+    Condition, Containment, Cursor, Direction, FileRecord, Filter, Hit, JournalRecord, ManualLink, Match,
+    MemberRecord, Mention, NameMention, NameUse, Names, Note, Order, Page, Paged, Period, Pin, Preparer,
+    PutOptions, ReferenceEdge, Resolution, RoleCount, SharedFile, Snapshot, Storage, StoredMember, Tag,
+    Transaction, UnresolvedReference, UnresolvedTarget, created_at,
 };
 pub use journal::{Head, JournalCheck, JournalDefect, JournalQuery};
-pub use policy::{Put, PutOutcome, RemovedPolicy, TimeBasis, preference};
+pub use policy::{PATIENCE, Put, PutOutcome, RemovedPolicy, TimeBasis, preference};
 pub use prepared::Prepared;
-pub use sqlite::*;
+pub(crate) use sqlite::Snapshot as FileSnapshot;
+pub use sqlite::{
+    Backup, BackupError, BackupOptions, BackupProgress, CapturePassages, Computed, Dated, Day, DiskUsage,
+    Erasure, Extremes, FoundPassage, Grouping, KindStats, LogDamage, LogDefect, Matcher, Reader, Readmitted,
+    Reclaimable, Reclaimed, Reindexed, Remnant, Repair, Restored, Rows, RowsOf, SCHEMA_VERSION, SalvagedLog,
+    Salvager, Saved, SearchComparison, SearchDifferences, SearchIndex, SearchableCapture, Sized, SqlError,
+    Statement, Stats, Store, Term, Terms, Upgrade, View, check,
+};
 pub use tombstone::Tombstone;
+
+/// Returns the vault file of a storage, for operations that only this engine has.
+///
+/// # Errors
+/// Returns an error of the kind [`ErrorKind::Unsupported`] if the storage is of another engine; the message names the
+/// `operation`.
+pub fn file_of<'s>(storage: &'s dyn Storage, operation: &str) -> Result<&'s Store> {
+    storage.as_any().downcast_ref().ok_or_else(|| StorageError::unsupported(operation))
+}

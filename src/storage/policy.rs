@@ -1,8 +1,13 @@
 //! How artifacts are stored and by which time they are ordered.
 
+use std::time::Duration;
+
 use super::Tombstone;
 use crate::artifact::{Signature, SignatureState};
 use crate::digest::{CaptureHash, CoreHash};
+
+/// How long a writer waits for other writers.
+pub const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The treatment of an artifact that was removed before and is added again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -63,9 +63,9 @@ impl Vault {
         let mut recordings = Vec::new();
         let query = Query { filters, since, until, ..Query::default() };
         let most = wanted.limit.unwrap_or(usize::MAX);
-        query::find_until::<StorageError>(&snapshot, &query, &mut |hit| {
+        query::find_until::<StorageError>(&*snapshot, &query, &mut |hit| {
             // Few artifacts have the prompt, but very many may have an attribute.
-            if is_by_prompt(&hit) && has_attributes(&snapshot, &hit, &wanted.attributes)? {
+            if is_by_prompt(&hit) && has_attributes(&*snapshot, &hit, &wanted.attributes)? {
                 recordings.push(hit);
             }
             Ok(recordings.len() < most)
@@ -80,13 +80,16 @@ fn is_by_prompt(hit: &Hit) -> bool {
 }
 
 fn has_attributes(
-    snapshot: &Snapshot<'_>,
+    snapshot: &dyn Snapshot,
     hit: &Hit,
     wanted: &[(String, String)],
 ) -> Result<bool, StorageError> {
     if wanted.is_empty() {
         return Ok(true);
     }
-    let attributes = snapshot.attributes(hit.artifact.id)?;
-    Ok(wanted.iter().all(|attribute| attributes.contains(attribute)))
+    let attributes = snapshot.attributes_of(hit.artifact.core)?;
+    let has = |(name, value): &(String, String)| {
+        attributes.iter().any(|attribute| attribute.name == *name && attribute.value == *value)
+    };
+    Ok(wanted.iter().all(has))
 }

@@ -98,7 +98,8 @@ pub struct Resolution {
     pub artifacts: Vec<CoreHash>,
     /// The captures, by hash and core hash.
     pub captures: Vec<CaptureTarget>,
-    /// The tombstones of artifacts and captures that are not stored, by digest and entry.
+    /// The tombstones of hashes that begin with the prefix, the latest first; empty if an artifact or a capture has such a
+    /// hash.
     pub tombstones: Vec<Tombstone>,
 }
 

@@ -4,20 +4,9 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::edit::Edit;
 use super::journal::Event;
-use super::rows::ArtifactRow;
 use super::{Result, StorageError};
+use crate::storage::StatedLink;
 use crate::storage::annotations::link_defect;
-
-/// A manual link from `source` to `target`.
-#[derive(Clone, Copy, Debug)]
-pub struct StatedLink<'l> {
-    /// The source artifact.
-    pub source: &'l ArtifactRow,
-    /// The relation.
-    pub relation: &'l str,
-    /// The target artifact.
-    pub target: &'l ArtifactRow,
-}
 
 impl Edit<'_> {
     /// Adds `link`; returns false if it already exists with this note.
@@ -28,12 +17,12 @@ impl Edit<'_> {
     /// removed, and an error if the database cannot be written.
     pub fn state_link(&mut self, link: StatedLink<'_>, note: Option<&str>) -> Result<bool> {
         let StatedLink { source, relation, target } = link;
-        if let Some(defect) = link_defect(source.core, relation, target.core, note) {
+        if let Some(defect) = link_defect(source, relation, target, note) {
             return Err(StorageError::invalid(defect));
         }
         let key = (self.number(source)?, relation, self.number(target)?);
         let at = self.journal.at().timestamp_millis();
-        let event = Event::Link { note, relation, source: source.core, target: target.core };
+        let event = Event::Link { note, relation, source, target };
         self.recorded(&event, |connection| {
             let known: Option<Option<String>> = connection
                 .prepare_cached("SELECT note FROM link WHERE source = ?1 AND relation = ?2 AND target = ?3")?
@@ -59,7 +48,7 @@ impl Edit<'_> {
     pub fn take_back_link(&mut self, link: StatedLink<'_>) -> Result<bool> {
         let StatedLink { source, relation, target } = link;
         let key = (self.number(source)?, relation, self.number(target)?);
-        let event = Event::Unlink { relation, source: source.core, target: target.core };
+        let event = Event::Unlink { relation, source, target };
         self.recorded(&event, |connection| {
             let sql = "DELETE FROM link WHERE source = ?1 AND relation = ?2 AND target = ?3";
             changed(connection, sql, key)

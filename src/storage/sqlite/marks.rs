@@ -17,12 +17,12 @@ impl Edit<'_> {
     /// # Errors
     /// Returns [`Invalid`](crate::storage::ErrorKind::Invalid) if the tag is not valid ([`is_tag`]), [`Gone`](crate::storage::ErrorKind::Gone) if the
     /// artifact was removed, and an error if the database cannot be written.
-    pub fn tag(&mut self, artifact: &ArtifactRow, name: &str) -> Result<bool> {
+    pub fn tag(&mut self, core: CoreHash, name: &str) -> Result<bool> {
         if let Some(defect) = tag_defect(name) {
             return Err(StorageError::invalid(defect));
         }
-        let (id, at) = (self.number(artifact)?, self.journal.at().timestamp_millis());
-        self.recorded(&Event::Tag { core: artifact.core, name }, |connection| {
+        let (id, at) = (self.number(core)?, self.journal.at().timestamp_millis());
+        self.recorded(&Event::Tag { core, name }, |connection| {
             let sql = "INSERT INTO tag (name, artifact, at) VALUES (?1, ?2, ?3)
                        ON CONFLICT DO UPDATE SET artifact = excluded.artifact, at = excluded.at
                         WHERE artifact <> excluded.artifact";
@@ -45,9 +45,9 @@ impl Edit<'_> {
     ///
     /// # Errors
     /// Same as [`Edit::tag`].
-    pub fn pin(&mut self, artifact: &ArtifactRow, note: Option<&str>) -> Result<bool> {
-        let (id, at) = (self.number(artifact)?, self.journal.at().timestamp_millis());
-        self.recorded(&Event::Pin { core: artifact.core, note }, |connection| {
+    pub fn pin(&mut self, core: CoreHash, note: Option<&str>) -> Result<bool> {
+        let (id, at) = (self.number(core)?, self.journal.at().timestamp_millis());
+        self.recorded(&Event::Pin { core, note }, |connection| {
             let sql = "INSERT INTO pin (artifact, note, at) VALUES (?1, ?2, ?3)
                        ON CONFLICT DO UPDATE SET note = excluded.note, at = excluded.at
                         WHERE note IS NOT excluded.note";
@@ -59,9 +59,9 @@ impl Edit<'_> {
     ///
     /// # Errors
     /// Same as [`Edit::tag`].
-    pub fn unpin(&mut self, artifact: &ArtifactRow) -> Result<bool> {
-        let id = self.number(artifact)?;
-        self.recorded(&Event::Unpin { core: artifact.core }, |connection| {
+    pub fn unpin(&mut self, core: CoreHash) -> Result<bool> {
+        let id = self.number(core)?;
+        self.recorded(&Event::Unpin { core }, |connection| {
             changed(connection, "DELETE FROM pin WHERE artifact = ?1", [id])
         })
     }
@@ -94,17 +94,6 @@ impl Snapshot<'_> {
             let at = row.get::<_, Milliseconds>(3)?.0;
             Ok(TagRow { name: row.get(0)?, artifact: row.get(1)?, core: row.get(2)?, at })
         })
-    }
-
-    /// Returns all pins in the order in which they were set.
-    ///
-    /// # Errors
-    /// Returns an error if a database operation fails.
-    pub fn pins(&self) -> Result<Vec<PinRow>> {
-        let sql = "SELECT a.id, a.core, k.name, p.note, p.at
-                     FROM pin p JOIN artifact a ON a.id = p.artifact JOIN kind k ON k.id = a.kind
-                    ORDER BY p.at, a.core";
-        self.rows(sql, [], pin_row)
     }
 
     /// Returns the pin of an artifact, if it has one.

@@ -12,6 +12,7 @@ mod derived;
 mod dictionaries;
 mod digest_stripping;
 mod edit;
+mod engine;
 mod error;
 mod fetch;
 mod journal;
@@ -46,7 +47,7 @@ mod write;
 mod write_lock;
 
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -54,26 +55,19 @@ use rusqlite::Connection;
 
 pub use backup::{Backup, BackupError, BackupOptions, BackupProgress};
 use check::Inspection;
-pub use edit::Edit;
-pub use manual_links::StatedLink;
-pub use read::Snapshot;
+use edit::Edit;
+pub(crate) use read::Snapshot;
 pub use reclaim::{Erasure, Reclaimable, Reclaimed, Remnant};
 pub use reindex::{Readmitted, Reindexed};
-pub use release::Heirs;
-pub use remove::Removed;
+use release::Heirs;
 pub use repair::{Repair, Restored};
-pub use rows::{
-    ArtifactId, ArtifactRow, CaptureRow, DigestEdge, FileRow, KindId, MentionRow, NoteRow, PinRow, Reference,
-    StatedEdge, TagRow,
-};
 pub use schema::VERSION as SCHEMA_VERSION;
 pub use search::{
     CapturePassages, FoundPassage, Grouping, Matcher, SearchComparison, SearchDifferences, SearchIndex,
     SearchableCapture, Term, Terms,
 };
 pub use sql::{Computed, Reader, Rows, RowsOf, Saved, SqlError, Statement, View};
-pub use stats::{Dated, Day, Extremes, KindStats, Sized, Stats, Storage};
-pub use times::Chronology;
+pub use stats::{Dated, Day, DiskUsage, Extremes, KindStats, Sized, Stats};
 pub use wal::{LogDamage, LogDefect, SalvagedLog, Salvager};
 
 use dictionaries::{Dictionaries, Readers};
@@ -82,7 +76,7 @@ use schema::CreatePolicy;
 use wal::Incident;
 use write::Putting;
 
-use crate::artifact::{Admitted, Signature};
+use crate::artifact::Signature;
 use crate::clock;
 use crate::digest::CoreHash;
 use crate::files::open_vaults::Registration;
@@ -96,6 +90,8 @@ pub struct Store {
     pool: Pool,
     readers: Readers,
     actor: Option<Actor>,
+    /// What preparing a removal has re-encoded, until the removal.
+    heirs: Mutex<Heirs>,
     /// The damage to the write-ahead log found when the vault was opened.
     log_damage: Option<Box<LogDamage>>,
     /// Set once the file exists. Must be the last field: the vault is open while the others are dropped.
@@ -111,30 +107,6 @@ pub struct Upgrade {
     pub copy: Option<PathBuf>,
     /// Whether the data derived from the artifacts has to be derived again.
     pub is_outdated: bool,
-}
-
-/// A preparer of artifacts for storage in one vault, which compresses them with the dictionaries of their kinds.
-pub struct Preparer {
-    dictionaries: Dictionaries,
-    policy: RemovedPolicy,
-}
-
-impl Preparer {
-    fn new(dictionaries: Dictionaries) -> Self {
-        Self { dictionaries, policy: RemovedPolicy::default() }
-    }
-
-    /// Sets the policy for artifacts that were removed before. By default, they are rejected.
-    #[must_use]
-    pub fn with_policy(self, policy: RemovedPolicy) -> Self {
-        Self { policy, ..self }
-    }
-
-    /// Prepares `admitted`. Needs no database, so that other threads can do it while one writes.
-    #[must_use]
-    pub fn prepare(&self, admitted: Admitted) -> Prepared {
-        payload::prepare(admitted, &self.dictionaries)
-    }
 }
 
 impl Store {
@@ -207,6 +179,7 @@ impl Store {
             pool: Pool::new(path, None),
             readers: Readers::default(),
             actor: None,
+            heirs: Mutex::default(),
             log_damage: None,
             created: OnceLock::new(),
         })
@@ -244,6 +217,7 @@ impl Store {
             pool,
             readers: Readers::default(),
             actor: None,
+            heirs: Mutex::default(),
             log_damage: None,
             created,
         }
@@ -286,68 +260,7 @@ impl Store {
             .map_err(|error| StorageError::from_sqlite(&self.path, error))
     }
 
-    /// Returns a preparer of artifacts for this vault.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
-    pub fn preparer(&self) -> Result<Preparer> {
-        if !self.is_created() {
-            return Ok(Preparer::new(Dictionaries::default()));
-        }
-        Dictionaries::load(&*self.connection()?)
-            .map(Preparer::new)
-            .map_err(|error| StorageError::from_sqlite(&self.path, error))
-    }
-
-    /// Stores `batch` in one transaction. When this returns, all of it is on disk; if it fails, none of it is in the
-    /// vault. The outcomes are in the order of the batch; with [`RemovedPolicy::RefuseAndStop`] they end with the first
-    /// refusal.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be written: the disk is full, another writer does not finish, or the file
-    /// is damaged.
-    pub fn put<'p>(
-        &self,
-        batch: impl IntoIterator<Item = &'p Prepared>,
-        preparer: &Preparer,
-        at: DateTime<Utc>,
-    ) -> Result<Vec<Put>> {
-        self.put_within(batch, preparer, at, BUSY_TIMEOUT)
-    }
-
-    /// Like [`Store::put`], but waits no longer than `patience` for other writers.
-    ///
-    /// # Errors
-    /// Same as [`Store::put`]; returns [`Busy`](crate::storage::ErrorKind::Busy) if other writers do not finish in time.
-    pub fn put_within<'p>(
-        &self,
-        batch: impl IntoIterator<Item = &'p Prepared>,
-        preparer: &Preparer,
-        at: DateTime<Utc>,
-        patience: Duration,
-    ) -> Result<Vec<Put>> {
-        let mut batch = batch.into_iter().peekable();
-        if batch.peek().is_none() {
-            return Ok(Vec::new());
-        }
-        self.create_now()?;
-        let mut connection = self.connection()?;
-        write::put(&mut connection, batch, &Putting { patience, ..self.putting(preparer, at) })
-            .map_err(|error| StorageError::from_sqlite(&self.path, error))
-    }
-
-    /// Stores one artifact, in the same way as [`Store::put`].
-    ///
-    /// # Errors
-    /// Same as [`Store::put`].
-    pub fn put_one(&self, artifact: &Prepared, preparer: &Preparer, at: DateTime<Utc>) -> Result<Put> {
-        self.create_now()?;
-        let mut connection = self.connection()?;
-        write::put_one(&mut connection, artifact, &self.putting(preparer, at))
-            .map_err(|error| StorageError::from_sqlite(&self.path, error))
-    }
-
-    /// Stores one artifact whose capture was lost, like [`Store::put_one`]. Restores the previously `recorded`
+    /// Stores one artifact whose capture was lost, like [`Storage::put`](super::Storage::put). Restores the previously `recorded`
     /// signature state unless the signature was checked now.
     ///
     /// # Errors
@@ -355,13 +268,20 @@ impl Store {
     pub fn put_again(
         &self,
         artifact: &Prepared,
-        preparer: &Preparer,
         recorded: Option<Signature>,
         at: DateTime<Utc>,
     ) -> Result<Put> {
+        let dictionaries = payload::dictionaries(artifact)?;
+        let putting = Putting {
+            dictionaries,
+            actor: self.actor.as_ref(),
+            at,
+            policy: RemovedPolicy::default(),
+            patience: BUSY_TIMEOUT,
+        };
         self.create_now()?;
         let mut connection = self.connection()?;
-        write::put_again(&mut connection, artifact, recorded, &self.putting(preparer, at))
+        write::put_again(&mut connection, artifact, recorded, &putting)
             .map_err(|error| StorageError::from_sqlite(&self.path, error))
     }
 
@@ -369,7 +289,7 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
-    pub fn edit(&self, at: DateTime<Utc>) -> Result<Edit<'_>> {
+    pub(crate) fn edit(&self, at: DateTime<Utc>) -> Result<Edit<'_>> {
         let look = |connection| Snapshot::begin(connection, &self.readers, &self.path, true);
         Edit::begin(self.connection()?, look, self.actor.as_ref(), at, &self.path)
     }
@@ -398,7 +318,7 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
-    pub fn snapshot(&self) -> Result<Snapshot<'_>> {
+    pub(crate) fn snapshot(&self) -> Result<Snapshot<'_>> {
         Snapshot::begin(self.connection()?, &self.readers, &self.path, false)
     }
 
@@ -408,11 +328,6 @@ impl Store {
     /// Returns an error if the database cannot be read.
     pub fn matcher(&self) -> Result<Matcher> {
         Matcher::new(&self.path)
-    }
-
-    fn putting<'s>(&'s self, preparer: &'s Preparer, at: DateTime<Utc>) -> Putting<'s> {
-        let Preparer { dictionaries, policy } = preparer;
-        Putting { dictionaries, actor: self.actor.as_ref(), at, policy: *policy, patience: BUSY_TIMEOUT }
     }
 
     /// Begins a check of the vault's current state. Unlike a snapshot, it is also available for a damaged vault.

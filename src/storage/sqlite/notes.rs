@@ -6,8 +6,9 @@ use super::edit::Edit;
 use super::journal::Event;
 use super::manual_links::changed;
 use super::read::Snapshot;
-use super::rows::{ArtifactId, ArtifactRow, Milliseconds, NoteRow};
+use super::rows::{ArtifactId, Milliseconds, NoteRow};
 use super::{Result, StorageError};
+use crate::digest::CoreHash;
 use crate::storage::annotations::note_defect;
 
 impl Edit<'_> {
@@ -16,12 +17,12 @@ impl Edit<'_> {
     /// # Errors
     /// Returns [`Invalid`](crate::storage::ErrorKind::Invalid) if the note is not valid ([`is_note`]); otherwise the same as
     /// [`Edit::tag`].
-    pub fn set_note(&mut self, artifact: &ArtifactRow, text: &str) -> Result<bool> {
+    pub fn set_note(&mut self, core: CoreHash, text: &str) -> Result<bool> {
         if let Some(defect) = note_defect(text) {
             return Err(StorageError::invalid(defect));
         }
-        let (id, at) = (self.number(artifact)?, self.journal.at().timestamp_millis());
-        self.recorded(&Event::Note { core: artifact.core, note: Some(text) }, |connection| {
+        let (id, at) = (self.number(core)?, self.journal.at().timestamp_millis());
+        self.recorded(&Event::Note { core, note: Some(text) }, |connection| {
             let sql = "INSERT INTO note (artifact, text, at) VALUES (?1, ?2, ?3)
                        ON CONFLICT DO UPDATE SET text = excluded.text, at = excluded.at
                         WHERE text <> excluded.text";
@@ -33,9 +34,9 @@ impl Edit<'_> {
     ///
     /// # Errors
     /// Same as [`Edit::tag`].
-    pub fn remove_note(&mut self, artifact: &ArtifactRow) -> Result<bool> {
-        let id = self.number(artifact)?;
-        self.recorded(&Event::Note { core: artifact.core, note: None }, |connection| {
+    pub fn remove_note(&mut self, core: CoreHash) -> Result<bool> {
+        let id = self.number(core)?;
+        self.recorded(&Event::Note { core, note: None }, |connection| {
             changed(connection, "DELETE FROM note WHERE artifact = ?1", [id])
         })
     }
@@ -49,14 +50,6 @@ impl Snapshot<'_> {
     pub fn note_of(&self, artifact: ArtifactId) -> Result<Option<NoteRow>> {
         let sql = "SELECT artifact, text, at FROM note WHERE artifact = ?1";
         Ok(self.rows(sql, [artifact.0], note_row)?.pop())
-    }
-
-    /// Returns all notes in the order in which the artifacts arrived.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
-    pub fn notes(&self) -> Result<Vec<NoteRow>> {
-        self.rows("SELECT artifact, text, at FROM note ORDER BY artifact", [], note_row)
     }
 }
 

@@ -12,7 +12,7 @@ use super::digest_stripping::{self, Stripped};
 use super::error::{PayloadDefect, ReadFailure};
 use crate::artifact::Admitted;
 use crate::digest::{BlobHash, Digest};
-use crate::storage::Prepared;
+use crate::storage::{Prepared, StorageError};
 
 /// Encoding: the unmodified bytes.
 pub(super) const RAW: i64 = 0;
@@ -22,6 +22,14 @@ pub(super) const FRAME: i64 = 1;
 pub(super) const CUT: i64 = 2;
 /// Encoding: the same, both as deltas against another payload.
 pub(super) const DIFFERENCE: i64 = 3;
+
+/// What preparing an artifact makes.
+pub(super) struct Encoded {
+    /// The payloads of its members, in their order.
+    payloads: Vec<Payload>,
+    /// The dictionaries that they were made with.
+    dictionaries: Arc<Dictionaries>,
+}
 
 /// Bytes in their stored form, unless they are stored as a delta.
 pub(super) struct Payload {
@@ -41,8 +49,8 @@ pub(super) enum Body {
 
 /// Compresses the files of `admitted` and of its embedded artifacts. Needs no database, so that other threads can do it
 /// while one writes.
-pub(super) fn prepare(admitted: Admitted, dictionaries: &Dictionaries) -> Prepared {
-    Prepared::new(admitted, &|admitted, digests| -> Vec<Payload> {
+pub(super) fn prepare(admitted: Admitted, dictionaries: &Arc<Dictionaries>) -> Prepared {
+    Prepared::new(admitted, &|admitted, digests| {
         let kind = admitted.kind().name();
         let payload = |bytes: &[u8]| {
             if bytes.len() >= LARGE {
@@ -57,13 +65,20 @@ pub(super) fn prepare(admitted: Admitted, dictionaries: &Dictionaries) -> Prepar
                 }
             }
         };
-        admitted.members().iter().map(|member| payload(member.bytes())).collect()
+        let payloads = admitted.members().iter().map(|member| payload(member.bytes())).collect();
+        Encoded { payloads, dictionaries: Arc::clone(dictionaries) }
     })
+}
+
+/// Returns the dictionaries that `prepared` was made with.
+pub(super) fn dictionaries(prepared: &Prepared) -> Result<&Dictionaries, StorageError> {
+    let encoded = prepared.private::<Encoded>().map(|encoded| &*encoded.dictionaries);
+    encoded.ok_or_else(|| StorageError::invalid("the artifacts were prepared for another storage engine"))
 }
 
 /// Returns the payloads of `prepared`, in the order of its members.
 pub(super) fn payloads(prepared: &Prepared) -> rusqlite::Result<&[Payload]> {
-    let payloads = prepared.private::<Vec<Payload>>().map(Vec::as_slice);
+    let payloads = prepared.private::<Encoded>().map(|encoded| encoded.payloads.as_slice());
     payloads
         .ok_or_else(|| rusqlite::Error::ToSqlConversionFailure("it was prepared for another engine".into()))
 }

@@ -52,7 +52,7 @@ pub struct Reclaimed {
 }
 
 /// The remains of removed artifacts in the vault's files.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Erasure {
     /// The parts that contain, or may contain, remains until [`Store::reclaim`] has run. If it is empty, nothing
     /// remains except what other artifacts also have.
@@ -193,7 +193,7 @@ impl Store {
         edit.recorded(&Event::Gc { blobs, bytes_after, bytes_before, dictionaries, recompressed }, |_| {
             Ok(true)
         })?;
-        edit.commit()
+        edit.commit().map(drop)
     }
 
     /// Returns the size of the vault's file and its log in bytes.

@@ -5,27 +5,20 @@ use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 
 use crate::artifact::{Place, Signature};
 use crate::digest::{CaptureHash, CoreHash, Digest};
+use crate::storage::{ArtifactRecord, CaptureRecord};
 use crate::validation::Violation;
 
 /// An artifact's row id. Row ids increase in the order of arrival and are only meaningful within their vault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ArtifactId(pub(super) i64);
-
-impl ArtifactId {
-    /// Returns the number, as the SQL views show it.
-    #[must_use]
-    pub fn number(self) -> i64 {
-        self.0
-    }
-}
+pub(crate) struct ArtifactId(pub(super) i64);
 
 /// The row id of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct KindId(pub(super) i64);
+pub(crate) struct KindId(pub(super) i64);
 
 /// A row of the `artifact` table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ArtifactRow {
+pub(crate) struct ArtifactRow {
     /// Its row id.
     pub id: ArtifactId,
     /// Its core hash.
@@ -41,9 +34,18 @@ pub struct ArtifactRow {
     pub arrival: i64,
 }
 
+impl ArtifactRow {
+    /// Returns the artifact without its row id.
+    pub(super) fn record(self) -> ArtifactRecord {
+        let Self { id, core, kind, added_at, seen_at, arrival } = self;
+        let (addition, arrival) = (id.0.cast_unsigned(), arrival.cast_unsigned());
+        ArtifactRecord { core, kind, added_at, seen_at, addition, arrival }
+    }
+}
+
 /// A row of the `capture` table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CaptureRow {
+pub(crate) struct CaptureRow {
     /// Its hash.
     pub capture: CaptureHash,
     /// Its artifact.
@@ -60,9 +62,17 @@ pub struct CaptureRow {
     pub signature: Option<Signature>,
 }
 
+impl CaptureRow {
+    /// Returns the capture without row ids; `artifact` is its artifact.
+    pub(super) fn record(self, artifact: CoreHash) -> CaptureRecord {
+        let Self { capture, size, added_at, seen_at, warnings, signature, .. } = self;
+        CaptureRecord { capture, artifact, size, added_at, seen_at, warnings, signature }
+    }
+}
+
 /// A file of a capture of several files.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileRow {
+pub(crate) struct FileRow {
     /// The artifact.
     pub artifact: ArtifactId,
     /// The capture.
@@ -73,7 +83,7 @@ pub struct FileRow {
 
 /// A mention in the vault.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct MentionRow {
+pub(crate) struct MentionRow {
     /// The mentioning artifact.
     pub artifact: ArtifactId,
     /// The role.
@@ -88,7 +98,7 @@ pub struct MentionRow {
 
 /// A mention that relates its artifact to the one that the digest identifies.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DigestEdge {
+pub(crate) struct DigestEdge {
     /// The mention.
     pub mention: MentionRow,
     /// The relation of the mentioning artifact to the other.
@@ -101,7 +111,7 @@ pub struct DigestEdge {
 
 /// A manual link.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StatedEdge {
+pub(crate) struct StatedEdge {
     /// The source artifact.
     pub source: ArtifactId,
     /// The relation.
@@ -114,7 +124,7 @@ pub struct StatedEdge {
 
 /// A reference to something that the vault does not have, with one of the referring artifacts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reference<T> {
+pub(crate) struct Reference<T> {
     /// The missing digest or name.
     pub missing: T,
     /// The referring artifact.
@@ -129,7 +139,7 @@ pub struct Reference<T> {
 
 /// A tag of an artifact.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TagRow {
+pub(crate) struct TagRow {
     /// The name.
     pub name: String,
     /// The artifact.
@@ -142,7 +152,7 @@ pub struct TagRow {
 
 /// A pinned artifact.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PinRow {
+pub(crate) struct PinRow {
     /// The artifact.
     pub artifact: ArtifactId,
     /// Its core hash.
@@ -157,7 +167,7 @@ pub struct PinRow {
 
 /// The note of an artifact.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoteRow {
+pub(crate) struct NoteRow {
     /// The artifact.
     pub artifact: ArtifactId,
     /// The text.

@@ -20,7 +20,7 @@ use super::edit::secure_delete;
 use super::error::index_damage;
 use super::pool::BUSY_TIMEOUT;
 use super::read::Snapshot;
-use super::rows::{ArtifactId, ArtifactRow};
+use super::rows::ArtifactId;
 use super::write_lock;
 use super::{Result, StorageError, Store};
 use crate::digest::CaptureHash;

@@ -100,25 +100,4 @@ impl Snapshot<'_> {
         );
         Ok(self.rows(sql, [artifact.0], super::read::capture_row)?.pop())
     }
-
-    /// Returns the signed captures whose check resulted in `state`, in the order in which they were added; only those
-    /// that state this key id, if one is given.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
-    pub fn with_signature(&self, state: SignatureState, key_id: Option<&str>) -> Result<Vec<CaptureRow>> {
-        let sql =
-            super::read::captures!("WHERE s.state = ?1 AND (?2 IS NULL OR s.key_id = ?2) ORDER BY c.id");
-        self.rows(sql, (state.name(), key_id), super::read::capture_row)
-    }
-
-    /// Returns the artifacts that have an unsigned capture, ordered by row id.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
-    pub fn unsigned_artifacts(&self) -> Result<Vec<ArtifactId>> {
-        let sql = "SELECT DISTINCT c.artifact FROM capture c
-                    WHERE NOT EXISTS (SELECT 1 FROM signature s WHERE s.capture = c.id) ORDER BY c.artifact";
-        self.rows(sql, [], |row| row.get(0))
-    }
 }

@@ -46,15 +46,6 @@ pub(super) fn put<'p>(
     in_one_transaction(connection, putting, |writer| writer.put_all(batch))
 }
 
-/// Stores one artifact.
-pub(super) fn put_one(
-    connection: &mut Connection,
-    prepared: &Prepared,
-    putting: &Putting<'_>,
-) -> rusqlite::Result<Put> {
-    in_one_transaction(connection, putting, |writer| writer.put_unless_removed(prepared))
-}
-
 /// Stores one artifact whose capture was lost, with its previously `recorded` signature state.
 pub(super) fn put_again(
     connection: &mut Connection,

@@ -19,7 +19,7 @@ use crate::storage::check::finding::{
     SIGNATURE_DIFFERS, SIZE_WRONG, Subject, TIME_DIFFERS, TOMBSTONE_DIFFERS, UNREADABLE, WARNINGS_DIFFER,
 };
 use crate::storage::check::{CheckedArtifact, Integrity, ReadCapture, RecordedSignatures};
-use crate::storage::{ErrorKind, PutOutcome, Repair, Result, Store, StoredMember};
+use crate::storage::{ErrorKind, PutOutcome, Repair, Result, Storage, Store, StoredMember};
 
 /// Findings that rebuilding the index repairs.
 const OF_THE_INDEX: &[FindingInfo] = &[
@@ -325,7 +325,7 @@ impl Repairer<'_> {
         if !self.store.snapshot()?.tombstones_of(&admitted)?.is_empty() {
             return Ok(());
         }
-        let preparer = self.store.preparer()?;
+        let preparer = Storage::preparer(self.store)?;
         let subject = Subject::Capture(admitted.capture());
         let is_damaged = self.subjects(&[CAPTURE_DAMAGED]).any(|damaged| *damaged == subject);
         // An earlier step may have restored it.
@@ -336,7 +336,7 @@ impl Repairer<'_> {
             self.done.append(&mut self.store.drop_capture(admitted.core(), admitted.capture())?);
         }
         let recorded = self.signatures.get(&(admitted.core(), admitted.capture())).cloned();
-        let put = self.store.put_again(&preparer.prepare(admitted), &preparer, recorded, clock::now())?;
+        let put = self.store.put_again(&preparer.prepare(admitted), recorded, clock::now())?;
         if matches!(put.outcome, PutOutcome::Refused(_)) {
             return Ok(());
         }

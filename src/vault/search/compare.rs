@@ -5,7 +5,9 @@ use std::collections::VecDeque;
 use super::indexer::{Read, weighed};
 use crate::digest::CoreHash;
 use crate::intake::pipeline::{self, Event};
-use crate::storage::{CapturePassages, SearchDifferences, SearchableCapture, Snapshot, StorageError, Store};
+use crate::storage::{
+    CapturePassages, FileSnapshot, SearchDifferences, SearchableCapture, StorageError, Store,
+};
 
 /// Captures looked up per step.
 const CHUNK: u32 = 1_000;
@@ -56,7 +58,7 @@ fn compared(read: Result<Read, StorageError>) -> Result<Compared, StorageError> 
 
 /// A reader of the captures that should be in the index.
 struct Reading<'s> {
-    snapshot: Snapshot<'s>,
+    snapshot: FileSnapshot<'s>,
     chunk: VecDeque<SearchableCapture>,
     last: Option<SearchableCapture>,
 }

@@ -6,7 +6,7 @@ use super::passages::{indexed, member_passages};
 use crate::digest::CoreHash;
 use crate::intake::pipeline::{self, Event};
 use crate::storage::{
-    CapturePassages, ErrorKind, SearchableCapture, Snapshot, StorageError, Store, StoredMember,
+    CapturePassages, ErrorKind, FileSnapshot, SearchableCapture, StorageError, Store, StoredMember,
 };
 
 /// Number of captures read from one snapshot. While a snapshot is open, the write-ahead log grows.
@@ -177,7 +177,7 @@ pub(super) struct Read {
 }
 
 impl Read {
-    pub(super) fn new(snapshot: &Snapshot<'_>, capture: SearchableCapture) -> Result<Self, StorageError> {
+    pub(super) fn new(snapshot: &FileSnapshot<'_>, capture: SearchableCapture) -> Result<Self, StorageError> {
         let core = capture.artifact.core;
         let (members, is_damaged) = match snapshot.members(core, capture.capture) {
             Err(error) if error.kind() == ErrorKind::Damaged => (Vec::new(), true),

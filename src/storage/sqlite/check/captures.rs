@@ -29,7 +29,7 @@ impl CaptureId {
 #[derive(Clone, Debug)]
 pub struct CheckedArtifact {
     /// Its row id.
-    pub id: ArtifactId,
+    pub(in crate::storage) id: ArtifactId,
     /// The core hash that it should have.
     pub core: CoreHash,
     /// The name of its kind; `None` if the vault no longer has it.

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use rusqlite::OptionalExtension;
 
-use super::Snapshot;
 use super::mentions::{Roles, mention};
+use super::{Snapshot, artifact_id};
 use crate::digest::{CoreHash, Digest};
 use crate::storage::sqlite::mention_index;
 use crate::storage::sqlite::rows::{ArtifactId, ArtifactRow, DigestEdge, MentionRow, Reference, StatedEdge};
@@ -96,13 +96,33 @@ impl Snapshot<'_> {
         find().map_err(|error| self.failed(error))
     }
 
-    /// Returns the other artifacts that have the bytes of an artifact, by core hash: those that have one of its
+    /// Returns the artifacts that an artifact contains, such as the session of a pack.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read or the index is damaged.
+    pub fn contained_in(&self, artifact: ArtifactId) -> Result<Vec<ArtifactId>> {
+        let find = || {
+            let mut contained = BTreeSet::new();
+            let mut roles = Roles::default();
+            for stated in self.lists().for_artifact(artifact.0)? {
+                if roles.get(self, stated.role)?.relation.as_deref() == Some(CONTAINS) {
+                    contained
+                        .extend(artifact_id(self.connection(), CoreHash(stated.digest))?.map(ArtifactId));
+                }
+            }
+            contained.remove(&artifact);
+            Ok(contained.into_iter().collect())
+        };
+        find().map_err(|error| self.failed(error))
+    }
+
+    /// Returns the other artifacts that have the bytes of an artifact: those that have one of its
     /// documents as a document or as a file, and those that state that they contain it. Files that several packs share,
     /// such as a policy, do not make one pack part of another.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the index is damaged.
-    pub fn holders_of_bytes(&self, artifact: ArtifactId) -> Result<Vec<ArtifactRow>> {
+    pub fn holders_of_bytes(&self, artifact: ArtifactId) -> Result<BTreeSet<ArtifactId>> {
         let sql = "SELECT h.artifact FROM capture c JOIN capture h ON h.blob = c.blob WHERE c.artifact = ?1
                    UNION
                    SELECT h.artifact FROM capture c JOIN member m ON m.blob = c.blob JOIN capture h ON h.id = m.capture
@@ -111,9 +131,6 @@ impl Snapshot<'_> {
             self.rows(sql, [artifact.0], |row| row.get(0))?.into_iter().collect();
         holders.extend(self.containers_of(artifact)?);
         holders.remove(&artifact);
-        let holders = holders.into_iter().map(|holder| self.artifact_by_id(holder));
-        let mut holders = holders.collect::<Result<Vec<_>>>()?;
-        holders.sort_by_key(|holder| holder.core);
         Ok(holders)
     }
 

@@ -7,7 +7,7 @@ use crate::digest::Digest;
 use crate::storage::journal::{Head, JournalCheck, JournalQuery};
 use crate::storage::sqlite::journal::AT;
 use crate::storage::sqlite::schema;
-use crate::storage::{JournalRecord, Result, StorageError};
+use crate::storage::{JournalRecord, Result};
 
 /// Returns the SQL conditions on the journal `j`, with the parameters of [`JournalQuery`].
 fn matches() -> String {
@@ -28,37 +28,22 @@ impl Snapshot<'_> {
         Ok(head.unwrap_or(Head { seq: 0, chain: Digest::from_bytes([0; 32]) }))
     }
 
-    /// Calls `each` with the matching entries, in their order.
+    /// Returns up to `limit` of the matching entries, from the entry `from` on.
     ///
     /// # Errors
-    /// Returns an error if the database cannot be read, and any error that `each` returns.
-    pub fn journal<E: From<StorageError>>(
-        &self,
-        query: &JournalQuery,
-        mut each: impl FnMut(JournalRecord) -> std::result::Result<(), E>,
-    ) -> std::result::Result<(), E> {
-        let failed = |error| E::from(self.failed(error));
-        schema::expect_journal_view(&self.connection).map_err(failed)?;
+    /// Returns an error if the database cannot be read.
+    pub fn journal_page(&self, query: &JournalQuery, from: u64, limit: usize) -> Result<Vec<JournalRecord>> {
         let sql = format!(
             "SELECT e.seq, {AT}, e.entry, j.chain FROM journal j JOIN journal_entries e ON e.seq = j.seq
-              WHERE j.seq >= ?4 AND {} ORDER BY j.seq",
+              WHERE j.seq >= ?4 AND {} ORDER BY j.seq LIMIT ?5",
             matches()
         );
         let (since, until, action) = parameters(query);
-        let mut statement = self.connection.prepare_cached(&sql).map_err(failed)?;
-        let mut rows = statement.query((since, until, action, self.first(query)?)).map_err(failed)?;
-        while let Some(row) = rows.next().map_err(failed)? {
-            let read = || {
-                Ok(JournalRecord {
-                    seq: row.get(0)?,
-                    at: time(row, 1)?,
-                    entry: row.get(2)?,
-                    chain: row.get(3)?,
-                })
-            };
-            each(read().map_err(failed)?)?;
-        }
-        Ok(())
+        let from = self.first(query)?.max(i64::try_from(from).unwrap_or(i64::MAX));
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.rows(&sql, (since, until, action, from, limit), |row| {
+            Ok(JournalRecord { seq: row.get(0)?, at: time(row, 1)?, entry: row.get(2)?, chain: row.get(3)? })
+        })
     }
 
     /// Returns the number of the first entry within the limit of `query`.

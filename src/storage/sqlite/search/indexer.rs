@@ -5,9 +5,10 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OptionalExtension};
 
 use super::totals::Totals;
-use super::{ArtifactRow, Snapshot, State, VERSION, drop_tables, has_tables, index_damage, is_damage, state};
+use super::{Snapshot, State, VERSION, drop_tables, has_tables, index_damage, is_damage, state};
 use crate::artifact::Field;
 use crate::digest::{CaptureHash, CoreHash};
+use crate::storage::ArtifactRecord;
 use crate::storage::sqlite::error::out_of_order;
 use crate::storage::sqlite::{Result, StorageError, Store, write_lock};
 
@@ -18,7 +19,7 @@ pub struct SearchableCapture {
     /// Its hash.
     pub capture: CaptureHash,
     /// Its artifact.
-    pub artifact: ArtifactRow,
+    pub artifact: ArtifactRecord,
     /// The artifact's first capture, if this is not the first.
     pub first: Option<CaptureHash>,
 }
@@ -101,7 +102,7 @@ impl Snapshot<'_> {
             }
             before = id;
             let first = if first == id { None } else { self.first_capture(artifact)? };
-            let artifact = self.artifact_by_id(artifact)?;
+            let artifact = self.artifact_by_id(artifact)?.record();
             captures.push(SearchableCapture { id, capture, artifact, first: first.map(|row| row.capture) });
         }
         Ok(captures)

@@ -16,9 +16,9 @@ use super::{LogDefect, LoggedEntry, Sight, missing_entries, real};
 use crate::clock;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::files::StagingDir;
+use crate::storage::StatedLink;
 use crate::storage::sqlite::check::finding::Subject;
 use crate::storage::sqlite::check::{Change, RecordedCapture, RecordedEntry};
-use crate::storage::sqlite::manual_links::StatedLink;
 use crate::storage::sqlite::{Repair, Result, StorageError, Store, pool};
 
 /// The tables whose rows are recovered from a log.
@@ -157,28 +157,29 @@ impl Store {
         let did = match change {
             Change::Tag { core, name } => {
                 match (edit.snapshot().artifact(*core)?, edit.snapshot().tagged(name)?) {
-                    (Some(artifact), None) => edit.tag(&artifact, name)?,
+                    (Some(artifact), None) => edit.tag(artifact.core, name)?,
                     _ => false,
                 }
             }
             Change::Pin { core, note } => match edit.snapshot().artifact(*core)? {
                 Some(artifact) if edit.snapshot().pin_of(artifact.id)?.is_none() => {
-                    edit.pin(&artifact, note.as_deref())?
+                    edit.pin(artifact.core, note.as_deref())?
                 }
                 _ => false,
             },
             Change::Note { core, note: Some(text) } => match edit.snapshot().artifact(*core)? {
                 Some(artifact) if edit.snapshot().note_of(artifact.id)?.is_none() => {
-                    edit.set_note(&artifact, text)?
+                    edit.set_note(artifact.core, text)?
                 }
                 _ => false,
             },
             Change::Link { source, relation, target, note } => {
                 let ends = edit.snapshot().artifact(*source)?.zip(edit.snapshot().artifact(*target)?);
                 match &ends {
-                    Some((source, target)) => {
-                        edit.state_link(StatedLink { source, relation, target }, note.as_deref())?
-                    }
+                    Some((source, target)) => edit.state_link(
+                        StatedLink { source: source.core, relation, target: target.core },
+                        note.as_deref(),
+                    )?,
                     None => false,
                 }
             }
