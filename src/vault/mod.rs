@@ -16,10 +16,12 @@ pub mod sql;
 mod verification;
 
 pub use annotations::{PinnedArtifact, TaggedArtifact, tags};
-pub use removal::{Forgetting, Referenced, Removal, RemoveError, RemoveOptions, Removed};
+pub use removal::{Forgetting, KeptFile, Referenced, Removal, RemoveError, RemoveOptions, Removed};
 pub use search::CaughtUp;
 
 use std::path::{Path, PathBuf};
+
+use chrono::{DateTime, Utc};
 
 use crate::artifact::{KeyRing, Kind};
 use crate::clock;
@@ -30,9 +32,9 @@ use crate::json::reader::Limits;
 use crate::storage::check::JournalInspection;
 use crate::storage::{
     self, Actor, Annotations, ArtifactRecord, Attribute, Backup, BackupError, BackupOptions, BackupProgress,
-    CaptureRecord, ErrorKind, Filter, JournalCheck, LogDamage, Order, Page, Put, PutOptions, PutOutcome,
-    RemovedPolicy, Repair, RoleCount, Snapshot, Stats, Storage, StorageError, Store, StoredMember, TimeBasis,
-    Tombstone, Upgrade, file_of,
+    CaptureRecord, ErrorKind, Filter, JournalCheck, JournalQuery, JournalRecord, LogDamage, Order, Page, Put,
+    PutOptions, PutOutcome, RemovedPolicy, Repair, RoleCount, Snapshot, Stats, Storage, StorageError, Store,
+    StoredMember, TimeBasis, Tombstone, Upgrade, file_of,
 };
 use crate::validation::{Report, Violation};
 use crate::vault::add::{Monitor, Summary};
@@ -815,6 +817,43 @@ impl Vault {
         snapshot.annotations_of(artifact.core)
     }
 
+    /// Calls `each` with the journal entries that match `query`, in their order.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read, and any error that `each` returns.
+    pub fn journal<E: From<StorageError>>(
+        &self,
+        query: &JournalQuery,
+        mut each: impl FnMut(JournalRecord) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let snapshot = self.snapshot()?;
+        let mut entries = snapshot.journal(query, 0, PAGE)?;
+        // The first page begins where the limit of the query says.
+        let rest = JournalQuery { limit: None, ..query.clone() };
+        loop {
+            let Some(last) = entries.last().map(|entry| entry.seq) else { return Ok(()) };
+            let is_last = entries.len() < PAGE;
+            for entry in entries {
+                each(entry)?;
+            }
+            if is_last {
+                return Ok(());
+            }
+            entries = snapshot.journal(&rest, last + 1, PAGE)?;
+        }
+    }
+
+    /// Returns the time of the last journal entry, or `None` if the journal is empty.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read.
+    pub fn last_entry_at(&self) -> Result<Option<DateTime<Utc>>, StorageError> {
+        let snapshot = self.snapshot()?;
+        let head = snapshot.journal_head()?;
+        let last = snapshot.journal(&JournalQuery::default(), head.seq, 1)?.pop();
+        Ok(last.map(|entry| entry.at))
+    }
+
     fn from_file(store: Store) -> Self {
         let path = store.path().to_owned();
         Self { storage: Box::new(store), path }
@@ -862,7 +901,7 @@ impl Vault {
     }
 }
 
-/// The number of artifacts that are read at a time to find one by its position.
+/// The number of artifacts or journal entries that are read at a time.
 const PAGE: usize = 1_000;
 
 fn locate(snapshot: &dyn Snapshot, prefix: &DigestPrefix) -> Result<Located, LookupError> {

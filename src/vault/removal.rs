@@ -36,7 +36,18 @@ pub struct Removed {
     /// Its captures before their removal.
     pub captures: Vec<CaptureRecord>,
     /// Its files that remain in the vault because other artifacts have the same bytes, by name.
-    pub shared: Vec<SharedFile>,
+    pub shared: Vec<KeptFile>,
+}
+
+/// A file of a removed artifact that remains because other artifacts have the same bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptFile {
+    /// Its name in the removed artifact.
+    pub name: String,
+    /// The artifacts that have the bytes, by core hash; at most [`SharedFile::LISTED`].
+    pub holders: Vec<ArtifactRecord>,
+    /// The number of artifacts that have the bytes.
+    pub count: u64,
 }
 
 impl Removed {
@@ -321,8 +332,15 @@ fn described(
     let cores: Vec<CoreHash> = artifacts.iter().map(|artifact| artifact.core).collect();
     let shared = if with_shared { snapshot.shared_files(&cores)? } else { vec![Vec::new(); cores.len()] };
     let captures = snapshot.captures(&cores)?;
-    let parts = artifacts.into_iter().zip(captures).zip(shared);
-    Ok(parts.map(|((artifact, captures), shared)| Removed { artifact, captures, shared }).collect())
+    let mut removed = Vec::new();
+    for ((artifact, captures), files) in artifacts.into_iter().zip(captures).zip(shared) {
+        let kept = files.into_iter().map(|SharedFile { name, holders, count }| {
+            Ok(KeptFile { name, holders: snapshot.stored_artifacts(&holders)?, count })
+        });
+        let shared = kept.collect::<Result<_, StorageError>>()?;
+        removed.push(Removed { artifact, captures, shared });
+    }
+    Ok(removed)
 }
 
 /// Returns the artifacts that are removed with `artifacts`, as they are now and once each. Returns an error if any of

@@ -7,7 +7,7 @@ use crate::cli::output::stdout::{self, HASH, counted};
 
 /// Reports which capture is used if the artifact has several: they may differ in what the core hash does not cover.
 pub(crate) fn say_which(vault: &Vault, located: &Located) -> Result<(), StorageError> {
-    let count = vault.snapshot()?.captures(located.artifact.id)?.len();
+    let count = vault.captures(&located.artifact)?.len();
     if count > 1 {
         let (core, hash) = (located.artifact.core, located.capture.capture);
         let count = counted(count as u64, "capture");

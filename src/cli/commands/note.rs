@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::digest::CoreHash;
-use runvault::storage::{ArtifactRow, MAX_NOTE_BYTES, NoteRow, is_note};
+use runvault::storage::{ArtifactRecord, MAX_NOTE_BYTES, Note, is_note};
 use serde::Serialize;
 
 use crate::cli::args::hash::Named;
@@ -65,8 +65,8 @@ impl Args {
         Ok(Status::Done)
     }
 
-    fn print(&self, vault: &Vault, artifact: &ArtifactRow) -> Result<(), Failure> {
-        let Some(NoteRow { text, at, .. }) = vault.snapshot()?.note_of(artifact.id)? else {
+    fn print(&self, vault: &Vault, artifact: &ArtifactRecord) -> Result<(), Failure> {
+        let Some(Note { text, at }) = vault.annotations(artifact)?.note else {
             return Err(has_none(artifact));
         };
         if self.json {
@@ -82,7 +82,7 @@ impl Args {
     }
 }
 
-fn has_none(artifact: &ArtifactRow) -> Failure {
+fn has_none(artifact: &ArtifactRecord) -> Failure {
     let core = artifact.core;
     Failure::No(format!("{core} has no note; \"runvault note {core:.12} TEXT\" writes one"))
 }

@@ -60,7 +60,7 @@ impl<'t> Line<'t> {
 
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
-        let removed = vault.open()?.snapshot()?.removed_artifacts(self.kind.map(Kind::name))?;
+        let removed = vault.open()?.snapshot()?.tombstones(self.kind.map(Kind::name))?;
         let mut out = io::BufWriter::new(stdout::text());
         if self.json {
             for tombstone in &removed {

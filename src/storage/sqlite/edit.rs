@@ -15,7 +15,7 @@ use crate::storage::{Actor, Head};
 
 /// A write transaction. There is no other writer while it exists; readers see the previous state. Nothing is changed
 /// before [`Edit::commit`], and nothing at all if that is not called.
-pub struct Edit<'s> {
+pub(crate) struct Edit<'s> {
     pub(super) snapshot: Snapshot<'s>,
     pub(super) journal: Journal,
     /// Blobs that may have become unreferenced.
@@ -42,7 +42,7 @@ impl<'s> Edit<'s> {
 
     /// Returns a snapshot that includes the changes so far.
     #[must_use]
-    pub fn snapshot(&self) -> &Snapshot<'s> {
+    pub(crate) fn snapshot(&self) -> &Snapshot<'s> {
         &self.snapshot
     }
 
@@ -50,7 +50,7 @@ impl<'s> Edit<'s> {
     ///
     /// # Errors
     /// Returns an error if the changes cannot be written; then nothing was changed.
-    pub fn commit(mut self) -> Result<Head> {
+    pub(crate) fn commit(mut self) -> Result<Head> {
         // Removes all entries together, because removed captures have many digests in common.
         let unlisted = std::mem::take(&mut self.unlisted);
         mention_index::remove(self.connection(), unlisted).map_err(|error| self.snapshot.failed(error))?;

@@ -15,7 +15,7 @@ impl Edit<'_> {
     /// Returns [`Invalid`](crate::storage::ErrorKind::Invalid) if the relation is not valid ([`is_relation`]), both ends are the same
     /// artifact, or the note is longer than [`MAX_LINK_NOTE_BYTES`], [`Gone`](crate::storage::ErrorKind::Gone) if one of the ends was
     /// removed, and an error if the database cannot be written.
-    pub fn state_link(&mut self, link: StatedLink<'_>, note: Option<&str>) -> Result<bool> {
+    pub(crate) fn state_link(&mut self, link: StatedLink<'_>, note: Option<&str>) -> Result<bool> {
         let StatedLink { source, relation, target } = link;
         if let Some(defect) = link_defect(source, relation, target, note) {
             return Err(StorageError::invalid(defect));
@@ -45,7 +45,7 @@ impl Edit<'_> {
     ///
     /// # Errors
     /// Same as [`Edit::state_link`].
-    pub fn take_back_link(&mut self, link: StatedLink<'_>) -> Result<bool> {
+    pub(crate) fn take_back_link(&mut self, link: StatedLink<'_>) -> Result<bool> {
         let StatedLink { source, relation, target } = link;
         let key = (self.number(source)?, relation, self.number(target)?);
         let event = Event::Unlink { relation, source, target };

@@ -17,7 +17,7 @@ impl Edit<'_> {
     /// # Errors
     /// Returns [`Invalid`](crate::storage::ErrorKind::Invalid) if the tag is not valid ([`is_tag`]), [`Gone`](crate::storage::ErrorKind::Gone) if the
     /// artifact was removed, and an error if the database cannot be written.
-    pub fn tag(&mut self, core: CoreHash, name: &str) -> Result<bool> {
+    pub(crate) fn tag(&mut self, core: CoreHash, name: &str) -> Result<bool> {
         if let Some(defect) = tag_defect(name) {
             return Err(StorageError::invalid(defect));
         }
@@ -34,7 +34,7 @@ impl Edit<'_> {
     ///
     /// # Errors
     /// Returns an error if a database operation fails.
-    pub fn untag(&mut self, name: &str) -> Result<bool> {
+    pub(crate) fn untag(&mut self, name: &str) -> Result<bool> {
         let Some(artifact) = self.snapshot.tagged(name)? else { return Ok(false) };
         self.recorded(&Event::Untag { core: artifact.core, name }, |connection| {
             changed(connection, "DELETE FROM tag WHERE name = ?1", [name])
@@ -45,7 +45,7 @@ impl Edit<'_> {
     ///
     /// # Errors
     /// Same as [`Edit::tag`].
-    pub fn pin(&mut self, core: CoreHash, note: Option<&str>) -> Result<bool> {
+    pub(crate) fn pin(&mut self, core: CoreHash, note: Option<&str>) -> Result<bool> {
         let (id, at) = (self.number(core)?, self.journal.at().timestamp_millis());
         self.recorded(&Event::Pin { core, note }, |connection| {
             let sql = "INSERT INTO pin (artifact, note, at) VALUES (?1, ?2, ?3)
@@ -59,7 +59,7 @@ impl Edit<'_> {
     ///
     /// # Errors
     /// Same as [`Edit::tag`].
-    pub fn unpin(&mut self, core: CoreHash) -> Result<bool> {
+    pub(crate) fn unpin(&mut self, core: CoreHash) -> Result<bool> {
         let id = self.number(core)?;
         self.recorded(&Event::Unpin { core }, |connection| {
             changed(connection, "DELETE FROM pin WHERE artifact = ?1", [id])
@@ -72,7 +72,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if a database operation fails.
-    pub fn tagged(&self, name: &str) -> Result<Option<ArtifactRow>> {
+    pub(crate) fn tagged(&self, name: &str) -> Result<Option<ArtifactRow>> {
         let id = || -> rusqlite::Result<Option<ArtifactId>> {
             self.connection()
                 .prepare_cached("SELECT artifact FROM tag WHERE name = ?1")?
@@ -87,7 +87,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if a database operation fails.
-    pub fn tags(&self, artifact: Option<ArtifactId>) -> Result<Vec<TagRow>> {
+    pub(crate) fn tags(&self, artifact: Option<ArtifactId>) -> Result<Vec<TagRow>> {
         let sql = "SELECT t.name, a.id, a.core, t.at FROM tag t JOIN artifact a ON a.id = t.artifact
                     WHERE ?1 IS NULL OR t.artifact = ?1 ORDER BY t.name";
         self.rows(sql, [artifact.map(|id| id.0)], |row| {
@@ -100,7 +100,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if a database operation fails.
-    pub fn pin_of(&self, artifact: ArtifactId) -> Result<Option<PinRow>> {
+    pub(crate) fn pin_of(&self, artifact: ArtifactId) -> Result<Option<PinRow>> {
         let sql = "SELECT a.id, a.core, k.name, p.note, p.at
                      FROM pin p JOIN artifact a ON a.id = p.artifact JOIN kind k ON k.id = a.kind
                     WHERE p.artifact = ?1";

@@ -17,7 +17,7 @@ impl Edit<'_> {
     /// # Errors
     /// Returns [`Invalid`](crate::storage::ErrorKind::Invalid) if the note is not valid ([`is_note`]); otherwise the same as
     /// [`Edit::tag`].
-    pub fn set_note(&mut self, core: CoreHash, text: &str) -> Result<bool> {
+    pub(crate) fn set_note(&mut self, core: CoreHash, text: &str) -> Result<bool> {
         if let Some(defect) = note_defect(text) {
             return Err(StorageError::invalid(defect));
         }
@@ -34,7 +34,7 @@ impl Edit<'_> {
     ///
     /// # Errors
     /// Same as [`Edit::tag`].
-    pub fn remove_note(&mut self, core: CoreHash) -> Result<bool> {
+    pub(crate) fn remove_note(&mut self, core: CoreHash) -> Result<bool> {
         let id = self.number(core)?;
         self.recorded(&Event::Note { core, note: None }, |connection| {
             changed(connection, "DELETE FROM note WHERE artifact = ?1", [id])
@@ -47,7 +47,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn note_of(&self, artifact: ArtifactId) -> Result<Option<NoteRow>> {
+    pub(crate) fn note_of(&self, artifact: ArtifactId) -> Result<Option<NoteRow>> {
         let sql = "SELECT artifact, text, at FROM note WHERE artifact = ?1";
         Ok(self.rows(sql, [artifact.0], note_row)?.pop())
     }

@@ -84,7 +84,7 @@ macro_rules! captures {
 pub(super) use captures;
 
 /// A consistent view of the vault at one point in time.
-pub struct Snapshot<'s> {
+pub(crate) struct Snapshot<'s> {
     connection: Lease<'s>,
     readers: &'s Readers,
     path: &'s Path,
@@ -148,7 +148,7 @@ impl<'s> Snapshot<'s> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn artifact(&self, core: CoreHash) -> Result<Option<ArtifactRow>> {
+    pub(crate) fn artifact(&self, core: CoreHash) -> Result<Option<ArtifactRow>> {
         let sql = "SELECT a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival FROM artifact a JOIN kind k ON k.id = a.kind
                     WHERE substr(a.core, 1, 8) = ?1 AND a.core = ?2";
         Ok(self.rows(sql, (beginning(&core.0), core.0.as_bytes()), artifact_row)?.pop())
@@ -159,7 +159,7 @@ impl<'s> Snapshot<'s> {
     /// # Errors
     /// Returns an error if the database cannot be read, or if there is no such artifact, in which case the vault is
     /// damaged.
-    pub fn artifact_by_id(&self, id: ArtifactId) -> Result<ArtifactRow> {
+    pub(crate) fn artifact_by_id(&self, id: ArtifactId) -> Result<ArtifactRow> {
         let sql = "SELECT a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival
                      FROM artifact a JOIN kind k ON k.id = a.kind WHERE a.id = ?1";
         self.connection
@@ -190,7 +190,7 @@ impl<'s> Snapshot<'s> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn artifacts_with_prefix(&self, prefix: &DigestPrefix, limit: u32) -> Result<Vec<CoreHash>> {
+    pub(crate) fn artifacts_with_prefix(&self, prefix: &DigestPrefix, limit: u32) -> Result<Vec<CoreHash>> {
         let (low, high) = prefix.range();
         let sql = "SELECT core FROM artifact
                     WHERE substr(core, 1, 8) BETWEEN ?1 AND ?2 AND core BETWEEN ?3 AND ?4 ORDER BY core LIMIT ?5";
@@ -203,7 +203,7 @@ impl<'s> Snapshot<'s> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn captures_beginning(
+    pub(crate) fn captures_beginning(
         &self,
         prefix: &DigestPrefix,
         limit: u32,
@@ -224,7 +224,7 @@ impl<'s> Snapshot<'s> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn capture(&self, core: CoreHash, capture: CaptureHash) -> Result<Option<CaptureRow>> {
+    pub(crate) fn capture(&self, core: CoreHash, capture: CaptureHash) -> Result<Option<CaptureRow>> {
         let id = capture_id(&self.connection, core, capture).map_err(|error| self.failed(error))?;
         Ok(self.rows(captures!("WHERE c.id = ?1"), [id], capture_row)?.pop())
     }
@@ -233,7 +233,7 @@ impl<'s> Snapshot<'s> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn captures(&self, artifact: ArtifactId) -> Result<Vec<CaptureRow>> {
+    pub(crate) fn captures(&self, artifact: ArtifactId) -> Result<Vec<CaptureRow>> {
         self.rows(captures!("WHERE c.artifact = ?1 ORDER BY c.id"), [artifact.0], capture_row)
     }
 
@@ -242,7 +242,7 @@ impl<'s> Snapshot<'s> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn first_capture(&self, artifact: ArtifactId) -> Result<Option<CaptureRow>> {
+    pub(crate) fn first_capture(&self, artifact: ArtifactId) -> Result<Option<CaptureRow>> {
         let sql = captures!("WHERE c.artifact = ?1 ORDER BY c.id LIMIT 1");
         Ok(self.rows(sql, [artifact.0], capture_row)?.pop())
     }
@@ -251,7 +251,7 @@ impl<'s> Snapshot<'s> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn artifact_count(&self) -> Result<u64> {
+    pub(crate) fn artifact_count(&self) -> Result<u64> {
         let count = self.rows("SELECT count(*) FROM artifact", [], |row| row.get(0))?.pop();
         Ok(count.unwrap_or_default())
     }
@@ -260,7 +260,7 @@ impl<'s> Snapshot<'s> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn attributes(&self, artifact: ArtifactId) -> Result<Vec<(String, String)>> {
+    pub(crate) fn attributes(&self, artifact: ArtifactId) -> Result<Vec<(String, String)>> {
         let sql = "SELECT v.name, v.value FROM attribute a JOIN attribute_value v ON v.id = a.value
                     WHERE a.artifact = ?1 ORDER BY v.name, v.value";
         self.rows(sql, [artifact.0], |row| Ok((row.get(0)?, row.get(1)?)))

@@ -16,7 +16,7 @@ const RELEASED: usize = 250;
 
 /// The new delta bases, by the bases that they replace.
 #[derive(Debug, Default)]
-pub(super) struct Heirs(HashMap<i64, i64>);
+pub(in crate::storage::sqlite) struct Heirs(HashMap<i64, i64>);
 
 impl Edit<'_> {
     /// Re-encodes payloads outside `leaving` that are stored as deltas against payloads that only `leaving` use. Does
@@ -26,7 +26,7 @@ impl Edit<'_> {
     /// # Errors
     /// Returns [`Damaged`](crate::storage::ErrorKind::Damaged) if a payload cannot be read, and an error if the
     /// database cannot be read or written.
-    pub fn release(&self, leaving: &[CoreHash], heirs: &mut Heirs) -> Result<bool> {
+    pub(crate) fn release(&self, leaving: &[CoreHash], heirs: &mut Heirs) -> Result<bool> {
         self.release_some(leaving, heirs).map_err(|failure| self.failed(failure))
     }
 

@@ -62,7 +62,7 @@ impl Edit<'_> {
     /// Returns [`Gone`](crate::storage::ErrorKind::Gone) if it was removed before, [`Pinned`](crate::storage::ErrorKind::Pinned) if it is pinned,
     /// [`Damaged`](crate::storage::ErrorKind::Damaged) if a delta against its content cannot be read, and another error if the database cannot
     /// be read or written.
-    pub fn remove(&mut self, core: CoreHash, reason: Option<&str>) -> Result<()> {
+    pub(crate) fn remove(&mut self, core: CoreHash, reason: Option<&str>) -> Result<()> {
         let id = self.number(core)?;
         let artifact = self.snapshot.artifact_by_id(ArtifactId(id))?;
         if self.snapshot.pin_of(artifact.id)?.is_some() {

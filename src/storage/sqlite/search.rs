@@ -96,7 +96,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn search_index(&self) -> Result<Option<SearchIndex>> {
+    pub(crate) fn search_index(&self) -> Result<Option<SearchIndex>> {
         let look = || {
             let Some(state) = state(self.connection())? else { return Ok(None) };
             let waiting = self
@@ -112,7 +112,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn search_index_size(&self) -> Result<u64> {
+    pub(crate) fn search_index_size(&self) -> Result<u64> {
         Ok(size(self.connection()).map_err(|error| self.failed(error))?.unwrap_or_default())
     }
 }

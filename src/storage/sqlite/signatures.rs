@@ -91,7 +91,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn preferred_capture(&self, artifact: ArtifactId) -> Result<Option<CaptureRow>> {
+    pub(crate) fn preferred_capture(&self, artifact: ArtifactId) -> Result<Option<CaptureRow>> {
         let sql = super::read::captures!(
             "WHERE c.id = (SELECT f.id FROM capture f LEFT JOIN signature s ON s.capture = f.id
                             WHERE f.artifact = ?1 ORDER BY ",

@@ -152,7 +152,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn stats(&self, by: TimeBasis) -> Result<Stats> {
+    pub(crate) fn stats(&self, by: TimeBasis) -> Result<Stats> {
         let kinds = "SELECT k.name, count(DISTINCT c.artifact), count(*), sum(c.size)
                        FROM capture c JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind
                       GROUP BY k.id ORDER BY k.name";

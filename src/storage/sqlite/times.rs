@@ -13,7 +13,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn created_at(&self, artifact: ArtifactId) -> Result<Option<DateTime<Utc>>> {
+    pub(crate) fn created_at(&self, artifact: ArtifactId) -> Result<Option<DateTime<Utc>>> {
         let sql = "SELECT max(v.value) FROM attribute a JOIN attribute_value v ON v.id = a.value
                     WHERE a.artifact = ?1 AND v.name = ?2";
         let text: Option<String> =

@@ -147,7 +147,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn tombstones(&self, prefix: &DigestPrefix) -> Result<Vec<Tombstone>> {
+    pub(crate) fn tombstones(&self, prefix: &DigestPrefix) -> Result<Vec<Tombstone>> {
         let (low, high) = prefix.range();
         let sql = format!(
             "SELECT {} FROM tombstone t JOIN journal j ON j.seq = t.entry
@@ -162,7 +162,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn removed_artifacts(&self, kind: Option<&str>) -> Result<Vec<Tombstone>> {
+    pub(crate) fn removed_artifacts(&self, kind: Option<&str>) -> Result<Vec<Tombstone>> {
         let sql = format!(
             "SELECT {} FROM tombstone t JOIN journal j ON j.seq = t.entry
               WHERE (?1 IS NULL OR j.entry ->> 'kind' = ?1)
@@ -184,7 +184,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn tombstones_of(&self, admitted: &Admitted) -> Result<Vec<Tombstone>> {
+    pub(crate) fn tombstones_of(&self, admitted: &Admitted) -> Result<Vec<Tombstone>> {
         for_digests(self.connection(), &removal_digests(admitted))
             .map_err(|error| StorageError::from_sqlite(self.path(), error))
     }

@@ -81,7 +81,7 @@ impl Args {
             if self.json { Box::new(stdout::raw()) } else { Box::new(stdout::text()) };
         let mut out = io::BufWriter::new(&mut out);
         let mut count = 0;
-        vault.snapshot()?.journal::<Failure>(&query, |row| {
+        vault.journal::<Failure>(&query, |row| {
             count += 1;
             if self.json { Ok(json::line(&mut out, &Line::from_row(&row)?)?) } else { print(&mut out, &row) }
         })?;

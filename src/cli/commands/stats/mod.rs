@@ -9,7 +9,7 @@ use chrono::{Days, NaiveDate};
 use clap::Args as ClapArgs;
 use runvault::clock;
 use runvault::digest::CoreHash;
-use runvault::storage::{ArtifactRow, Dated, Day, KindStats, Sized, Stats, Storage};
+use runvault::storage::{ArtifactRecord, Dated, Day, DiskUsage, KindStats, Sized, Stats};
 use serde::Serialize;
 
 use crate::cli::args::vault::VaultArgs;
@@ -130,7 +130,7 @@ fn storage(stats: &Stats, fields: &mut Fields) {
 }
 
 /// Returns the size of the stored data in bytes.
-fn packed_bytes(storage: &Storage) -> u64 {
+fn packed_bytes(storage: &DiskUsage) -> u64 {
     storage.stored_bytes + storage.dictionary_bytes
 }
 
@@ -158,7 +158,7 @@ fn artifacts(stats: &Stats, oldest: &Dated, newest: &Dated) -> Table {
         whole("kind").padded(KIND_WIDTH).minor(),
         Column::new("what"),
     ]);
-    let mut push = |which: &str, artifact: &ArtifactRow, what: &str| {
+    let mut push = |which: &str, artifact: &ArtifactRecord, what: &str| {
         let hash = Cell::new(&format!("{:.12}", artifact.core), HASH);
         table.push(vec![Cell::new(which, FAINT), hash, Cell::plain(&artifact.kind), Cell::plain(what)]);
     };
@@ -265,8 +265,8 @@ struct JsonDay {
 }
 
 impl<'s> JsonArtifact<'s> {
-    fn new(artifact: &'s ArtifactRow) -> Self {
-        let ArtifactRow { core, kind, added_at, seen_at, .. } = artifact;
+    fn new(artifact: &'s ArtifactRecord) -> Self {
+        let ArtifactRecord { core, kind, added_at, seen_at, .. } = artifact;
         let (added_at, seen_at) = (time::exact(*added_at), time::exact(*seen_at));
         Self { core_hash: *core, kind, added_at, seen_at }
     }

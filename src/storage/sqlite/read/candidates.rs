@@ -8,7 +8,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn attribute_values(&self, name: &str, text: &str, limit: usize) -> Result<Vec<String>> {
+    pub(crate) fn attribute_values(&self, name: &str, text: &str, limit: usize) -> Result<Vec<String>> {
         let sql = "SELECT value FROM attribute_value WHERE name = ?1 AND value >= ?2 ORDER BY value LIMIT ?3";
         let mut values: Vec<String> = self.rows(sql, (name, text, limit), |row| row.get(0))?;
         values.retain(|value| value.starts_with(text));
@@ -19,7 +19,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn attribute_names(&self) -> Result<Vec<String>> {
+    pub(crate) fn attribute_names(&self) -> Result<Vec<String>> {
         // Skips from one name to the next: there may be millions of values.
         let sql = "WITH RECURSIVE names (name) AS (
                      SELECT min(name) FROM attribute_value

@@ -20,7 +20,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the index is damaged.
-    pub fn digest_edges_from(&self, artifact: ArtifactId) -> Result<Vec<DigestEdge>> {
+    pub(crate) fn digest_edges_from(&self, artifact: ArtifactId) -> Result<Vec<DigestEdge>> {
         let mut edges = Vec::new();
         let mut roles = Roles::default();
         for stated in self.lists().for_artifact(artifact.0).map_err(|error| self.failed(error))? {
@@ -45,7 +45,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the index is damaged.
-    pub fn digest_edges_to(&self, artifact: &ArtifactRow) -> Result<Vec<DigestEdge>> {
+    pub(crate) fn digest_edges_to(&self, artifact: &ArtifactRow) -> Result<Vec<DigestEdge>> {
         let mut edges = Vec::new();
         let mut roles = Roles::default();
         let inverse = self.stated_by(&artifact.kind)?;
@@ -72,7 +72,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the index is damaged.
-    pub fn containers_of(&self, artifact: ArtifactId) -> Result<Vec<ArtifactId>> {
+    pub(crate) fn containers_of(&self, artifact: ArtifactId) -> Result<Vec<ArtifactId>> {
         let core = self.artifact_by_id(artifact)?.core.0;
         let find = || {
             let mut containers = BTreeSet::new();
@@ -100,7 +100,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the index is damaged.
-    pub fn contained_in(&self, artifact: ArtifactId) -> Result<Vec<ArtifactId>> {
+    pub(crate) fn contained_in(&self, artifact: ArtifactId) -> Result<Vec<ArtifactId>> {
         let find = || {
             let mut contained = BTreeSet::new();
             let mut roles = Roles::default();
@@ -122,7 +122,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the index is damaged.
-    pub fn holders_of_bytes(&self, artifact: ArtifactId) -> Result<BTreeSet<ArtifactId>> {
+    pub(crate) fn holders_of_bytes(&self, artifact: ArtifactId) -> Result<BTreeSet<ArtifactId>> {
         let sql = "SELECT h.artifact FROM capture c JOIN capture h ON h.blob = c.blob WHERE c.artifact = ?1
                    UNION
                    SELECT h.artifact FROM capture c JOIN member m ON m.blob = c.blob JOIN capture h ON h.id = m.capture
@@ -138,7 +138,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn names_mentioned(&self, artifact: ArtifactId) -> Result<Vec<NameMention>> {
+    pub(crate) fn names_mentioned(&self, artifact: ArtifactId) -> Result<Vec<NameMention>> {
         let sql = "SELECT relation, handle, dangles FROM name_mention WHERE artifact = ?1 ORDER BY relation, handle";
         self.rows(sql, [artifact.0], |row| {
             Ok(NameMention { relation: row.get(0)?, handle: row.get(1)?, dangles: row.get(2)? })
@@ -149,7 +149,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn names_of(&self, artifact: ArtifactId) -> Result<Vec<String>> {
+    pub(crate) fn names_of(&self, artifact: ArtifactId) -> Result<Vec<String>> {
         let sql = "SELECT handle FROM identity WHERE artifact = ?1 ORDER BY handle";
         self.rows(sql, [artifact.0], |row| row.get(0))
     }
@@ -158,7 +158,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn named(&self, handle: &str) -> Result<Vec<ArtifactId>> {
+    pub(crate) fn named(&self, handle: &str) -> Result<Vec<ArtifactId>> {
         let sql = "SELECT artifact FROM identity WHERE handle = ?1 ORDER BY artifact";
         self.rows(sql, [handle], |row| row.get(0))
     }
@@ -168,7 +168,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn referring_to(&self, handle: &str) -> Result<Vec<(String, ArtifactId)>> {
+    pub(crate) fn referring_to(&self, handle: &str) -> Result<Vec<(String, ArtifactId)>> {
         let sql = "SELECT relation, artifact FROM name_mention WHERE handle = ?1 ORDER BY relation, artifact";
         self.rows(sql, [handle], |row| Ok((row.get(0)?, row.get(1)?)))
     }
@@ -177,7 +177,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the index is damaged.
-    pub fn stated_edges(&self, artifact: ArtifactId) -> Result<Vec<StatedEdge>> {
+    pub(crate) fn stated_edges(&self, artifact: ArtifactId) -> Result<Vec<StatedEdge>> {
         let sql = "SELECT source, relation, target, note FROM link WHERE source = ?1 OR target = ?1
                     ORDER BY relation, source, target";
         self.rows(sql, [artifact.0], |row| {
@@ -194,7 +194,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the index is damaged.
-    pub fn missing_digests(&self) -> Result<Vec<Reference<Digest>>> {
+    pub(crate) fn missing_digests(&self) -> Result<Vec<Reference<Digest>>> {
         let mut missing = Vec::new();
         let sql =
             "SELECT a.id FROM artifact a WHERE a.kind IN (SELECT kind FROM role WHERE dangles) ORDER BY a.id";
@@ -215,7 +215,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the index is damaged.
-    pub fn missing_names(&self) -> Result<Vec<Reference<String>>> {
+    pub(crate) fn missing_names(&self) -> Result<Vec<Reference<String>>> {
         let sql = "SELECT n.handle, n.artifact, n.relation FROM name_mention n
                     WHERE n.dangles AND NOT EXISTS
                       (SELECT 1 FROM identity i WHERE i.handle = n.handle AND i.artifact <> n.artifact)

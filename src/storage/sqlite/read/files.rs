@@ -17,7 +17,7 @@ impl Snapshot<'_> {
     /// # Errors
     /// Returns [`Damaged`](crate::storage::ErrorKind::Damaged) if the bytes are not those that were stored for `core`, and another error if the
     /// database cannot be read.
-    pub fn members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<StoredMember>> {
+    pub(crate) fn members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<StoredMember>> {
         let read = |member: Member| {
             let bytes = self.payload(core, capture, member.id, member.row.blob)?;
             Ok(StoredMember { name: member.row.name, bytes })
@@ -30,7 +30,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Same as [`Snapshot::members`].
-    pub fn member_rows(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<MemberRecord>> {
+    pub(crate) fn member_rows(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<MemberRecord>> {
         Ok(self.own_members(core, capture)?.into_iter().map(|member| member.row).collect())
     }
 
@@ -38,7 +38,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Same as [`Snapshot::members`].
-    pub fn blob(&self, core: CoreHash, capture: CaptureHash, blob: BlobHash) -> Result<Vec<u8>> {
+    pub(crate) fn blob(&self, core: CoreHash, capture: CaptureHash, blob: BlobHash) -> Result<Vec<u8>> {
         let id = blob_id(&self.connection, blob).map_err(|error| self.failed(error))?;
         let defect = PayloadDefect::Missing { blob };
         let id = id.ok_or_else(|| StorageError::damaged(core, capture, defect))?;
@@ -50,7 +50,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn file_with(&self, blob: BlobHash) -> Result<Option<FileRow>> {
+    pub(crate) fn file_with(&self, blob: BlobHash) -> Result<Option<FileRow>> {
         let sql = "SELECT c.artifact, c.digest, m.name
                      FROM blob b JOIN member m ON m.blob = b.id JOIN capture c ON c.id = m.capture
                     WHERE substr(b.digest, 1, 8) = ?1 AND b.digest = ?2 ORDER BY c.id, m.name LIMIT 1";

@@ -22,7 +22,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn journal_head(&self) -> Result<Head> {
+    pub(crate) fn journal_head(&self) -> Result<Head> {
         let sql = "SELECT seq, chain FROM journal ORDER BY seq DESC LIMIT 1";
         let head = self.rows(sql, [], |row| Ok(Head { seq: row.get(0)?, chain: row.get(1)? }))?.pop();
         Ok(head.unwrap_or(Head { seq: 0, chain: Digest::from_bytes([0; 32]) }))
@@ -32,7 +32,12 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn journal_page(&self, query: &JournalQuery, from: u64, limit: usize) -> Result<Vec<JournalRecord>> {
+    pub(crate) fn journal_page(
+        &self,
+        query: &JournalQuery,
+        from: u64,
+        limit: usize,
+    ) -> Result<Vec<JournalRecord>> {
         let sql = format!(
             "SELECT e.seq, {AT}, e.entry, j.chain FROM journal j JOIN journal_entries e ON e.seq = j.seq
               WHERE j.seq >= ?4 AND {} ORDER BY j.seq LIMIT ?5",
@@ -62,7 +67,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn check_journal(&self, since: Option<Digest>) -> Result<JournalCheck> {
+    pub(crate) fn check_journal(&self, since: Option<Digest>) -> Result<JournalCheck> {
         let mut check = JournalCheck::begin(since);
         let sql = "SELECT j.seq, e.entry, j.chain FROM journal j JOIN journal_entries e ON e.seq = j.seq
                     ORDER BY j.seq";

@@ -52,7 +52,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the index is damaged.
-    pub fn mentioning(&self, digest: Digest, group: Option<&str>) -> Result<Vec<MentionRow>> {
+    pub(crate) fn mentioning(&self, digest: Digest, group: Option<&str>) -> Result<Vec<MentionRow>> {
         let find = || self.in_group(self.stating(digest)?, group);
         find().map_err(|error| self.failed(error))
     }
@@ -62,7 +62,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn mentions_in(
+    pub(crate) fn mentions_in(
         &self,
         artifact: ArtifactId,
         captures: &[i64],
@@ -89,7 +89,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the index is damaged.
-    pub fn mentioned_beginning(
+    pub(crate) fn mentioned_beginning(
         &self,
         prefix: &DigestPrefix,
         group: Option<&str>,
@@ -117,7 +117,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the index is damaged.
-    pub fn mentions_of(&self, artifact: ArtifactId, group: &str) -> Result<Vec<MentionRow>> {
+    pub(crate) fn mentions_of(&self, artifact: ArtifactId, group: &str) -> Result<Vec<MentionRow>> {
         let find = || {
             let mut found = Vec::new();
             let mut roles = Roles::default();
@@ -139,7 +139,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the index is damaged.
-    pub fn mentions(&self, artifact: ArtifactId) -> Result<Vec<MentionRow>> {
+    pub(crate) fn mentions(&self, artifact: ArtifactId) -> Result<Vec<MentionRow>> {
         let find = || {
             let mut found = Vec::new();
             let mut roles = Roles::default();
@@ -159,7 +159,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the index is damaged.
-    pub fn role_counts(&self, artifact: ArtifactId) -> Result<Vec<RoleCount>> {
+    pub(crate) fn role_counts(&self, artifact: ArtifactId) -> Result<Vec<RoleCount>> {
         let find = || {
             let mut roles = Roles::default();
             let mut counts: BTreeMap<String, u64> = BTreeMap::new();
@@ -178,7 +178,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the index is damaged.
-    pub fn shared_first_mentions(&self, group: &str) -> Result<Vec<Digest>> {
+    pub(crate) fn shared_first_mentions(&self, group: &str) -> Result<Vec<Digest>> {
         let mut beginnings: BTreeMap<Digest, BTreeSet<ArtifactId>> = BTreeMap::new();
         let sql = "SELECT a.id FROM artifact a
                     WHERE a.kind IN (SELECT kind FROM role WHERE role_group = ?1) ORDER BY a.id";

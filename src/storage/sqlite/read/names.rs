@@ -18,7 +18,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn shared_names(&self, group: &str) -> Result<Vec<String>> {
+    pub(crate) fn shared_names(&self, group: &str) -> Result<Vec<String>> {
         let sql = format!(
             "SELECT i.handle FROM identity i WHERE {IS_OF_GROUP} AND {REFERS_NOT}
               GROUP BY i.handle HAVING count(*) > 1 ORDER BY 1"
@@ -30,7 +30,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn originals(&self, name: &str) -> Result<Vec<ArtifactId>> {
+    pub(crate) fn originals(&self, name: &str) -> Result<Vec<ArtifactId>> {
         let sql =
             format!("SELECT i.artifact FROM identity i WHERE i.handle = ?1 AND {REFERS_NOT} ORDER BY 1");
         self.rows(&sql, [name], |row| row.get(0))
@@ -40,7 +40,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn original_names(&self, artifact: ArtifactId) -> Result<Vec<String>> {
+    pub(crate) fn original_names(&self, artifact: ArtifactId) -> Result<Vec<String>> {
         let sql =
             format!("SELECT i.handle FROM identity i WHERE i.artifact = ?1 AND {REFERS_NOT} ORDER BY 1");
         self.rows(&sql, [artifact.0], |row| row.get(0))
@@ -51,7 +51,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn has_namesake(&self, artifact: ArtifactId) -> Result<bool> {
+    pub(crate) fn has_namesake(&self, artifact: ArtifactId) -> Result<bool> {
         // The plus keeps SQLite from scanning all artifacts of the kind.
         let sql = "SELECT EXISTS (
                      SELECT 1 FROM identity mine JOIN identity other ON other.handle = mine.handle

@@ -65,7 +65,10 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the index cannot be read, or there is no space for a copy.
-    pub fn compare_search_index(&self, watch: &mut dyn FnMut(u64, u64)) -> Result<Option<SearchComparison>> {
+    pub(crate) fn compare_search_index(
+        &self,
+        watch: &mut dyn FnMut(u64, u64),
+    ) -> Result<Option<SearchComparison>> {
         let vault = self.connection();
         let mut begin = || {
             if state(vault)?.is_none_or(|state| state.version != VERSION) {

@@ -64,7 +64,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn unindexed(&self, limit: u32) -> Result<Vec<SearchableCapture>> {
+    pub(crate) fn unindexed(&self, limit: u32) -> Result<Vec<SearchableCapture>> {
         let state = state(self.connection()).map_err(|error| self.failed(error))?;
         match state.filter(|state| state.version == VERSION) {
             None => Ok(Vec::new()),
@@ -77,7 +77,11 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn indexed(&self, after: Option<&SearchableCapture>, limit: u32) -> Result<Vec<SearchableCapture>> {
+    pub(crate) fn indexed(
+        &self,
+        after: Option<&SearchableCapture>,
+        limit: u32,
+    ) -> Result<Vec<SearchableCapture>> {
         let state = state(self.connection()).map_err(|error| self.failed(error))?;
         let Some(State { capture: last, .. }) = state else { return Ok(Vec::new()) };
         self.captures_between(after.map_or(i64::MIN, |after| after.id), last, limit)

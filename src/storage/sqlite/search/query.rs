@@ -65,7 +65,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the vault has no index.
-    pub fn search(
+    pub(crate) fn search(
         &self,
         terms: &Terms,
         among: Option<&[CoreHash]>,
