@@ -2,7 +2,7 @@
 
 use clap::Args as ClapArgs;
 use runvault::digest::CoreHash;
-use runvault::vault::query::{self, LinkTarget, MAX_SEARCHED};
+use runvault::vault::query::{LinkTarget, MAX_SEARCHED};
 use serde::Serialize;
 
 use crate::cli::args::hash::Named;

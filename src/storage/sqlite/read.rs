@@ -247,15 +247,6 @@ impl<'s> Snapshot<'s> {
         Ok(self.rows(sql, [artifact.0], capture_row)?.pop())
     }
 
-    /// Returns the number of artifacts.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
-    pub(crate) fn artifact_count(&self) -> Result<u64> {
-        let count = self.rows("SELECT count(*) FROM artifact", [], |row| row.get(0))?.pop();
-        Ok(count.unwrap_or_default())
-    }
-
     /// Returns the attributes of an artifact, sorted by name and value.
     ///
     /// # Errors

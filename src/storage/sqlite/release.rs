@@ -16,7 +16,7 @@ const RELEASED: usize = 250;
 
 /// The new delta bases, by the bases that they replace.
 #[derive(Debug, Default)]
-pub(in crate::storage::sqlite) struct Heirs(HashMap<i64, i64>);
+pub(crate) struct Heirs(HashMap<i64, i64>);
 
 impl Edit<'_> {
     /// Re-encodes payloads outside `leaving` that are stored as deltas against payloads that only `leaving` use. Does

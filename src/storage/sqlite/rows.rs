@@ -12,10 +12,6 @@ use crate::validation::Violation;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ArtifactId(pub(super) i64);
 
-/// The row id of a kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct KindId(pub(super) i64);
-
 /// A row of the `artifact` table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ArtifactRow {
