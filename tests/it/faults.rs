@@ -188,7 +188,7 @@ fn check(path: &Path, acknowledged: &Acknowledged) {
     // On a busy machine an `add` may be several batches. Each of them is stored as a whole, and then acknowledged.
     let whole = [acknowledged.0.len() as u64, ARTIFACTS as u64];
     assert!(whole.contains(&summary.present), "a part of a batch was stored: {summary:?}, of {whole:?}");
-    for artifact in vault.snapshot().unwrap().artifacts(None).unwrap() {
+    for artifact in vault.snapshot().unwrap().all_artifacts(None).unwrap() {
         let located = vault.locate(&artifact.core.0.into()).unwrap();
         vault.members(&located).unwrap();
     }

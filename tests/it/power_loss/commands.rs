@@ -47,7 +47,7 @@ fn what_is_moved_into_a_new_vault_is_there_or_where_it_was() {
             let snapshot = vault.snapshot().unwrap();
             let has = |artifact| vault.get(&artifact).is_ok_and(|got| got == *bytes);
             let is_stored =
-                snapshot.artifacts(None).unwrap().into_iter().any(|artifact| has(artifact.core.0.into()));
+                snapshot.all_artifacts(None).unwrap().into_iter().any(|artifact| has(artifact.core.0.into()));
             assert!(is_stored, "{}: {name} is lost", image.which);
         }
     });
@@ -201,7 +201,7 @@ fn what_a_killed_move_leaves_the_next_one_takes() {
         assert_eq!(made_up(image, "d"), Vec::<String>::new(), "{}", image.which);
         assert!(directory_of(&image.path("d")).is_empty(), "{}", image.which);
         let vault = Vault::open(&image.path("v.vault")).unwrap();
-        assert_eq!(vault.snapshot().unwrap().artifacts(None).unwrap().len(), 4, "{}", image.which);
+        assert_eq!(vault.snapshot().unwrap().all_artifacts(None).unwrap().len(), 4, "{}", image.which);
     });
 }
 

@@ -114,6 +114,15 @@ impl Snapshot<'_> {
 }
 
 impl Store {
+    /// Returns up to `limit` next captures that are not in the index, in the order in which they were added. Returns
+    /// none if there is no index, or one of another version.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn unindexed(&self, limit: u32) -> Result<Vec<SearchableCapture>> {
+        self.snapshot()?.unindexed(limit)
+    }
+
     /// Adds the passages of `batch` to the index, in one transaction. They must be those of the captures that come
     /// next; returns false and changes nothing if another process has already indexed them.
     ///

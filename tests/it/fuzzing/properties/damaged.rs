@@ -161,9 +161,9 @@ fn read(vault: &Vault) {
     let _ = vault.latest(1);
     let _ = vault.tagged("golden");
     if let Ok(snapshot) = vault.snapshot() {
-        let _ = query::dangling(&snapshot, &DanglingQuery { kind: None, role: None, all: true });
-        let _ = query::forks(&snapshot);
-        let _ = snapshot.journal::<StorageError>(&JournalQuery::default(), |_| Ok(()));
+        let _ = query::dangling(&*snapshot, &DanglingQuery { kind: None, role: None, all: true });
+        let _ = query::forks(&*snapshot);
+        let _ = vault.journal::<StorageError>(&JournalQuery::default(), |_| Ok(()));
     }
     for hit in vault.find(&Query::default()).unwrap_or_default().iter().take(20) {
         let _ = vault
